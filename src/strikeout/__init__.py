@@ -1,0 +1,60 @@
+"""strikeout strikes quotes out of calibrated option models, as if they had never been seen.
+
+This file is the whole public surface. Names are fetched on first use, so importing it stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from strikeout.errors import StrikeoutError
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibrate import calibrate as calibrate
+    from strikeout.calibration.calibration import Calibration as Calibration
+    from strikeout.calibration.termination import Termination as Termination
+    from strikeout.models.characteristic import CharacteristicModel as CharacteristicModel
+    from strikeout.models.heston import Heston as Heston
+    from strikeout.models.model import Model as Model
+    from strikeout.models.model import ParameterSpace as ParameterSpace
+    from strikeout.models.paper_heston import PaperHeston as PaperHeston
+    from strikeout.quotes.contracts import Contracts as Contracts
+    from strikeout.quotes.quotes import Quotes as Quotes
+    from strikeout.quotes.reading import read_quotes as read_quotes
+    from strikeout.quotes.synthetic import paper_quotes as paper_quotes
+    from strikeout.quotes.synthetic import random_quotes as random_quotes
+    from strikeout.quotes.writing import write_quotes as write_quotes
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Calibration": "strikeout.calibration.calibration",
+    "CharacteristicModel": "strikeout.models.characteristic",
+    "Contracts": "strikeout.quotes.contracts",
+    "Heston": "strikeout.models.heston",
+    "Model": "strikeout.models.model",
+    "PaperHeston": "strikeout.models.paper_heston",
+    "ParameterSpace": "strikeout.models.model",
+    "Quotes": "strikeout.quotes.quotes",
+    "Termination": "strikeout.calibration.termination",
+    "calibrate": "strikeout.calibration.calibrate",
+    "paper_quotes": "strikeout.quotes.synthetic",
+    "random_quotes": "strikeout.quotes.synthetic",
+    "read_quotes": "strikeout.quotes.reading",
+    "write_quotes": "strikeout.quotes.writing",
+}
+
+__all__ = ["StrikeoutError", "__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"strikeout has no name {name!r}; the public names are {', '.join(sorted(_HOMES))}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

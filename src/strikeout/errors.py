@@ -1,0 +1,77 @@
+"""Every error a user can meet, in one tree.
+
+    StrikeoutError                the root; catch this one
+    ├── UsageError        (2)     the call itself is off: a wrong name, a wrong shape, an unknown option
+    │   ├── ParameterError        a parameter vector that is no point of the model
+    │   └── UnknownIdError        an id that no quote of the book has, or one given twice
+    ├── QuotesError       (2)     what came in cannot be read as quotes
+    │   ├── UnreadableFileError   no such file, empty, not the format its name says
+    │   ├── ColumnError           a needed column is missing, or two disagree
+    │   └── RejectedError         more rows are bad than `max_reject` allows; carries every issue
+    └── RefusedError      (3)     asked rightly, but no honest number can be given
+        └── UnidentifiedError     the quotes do not determine the parameters
+
+The number is the exit code of the command line. `code` is stable and meant for programs; the sentence is meant for
+people and may be reworded. Facts (row, column, count, ...) are attributes too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class StrikeoutError(Exception):
+    """What was asked, what was found, what to do next."""
+
+    code: ClassVar[str] = "strikeout"
+    exit_code: ClassVar[int] = 4
+
+    def __init__(self, sentence: str, **facts: Any) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.facts = facts
+
+    def __getattr__(self, name: str) -> Any:
+        facts = self.__dict__.get("facts", {})
+        if name in facts:
+            return facts[name]
+        raise AttributeError(f"{type(self).__name__} has no fact named {name!r}; it has {sorted(facts)}")
+
+
+class UsageError(StrikeoutError):
+    code = "usage"
+    exit_code = 2
+
+
+class ParameterError(UsageError):
+    code = "parameter"
+
+
+class UnknownIdError(UsageError):
+    code = "unknown-id"
+
+
+class QuotesError(StrikeoutError):
+    code = "quotes"
+    exit_code = 2
+
+
+class UnreadableFileError(QuotesError):
+    code = "unreadable-file"
+
+
+class ColumnError(QuotesError):
+    code = "column"
+
+
+class RejectedError(QuotesError):
+    code = "rejected"
+
+
+class RefusedError(StrikeoutError):
+    code = "refused"
+    exit_code = 3
+
+
+class UnidentifiedError(RefusedError):
+    code = "unidentified"

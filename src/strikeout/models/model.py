@@ -1,0 +1,82 @@
+"""The promise every model makes: parameters and contracts in, prices and sensitivities out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import ParameterError
+from strikeout.quotes.contracts import Contracts
+
+Floats = NDArray[np.float64]
+Theta = Mapping[str, float] | ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterSpace:
+    """Where a model's parameters live. Always by name: four libraries use four orders.
+
+    ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one a row).
+    """
+
+    names: tuple[str, ...]
+    lower: Floats
+    upper: Floats
+    starts: Floats
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def vector(self, theta: Theta) -> Floats:
+        """The parameters as an array in the order of ``names``, from a mapping by name or such an array.
+
+        Raises:
+            ParameterError: a name is missing or unknown, the length is wrong, or a value is not finite.
+        """
+        if isinstance(theta, Mapping):
+            missing = [name for name in self.names if name not in theta]
+            unknown = [name for name in theta if name not in self.names]
+            if missing or unknown:
+                raise ParameterError(
+                    f"Parameters by name: missing {missing}, unknown {unknown}. The names are {list(self.names)}.",
+                    missing=missing, unknown=unknown,
+                )
+            vector = np.array([float(theta[name]) for name in self.names])
+        else:
+            vector = np.array(theta, dtype=float)
+        if vector.shape != (len(self.names),):
+            raise ParameterError(f"{len(self.names)} parameters are needed ({', '.join(self.names)}); got shape {vector.shape}.")
+        for name, value in zip(self.names, vector, strict=True):
+            if not np.isfinite(value):
+                raise ParameterError(f"{name} is {value}; parameters must be finite numbers.", parameter=name)
+        return vector
+
+    def named(self, vector: ArrayLike) -> dict[str, float]:
+        return {name: float(value) for name, value in zip(self.names, np.asarray(vector), strict=True)}
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Prices European options and differentiates them.
+
+    Invariants: a row's price depends on that row's contract and theta alone, to the last bit (never on its neighbours
+    in the batch); the same call gives the same bits; ``name`` changes whenever a price could.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parameters(self) -> ParameterSpace: ...
+
+    def price(self, theta: Theta, contracts: Contracts) -> Floats:
+        """Prices, one per contract, in the currency of the forward."""
+        ...
+
+    def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
+        """Prices and their derivatives: ``(n,)`` and ``(n, p)``, columns in the order of ``parameters.names``."""
+        ...

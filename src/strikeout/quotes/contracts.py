@@ -1,0 +1,122 @@
+"""What is traded: European calls and puts, as arrays. All that a model ever sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import UsageError
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """The contracts in one fixed order: by expiry, then log-moneyness ``k = ln(strike / forward)``.
+
+    Pricing works slice by slice; the order is a property of the contracts alone, so it is found once.
+    """
+
+    order: Rows  # row numbers of the contracts, sorted
+    expiries: Floats  # the distinct expiries, ascending
+    offsets: Rows  # slice j holds sorted rows offsets[j] .. offsets[j + 1]
+    log_moneyness: Floats  # sorted
+
+
+@dataclass(frozen=True, eq=False)
+class Contracts:
+    """European options, one per row; every column an array of the same length, read-only.
+
+    Args:
+        forward: of the underlying to the expiry, in the currency of the price.
+        expiry: years from the quote to the expiry.
+        discount: value today of one unit of currency paid at the expiry.
+
+    Raises:
+        UsageError: lengths differ, or a number is not finite, or is not above zero.
+
+    >>> Contracts(forward=100.0, strike=[90.0, 110.0], expiry=0.5, discount=1.0, is_call=True).strike
+    array([ 90., 110.])
+    """
+
+    forward: Floats
+    strike: Floats
+    expiry: Floats
+    discount: Floats
+    is_call: NDArray[np.bool_]
+
+    def __init__(
+        self, *, forward: ArrayLike, strike: ArrayLike, expiry: ArrayLike, discount: ArrayLike, is_call: ArrayLike
+    ) -> None:
+        given: dict[str, NDArray[Any]] = {
+            "forward": np.atleast_1d(np.asarray(forward, float)),
+            "strike": np.atleast_1d(np.asarray(strike, float)),
+            "expiry": np.atleast_1d(np.asarray(expiry, float)),
+            "discount": np.atleast_1d(np.asarray(discount, float)),
+            "is_call": np.atleast_1d(np.asarray(is_call, bool)),
+        }
+        lengths = {name: len(column) for name, column in given.items() if len(column) != 1}
+        if len(set(lengths.values())) > 1 or any(column.ndim != 1 for column in given.values()):
+            raise UsageError(f"Contracts: columns of different lengths: {lengths}. Give one value per contract, or one for all.")
+        count = next(iter(lengths.values()), 1)
+        for name, column in given.items():
+            if name != "is_call":
+                bad = np.flatnonzero(~(np.isfinite(column) & (column > 0)))
+                if bad.size:
+                    raise UsageError(
+                        f"Contracts: {name} at row {bad[0]} is {column[bad[0]]:g}; it must be finite and above zero "
+                        f"({bad.size} such rows).", column=name, row=int(bad[0]),
+                    )
+            whole = np.array(np.broadcast_to(column, (count,)))
+            whole.flags.writeable = False
+            object.__setattr__(self, name, whole)
+
+    def __len__(self) -> int:
+        return len(self.strike)
+
+    def __getitem__(self, rows: ArrayLike | slice) -> Contracts:
+        """The contracts of these rows (numbers, a mask or a slice), in that order."""
+        picked = rows if isinstance(rows, slice) else np.asarray(rows)
+        return Contracts(**{field.name: getattr(self, field.name)[picked] for field in fields(self)})
+
+    def __iter__(self) -> Iterator[Contracts]:
+        return (self[[row]] for row in range(len(self)))
+
+    @cached_property
+    def log_moneyness(self) -> Floats:
+        """``k = ln(strike / forward)``."""
+        return _frozen(np.log(self.strike / self.forward))
+
+    @cached_property
+    def scale(self) -> Floats:
+        """``discount * forward``: what a price is divided by to have no unit."""
+        return _frozen(self.discount * self.forward)
+
+    @cached_property
+    def intrinsic(self) -> Floats:
+        """Discounted value if the forward were the price at expiry: ``discount * max(+-(forward - strike), 0)``."""
+        away = np.where(self.is_call, self.forward - self.strike, self.strike - self.forward)
+        return _frozen(self.discount * np.maximum(away, 0.0))
+
+    @cached_property
+    def slices(self) -> Slices:
+        order = np.lexsort((self.log_moneyness, self.expiry))
+        sorted_expiry = self.expiry[order]
+        starts = np.flatnonzero(np.r_[True, sorted_expiry[1:] != sorted_expiry[:-1]])
+        return Slices(
+            order=_frozen(order),
+            expiries=_frozen(sorted_expiry[starts]),
+            offsets=_frozen(np.r_[starts, len(order)].astype(np.intp)),
+            log_moneyness=_frozen(self.log_moneyness[order]),
+        )
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
