@@ -1,0 +1,309 @@
+"""One command from a fresh clone to a running strikeout: python3 go.py demo
+
+Makes .venv on first use, installs the project and its tools into it under the pins of constraints.txt, then runs.
+Later runs start at once. Needs Python 3.11 or newer and nothing else; a C++17 compiler makes it faster.
+"""
+
+import sys
+
+# Before anything a new Python is needed for. The file must still parse on an old one, so no newer syntax below.
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.exit(f"go.py: Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Install it and use that one.")
+
+import glob
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
+STAMP = VENV / "strikeout.stamp"  # what was installed; absent until an install has succeeded
+UNFINISHED = VENV / "strikeout.unfinished"  # there from the first step of an install to its last
+LOG = VENV / "install.log"
+CONSTRAINTS = ROOT / "constraints.txt"
+
+Arguments = Sequence[str]
+
+
+class GoError(Exception):
+    """A failure, told in one line that says what to do."""
+
+
+# --- the environment ---------------------------------------------------------------------------------------------
+
+
+def fingerprint() -> str:
+    """Names everything an installation depends on. Editing a .py changes nothing here: the install is editable.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    native = sorted(path for path in (ROOT / "native").rglob("*") if path.is_file())
+    digest = hashlib.sha256(str(ROOT).encode())  # the environment holds absolute paths: a moved clone needs a new one
+    for path in [ROOT / "pyproject.toml", CONSTRAINTS, ROOT / "CMakeLists.txt", *native]:
+        if path.exists():
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def is_ready() -> bool:
+    """The environment is complete and up to date."""
+    return PYTHON.exists() and STAMP.exists() and not UNFINISHED.exists() and STAMP.read_text() == fingerprint()
+
+
+def set_up(again: bool = False) -> None:
+    """Makes the environment, or brings it up to date; does nothing where it is ready.
+
+    Raises:
+        GoError: no environment could be made, or the packages could not be installed.
+    """
+    if is_ready() and not again:
+        return
+    # An environment that somebody made by hand (no stamp, no mark) is used as it is and never removed.
+    is_ours = STAMP.exists() or UNFINISHED.exists()
+    is_broken = UNFINISHED.exists() or not PYTHON.exists()
+    if is_broken:
+        say("making .venv")
+        shutil.rmtree(VENV, ignore_errors=True)
+        VENV.mkdir(exist_ok=True)
+        UNFINISHED.touch()
+        make_environment()
+    elif is_ours:
+        UNFINISHED.touch()
+    say("installing strikeout and its tools, a minute or two the first time")
+    STAMP.unlink(missing_ok=True)
+    now = fingerprint()
+    if not logged([str(PYTHON), "-m", "pip", "install", "-v", "-e", f"{ROOT}[dev]"]):
+        raise GoError(f"the install failed: {last_error()}. {remedy()}")
+    tell_about_the_kernel()
+    STAMP.write_text(now)
+    UNFINISHED.unlink(missing_ok=True)
+
+
+def make_environment() -> None:
+    """Makes .venv with pip in it, by the first way that works on this machine.
+
+    Raises:
+        GoError: none did.
+    """
+    for way in ways():
+        if all(logged(step) for step in way) and logged([str(PYTHON), "-m", "pip", "--version"]):
+            return
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    raise GoError(
+        f"this Python can make no environment with pip in it (tried venv, pip, uv, virtualenv). "
+        f"Install one of them, for example: apt install python{version}-venv - then run the same command again."
+    )
+
+
+def ways() -> Iterator[list[list[str]]]:
+    """Ways to make .venv with pip in it, the ordinary one first, each a list of commands.
+
+    Debian ships Python without ensurepip, so plain venv may fail there: any other pip at hand is then asked to
+    install itself into the new environment.
+    """
+    here = str(VENV)
+    # Inside an environment (perhaps .venv itself) the new one is made by the Python underneath.
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    yield [[base, "-m", "venv", here]]
+    bare = [base, "-m", "venv", "--without-pip", here]
+    pips = [[sys.executable, "-m", "pip"], [base, "-m", "pip"]]
+    pips += [[found] for found in map(shutil.which, ("pip3", "pip")) if found]
+    for pip in pips:
+        yield [bare, [*pip, "--python", str(PYTHON), "install", "pip"]]
+    for wheel in sorted(glob.glob("/usr/share/python-wheels/pip-*.whl")):
+        yield [bare, [str(PYTHON), os.path.join(wheel, "pip"), "install", "pip"]]
+    if shutil.which("uv"):
+        yield [["uv", "venv", "--seed", "--allow-existing", "--python", base, here]]
+    yield [[sys.executable, "-m", "virtualenv", "-p", base, here]]
+    if shutil.which("virtualenv"):
+        yield [["virtualenv", "-p", base, here]]
+
+
+def tell_about_the_kernel() -> None:
+    """Says so where the compiled kernel is not there, why, and what to do about it."""
+    if not (ROOT / "CMakeLists.txt").exists():
+        return
+    look = "import importlib.util as u, sys; sys.exit(u.find_spec('strikeout.kernels._native') is None)"
+    if subprocess.call([str(PYTHON), "-c", look], cwd=VENV) == 0:
+        return
+    compiler = shutil.which(os.environ.get("CXX", "")) or next(filter(None, map(shutil.which, COMPILERS)), None)
+    why = f"{compiler} could not build the fast kernel (see {LOG})" if compiler else "no C++ compiler was found"
+    say(
+        f"note: {why}, so strikeout runs on NumPy: the same numbers, more slowly. For the fast kernel install a "
+        f"C++17 compiler (for example: apt install g++), then: python3 go.py setup --again"
+    )
+
+
+COMPILERS = ("c++", "g++", "clang++", "cl")
+
+
+# --- running things ----------------------------------------------------------------------------------------------
+
+
+def say(sentence: str) -> None:
+    print(f"go.py: {sentence}", file=sys.stderr, flush=True)
+
+
+def pip_settings() -> dict[str, str]:
+    """The user's own environment, with our pins for the packages and for what builds them.
+
+    Both names, because pip 25.3 gave the build its own; as a URI, because pip splits these at spaces.
+    """
+    settings = {key: value for key, value in os.environ.items() if key not in ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT")}
+    pins = CONSTRAINTS.as_uri()
+    ours = {"PIP_CONSTRAINT": pins, "PIP_BUILD_CONSTRAINT": pins, "PIP_USER": "0", "PIP_NO_INPUT": "1"}
+    return {**settings, **ours, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def logged(command: Arguments) -> bool:
+    """Runs a command with its output in the log; whether it succeeded."""
+    with LOG.open("ab") as log:
+        log.write(("\n$ " + " ".join(command) + "\n").encode())
+        log.flush()
+        try:
+            return subprocess.call(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=pip_settings()) == 0
+        except OSError as error:
+            log.write(f"{error}\n".encode())
+            return False
+
+
+def last_error() -> str:
+    lines = LOG.read_text(errors="replace").splitlines()
+    errors = [line.strip() for line in lines if line.lstrip().lower().startswith(("error", "fatal"))]
+    return (errors or [line.strip() for line in lines if line.strip()])[-1][:300].rstrip(".")
+
+
+def remedy() -> str:
+    text = LOG.read_text(errors="replace")
+    if "No space left" in text:
+        return "Free some disk space, then run the same command again."
+    if "No matching distribution" in text or "Connection" in text or "Temporary failure" in text:
+        return f"Check that pip can reach its package index, then run the same command again; the log is {LOG}"
+    return f"The log is {LOG}; mend what it names, then run the same command again."
+
+
+def run(*command: str, where: Path | None = ROOT, **variables: str) -> int:
+    """Runs a command of the environment and gives back its exit code."""
+    process = subprocess.Popen(command, cwd=where, env={**os.environ, **variables})
+    while True:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:  # the child got it too, and says its own last words
+            continue
+        return 128 - code if code < 0 else code
+
+
+def python(*arguments: str, where: Path | None = ROOT) -> int:
+    return run(str(PYTHON), *arguments, where=where)
+
+
+# --- the words ---------------------------------------------------------------------------------------------------
+
+
+def setup(arguments: Arguments) -> int:
+    """make the environment and nothing else; --again even where it is ready"""
+    if set(arguments) - {"--again"}:
+        raise GoError(f"setup knows no {' '.join(arguments)}. Run: python3 go.py setup, or with --again")
+    set_up(again="--again" in arguments)
+    say(f"ready: {SCRIPTS / 'strikeout'}")
+    return 0
+
+
+def demo(arguments: Arguments) -> int:
+    """see a calibration from beginning to end"""
+    return python("-m", "strikeout", "demo", *arguments, where=None)
+
+
+def test(arguments: Arguments) -> int:
+    """run every test but the slow ones, on all cores; arguments go to pytest (the slow ones: test -m slow)"""
+    return python("-m", "pytest", *(arguments or ("-q", "-n", str(min(os.cpu_count() or 1, 8)))))
+
+
+def check(arguments: Arguments) -> int:
+    """style, types and the direction of imports"""
+    tools = (("ruff", "check"), ("ruff", "format", "--check"), ("mypy",), ("lint-imports",))
+    codes = [run(str(SCRIPTS / tool), *options, *arguments) for tool, *options in tools]
+    return max(codes)
+
+
+def tidy(arguments: Arguments) -> int:
+    """format the code and mend what can be mended by rule"""
+    ruff = str(SCRIPTS / "ruff")
+    return run(ruff, "check", "--fix", *arguments) | run(ruff, "format", *arguments)
+
+
+def docs(arguments: Arguments) -> int:
+    """check that everything public is documented, every link leads somewhere and every example runs"""
+    return python("-m", "pytest", "-q", "tests/architecture/test_docs.py", *arguments)
+
+
+def bench(arguments: Arguments) -> int:
+    """time strikeout against its peers; arguments go to the benchmarks (--quick, names)"""
+    return python("-m", "benchmarks", *arguments)
+
+
+def sanitize(arguments: Arguments) -> int:
+    """build the kernel with the address and undefined-behaviour sanitizers and run its tests on it"""
+    compiler = os.environ.get("CXX") or next(filter(None, map(shutil.which, COMPILERS[:3])), None)
+    if compiler is None:
+        raise GoError("sanitize needs a C++ compiler with sanitizers. Run: apt install g++")
+    there = ROOT / "build" / "sanitize"
+    shutil.rmtree(there, ignore_errors=True)
+    define = ["-C", "cmake.define.STRIKEOUT_SANITIZE=ON", "-C", f"build-dir={ROOT / 'build' / 'sanitize-objects'}"]
+    if not logged([str(PYTHON), "-m", "pip", "install", "-v", "--no-deps", "--target", str(there), *define, str(ROOT)]):
+        raise GoError(f"the sanitizer build failed: {last_error()}. {remedy()}")
+    if not list(there.glob("strikeout/kernels/_native.*")):
+        raise GoError(f"the kernel did not build with sanitizers; the compiler's words are in {LOG}")
+    library = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=False)
+    packages = glob.glob(str(VENV / "lib" / "python*" / "site-packages")) or [str(VENV / "Lib" / "site-packages")]
+    return run(
+        # -S leaves the editable install out, so that the sanitized build is the one imported.
+        *(str(PYTHON), "-S", "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or ("tests/kernels",))),
+        PYTHONPATH=os.pathsep.join([str(there), *packages]),
+        LD_PRELOAD=library.stdout.strip(),
+        ASAN_OPTIONS="detect_leaks=0",  # Python itself leaves memory to the end of the process
+        UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
+        STRIKEOUT_KERNEL="native",
+    )
+
+
+WORDS: dict[str, Callable[[Arguments], int]] = {
+    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, sanitize)
+}
+
+
+def usage() -> str:
+    lines = [f"  {name:9} {word.__doc__}" for name, word in WORDS.items()]
+    return "\n".join(["usage: python3 go.py WORD [ARGUMENTS]", "", *lines])
+
+
+def main(arguments: Arguments) -> int:
+    if not arguments or arguments[0] in ("help", "-h", "--help"):
+        print(usage())
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in WORDS:
+        say(f"there is no word {name!r}; there are {', '.join(WORDS)}. Run: python3 go.py help")
+        return 2
+    try:
+        if name != "setup":
+            set_up()
+        return WORDS[name](rest)
+    except GoError as error:
+        say(str(error))
+    except KeyboardInterrupt:
+        say("interrupted; run the same command again, it begins where it must")
+        return 130
+    except OSError as error:
+        say(f"{error}. Mend that, then run the same command again.")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
