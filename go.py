@@ -77,7 +77,7 @@ def set_up(again: bool = False) -> None:
         UNFINISHED.touch()
     say("installing strikeout and its tools, a minute or two the first time")
     STAMP.unlink(missing_ok=True)
-    now = fingerprint()
+    now = fingerprint()  # before the install: what is edited meanwhile is installed next time
     if not logged([str(PYTHON), "-m", "pip", "install", "-v", "-e", f"{ROOT}[dev]"]):
         raise GoError(f"the install failed: {last_error()}. {remedy()}")
     tell_about_the_kernel()
@@ -173,19 +173,26 @@ def logged(command: Arguments) -> bool:
             return False
 
 
+def last_log() -> str:
+    """What the last logged command said."""
+    return LOG.read_text(errors="replace").rpartition("\n$ ")[2]
+
+
 def last_error() -> str:
-    lines = LOG.read_text(errors="replace").splitlines()
-    errors = [line.strip() for line in lines if line.lstrip().lower().startswith(("error", "fatal"))]
-    return (errors or [line.strip() for line in lines if line.strip()])[-1][:300].rstrip(".")
+    """The first error in it: later ones are usually its consequences."""
+    lines = [line.strip() for line in last_log().splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith(("error", "fatal"))]
+    return (errors[0] if errors else lines[-1])[:300].rstrip(".")
 
 
 def remedy() -> str:
-    text = LOG.read_text(errors="replace")
-    if "No space left" in text:
+    text = last_log().lower()
+    if "no space left" in text:
         return "Free some disk space, then run the same command again."
-    if "No matching distribution" in text or "Connection" in text or "Temporary failure" in text:
-        return f"Check that pip can reach its package index, then run the same command again; the log is {LOG}"
-    return f"The log is {LOG}; mend what it names, then run the same command again."
+    # A conflict counts: the pins agree with each other, so one of them is not to be had.
+    if any(sign in text for sign in ("no matching distribution", "conflict", "connection", "timed out")):
+        return f"Check that pip can reach a package index, then run the same command again; the log is {LOG}"
+    return f"Mend that, then run the same command again; the log is {LOG}"
 
 
 def run(*command: str, where: Path | None = ROOT, **variables: str) -> int:
@@ -240,7 +247,7 @@ def tidy(arguments: Arguments) -> int:
 
 def docs(arguments: Arguments) -> int:
     """check that everything public is documented, every link leads somewhere and every example runs"""
-    return python("-m", "pytest", "-q", "tests/architecture/test_docs.py", *arguments)
+    return python("-m", "pytest", "-q", "tests/architecture", "-k", "docs", *arguments)
 
 
 def bench(arguments: Arguments) -> int:

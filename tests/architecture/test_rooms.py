@@ -1,0 +1,79 @@
+"""The shape of the house: which way imports point, how large a file may be, what it may be called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), ROOT / "go.py"])
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+SOURCES = sorted(path for path in (ROOT / "native").rglob("*") if path.suffix in (".cpp", ".hpp", ".h", ".cc"))
+
+LONGEST = 400
+SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
+
+
+def tool(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def named(paths: list[Path]) -> list[str]:
+    return [path.relative_to(ROOT).as_posix() for path in paths]
+
+
+def test_imports_point_one_way():
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_contract_holds_without_exceptions():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert contracts
+    assert [contract["name"] for contract in contracts if "ignore_imports" in contract] == []
+
+
+def test_ruff_finds_nothing():
+    done = tool("ruff", "check", "--output-format", "concise")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_code_is_formatted():
+    done = tool("ruff", "format", "--check")
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nTo format it: python3 go.py tidy"
+
+
+def test_mypy_strict_finds_nothing():
+    done = tool("mypy")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", named(MODULES + TESTS + SOURCES))
+def test_no_file_is_longer_than_one_idea(path):
+    lines = len((ROOT / path).read_text().splitlines())
+    assert lines <= LONGEST, f"{path} has {lines} lines; {LONGEST} is too many: it holds more than one idea, split it"
+
+
+def test_no_file_or_folder_has_a_name_that_says_nothing():
+    parts = {path: {*path.relative_to(ROOT).parent.parts, path.stem.strip("_")} for path in MODULES + TESTS + SOURCES}
+    assert named([path for path, words in parts.items() if words & SAY_NOTHING]) == []
+
+
+def test_every_module_opens_with_a_promise():
+    """Rooms' own __init__.py may be empty; everything else begins with a docstring."""
+    import ast
+
+    silent = [p for p in MODULES if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))]
+    assert named(silent) == []
