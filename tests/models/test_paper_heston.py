@@ -51,7 +51,8 @@ def test_the_name_changes_with_the_scheme(other: dict[str, float]):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "word"), [({"nodes": 181}, "even"), ({"nodes": 0}, "even"), ({"u_max": -1.0}, "u_max"), ({"step": 0.0}, "step")]
+    ("wrong", "word"),
+    [({"nodes": 181}, "even"), ({"nodes": 0}, "even"), ({"u_max": -1.0}, "u_max"), ({"step": 0.0}, "step")],
 )
 def test_a_scheme_that_cannot_work_is_refused(wrong: dict[str, float], word: str):
     with pytest.raises(UsageError, match=word):

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+Complexes = NDArray[np.complexfloating[Any, Any]]
 
 SMALLEST_SCALE = 0.01
 ROWS_AT_ONCE = 256
@@ -174,7 +174,7 @@ def mean_log_return(theta: Floats, T: float, shift: complex) -> float:
 def _terms(theta: Floats, T: float, u: Floats, weight: Floats, shift: complex) -> tuple[Floats, Floats, float]:
     """Re and Im of weight * phi_j / u at the nodes above zero, and the mean that the node at zero needs."""
     scaled = phi(theta, u[1:] + shift, T) * (weight[1:] / u[1:])
-    return scaled.real.copy(), scaled.imag.copy(), mean_log_return(theta, T, shift)
+    return np.array(scaled.real, float), np.array(scaled.imag, float), mean_log_return(theta, T, shift)
 
 
 def _payoff(F: Any, K: Any, D: Any, is_call: Any, p1: Any, p2: Any) -> Any:

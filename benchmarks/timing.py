@@ -1,0 +1,58 @@
+"""Times candidates in turn, so that a busy machine is busy for all of them, and compares them round by round."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+Work = Callable[[], object]
+
+SHORTEST = 2e-3  # seconds: quicker work is repeated inside a round until it takes this long
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median seconds a call, and the median over rounds of this candidate's time over that of the first."""
+
+    seconds: float
+    ratio: float
+
+
+def interleave(candidates: Mapping[str, Work], *, rounds: int) -> dict[str, Timing]:
+    """Calls every candidate once a round (ours, peer, ours, peer, ...). The first one is what the ratios divide by.
+
+    Each candidate is called once before, unmeasured, and again to see how often a round should repeat it. Garbage
+    collection waits until the end.
+
+    Raises:
+        ValueError: there are no candidates or no rounds.
+    """
+    if not candidates or rounds < 1:
+        raise ValueError(f"{len(candidates)} candidates and {rounds} rounds: at least one of each is needed.")
+    repeats = {}
+    for name, work in candidates.items():
+        work()
+        repeats[name] = max(1, min(1000, int(SHORTEST / max(_seconds(work, 1), 1e-9))))
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        table = [{name: _seconds(work, repeats[name]) for name, work in candidates.items()} for _ in range(rounds)]
+    finally:
+        if was_enabled:
+            gc.enable()
+    first = next(iter(candidates))
+    return {
+        name: Timing(median(row[name] for row in table), median(row[name] / row[first] for row in table))
+        for name in candidates
+    }
+
+
+def _seconds(work: Work, repeats: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    return (time.perf_counter() - begin) / repeats
