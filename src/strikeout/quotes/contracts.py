@@ -63,7 +63,9 @@ class Contracts:
         }
         lengths = {name: len(column) for name, column in given.items() if len(column) != 1}
         if len(set(lengths.values())) > 1 or any(column.ndim != 1 for column in given.values()):
-            raise UsageError(f"Contracts: columns of different lengths: {lengths}. Give one value per contract, or one for all.")
+            raise UsageError(
+                f"Contracts: columns of different lengths: {lengths}. Give one value per contract, or one for all."
+            )
         count = next(iter(lengths.values()), 1)
         for name, column in given.items():
             if name != "is_call":
@@ -71,7 +73,9 @@ class Contracts:
                 if bad.size:
                     raise UsageError(
                         f"Contracts: {name} at row {bad[0]} is {column[bad[0]]:g}; it must be finite and above zero "
-                        f"({bad.size} such rows).", column=name, row=int(bad[0]),
+                        f"({bad.size} such rows).",
+                        column=name,
+                        row=int(bad[0]),
                     )
             whole = np.array(np.broadcast_to(column, (count,)))
             whole.flags.writeable = False
@@ -84,6 +88,9 @@ class Contracts:
         """The contracts of these rows (numbers, a mask or a slice), in that order."""
         picked = rows if isinstance(rows, slice) else np.asarray(rows)
         return Contracts(**{field.name: getattr(self, field.name)[picked] for field in fields(self)})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, tuple(getattr(self, field.name) for field in fields(self))
 
     def __iter__(self) -> Iterator[Contracts]:
         return (self[[row]] for row in range(len(self)))
@@ -115,6 +122,10 @@ class Contracts:
             offsets=_frozen(np.r_[starts, len(order)].astype(np.intp)),
             log_moneyness=_frozen(self.log_moneyness[order]),
         )
+
+
+def _unpickled(*columns: NDArray[Any]) -> Contracts:
+    return Contracts(**dict(zip((field.name for field in fields(Contracts)), columns, strict=True)))
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,142 @@
+"""Finding quotes by name among millions, without a Python loop over them."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import UnknownIdError, UsageError
+
+Names = NDArray[np.str_]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class NameIndex:
+    """The row of every name. ``keys`` are the names' fingerprints in ascending order, ``rows`` where each came from."""
+
+    names: Names
+    keys: NDArray[Any]
+    rows: Rows
+    hashed: bool
+
+    @staticmethod
+    def of(names: Names) -> NameIndex:
+        """An index of these names.
+
+        Raises:
+            UsageError: a name is there twice.
+        """
+        prints = fingerprints(names)
+        rows = np.argsort(prints, kind="stable")
+        keys = prints[rows]
+        twins = np.flatnonzero(keys[1:] == keys[:-1])
+        if not twins.size:
+            return NameIndex(names, keys, rows, hashed=True)
+        # Equal fingerprints: the same name twice, or (about once in 10^7 books of a million) two different names.
+        return NameIndex.by_name(names)
+
+    @staticmethod
+    def by_name(names: Names) -> NameIndex:
+        """An index sorted by the names themselves: slower to make, and never in doubt.
+
+        Raises:
+            UsageError: a name is there twice.
+        """
+        rows = np.argsort(names, kind="stable")
+        ordered = names[rows]
+        twins = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if twins.size:
+            first = str(ordered[twins[0]])
+            raise UsageError(
+                f"Quotes: the id {first!r} is there more than once ({twins.size} repeats in all). "
+                "Ids name quotes, so each must be unique; rename or drop the repeats.",
+                id=first,
+                repeats=int(twins.size),
+            )
+        return NameIndex(names, ordered, rows, hashed=False)
+
+    def find(self, wanted: ArrayLike) -> Rows:
+        """The rows of these names, in ascending order.
+
+        Raises:
+            UnknownIdError: a name that is not there, or one given twice.
+        """
+        asked = as_names([wanted] if isinstance(wanted, str) else wanted)
+        if not asked.size:
+            return np.empty(0, np.intp)
+        sought = fingerprints(asked) if self.hashed else asked
+        places = np.minimum(np.searchsorted(self.keys, sought), max(len(self.keys) - 1, 0))
+        known = np.zeros(len(asked), bool)
+        if len(self.keys):
+            known = self.names[self.rows[places]] == asked
+        if not known.all():
+            unknown = asked[~known].tolist()
+            raise UnknownIdError(
+                f"{len(unknown):,} of the {len(asked):,} ids given are not in this book of {len(self.names):,} quotes: "
+                f"{_few(unknown)}. Take ids from quotes.ids.",
+                ids=unknown,
+            )
+        found = np.sort(self.rows[places])
+        repeated = found[1:][found[1:] == found[:-1]]
+        if repeated.size:
+            twice = self.names[np.unique(repeated)].tolist()
+            raise UnknownIdError(
+                f"{len(twice):,} ids were given more than once: {_few(twice)}. Give each id once.", ids=twice
+            )
+        return found
+
+
+def as_names(names: ArrayLike | Set[str]) -> Names:
+    """Names as a one-dimensional text array.
+
+    Raises:
+        UsageError: they are not text, or one of them is empty.
+    """
+    array = np.asarray(list(names) if isinstance(names, Set) else names)
+    if array.size == 0:
+        return np.empty(0, "U1")
+    if array.dtype.kind in "OT":
+        if set(map(type, array.ravel())) - {str, np.str_}:
+            raise UsageError(
+                "Ids are names, so they must be text; some of those given are not. Convert them with str()."
+            )
+        array = array.astype("U")
+    if array.dtype.kind != "U" or array.ndim != 1:
+        raise UsageError(
+            f"Ids are names, never row numbers: a list of text is needed; got {array.dtype} of shape {array.shape}."
+        )
+    empty = np.flatnonzero(array == "")
+    if empty.size:
+        raise UsageError(f"The id at row {empty[0]} is empty ({empty.size} such). Every quote needs a name.")
+    return array
+
+
+def fingerprints(names: Names) -> NDArray[np.uint64]:
+    """A 64-bit number for each name, the same whatever the width of the array that holds it.
+
+    Sum over the characters of (code point * a fixed odd number of that position), modulo 2^64.
+    """
+    width = names.dtype.itemsize // 4
+    points = np.ascontiguousarray(names, dtype=names.dtype.newbyteorder("=")).view(np.uint32).reshape(len(names), width)
+    total = np.zeros(len(names), np.uint64)
+    for column, factor in enumerate(_factors(width)):
+        total += points[:, column] * factor
+    return total ^ (total >> np.uint64(32))
+
+
+def _factors(count: int) -> NDArray[np.uint64]:
+    # splitmix64 of 1, 2, 3, ...: published constants, made odd so that no factor loses the high bits.
+    z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+def _few(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:3])
+    return shown + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

@@ -1,0 +1,266 @@
+"""What the market said: contracts, what was observed of each, and a name for every quote."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import UsageError
+from strikeout.quotes.contracts import Contracts, Floats
+from strikeout.quotes.names import NameIndex, Names, as_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Labels = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quotes:
+    """A book of quotes, one per row; every array read-only. A change is a new book.
+
+    Args:
+        ids: a unique, stable name for each quote; never row numbers.
+        observed: the prices seen, in the currency of the forward.
+        weight: of each squared residual; 1 where not given.
+        spread: ask minus bid; not-a-number where unknown.
+        labels: anything else known of each quote (date, source, licence, ...), by name. Text or numbers.
+
+    Raises:
+        UsageError: lengths differ, an id is empty or there twice, a price is not finite, a weight is not finite and
+            above zero.
+
+    >>> contracts = Contracts(forward=100.0, strike=[90.0, 110.0], expiry=0.5, discount=1.0, is_call=True)
+    >>> Quotes(ids=["a", "b"], contracts=contracts, observed=[12.0, 2.5]).without(["a"]).ids
+    array(['b'], dtype='<U1')
+    """
+
+    ids: Names
+    contracts: Contracts
+    observed: Floats
+    weight: Floats
+    spread: Floats
+    labels: Labels
+
+    def __init__(
+        self,
+        *,
+        ids: ArrayLike,
+        contracts: Contracts,
+        observed: ArrayLike,
+        weight: ArrayLike | None = None,
+        spread: ArrayLike | None = None,
+        labels: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        count = len(contracts)
+        names = _sized("ids", as_names(ids), count)
+        self._set(
+            ids=np.array(names),
+            contracts=contracts,
+            observed=_numbers("observed", observed, count),
+            weight=np.ones(count) if weight is None else _numbers("weight", weight, count),
+            spread=np.full(count, np.nan) if spread is None else _numbers("spread", spread, count),
+            labels={
+                name: _sized(f"label {name!r}", _label(name, column), count) for name, column in (labels or {}).items()
+            },
+        )
+        _check("observed", self.observed, np.isfinite(self.observed), "a finite number")
+        _check("weight", self.weight, np.isfinite(self.weight) & (self.weight > 0), "finite and above zero")
+        _check("spread", self.spread, ~np.isinf(self.spread), "a number, or not-a-number where unknown")
+        self._index  # noqa: B018  (built now so that a repeated id is refused here, not later)
+
+    @classmethod
+    def _trusted(cls, **columns: Any) -> Quotes:
+        """A book from columns already checked: rows of another book, or names that are unique by construction."""
+        quotes = object.__new__(cls)
+        quotes._set(**columns)
+        return quotes
+
+    def _set(self, *, labels: Mapping[str, NDArray[Any]], **columns: Any) -> None:
+        for array in (*labels.values(), *(column for column in columns.values() if isinstance(column, np.ndarray))):
+            array.flags.writeable = False
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+        object.__setattr__(self, "labels", MappingProxyType(dict(labels)))
+
+    @cached_property
+    def _index(self) -> NameIndex:
+        return NameIndex.of(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.observed)
+
+    def __getitem__(self, rows: ArrayLike | slice) -> Quotes:
+        """The quotes of these rows (distinct numbers, a mask or a slice), in that order.
+
+        Raises:
+            UsageError: a row is asked for twice.
+        """
+        picked: Any = rows if isinstance(rows, slice) else np.asarray(rows)
+        if (
+            isinstance(picked, np.ndarray)
+            and picked.dtype != bool
+            and len(np.unique(picked % max(len(self), 1))) < picked.size
+        ):
+            raise UsageError("Quotes: a row is asked for twice, and a book holds each quote once. Give distinct rows.")
+        return self._rows(picked)
+
+    def _rows(self, picked: Any) -> Quotes:
+        return Quotes._trusted(
+            ids=self.ids[picked].copy(),
+            contracts=self.contracts[picked],
+            observed=self.observed[picked].copy(),
+            weight=self.weight[picked].copy(),
+            spread=self.spread[picked].copy(),
+            labels={name: column[picked].copy() for name, column in self.labels.items()},
+        )
+
+    def only(self, ids: ArrayLike) -> Quotes:
+        """The quotes with these ids, in the order of this book.
+
+        Raises:
+            UnknownIdError: an id that no quote of this book has, or one given twice.
+        """
+        return self._rows(self._index.find(ids))
+
+    def without(self, ids: ArrayLike) -> Quotes:
+        """The quotes with none of these ids, in the order of this book.
+
+        Raises:
+            UnknownIdError: an id that no quote of this book has, or one given twice.
+        """
+        kept = np.ones(len(self), bool)
+        kept[self._index.find(ids)] = False
+        return self._rows(kept)
+
+    def with_observed(self, observed: ArrayLike) -> Quotes:
+        """The same quotes with other observed prices, one per quote.
+
+        Raises:
+            UsageError: the length differs, or a price is not finite.
+        """
+        prices = _numbers("observed", observed, len(self))
+        _check("observed", prices, np.isfinite(prices), "a finite number")
+        return Quotes._trusted(
+            ids=self.ids,
+            contracts=self.contracts,
+            observed=prices,
+            weight=self.weight,
+            spread=self.spread,
+            labels=self.labels,
+        )
+
+    def to_frame(self) -> pl.DataFrame:
+        """The book as a Polars frame in the canonical columns, the ones `read_quotes` understands."""
+        from strikeout.quotes.writing import frame_of
+
+        return frame_of(self)
+
+    def __repr__(self) -> str:
+        return f"<Quotes: {self._headline()}>"
+
+    def _headline(self) -> str:
+        if not len(self):
+            return "empty"
+        expiries = self.contracts.expiry
+        distinct = len(np.unique(expiries))
+        span = f"{expiries.min():.3g}" if distinct == 1 else f"{expiries.min():.3g} to {expiries.max():.3g}"
+        return f"{len(self):,} quotes, {distinct:,} {'maturity' if distinct == 1 else 'maturities'} ({span} years)"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        if not len(self):
+            return []
+        calls = int(self.contracts.is_call.sum())
+        known = self.spread[np.isfinite(self.spread)]
+        facts = [
+            ("calls / puts", f"{calls:,} / {len(self) - calls:,}"),
+            ("strike", _span(self.contracts.strike)),
+            ("forward", _span(self.contracts.forward)),
+            ("discount", _span(self.contracts.discount)),
+            ("observed", _span(self.observed)),
+            ("weight", _span(self.weight)),
+            ("spread", f"{_span(known)} ({known.size:,} known)" if known.size else "unknown"),
+        ]
+        return facts + [(f"label {name}", _values(column)) for name, column in self.labels.items()]
+
+    def summary(self) -> str:
+        """The book in a few lines of plain text."""
+        width = max((len(name) for name, _ in self._facts()), default=0)
+        return "\n".join([self._headline(), *(f"  {name:<{width}}  {fact}" for name, fact in self._facts())])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(fact)}</td></tr>"
+            for name, fact in self._facts()
+        )
+        return f"<table><caption>{html.escape(self._headline())}</caption>{rows}</table>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = (self.ids, self.contracts, self.observed, self.weight, self.spread, dict(self.labels))
+        return _unpickled, columns
+
+
+def _unpickled(*columns: Any) -> Quotes:
+    return Quotes._trusted(
+        **dict(zip(("ids", "contracts", "observed", "weight", "spread", "labels"), columns, strict=True))
+    )
+
+
+def _numbers(what: str, column: ArrayLike, count: int) -> Floats:
+    try:
+        array = np.array(column, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"Quotes: {what} must be numbers: {error}.", column=what) from error
+    if array.ndim == 0:
+        array = np.full(count, float(array))
+    return _sized(what, array, count)
+
+
+def _label(name: str, column: ArrayLike) -> NDArray[Any]:
+    array = np.array(column)
+    if array.dtype.kind == "T" or (array.dtype.kind == "O" and set(map(type, array.ravel())) - {str}):
+        array = np.array(["" if value is None else str(value) for value in array.ravel()], dtype=object)
+    if array.dtype.kind not in "OUfiubM":
+        raise UsageError(f"Quotes: label {name!r} is {array.dtype}; labels are text, numbers, booleans or dates.")
+    return array
+
+
+def _sized(what: str, array: NDArray[Any], count: int) -> NDArray[Any]:
+    if array.shape != (count,):
+        raise UsageError(
+            f"Quotes: {count:,} contracts, but {what} has shape {array.shape}. Give one value per contract.",
+            column=what,
+        )
+    return array
+
+
+def _check(what: str, column: Floats, good: NDArray[np.bool_], needed: str) -> None:
+    bad = np.flatnonzero(~good)
+    if bad.size:
+        raise UsageError(
+            f"Quotes: {what} at row {bad[0]} is {column[bad[0]]}; it must be {needed} ({bad.size:,} such rows).",
+            column=what,
+            row=int(bad[0]),
+        )
+
+
+def _span(column: Floats) -> str:
+    low, high = float(column.min()), float(column.max())
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+
+
+def _values(column: NDArray[Any]) -> str:
+    if column.dtype.kind == "f":
+        known = column[np.isfinite(column)]
+        return _span(known) if known.size else "unknown"
+    distinct = sorted(set(column.tolist())) if column.dtype.kind != "b" else sorted({bool(value) for value in column})
+    if len(distinct) <= 3:
+        return ", ".join(str(value) for value in distinct)
+    return f"{distinct[0]} to {distinct[-1]} ({len(distinct):,} values)"
