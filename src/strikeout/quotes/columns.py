@@ -1,0 +1,258 @@
+"""Which column of a table means what. Nothing is guessed in silence: `Layout.columns` says all that was understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from strikeout.errors import ColumnError, UsageError
+
+# Canonical name -> other names it may go by. Only names that can mean one thing are here: "strike_price" is a
+# thousandth of a dollar at one vendor, "last" may be days old, "ttm" may be days.
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "id": ("quote_id",),
+    "underlying": ("symbol", "ticker"),
+    "root": (),
+    "quote_date": ("date", "trade_date"),
+    "quote_time": ("quote_ts",),
+    "expiry": ("expiry_date", "expiration", "expiration_date"),
+    "expiry_years": ("t_years", "years_to_expiry"),
+    "strike": (),
+    "right": ("cp_flag", "option_type", "call_put"),
+    "exercise": ("exercise_style",),
+    "price": ("mid", "mid_price"),
+    "bid": (),
+    "ask": (),
+    "iv": ("iv_mid", "implied_vol", "implied_volatility"),
+    "spread": (),
+    "forward": ("forward_price",),
+    "spot": ("underlying_price",),
+    "rate": ("risk_free_rate",),
+    "dividend_yield": ("dividend",),
+    "discount": ("discount_factor",),
+    "weight": (),
+    "source": (),
+}
+NUMBERS = (
+    "strike",
+    "expiry_years",
+    "price",
+    "bid",
+    "ask",
+    "iv",
+    "spread",
+    "forward",
+    "spot",
+    "rate",
+    "dividend_yield",
+    "discount",
+    "weight",
+)
+# The label a canonical column becomes, where the name differs.
+LABEL_NAMES: Mapping[str, str] = {"quote_date": "date", "expiry": "expiry_date"}
+
+UNITS: Mapping[str, str] = {
+    "id": "name of the quote",
+    "underlying": "name of the underlying",
+    "root": "class of the contract",
+    "quote_date": "date, YYYY-MM-DD or YYYYMMDD; the time of day is not used",
+    "quote_time": "time of the quote, as text",
+    "expiry": "date, YYYY-MM-DD or YYYYMMDD; the time of day is not used",
+    "expiry_years": "years",
+    "strike": "currency of the price",
+    "right": "C or P",
+    "exercise": "E (European) or A (American)",
+    "price": "currency",
+    "bid": "currency",
+    "ask": "currency",
+    "iv": "Black-76 volatility per year, decimal (0.2 is 20 %)",
+    "spread": "ask minus bid, currency",
+    "forward": "currency of the price, to the expiry",
+    "spot": "currency of the price",
+    "rate": "per year, continuously compounded, decimal",
+    "dividend_yield": "per year, continuously compounded, decimal",
+    "discount": "value today of 1 paid at the expiry",
+    "weight": "of the squared residual",
+    "source": "where the quote came from",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as it was understood: its name in the file, the canonical name (none for a label), unit, and use."""
+
+    name: str
+    role: str | None
+    meaning: str
+    is_used: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table will be read: ``places`` maps canonical names to its columns, ``used`` are those prices rest on."""
+
+    places: Mapping[str, str]
+    used: frozenset[str]
+    labels: tuple[str, ...]
+    observed_from: str
+    expiry_from: str
+    forward_from: str
+    discount_from: str
+    columns: tuple[Column, ...]
+
+
+def understand(frame: pl.DataFrame, constants: Mapping[str, float | str] | None = None) -> tuple[pl.DataFrame, Layout]:
+    """The table with the constants as columns of it, and how it will be read.
+
+    Raises:
+        ColumnError: a needed column is missing or empty, two claim the same role, or a constant has a column already.
+        UsageError: a constant has no canonical name.
+    """
+    empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
+    places = _places(frame, empty)
+    for role, value in (constants or {}).items():
+        if role not in ALIASES:
+            raise UsageError(f"constants: {role!r} is no canonical column. They are {', '.join(ALIASES)}.")
+        if role in places:
+            raise ColumnError(
+                f"constants gives {role}, but the file has it in column {places[role]!r}. Drop one.", role=role
+            )
+        frame = frame.with_columns(pl.lit(value).alias(f"{role} (constant)"))
+        places[role] = f"{role} (constant)"
+    used, froms = _routes(places, frame.columns, empty)
+    labels = tuple(name for name in frame.columns if name not in empty and name not in places.values())
+    layout = Layout(places, used, labels, *froms, columns=_understood(frame, places, used, empty))
+    return frame, layout
+
+
+def _places(frame: pl.DataFrame, empty: list[str]) -> dict[str, str]:
+    plain = {name: name.strip().lower().replace(" ", "_") for name in frame.columns if name not in empty}
+    keys = set(plain.values())
+    # Chains often call the spot "underlying". Numbers can be meant so, unless nothing asks for it: some tickers are
+    # numbers too.
+    spot_called_underlying = [
+        name
+        for name, key in plain.items()
+        if key == "underlying"
+        and not keys & {"spot", *ALIASES["spot"]}
+        and (keys & set(ALIASES["underlying"]) or not keys & {"forward", *ALIASES["forward"]})
+        and _all_numbers(frame[name])
+    ]
+    places: dict[str, str] = {}
+    for role, others in ALIASES.items():
+        names = [name for name, key in plain.items() if key == role or key in others]
+        if role == "spot":
+            names = names or spot_called_underlying
+        elif role == "underlying":
+            names = [name for name in names if name not in spot_called_underlying]
+        if len(names) > 1:
+            raise ColumnError(
+                f"Columns {names[0]!r} and {names[1]!r} both claim to be {role}. Rename or drop one.",
+                role=role,
+                columns=names,
+            )
+        if names:
+            places[role] = names[0]
+    return places
+
+
+def _all_numbers(column: pl.Series) -> bool:
+    known = column.drop_nulls()
+    if known.dtype == pl.String:
+        return known.str.strip_chars().cast(pl.Float64, strict=False).null_count() == 0
+    return known.dtype.is_numeric()
+
+
+def _routes(
+    places: Mapping[str, str], found: list[str], empty: list[str]
+) -> tuple[frozenset[str], tuple[str, str, str, str]]:
+    filled = [name for name in found if name not in empty]
+
+    def missing(what: str, remedy: str) -> ColumnError:
+        shown = ", ".join(filled[:20]) + (f" and {len(filled) - 20} more" if len(filled) > 20 else "")
+        hollow = f" ({len(empty)} more without a single value)" if empty else ""
+        return ColumnError(f"No column for {what}. Found: {shown}{hollow}. {remedy}", missing=what, columns=filled)
+
+    for role, remedy in (("strike", "Add a column strike."), ("right", "Add a column right holding C or P.")):
+        if role not in places:
+            raise missing(role, remedy)
+    used = {"strike", "right"} | ({"id", "weight"} & places.keys())
+
+    if "expiry_years" in places:
+        expiry, expiry_from = {"expiry_years"}, "expiry_years"
+    elif {"expiry", "quote_date"} <= places.keys():
+        expiry, expiry_from = {"expiry", "quote_date"}, "(expiry - quote_date) in days / 365"
+    else:
+        raise missing("the expiry", "Add expiry_years, or both expiry and quote_date.")
+
+    if "price" in places:
+        observed, observed_from = {"price"}, "price"
+    elif {"bid", "ask"} <= places.keys():
+        observed, observed_from = {"bid", "ask"}, "(bid + ask) / 2"
+    elif "iv" in places:
+        observed, observed_from = {"iv"}, "Black-76 price of iv"
+    else:
+        raise missing("the price", "Add price, or both bid and ask, or iv.")
+
+    if "discount" in places:
+        discount, discount_from = {"discount"}, "discount"
+    elif "rate" in places:
+        discount, discount_from = {"rate"}, "exp(-rate * expiry_years)"
+    else:
+        raise missing(
+            "the discount", "Add discount or rate (a rate of 0 must be said, too; constants={'rate': 0.0} says it)."
+        )
+
+    if "forward" in places:
+        forward, forward_from = {"forward"}, "forward"
+    elif {"spot", "dividend_yield"} <= places.keys():
+        forward, forward_from = {"spot", "dividend_yield"}, "spot * exp(-dividend_yield * expiry_years) / discount"
+    elif "spot" in places:
+        raise missing(
+            "the dividend yield", "Spot alone gives no forward: add forward, or dividend_yield (0 must be said, too)."
+        )
+    else:
+        raise missing("the forward", "Add forward, or spot and dividend_yield.")
+    return frozenset(used | expiry | observed | discount | forward), (
+        observed_from,
+        expiry_from,
+        forward_from,
+        discount_from,
+    )
+
+
+def _understood(
+    frame: pl.DataFrame, places: Mapping[str, str], used: frozenset[str], empty: list[str]
+) -> tuple[Column, ...]:
+    roles: dict[str, str] = {name: role for role, name in places.items()}
+
+    def column(name: str) -> Column:
+        if name in empty:
+            return Column(name, None, "no value in any row: left out", is_used=False)
+        role = roles.get(name)
+        return Column(name, role, UNITS[role] if role else "label", is_used=role in used)
+
+    return tuple(column(name) for name in frame.columns)
+
+
+def as_text(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column as text, whatever its type: what a person would see in the file."""
+    column = frame[name]
+    if column.dtype == pl.String:
+        return column
+    if isinstance(column.dtype, pl.Datetime):
+        return column.dt.strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        raise ColumnError(
+            f"Column {name!r} holds {column.dtype}, not one value a row. Flatten or drop it.", column=name
+        ) from error
+
+
+def label_name(role_or_name: Any) -> str:
+    """The name a column goes by among the labels."""
+    return LABEL_NAMES.get(str(role_or_name), str(role_or_name))

@@ -1,0 +1,119 @@
+"""From understood columns to contracts and prices: expiry in years, discount, forward, observed price, spread, ids."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from strikeout.quotes.columns import Layout, as_text
+from strikeout.quotes.rules import DAYS_PER_YEAR, to_dates
+
+LONGEST_PART = 16  # of a derived id; longer text is digested
+
+
+def with_expiry(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Adds expiry_years, from whole days where the table gives dates."""
+    if "expiry_years" in layout.used:
+        return work
+    days = (pl.col("expiry") - pl.col("quote_date")).dt.total_days()
+    return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
+
+
+def with_money(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Adds discount, forward, observed and spread; null wherever an ingredient is."""
+    used, years = layout.used, pl.col("expiry_years")
+    if "discount" not in used:
+        work = work.with_columns((-pl.col("rate") * years).exp().alias("discount"))
+    if "forward" not in used:
+        work = work.with_columns(
+            (pl.col("spot") * (-pl.col("dividend_yield") * years).exp() / pl.col("discount")).alias("forward")
+        )
+    if "price" in used:
+        observed = work["price"]
+    elif "bid" in used:
+        observed = work.select((pl.col("bid") + pl.col("ask")) / 2).to_series()
+    else:
+        observed = _from_volatility(work)
+    spread = pl.lit(None, pl.Float64)
+    if {"bid", "ask"} <= layout.places.keys():
+        spread = pl.col("ask") - pl.col("bid")
+    if "spread" in layout.places:
+        spread = pl.col("spread")
+    return work.with_columns(observed.alias("observed"), spread.alias("spread"))
+
+
+def _from_volatility(work: pl.DataFrame) -> pl.Series:
+    from strikeout.kernels import black
+
+    needed = work.select("forward", "strike", "expiry_years", "iv", "discount", "is_call")
+    whole = needed.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    whole &= needed.select(pl.min_horizontal("forward", "strike", "expiry_years", "iv", "discount") > 0).to_series()
+    prices = np.full(work.height, np.nan)
+    rows = whole.fill_null(value=False).to_numpy()
+    prices[rows] = black.price(*(needed.filter(rows)[name].to_numpy() for name in needed.columns))
+    return pl.Series(prices).fill_nan(None)
+
+
+def derived_ids(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.Series:
+    """A readable name for each quote, made of what the quote is: never of its row, nor of the rows around it.
+
+    underlying / root / quote date / quote time / expiry / expiry in years / strike / right / source, those there are.
+    """
+    parts = [_word(frame, layout, role) for role in ("underlying", "root")]
+    parts += [_day(frame, work, layout, "quote_date"), _word(frame, layout, "quote_time")]
+    parts.append(_day(frame, work, layout, "expiry"))
+    if "expiry_years" in layout.used:
+        # Also beside a date: morning and afternoon settlement are two contracts of one day.
+        parts.append("T" + _digits(work["expiry_years"]))
+    parts += [
+        _digits(work["strike"]),
+        pl.select(pl.when(work["is_call"]).then(pl.lit("C")).otherwise(pl.lit("P"))).to_series(),
+    ]
+    parts.append(_word(frame, layout, "source"))
+    named = {str(k): part.fill_null("-") for k, part in enumerate(parts) if part is not None}
+    return pl.DataFrame(named).select(pl.concat_str(pl.all(), separator="/").alias("id")).to_series()
+
+
+def _digits(numbers: pl.Series) -> pl.Series:
+    return numbers.cast(pl.String).str.strip_suffix(".0")
+
+
+def _day(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout, role: str) -> pl.Series | None:
+    if role not in layout.places:
+        return None
+    days = work[role] if role in work.columns else to_dates(frame[layout.places[role]])
+    # Where the time comes from expiry_years the dates are labels and may be any text.
+    return days.cast(pl.String).fill_null(shortened(as_text(frame, layout.places[role])))
+
+
+def _word(frame: pl.DataFrame, layout: Layout, role: str) -> pl.Series | None:
+    return shortened(as_text(frame, layout.places[role])) if role in layout.places else None
+
+
+def shortened(text: pl.Series) -> pl.Series:
+    """Short text as it is; of long text the first eight hex digits of its BLAKE2b digest."""
+    if not (text.str.len_chars() > LONGEST_PART).any():
+        return text
+    distinct = text.unique().drop_nulls()
+    short = [
+        value if len(value) <= LONGEST_PART else hashlib.blake2b(value.encode(), digest_size=4).hexdigest()
+        for value in distinct.to_list()
+    ]
+    return text.replace_strict(distinct, pl.Series(short), return_dtype=pl.String)
+
+
+def label_array(column: pl.Series) -> NDArray[np.generic]:
+    """A column as an array; text as an array of shared strings, empty where there is none."""
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype != pl.String:
+        return np.array(column.to_numpy())
+    filled = column.fill_null("")
+    distinct = filled.unique().sort()
+    if distinct.len() > column.len() // 4:
+        return filled.to_numpy().astype(object)
+    array: NDArray[np.generic] = distinct.to_numpy().astype(object)[distinct.search_sorted(filled).to_numpy()]
+    return array

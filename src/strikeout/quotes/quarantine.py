@@ -1,0 +1,40 @@
+"""Where bad rows go: a CSV of them as they were found, with what is wrong."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+import polars as pl
+
+from strikeout.quotes.columns import as_text
+from strikeout.quotes.issues import Issues
+from strikeout.quotes.replacing import replace_file
+from strikeout.quotes.tables import Table
+
+
+def quarantined(table: Table, issues: Issues) -> pl.DataFrame:
+    """The rejected rows, all columns as text, and quarantine_row, quarantine_code, quarantine_sentence of each.
+
+    A row with several faults is there once; its codes and sentences follow one another.
+    """
+    faults = (
+        issues.frame.filter(pl.col("code").str.starts_with("Q1"))
+        .group_by("at", maintain_order=True)
+        .agg(
+            pl.col("row").first().alias("quarantine_row"),
+            pl.col("code").str.join(" ").alias("quarantine_code"),
+            pl.col("sentence").str.join(" ").alias("quarantine_sentence"),
+        )
+    )
+    found = table.frame[faults["at"]]
+    return pl.DataFrame([as_text(found, name) for name in found.columns]).hstack(faults.drop("at"))
+
+
+def write_quarantine(table: Table, issues: Issues, path: str | PathLike[str]) -> Path:
+    """Writes the rejected rows to a CSV, whole or not at all.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    return replace_file(path, quarantined(table, issues).write_csv)

@@ -1,0 +1,279 @@
+"""Reading quotes: good rows become a book, bad rows get a code and a sentence and stay out of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from strikeout.errors import RejectedError, UsageError
+from strikeout.quotes.columns import NUMBERS, Column, Layout, as_text, label_name, understand
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_money
+from strikeout.quotes.issues import Issues, QuotesWarning
+from strikeout.quotes.quarantine import write_quarantine
+from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.rules import Rules, to_dates
+from strikeout.quotes.tables import Table, open_table
+
+MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
+CARRIED = ("id", "strike", "right", "price", "spread", "forward", "discount", "weight", "expiry_years")
+LABELLED = (
+    "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
+    "dividend_yield", "source",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a source holds and how it was understood: the book, every issue, every column.
+
+    ``rows`` = ``len(quotes)`` + ``rejected`` + ``repeated``; ``numbering`` says what a row number is ("line" of a CSV,
+    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from.
+    """
+
+    source: str
+    quotes: Quotes
+    issues: Issues
+    columns: tuple[Column, ...]
+    routes: Mapping[str, str]
+    rows: int
+    rejected: int
+    repeated: int
+    numbering: str
+    table: Table
+
+    def headline(self) -> str:
+        """How many rows went where, with the codes."""
+        words = [f"{len(self.quotes):,} of {self.rows:,} rows read"]
+        if self.rejected:
+            words.append(f"{self.rejected:,} rejected ({self.issues.tally('Q1')})")
+        flags = self.issues.tally("Q2")
+        return "; ".join([*words, f"flagged: {flags}"] if flags else words)
+
+    def summary(self) -> str:
+        """The whole reading in plain text: columns, routes, counts, the first issues, the book."""
+        width = max(len(column.name) for column in self.columns)
+        lines = [f"{self.source}: {self.headline()}.", "", "columns"]
+        for column in self.columns:
+            role = f"{column.role}, " if column.role else ""
+            lines.append(
+                f"  {column.name:<{width}}  {role}{column.meaning}{'' if column.is_used or not role else ' (label)'}"
+            )
+        lines += ["", "computed from", *(f"  {name:<{width}}  {route}" for name, route in self.routes.items())]
+        if len(self.issues):
+            lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
+            lines += [f"  {issue}" for issue in self.issues[:5]]
+        return "\n".join([*lines, "", self.quotes.summary()])
+
+
+def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None = None) -> Reading:
+    """Reads a source and says everything about it; refuses no file for its bad rows.
+
+    Args:
+        source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
+
+    Raises:
+        UnreadableFileError: no such file, empty, or not the format its name says.
+        ColumnError: a needed column is missing, or two claim the same role.
+        UsageError: the source is neither a path nor a frame.
+    """
+    table = open_table(source)
+    frame, layout = understand(table.frame, constants)
+    rules = Rules(table, frame, layout)
+    work, parts = rules.parse()
+    work = with_expiry(work, layout)
+    parts += rules.judge(work)
+    work = with_money(work, layout)
+    good = _unmarked(frame.height, parts)
+    whole = work.select(
+        pl.all_horizontal(pl.col("forward", "strike", "expiry_years", "discount", "observed").is_finite()),
+        beyond_zero=pl.all_horizontal(pl.col("forward", "discount") > 0),
+    )
+    lost = good & ~(whole.to_series(0) & whole.to_series(1)).fill_null(value=False)
+    parts.append(rules.failures("Q111", "strike", lost, "forward, discount or price overflows; correct the row."))
+    good &= ~lost
+    ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
+    labels = _labels(frame, work, layout)
+    repeats, clashes = _twins(ids, work, labels, good)
+    parts.append(
+        rules.failures("Q108", "id", clashes, "another row has the same id and other values; keep the right one.")
+    )
+    parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
+    good &= ~(repeats | clashes)
+    quotes = _book(ids, work, labels, good)
+    parts += _flags(rules, quotes, good)
+    return Reading(
+        source=table.name, quotes=quotes, issues=Issues.joined(parts), columns=layout.columns,
+        routes={
+            "observed": layout.observed_from, "expiry_years": layout.expiry_from, "forward": layout.forward_from,
+            "discount": layout.discount_from, "id": "id" if "id" in layout.places else "the contract, date and source",
+        },
+        rows=frame.height, rejected=frame.height - len(quotes) - int(repeats.sum()), repeated=int(repeats.sum()),
+        numbering=table.numbering, table=table,
+    )  # fmt: skip
+
+
+def read_quotes(
+    source: Any,
+    *,
+    max_reject: float = MAX_REJECT,
+    quarantine: str | PathLike[str] | None = None,
+    constants: Mapping[str, float | str] | None = None,
+) -> Quotes:
+    """The good rows of a file or frame as a book; warns of bad ones, and refuses a file with too many.
+
+    Args:
+        source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+        max_reject: the largest share of rows that may be bad; 1.0 accepts any file with one good row.
+        quarantine: a CSV to write the bad rows to, as found, with codes and sentences. Not written if there are none.
+        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
+
+    Raises:
+        UnreadableFileError: no such file, empty, or not the format its name says.
+        ColumnError: a needed column is missing, or two claim the same role.
+        RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
+        UsageError: the source is neither a path nor a frame, or ``max_reject`` is no share.
+    """
+    reading = inspect_quotes(source, constants=constants)
+    accept(reading, max_reject=max_reject, quarantine=quarantine)
+    if len(reading.issues):
+        warnings.warn(f"{reading.source}: {reading.headline()}.", QuotesWarning, stacklevel=2)
+    return reading.quotes
+
+
+def accept(
+    reading: Reading, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None
+) -> Quotes:
+    """The book of a reading, its bad rows written to ``quarantine``; refused if too many rows are bad.
+
+    Raises:
+        RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
+        UsageError: ``max_reject`` is no share, or the quarantine file cannot be written.
+    """
+    if not 0.0 <= max_reject <= 1.0:
+        raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
+    if quarantine is not None and reading.rejected:
+        write_quarantine(reading.table, reading.issues, quarantine)
+    if reading.rejected > max_reject * reading.rows or not len(reading.quotes):
+        first = next(issue for issue in reading.issues if issue.is_rejected)
+        raise RejectedError(
+            f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
+            f"allowed ({reading.issues.tally('Q1')}). The first: {first.sentence} "
+            "Correct the file, or raise max_reject."
+            if len(reading.quotes)
+            else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({reading.issues.tally('Q1')}). "
+            f"The first: {first.sentence}",
+            issues=reading.issues,
+            counts=reading.issues.counts,
+            rows=reading.rows,
+            rejected=reading.rejected,
+        )
+    return reading.quotes
+
+
+def _unmarked(height: int, parts: list[pl.DataFrame]) -> pl.Series:
+    good = np.ones(height, bool)
+    for part in parts:
+        rejected = part.filter(pl.col("code").str.starts_with("Q1"))
+        good[rejected["at"].to_numpy()] = False
+    return pl.Series(good)
+
+
+def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Every column that is not part of a contract or its price, under the name it will have as a label."""
+    columns: dict[str, pl.Series] = {}
+    for role in (role for role in LABELLED if role in layout.places):
+        if role in NUMBERS:
+            columns[label_name(role)] = work[role].cast(pl.Float64)
+        elif role in ("quote_date", "expiry"):
+            text = as_text(frame, layout.places[role])
+            days = work[role] if role in work.columns else to_dates(frame[layout.places[role]])
+            columns[label_name(role)] = days.cast(pl.String).fill_null(text) if role in layout.used else text
+        else:
+            columns[label_name(role)] = as_text(frame, layout.places[role])
+    for name in layout.labels:
+        nested = frame[name].dtype.is_nested()
+        columns[name] = as_text(frame, name) if nested else frame[name]
+    return pl.DataFrame(columns)
+
+
+def _twins(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Rows that repeat an earlier one exactly, and rows whose id another row has with other values."""
+    at = good.arg_true()
+    named = ids.gather(at)
+    shared = at.filter(named.is_duplicated())
+    repeats, clashes = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
+    if shared.len():
+        values = ("forward", "strike", "expiry_years", "discount", "is_call", "observed", "spread", "weight")
+        known = work.select(name for name in values if name in work.columns)
+        rows = pl.concat(
+            [
+                pl.DataFrame({"strikeout:id": ids[shared], "strikeout:at": shared}),
+                _apart(known[shared], "w"),
+                _apart(labels[shared], "l"),
+            ],
+            how="horizontal",
+        )
+        content = pl.struct(pl.exclude("strikeout:id", "strikeout:at"))
+        rows = rows.with_columns(
+            (content.n_unique().over("strikeout:id") > 1).alias("strikeout:clash"),
+            (pl.col("strikeout:at") > pl.col("strikeout:at").min().over("strikeout:id")).alias("strikeout:later"),
+        )
+        places, clash = rows["strikeout:at"].to_numpy(), rows["strikeout:clash"].to_numpy()
+        clashes[places[clash]] = True
+        repeats[places[~clash & rows["strikeout:later"].to_numpy()]] = True
+    return pl.Series(repeats), pl.Series(clashes)
+
+
+def _apart(frame: pl.DataFrame, mark: str) -> pl.DataFrame:
+    return frame.rename({name: f"{mark}:{name}" for name in frame.columns})
+
+
+def _book(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Series) -> Quotes:
+    kept, tags = work.filter(good), labels.filter(good) if labels.width else labels
+    column = {name: kept[name].to_numpy() for name in kept.columns if name in (*CARRIED, "is_call", "observed")}
+    contracts = Contracts(
+        forward=column["forward"], strike=column["strike"], expiry=column["expiry_years"], discount=column["discount"],
+        is_call=column["is_call"].astype(bool),
+    )  # fmt: skip
+    return Quotes(
+        ids=ids.filter(good).to_numpy().astype("U"), contracts=contracts, observed=column["observed"],
+        weight=column.get("weight"), spread=column["spread"].astype(float),
+        labels={name: label_array(tags[name]) for name in tags.columns},
+    )  # fmt: skip
+
+
+def _flags(rules: Rules, quotes: Quotes, good: pl.Series) -> list[pl.DataFrame]:
+    """Doubts about rows that stay in. A price outside its bounds is no proof of an error: noise puts some there, and
+    cutting only those off would bias the calibration."""
+    contracts = quotes.contracts
+    upper = contracts.discount * np.where(contracts.is_call, contracts.forward, contracts.strike)
+    slack = 1e-12 * np.maximum(contracts.scale, contracts.discount * contracts.strike)  # a few roundings of its inputs
+    outside = (quotes.observed < contracts.intrinsic - slack) | (quotes.observed > upper + slack)
+    role = next(role for role in ("price", "bid", "iv") if role in rules.layout.used)
+    flags = [
+        rules.failures(
+            "Q202",
+            role,
+            _spread_out(outside, good),
+            "the price is below the intrinsic value or above the upper bound; kept.",
+        )
+    ]
+    if "exercise" in rules.layout.places:
+        style = as_text(rules.frame, rules.layout.places["exercise"]).str.strip_chars().str.to_lowercase()
+        american = good & style.is_in(["a", "american"]).fill_null(value=False)
+        flags.append(rules.failures("Q203", "exercise", american, "'{}' is American; it is priced as European; kept."))
+    return flags
+
+
+def _spread_out(mask: np.ndarray[Any, np.dtype[np.bool_]], good: pl.Series) -> pl.Series:
+    whole = np.zeros(good.len(), bool)
+    whole[good.to_numpy()] = mask
+    return pl.Series(whole)

@@ -1,0 +1,40 @@
+"""Writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from strikeout.errors import UsageError
+
+
+def replace_file(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Path:
+    """Has ``write`` fill a temporary file beside ``path``, then moves it there in one step.
+
+    Raises:
+        UsageError: the folder does not exist or cannot be written to.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise UsageError(
+            f"{target}: cannot be written ({error.strerror}). Check the folder.", path=str(target)
+        ) from error
+    part = Path(name)
+    try:
+        os.close(handle)
+        write(part)
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        part.chmod(0o666 & ~umask)  # a temporary file is private; the result is an ordinary one
+        part.replace(target)
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror}).", path=str(target)) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return target

@@ -1,0 +1,168 @@
+"""The rules a row must pass. Each failure is one issue: a code, the row, the column, the value found, what to do.
+
+A frame ``work`` holds what was understood, one row per row of the table: a column for each canonical name, in canonical
+units, null where there is no usable value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from strikeout.quotes.columns import NUMBERS, Layout, as_text
+from strikeout.quotes.issues import SCHEMA
+from strikeout.quotes.tables import Table
+
+CALLS, PUTS = ("c", "call", "calls"), ("p", "put", "puts")
+DAYS_PER_YEAR = 365.0
+# Beyond these a number is in another unit than ours: percent for decimals, days for years.
+LARGEST = {"rate": 1.0, "dividend_yield": 1.0, "iv": 5.0, "discount": 2.0, "expiry_years": 100.0}
+NEEDS = {
+    "strike": "a number above zero",
+    "right": "C or P",
+    "id": "a name",
+    "quote_date": "a date such as 2024-01-31",
+    "expiry": "a date such as 2024-01-31",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """The table, how it is laid out, and (from `parse` on) its values."""
+
+    table: Table
+    frame: pl.DataFrame
+    layout: Layout
+
+    def failures(self, code: str, role: str, fails: pl.Series, words: str) -> pl.DataFrame:
+        """One issue for each row where ``fails``; ``{}`` in ``words`` stands for the value found."""
+        at = fails.fill_null(value=False).arg_true()
+        if not at.len():
+            return pl.DataFrame(schema=SCHEMA)
+        name = self.layout.places.get(role, role)
+        found = (
+            as_text(self.frame[at], name) if name in self.frame.columns else pl.Series([""]).new_from_index(0, at.len())
+        )
+        before, mark, after = words.partition("{}")
+        value = pl.col("value").fill_null("").str.slice(0, 40) if mark else pl.lit("")
+        where = (pl.lit(f"{self.table.numbering} "), pl.col("row").cast(pl.String), pl.lit(f", column {name}: "))
+        sentence = pl.concat_str(*where, pl.lit(before), value, pl.lit(after))
+        return pl.DataFrame({"at": at.cast(pl.Int64), "row": self.table.rows[at], "value": found}).select(
+            "at", pl.lit(code).alias("code"), "row", pl.lit(name).alias("column"), sentence.alias("sentence")
+        )
+
+    def parse(self) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+        """What every cell means, and the cells that mean nothing."""
+        places, used = self.layout.places, self.layout.used
+        columns: dict[str, pl.Series] = {}
+        issues: list[pl.DataFrame] = []
+        if self.table.overflow is not None:
+            beyond = self.table.overflow.is_not_null()
+            issues.append(
+                self.failures(
+                    "Q112",
+                    self.frame.columns[-1],
+                    beyond,
+                    "more fields than the header has names; write 1234.5 for 1,234.5, quote text that has separators.",
+                )
+            )
+        for role in (role for role in NUMBERS if role in places):
+            columns[role], found = self._numbers(role, needed=role in used)
+            issues += found
+        for role in (role for role in ("quote_date", "expiry") if role in used):
+            columns[role], found = self._dates(role)
+            issues += found
+        right = as_text(self.frame, places["right"]).str.strip_chars().str.to_lowercase()
+        columns["is_call"] = pl.select(
+            pl.when(right.is_in(CALLS)).then(True).when(right.is_in(PUTS)).then(False)
+        ).to_series()
+        for role in (role for role in ("id", "right") if role in used):
+            text = as_text(self.frame, places[role])
+            missing = text.is_null() | (text.str.strip_chars() == "")
+            issues.append(self.failures("Q101", role, missing, f"empty; {NEEDS[role]} is needed."))
+            if role == "right":
+                odd = columns["is_call"].is_null() & ~missing
+                issues.append(self.failures("Q107", role, odd, "'{}' is neither a call nor a put; write C or P."))
+        return pl.DataFrame(columns), issues
+
+    def _numbers(self, role: str, *, needed: bool) -> tuple[pl.Series, list[pl.DataFrame]]:
+        column = self.frame[self.layout.places[role]]
+        if column.dtype.is_numeric():
+            missing, number = column.is_null(), column.cast(pl.Float64)
+        else:
+            text = as_text(self.frame, self.layout.places[role]).str.strip_chars()
+            missing, number = text.is_null() | (text == ""), text.cast(pl.Float64, strict=False)
+        missing |= number.is_nan().fill_null(value=False)
+        garbled, infinite = number.is_null() & ~missing, number.is_infinite().fill_null(value=False)
+        number = pl.select(pl.when(~(missing | infinite)).then(number)).to_series()
+        if not needed:
+            words = "'{}' is not a finite number; the price does not need it, so it is kept as unknown."
+            return number, [self.failures("Q204", role, garbled | infinite, words)]
+        return number, [
+            self.failures("Q101", role, missing, f"empty; {NEEDS.get(role, 'a number')} is needed."),
+            self.failures(
+                "Q102", role, garbled, "'{}' is not a number; write 1234.5, with a decimal point and no other sign."
+            ),
+            self.failures("Q111", role, infinite, "{} is not finite; correct or drop it."),
+        ]
+
+    def _dates(self, role: str) -> tuple[pl.Series, list[pl.DataFrame]]:
+        column = self.frame[self.layout.places[role]]
+        missing = column.is_null()
+        dates = to_dates(column)
+        if column.dtype == pl.String:
+            missing |= (column.str.strip_chars() == "").fill_null(value=False)
+        return dates, [
+            self.failures("Q101", role, missing, f"empty; {NEEDS[role]} is needed."),
+            self.failures(
+                "Q110", role, dates.is_null() & ~missing, "'{}' is not understood as a date; write 2024-01-31."
+            ),
+        ]
+
+    def judge(self, work: pl.DataFrame) -> list[pl.DataFrame]:
+        """Values that are understood but cannot be those of a quote. ``work`` holds expiry_years by now."""
+        used, places = self.layout.used, self.layout.places
+        issues = []
+
+        def refuse(code: str, role: str, fails: pl.Expr, words: str) -> None:
+            issues.append(self.failures(code, role, work.select(fails).to_series(), words))
+
+        for role in ("strike", "forward", "spot", "discount", "iv"):
+            if role in used:
+                refuse("Q104", role, pl.col(role) <= 0, "{} is not above zero; correct or drop it.")
+        if "expiry_years" in used:
+            refuse("Q105", "expiry_years", pl.col("expiry_years") <= 0, "{} years: expired; drop it.")
+        else:
+            words = "{} is not after the quote date: expired, or give expiry_years for a quote on its last day."
+            refuse("Q105", "expiry", pl.col("expiry_years") <= 0, words)
+        for role in ("price", "bid", "ask"):
+            if role in used:
+                refuse("Q106", role, pl.col(role) < 0, "{} is below zero; correct or drop it.")
+        if "weight" in used:
+            refuse("Q109", "weight", pl.col("weight") <= 0, "{} is not above zero; drop the row instead.")
+        for role, largest in LARGEST.items():
+            if role in used:
+                words = f"{{}} is beyond {largest:g}; decimals are meant (0.05 is 5 %), and years for times."
+                refuse("Q113", role, pl.col(role).abs() > largest, words)
+        if {"bid", "ask"} <= places.keys():
+            refuse("Q103", "bid", pl.col("bid") > pl.col("ask"), "the bid {} is above the ask; correct or drop it.")
+            if "bid" in used:
+                idle = (pl.col("bid") == 0) & (pl.col("ask") == 0)
+                refuse("Q114", "ask", idle, "bid and ask are both {}: nobody quoted; drop it.")
+        return issues
+
+
+def to_dates(column: pl.Series) -> pl.Series:
+    """Days, null where not understood. Day-month order is never guessed: only ISO dates and YYYYMMDD are read."""
+    if column.dtype == pl.Date:
+        return column
+    if isinstance(column.dtype, pl.Datetime):
+        return column.dt.date()
+    distinct = column.cast(pl.String).unique()
+    text = distinct.str.strip_chars()
+    iso = text.str.extract(r"^(\d{4}-\d{2}-\d{2})(?:[T ].*)?$").str.to_date("%Y-%m-%d", strict=False)
+    compact = text.str.extract(r"^(\d{8})$").str.to_date("%Y%m%d", strict=False)
+    days = pl.DataFrame({"text": distinct, "day": iso.fill_null(compact)})
+    joined = pl.DataFrame({"text": column.cast(pl.String)}).join(days, on="text", how="left", maintain_order="left")
+    return joined["day"]
