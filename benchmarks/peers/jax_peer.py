@@ -66,8 +66,10 @@ def compile_calibrate(contracts: Any, observed: Floats) -> Callable[[ArrayLike],
 
     @jax.jit  # type: ignore[untyped-decorator]
     def solve(start: Any) -> Any:
-        found = optimistix.least_squares(lambda at, _: seen - prices(jnp, at, book), solver, start, max_steps=200, throw=False)
-        return found.value
+        def residuals(at: Any, _: Any) -> Any:
+            return seen - prices(jnp, at, book)
+
+        return optimistix.least_squares(residuals, solver, start, max_steps=200, throw=False).value
 
     return lambda start: np.asarray(solve(jnp.asarray(start)).block_until_ready())
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -68,7 +69,7 @@ def prepare(contracts: Any, observed: ArrayLike | None = None, weight: ArrayLike
     edges = np.concatenate([[0], changes, [len(T)]])
     starts = np.concatenate([*(np.arange(a, b, ROWS_A_GROUP) for a, b in pairwise(edges)), edges[-1:]])
     expiries = T[starts[:-1]]
-    x, w = np.polynomial.legendre.leggauss(NODES)
+    x, w = _legendre()
     half = 0.5 * REACH / np.sqrt(expiries)[:, None]
     u = half * (x + 1.0)
     node_weight = half * w / (u * u + 0.25)
@@ -79,9 +80,7 @@ def prepare(contracts: Any, observed: ArrayLike | None = None, weight: ArrayLike
     quadrature = np.empty(len(T))
     for group, (a, b) in enumerate(pairwise(starts)):
         table = phases[2 * NODES * a : 2 * NODES * b].reshape(2 * NODES, b - a)
-        angle = u[group, :, None] * k[a:b]
-        np.multiply(np.cos(angle), prefactor[a:b], out=table[0::2])
-        np.multiply(np.sin(angle), prefactor[a:b], out=table[1::2])
+        _tabulate(table, half[group] * k[a:b], prefactor[a:b])
         quadrature[a:b] = gaussian[group] @ table[0::2]
     deviation = np.sqrt(CONTROL_VARIANCE * T)
     d1 = -k / deviation + 0.5 * deviation
@@ -94,12 +93,35 @@ def prepare(contracts: Any, observed: ArrayLike | None = None, weight: ArrayLike
     )
 
 
+def _tabulate(table: Floats, angle: Floats, prefactor: Floats) -> None:
+    """Cosines and sines of (1 + x) angle for all nodes x, times the prefactor, from those of half of the nodes.
+
+    Gauss-Legendre nodes come in pairs -x, x: the addition theorem makes two nodes of every pair of transcendentals.
+    """
+    x, _ = _legendre()
+    inner = -x[: NODES // 2, None] * angle
+    cosine, sine = np.cos(inner), np.sin(inner)
+    c, s = np.cos(angle) * prefactor, np.sin(angle) * prefactor
+    cc, ss, sc, cs = c * cosine, s * sine, s * cosine, c * sine
+    low, high = table[:NODES], table[:NODES - 1 : -1]
+    np.add(cc, ss, out=low[0::2])
+    np.subtract(sc, cs, out=low[1::2])
+    np.add(sc, cs, out=high[0::2])
+    np.subtract(cc, ss, out=high[1::2])
+
+
+@cache
+def _legendre() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(NODES)
+
+
 def price(theta: ArrayLike, book: Book) -> Floats:
     """Prices in the order the contracts were given."""
     out = np.empty(len(book.order))
     for block, stop in _blocks(book):
-        phi = np.exp(_exponent(theta, book.z[block:stop], book.expiries[block:stop, None]))
-        for a, b, rows in _sums((phi * book.weight[block:stop])[None], book, block, stop):
+        terms = _exp(_exponent(theta, book.z[block:stop], book.expiries[block:stop, None]))
+        terms *= book.weight[block:stop]
+        for a, b, rows in _sums(terms[None], book, block, stop):
             np.add(rows[0], book.offset[a:b], out=out[a:b])
     return _unsorted(out, book)
 

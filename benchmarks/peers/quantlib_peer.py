@@ -2,7 +2,8 @@
 
 QuantLib wants one spot and implied vols. A Heston price over the discounted forward depends on strike / forward alone,
 so every quote is moved to a forward of 100 at zero rates, and its squared residual is weighted back. A quote that noise
-has pushed below its intrinsic value has no implied vol; QuantLib cannot take it, and `Helpers.count` says how many remain.
+has pushed below its intrinsic value has no implied vol: QuantLib cannot take it, and `Helpers.count` says how many are
+left.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def prepare(contracts: Any, observed: Floats) -> Helpers:
     Raises:
         ValueError: an expiry is not a whole number of days of 1/252 year.
     """
-    import QuantLib as ql
+    import QuantLib as ql  # noqa: N813
 
     days = np.rint(contracts.expiry * DAYS_A_YEAR).astype(int)
     if np.abs(days / DAYS_A_YEAR - contracts.expiry).max() > 1e-12:
@@ -80,7 +81,7 @@ def price(theta: ArrayLike, book: Helpers) -> Floats:
 
 def calibrate(book: Helpers, start: ArrayLike) -> Floats:
     """QuantLib's Levenberg-Marquardt from `start`, by finite differences as it comes."""
-    import QuantLib as ql
+    import QuantLib as ql  # noqa: N813
 
     _set(start, book)
     book.model.calibrate(
@@ -92,7 +93,7 @@ def calibrate(book: Helpers, start: ArrayLike) -> Floats:
 
 
 def _set(theta: ArrayLike, book: Helpers) -> None:
-    import QuantLib as ql
+    import QuantLib as ql  # noqa: N813
 
     mean_reversion, long_variance, vol_of_vol, correlation, initial_variance = np.asarray(theta, float).tolist()
     book.model.setParams(ql.Array([long_variance, mean_reversion, vol_of_vol, correlation, initial_variance]))

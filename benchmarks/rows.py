@@ -64,7 +64,8 @@ class Result:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(title=f"{self.name}{' (quick: figures are rough)' if self.is_quick else ''}", title_justify="left")
+        title = f"{self.name} (quick: figures are rough)" if self.is_quick else self.name
+        table = Table(title=title, title_justify="left")
         for heading in ("task", "candidate"):
             table.add_column(heading)
         for heading in ("time", "over ours", "required", "error / forward"):

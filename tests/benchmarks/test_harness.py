@@ -1,0 +1,74 @@
+"""The harness: what it times, what it writes, and when it calls a promise broken."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.rows import Result, Row
+from benchmarks.timing import interleave
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*words: str, to: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *words, "--to", str(to)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", ["pass", "calibrate", "scale", "startup"])
+def test_a_quick_run_writes_rows_with_a_time_or_the_reason_why_not(name: str, tmp_path: Path):
+    finished = run(name, "--quick", to=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    written = json.loads((tmp_path / f"{name}.json").read_text())
+    assert written["benchmark"] == name
+    assert written["quick"] is True
+    assert any(row["candidate"].startswith(("strikeout", "import strikeout")) for row in written["rows"])
+    for row in written["rows"]:
+        assert row["seconds"] is None or row["seconds"] > 0
+        assert row["seconds"] is not None or "not installed" in row["note"]
+        assert row["candidate"] in finished.stdout.replace("\n", " ") or row["candidate"].split()[0] in finished.stdout
+
+
+def test_an_unknown_benchmark_is_refused_by_name(tmp_path: Path):
+    finished = run("speed", to=tmp_path)
+    assert finished.returncode == 2
+    assert "'speed'" in finished.stderr
+    assert "pass, calibrate, scale, startup" in finished.stderr
+
+
+def test_candidates_take_turns():
+    turns: list[str] = []
+
+    def note(name: str, seconds: float) -> None:
+        turns.append(name)
+        time.sleep(seconds)
+
+    # Longer than the shortest round, so that nothing is repeated inside one: warm-up, trial, then three rounds.
+    interleave({"a": lambda: note("a", 0.003), "b": lambda: note("b", 0.003)}, rounds=3)
+    assert turns == ["a", "a", "b", "b", "a", "b", "a", "b", "a", "b"]
+
+
+def test_a_candidate_that_sleeps_three_times_as_long_is_about_three_times_slower():
+    timed = interleave({"short": lambda: time.sleep(0.004), "long": lambda: time.sleep(0.012)}, rounds=5)
+    # Sleeping is never shorter than asked; a busy machine makes either longer.
+    assert 1.5 < timed["long"].ratio < 6
+    assert timed["short"].ratio == 1
+
+
+def test_a_promise_is_broken_when_the_peer_is_less_slow_than_required():
+    kept = Row("t", "peer", seconds=1.0, ratio=8.0, required=8.0)
+    broken = Row("t", "peer", seconds=1.0, ratio=7.9, required=8.0)
+    silent = Row("t", "peer", seconds=1.0, ratio=0.1)
+    assert Result("n", False, (kept, broken, silent), {}).missed == (broken,)
+
+
+def test_nothing_to_time_is_refused():
+    with pytest.raises(ValueError, match="0 candidates"):
+        interleave({}, rounds=3)
