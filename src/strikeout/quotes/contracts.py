@@ -27,6 +27,19 @@ class Slices:
     expiries: Floats  # the distinct expiries, ascending
     offsets: Rows  # slice j holds sorted rows offsets[j] .. offsets[j + 1]
     log_moneyness: Floats  # sorted
+    in_order: bool  # the contracts were sorted already
+
+    def sorted(self, column: Floats) -> Floats:
+        """A column of the contracts in this order; contiguous."""
+        return column if self.in_order and column.flags.c_contiguous else column[self.order]
+
+    def unsorted(self, columns: Floats) -> Floats:
+        """Columns in this order, back in the order of the contracts; the last axis is the contracts'."""
+        if self.in_order:
+            return columns
+        out = np.empty_like(columns)
+        out[..., self.order] = columns
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +134,7 @@ class Contracts:
             expiries=_frozen(sorted_expiry[starts]),
             offsets=_frozen(np.r_[starts, len(order)].astype(np.intp)),
             log_moneyness=_frozen(self.log_moneyness[order]),
+            in_order=bool((order[1:] > order[:-1]).all()),
         )
 
 

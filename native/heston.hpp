@@ -1,0 +1,207 @@
+// Heston's contours: geometry of a slice and contour terms of its three groups of strikes, from theta and T alone.
+// The NumPy twin, with the derivation and the legend of the symbols, is kernels/contours.py and kernels/heston.py.
+#pragma once
+#include <limits>
+
+#include "cells.hpp"
+
+namespace STRIKEOUT_BUILD {
+
+struct Heston {
+    double kappa, vbar, sigma, rho, v0;
+};
+
+constexpr int FUNCTIONS = 6;  // the value and five derivatives
+constexpr double LOG_TOLERANCE = 28.0, MOMENT_CAP = 4.0;
+constexpr double INF = std::numeric_limits<double>::infinity();
+
+// Scalars go through the vector functions too: their bits must not depend on the C library.
+INLINE double exp1(double x) { return exp(all(x))[0]; }
+INLINE double log1(double x) { return log(all(x))[0]; }
+INLINE double atan21(double y, double x) { return atan2(all(y), all(x))[0]; }
+
+// ln E[exp(p X)] for four real p, +inf where the moment no longer exists at T.
+INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
+    v4 q = p - p * p, xi = m.kappa - (m.rho * m.sigma) * p, D2 = fma(xi, xi, (m.sigma * m.sigma) * q);
+    v4 d = root(magnitude(D2)) + 1e-300;
+    double kv = m.kappa * m.vbar / (m.sigma * m.sigma);
+    v4 E = exp(-d * T), P = fma(xi, 1.0 - E, d * (1.0 + E));
+    v4 s, c;
+    sincos(0.5 * d * T, s, c);
+    v4 Q = fma(xi, s, d * c);
+    i4 real = D2 >= 0.0;
+    i4 exists = (real & (P > 0.0)) | (~real & (fma(d, all(0.5 * T), atan2(d, xi)) < PI) & (Q > 0.0));
+    v4 ratio = pick(real, 0.5 * P, Q) / d, linear = pick(real, xi - d, xi) * T;
+    v4 b = pick(real, (1.0 - E) / P, s / Q);
+    return pick(exists, kv * (linear - 2.0 * log(ratio)) - m.v0 * q * b, all(INF));
+}
+
+struct Slice {
+    double T, sd, g, asymptote;
+    Grid grid;
+};
+
+INLINE Slice slice_of(double T, const Heston& m) {
+    Slice s;
+    s.T = T;
+    double variance = m.vbar * T + (m.v0 - m.vbar) * (1.0 - exp1(-m.kappa * T)) / m.kappa;
+    s.sd = std::sqrt(variance);
+    s.asymptote = (m.v0 + m.kappa * m.vbar * T) / m.sigma;
+    double rate = (1.0 / T + m.kappa) / m.sigma, spread = 1.0 - m.rho * m.rho;
+    s.g = 0.5 * variance * rate * rate;
+    double core = s.asymptote * std::sqrt(spread) * (1.0 + s.g * spread);
+    int doublings = 0;
+    while (doublings < 60 && std::ldexp(core, doublings) < 8.0 * s.sd) doublings++;
+    s.grid = {-m.rho * s.asymptote, std::ldexp(s.sd, -doublings), doublings};
+    return s;
+}
+
+// Strikes outside [low, high) are worth nothing: Chernoff's bound on a few slopes. Never nearer than FAR standard
+// deviations, so that ordinary strikes need not ask.
+constexpr double FAR = 4.0;
+struct Wings {
+    double low, high;
+};
+
+INLINE Wings wings_of(const Slice& s, const Heston& m) {
+    Wings w = {-INF, INF};
+    const double r = 1.4142135623730951;
+    v4 slope = (0.5 / s.sd) * 0.25 * v4{1.0, r, 2.0, 2.0 * r};
+    for (int i = 0; i < 4; i++, slope *= 4.0) {
+        v4 high = (log_mgf(1.0 + slope, s.T, m) + LEVEL) / slope;
+        v4 low = -((log_mgf(-slope, s.T, m) + LEVEL) / (1.0 + slope));
+        for (int j = 0; j < 4; j++) {
+            if (high[j] < w.high) w.high = high[j];
+            if (low[j] > w.low) w.low = low[j];
+        }
+    }
+    if (w.low > -FAR * s.sd) w.low = -FAR * s.sd;
+    if (w.high < FAR * s.sd) w.high = FAR * s.sd;
+    return w;
+}
+
+// The strip's half-width in units of 2 / sd: 2^-40 ... 2^-5 by doublings, then 2^-4 ... 2^8.75 by quarters of one.
+constexpr int STRIP_STEPS = 88;
+INLINE double strip_step(int i) {
+    if (i < 36) return std::ldexp(1.0, i - 40);
+    static const double quarter[4] = {1.0, 1.1892071150027210667, 1.4142135623730950488, 1.6817928305074290861};
+    return std::ldexp(quarter[(i - 36) & 3], ((i - 36) >> 2) - 4);
+}
+
+// The largest step whose moment stays below the cap; the moments rise with the step, so five-way search. 0 if none does.
+INLINE double strip(const Slice& s, int cross, const Heston& m) {
+    int inside = -1, outside = STRIP_STEPS;
+    while (outside - inside > 1) {
+        int at[4];
+        v4 step;
+        for (int j = 0; j < 4; j++) {
+            int i = inside + ((outside - inside) * (j + 1)) / 5;
+            at[j] = i <= inside ? inside + 1 : i;
+            step[j] = 2.0 / s.sd * strip_step(at[j]);
+        }
+        v4 moment = log_mgf(cross > 0 ? 1.0 + step : -step, s.T, m);
+        for (int j = 0; j < 4; j++) {
+            if (moment[j] <= MOMENT_CAP) {
+                if (at[j] > inside) inside = at[j];
+            } else if (at[j] < outside) {
+                outside = at[j];
+            }
+        }
+    }
+    return inside < 0 ? 0.0 : 2.0 / s.sd * strip_step(inside);
+}
+
+// group: 0 left, 1 middle, 2 right (cut at 0 and at k*). Not-a-number where no contour exists.
+inline void contour(Terms<FUNCTIONS>& out, const Slice& s, int group, const Heston& m) {
+    const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho), T = s.T;
+    const int cross = group == 1 ? (kstar > 0.0 ? 1 : -1) : group == 0 ? -1 : 1, bend = group == 1 ? cross : -cross;
+    double main = 0.25 * PI + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g), back = 0.0;
+    if (group == 1) {
+        double limit = atan21(r, std::fabs(m.rho)), reach = std::fabs(kstar) / s.sd;
+        back = 0.9 * (main < limit ? main : limit);
+        reach = (reach < 6.0 ? reach : 6.0) + 1e-9;
+        double t = 2.0 / (reach * reach), narrow = atan21(std::sqrt(t), std::sqrt(1.0 + t));
+        if (narrow < main) main = narrow;
+    }
+    const double up = bend > 0 ? main : back, lo = bend > 0 ? -back : -main, omega = 0.5 * (up + lo);
+    v4 sines, cosines;
+    sincos(v4{up, lo, omega, 0.0}, sines, cosines);
+    const double so = sines[2], co = cosines[2];
+    const double b = strip(s, cross, m) / (sines[0] - sines[1]);
+    const double w1 = cross < 0 ? -b * sines[1] : -1.0 - b * sines[0];
+    const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP);
+    out.count = 0;
+    if (!(b > 0.0)) {  // no strip, no contour, no price
+        out.count = 4;
+        store(out.re, all(0.0)), store(out.im, all(0.0)), store(out.size, all(INF));
+        for (int j = 0; j < FUNCTIONS; j++) store(out.fre[j], all(NAN)), store(out.fim[j], all(NAN));
+        return;
+    }
+
+    const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
+    const double longest = 3.0 * (gaussian > exponential ? gaussian : exponential) / (b * co);
+    const double nodes = std::ceil(log1(longest + std::sqrt(longest * longest + 1.0)) / h) + 1.0;
+    const int most = nodes < MOST_NODES ? static_cast<int>(nodes) : MOST_NODES;
+    // A term is largest at the end of its group that is nearest to k*, or at the other end of the middle one.
+    const double left = kstar < 0.0 ? kstar : 0.0, right = kstar > 0.0 ? kstar : 0.0;
+    const double first = group == 2 ? right : left, last = group == 0 ? left : right;
+
+    const double kv = m.kappa * m.vbar, two_s2 = 2.0 / (m.sigma * m.sigma), weight = h / PI * b;
+    // Two blocks of four nodes go through the stages together: one alone leaves the processor waiting for its own results.
+    constexpr int PAIR = 2;
+    for (int n = 0; n < most; n += 4 * PAIR) {
+        c4 z[PAIR], dz[PAIR], q[PAIR], xi[PAIR], d[PAIR], E[PAIR], invP[PAIR], lnW[PAIR];
+        for (int i = 0; i < PAIR; i++) {
+            const double y = h * (n + 4 * i);
+            v4 grown = exp(v4{y, y + h, y + 2.0 * h, y + 3.0 * h}), shrunk = 1.0 / grown;
+            v4 sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
+            z[i] = {(b * co) * sinh, fma(all(b * so), cosh, w1)};
+            dz[i] = {co * cosh, so * sinh};
+        }
+        for (int i = 0; i < PAIR; i++) {
+            q[i] = z[i] * c4{z[i].re, z[i].im + 1.0};
+            xi[i] = m.kappa - (m.rho * m.sigma) * times_i(z[i]);
+            d[i] = root(fma(xi[i], xi[i], (m.sigma * m.sigma) * q[i]));
+        }
+        for (int i = 0; i < PAIR; i++) E[i] = exp(-(T * d[i]));
+        for (int i = 0; i < PAIR; i++) invP[i] = inverse(fma(xi[i], 1.0 - E[i], d[i] * (1.0 + E[i])));
+        for (int i = 0; i < PAIR; i++) lnW[i] = -log(2.0 * (d[i] * invP[i]));
+        bool more = false;
+        for (int i = 0; i < PAIR; i++) {
+            c4 one_minus = 1.0 - E[i], invd = inverse(d[i]), r1 = inverse(xi[i] + d[i]), TE = T * E[i], a = times_i(z[i]);
+            c4 qTr = T * (q[i] * r1), A = -fma(two_s2, lnW[i], qTr), mP = one_minus * invP[i], B = -(q[i] * mP);
+            c4 f = weight * (dz[i] * inverse(q[i]) * exp(fma(kv, A, m.v0 * B)));
+            if (n + i == 0) f = v4{0.5, 1.0, 1.0, 1.0} * f;
+            c4 PdP = ((1.0 + E[i]) - TE * (d[i] - xi[i])) * invP[i], qTr2 = qTr * r1;
+            c4 by_d = kv * (qTr2 - two_s2 * (PdP - invd)) - m.v0 * fma(B, PdP, q[i] * TE * invP[i]);
+            c4 by_d_d = by_d * invd;
+            c4 by_xi = fma(by_d_d, xi[i], kv * (qTr2 - two_s2 * mP) - m.v0 * (B * mP)), a_xi = a * by_xi;
+            c4 by_sigma = fma(m.sigma, by_d_d * q[i], (kv * 2.0 * two_s2 / m.sigma) * lnW[i]);
+            const c4 F[FUNCTIONS] = {f,
+                                     f * fma(m.vbar, A, by_xi),
+                                     m.kappa * (f * A),
+                                     f * (by_sigma - m.rho * a_xi),
+                                     -m.sigma * (f * a_xi),
+                                     f * B};
+            v4 size = all(0.0);
+            for (int j = 0; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
+            v4 ln = log(size + 1e-300), im = z[i].im + 1.0;
+            const int at = n + 4 * i;
+            // What overflowed on its way to zero compares false here, and counts as negligible too.
+            i4 needed = ln + larger(im * first, im * last) >= -LEVEL;
+            needed &= i4{at, at + 1, at + 2, at + 3} < int64_t(most);
+            for (int j = 0; j < FUNCTIONS; j++) {
+                store(out.fre[j] + at, pick(needed, F[j].re, all(0.0)));
+                store(out.fim[j] + at, pick(needed, F[j].im, all(0.0)));
+            }
+            store(out.re + at, z[i].re);
+            store(out.im + at, im);
+            store(out.size + at, ln);
+            if (any(needed)) out.count = at + 4;
+            more = needed[3] != 0;  // terms shrink along the contour: once the last is negligible, so is the rest
+        }
+        if (!more) break;
+    }
+}
+
+}  // namespace STRIKEOUT_BUILD

@@ -1,0 +1,82 @@
+// The Python side of the kernel: shapes are checked here, arithmetic is not.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "kernel.hpp"
+
+namespace nb = nanobind;
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+constexpr size_t FUNCTIONS = 6, SUMS = 21;
+
+static bool has_avx2() {
+#if defined(STRIKEOUT_AVX2)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+static bool use_avx2 = has_avx2();
+#if defined(STRIKEOUT_AVX2)
+#define DISPATCH(function) (use_avx2 ? avx2::function : plain::function)
+#else
+#define DISPATCH(function) plain::function
+#endif
+
+// A strike that is not a number would send the search for its cell astray, so it is refused here.
+static Book book_of(const Doubles& theta, const Doubles& expiries, const Integers& offsets, const Doubles& k) {
+    const size_t slices = expiries.shape(0), n = k.shape(0);
+    if (theta.shape(0) != 5 || offsets.shape(0) != slices + 1) throw std::invalid_argument("shapes do not fit together");
+    if (offsets(0) != 0 || offsets(slices) != static_cast<int64_t>(n))
+        throw std::invalid_argument("offsets must run from zero to the number of strikes");
+    for (size_t j = 0; j < slices; j++) {
+        if (offsets(j + 1) < offsets(j)) throw std::invalid_argument("offsets must not fall");
+        for (int64_t i = offsets(j); i < offsets(j + 1); i++)
+            if (!std::isfinite(k(i)) || (i > offsets(j) && k(i) < k(i - 1)))
+                throw std::invalid_argument("log-strikes must be finite and ascending in each slice");
+    }
+    return {theta.data(), expiries.data(), k.data(), offsets.data(), static_cast<int64_t>(slices)};
+}
+
+template <size_t NDIM>
+static auto owned(double* data, std::initializer_list<size_t> shape) {
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    return nb::ndarray<nb::numpy, double, nb::ndim<NDIM>>(data, shape, owner);
+}
+
+static auto heston_rows(Doubles theta, Doubles expiries, Integers offsets, Doubles k, int threads) {
+    const Book book = book_of(theta, expiries, offsets, k);
+    const size_t n = k.shape(0);
+    double* out = new double[FUNCTIONS * n + 1];
+    {
+        nb::gil_scoped_release free;
+        DISPATCH(heston_rows)(book, out, threads);
+    }
+    return owned<2>(out, {FUNCTIONS, n});
+}
+
+static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Doubles scale, Doubles target,
+                        int threads) {
+    const Book book = book_of(theta, expiries, offsets, k);
+    if (scale.shape(0) != k.shape(0) || target.shape(0) != k.shape(0))
+        throw std::invalid_argument("scale and target must be as long as k");
+    double* out = new double[SUMS];
+    {
+        nb::gil_scoped_release free;
+        DISPATCH(heston_sums)(book, scale.data(), target.data(), out, threads);
+    }
+    return owned<1>(out, {SUMS});
+}
+
+NB_MODULE(_native, m) {
+    m.def("heston_rows", &heston_rows);
+    m.def("heston_sums", &heston_sums);
+    m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });
+    m.def("use_instructions", [](const char* name) {  // for the test that all of them give the same bits
+        use_avx2 = std::strcmp(name, "avx2") == 0 && has_avx2();
+    });
+}

@@ -1,0 +1,195 @@
+// Four doubles at a time, and the elementary functions on them.
+//
+// Every product that feeds a sum is an explicit fma, and contraction is off, so the AVX2 build, the plain build, GCC and
+// Clang all give the same bits; exp, log, sin, cos and atan2 are here so that the C library's versions do not matter.
+// Polynomial coefficients: sin, cos, log from fdlibm (Sun Microsystems, 1993), atan from Cephes (Moshier, 1989);
+// exp is a Taylor series.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+namespace STRIKEOUT_BUILD {
+
+typedef double v4 __attribute__((vector_size(32)));
+typedef int64_t i4 __attribute__((vector_size(32)));
+typedef uint64_t u4 __attribute__((vector_size(32)));
+#define INLINE static inline __attribute__((always_inline))
+
+constexpr double PI = 3.14159265358979323846;
+
+INLINE v4 all(double x) { return v4{x, x, x, x}; }
+INLINE v4 load(const double* p) { v4 r; std::memcpy(&r, p, sizeof r); return r; }
+INLINE void store(double* p, v4 x) { std::memcpy(p, &x, sizeof x); }
+INLINE i4 bits(v4 x) { i4 r; std::memcpy(&r, &x, sizeof r); return r; }
+INLINE v4 value(i4 x) { v4 r; std::memcpy(&r, &x, sizeof r); return r; }
+INLINE v4 pick(i4 mask, v4 a, v4 b) { return value((bits(a) & mask) | (bits(b) & ~mask)); }
+INLINE v4 magnitude(v4 x) { return value(bits(x) & INT64_MAX); }
+INLINE v4 smaller(v4 a, v4 b) { return pick(a < b, a, b); }
+INLINE v4 larger(v4 a, v4 b) { return pick(a > b, a, b); }
+
+#if defined(__AVX2__) && defined(__FMA__)
+INLINE v4 fma(v4 a, v4 b, v4 c) { return (v4)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+INLINE v4 fnma(v4 a, v4 b, v4 c) { return (v4)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }  // c - a b
+INLINE v4 root(v4 x) { return (v4)_mm256_sqrt_pd((__m256d)x); }
+INLINE bool any(i4 m) { return _mm256_movemask_pd((__m256d)m) != 0; }
+// The four sums (x0 + x1) + (x2 + x3) of four vectors.
+INLINE v4 totals(v4 a, v4 b, v4 c, v4 d) {
+    __m256d ab = _mm256_hadd_pd((__m256d)a, (__m256d)b), cd = _mm256_hadd_pd((__m256d)c, (__m256d)d);
+    return (v4)_mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20), _mm256_permute2f128_pd(ab, cd, 0x31));
+}
+#else
+INLINE bool any(i4 m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
+INLINE v4 totals(v4 a, v4 b, v4 c, v4 d) {
+    return v4{(a[0] + a[1]) + (a[2] + a[3]), (b[0] + b[1]) + (b[2] + b[3]), (c[0] + c[1]) + (c[2] + c[3]),
+              (d[0] + d[1]) + (d[2] + d[3])};
+}
+INLINE v4 fma(v4 a, v4 b, v4 c) {
+    v4 r = c;
+    for (int i = 0; i < 4; i++) r[i] = __builtin_fma(a[i], b[i], c[i]);
+    return r;
+}
+INLINE v4 fnma(v4 a, v4 b, v4 c) { return fma(-a, b, c); }
+INLINE v4 root(v4 x) {
+    v4 r = x;
+    for (int i = 0; i < 4; i++) r[i] = __builtin_sqrt(x[i]);
+    return r;
+}
+#endif
+INLINE v4 fma(v4 a, v4 b, double c) { return fma(a, b, all(c)); }
+
+// Adding 1.5 * 2^52 rounds to the nearest integer and leaves it in the low bits; good for |x| < 2^51.
+constexpr double ROUNDER = 6755399441055744.0;
+INLINE v4 nearest(v4 x, i4& n) {
+    v4 shifted = x + ROUNDER;
+    n = bits(shifted) - bits(all(ROUNDER));
+    return shifted - ROUNDER;
+}
+
+INLINE v4 exp(v4 x) {  // clamped to the normal range
+    x = smaller(larger(x, all(-708.0)), all(709.0));
+    i4 k;
+    v4 n = nearest(x * 1.4426950408889634074, k);
+    v4 r = fnma(n, all(6.93147180559945286227e-01), x);
+    r = fnma(n, all(2.31904681384629955842e-17), r);
+    v4 p = all(1.6059043836821613e-10);  // 1/13!
+    p = fma(p, r, 2.08767569878681e-09);
+    p = fma(p, r, 2.505210838544172e-08);
+    p = fma(p, r, 2.7557319223985893e-07);
+    p = fma(p, r, 2.7557319223985893e-06);
+    p = fma(p, r, 2.48015873015873e-05);
+    p = fma(p, r, 1.984126984126984e-04);
+    p = fma(p, r, 1.388888888888889e-03);
+    p = fma(p, r, 8.333333333333333e-03);
+    p = fma(p, r, 4.1666666666666664e-02);
+    p = fma(p, r, 1.6666666666666666e-01);
+    p = fma(p, r, 0.5);
+    p = fma(p, r, 1.0);
+    p = fma(p, r, 1.0);
+    return value(bits(p) + (k << 52));  // times 2^k; the clamp keeps the result normal
+}
+
+INLINE void sincos(v4 x, v4& s, v4& c) {
+    i4 q;
+    v4 n = nearest(x * 0.63661977236758134308, q);
+    v4 r = fnma(n, all(1.57079632679489655800e+00), x);
+    r = fnma(n, all(6.12323399573676603587e-17), r);
+    v4 z = r * r;
+    v4 a = all(1.58969099521155010221e-10);
+    a = fma(a, z, -2.50507602534068634195e-08);
+    a = fma(a, z, 2.75573137070700676789e-06);
+    a = fma(a, z, -1.98412698298579493134e-04);
+    a = fma(a, z, 8.33333333332248946124e-03);
+    a = fma(a, z, -1.66666666666666324348e-01);
+    v4 sine = fma(r * z, a, r);
+    v4 b = all(-1.13596475577881948265e-11);
+    b = fma(b, z, 2.08757232129817482790e-09);
+    b = fma(b, z, -2.75573143513906633035e-07);
+    b = fma(b, z, 2.48015872894767294178e-05);
+    b = fma(b, z, -1.38888888888741095749e-03);
+    b = fma(b, z, 4.16666666666666019037e-02);
+    v4 cosine = fma(z * z, b, fma(z, all(-0.5), 1.0));
+    i4 odd = -(q & 1);
+    s = value(bits(pick(odd, cosine, sine)) ^ ((q & 2) << 62));
+    c = value(bits(pick(odd, sine, cosine)) ^ (((q + 1) & 2) << 62));
+}
+
+INLINE v4 log(v4 x) {  // x > 0 and normal
+    i4 b = bits(x);
+    // e so that m lies in [sqrt(1/2), sqrt(2)); biased and unsigned, for AVX2 has no arithmetic shift of 64 bits
+    u4 biased = (u4)(b + (0x3ff0000000000000LL - 0x3fe6a09e667f3bcdLL)) >> 52;
+    i4 e = (i4)biased - 1023;
+    v4 m = value(b - (e << 52));
+    v4 k = value(e + bits(all(ROUNDER))) - ROUNDER;
+    v4 f = m - 1.0, s = f / (m + 1.0), z = s * s;
+    v4 p = all(1.479819860511658591e-01);
+    p = fma(p, z, 1.531383769920937332e-01);
+    p = fma(p, z, 1.818357216161805012e-01);
+    p = fma(p, z, 2.222219843214978396e-01);
+    p = fma(p, z, 2.857142874366239149e-01);
+    p = fma(p, z, 3.999999999940941908e-01);
+    p = fma(p, z, 6.666666666666735130e-01);
+    v4 h = 0.5 * f * f;
+    v4 low = fma(k, all(1.90821492927058770002e-10), s * fma(z, p, h));
+    return fma(k, all(6.93147180369123816490e-01), f - (h - low));
+}
+
+INLINE v4 atan2(v4 y, v4 x) {
+    v4 ax = magnitude(x), ay = magnitude(y);
+    i4 swap = ay > ax;
+    v4 t = pick(swap, ax, ay) / (pick(swap, ay, ax) + 1e-300);
+    i4 big = t > 0.41421356237309503;
+    v4 u = pick(big, (t - 1.0) / (t + 1.0), t), z = u * u;
+    v4 p = all(-8.750608600031904122785e-01);
+    p = fma(p, z, -1.615753718733365076637e+01);
+    p = fma(p, z, -7.500855792314704667340e+01);
+    p = fma(p, z, -1.228866684490136173410e+02);
+    p = fma(p, z, -6.485021904942025371773e+01);
+    v4 q = z + 2.485846490142306297962e+01;
+    q = fma(q, z, 1.650270098316988542046e+02);
+    q = fma(q, z, 4.328810604912902668951e+02);
+    q = fma(q, z, 4.853903996359136964868e+02);
+    q = fma(q, z, 1.945506571482613964425e+02);
+    v4 a = fma(u * z, p / q, u) + pick(big, all(0.25 * PI), all(0.0));
+    a = pick(swap, 0.5 * PI - a, a);
+    a = pick(x < 0.0, PI - a, a);
+    return value(bits(a) | (bits(y) & INT64_MIN));
+}
+
+// Four complex numbers.
+struct c4 { v4 re, im; };
+INLINE c4 operator+(c4 a, c4 b) { return {a.re + b.re, a.im + b.im}; }
+INLINE c4 operator-(c4 a, c4 b) { return {a.re - b.re, a.im - b.im}; }
+INLINE c4 operator-(c4 a) { return {-a.re, -a.im}; }
+INLINE c4 operator*(c4 a, c4 b) { return {fnma(a.im, b.im, a.re * b.re), fma(a.re, b.im, a.im * b.re)}; }
+INLINE c4 operator*(v4 s, c4 a) { return {s * a.re, s * a.im}; }
+INLINE c4 operator*(double s, c4 a) { return {s * a.re, s * a.im}; }
+INLINE c4 operator+(double s, c4 a) { return {s + a.re, a.im}; }
+INLINE c4 operator-(double s, c4 a) { return {s - a.re, -a.im}; }
+INLINE c4 fma(c4 a, c4 b, c4 c) {
+    return {fnma(a.im, b.im, fma(a.re, b.re, c.re)), fma(a.im, b.re, fma(a.re, b.im, c.im))};
+}
+INLINE c4 fma(double s, c4 b, c4 c) { return {fma(all(s), b.re, c.re), fma(all(s), b.im, c.im)}; }
+INLINE c4 times_i(c4 a) { return {-a.im, a.re}; }
+INLINE c4 inverse(c4 a) {
+    v4 d = 1.0 / fma(a.im, a.im, a.re * a.re);
+    return {a.re * d, -a.im * d};
+}
+INLINE c4 exp(c4 a) {
+    v4 e = exp(a.re), s, c;
+    sincos(a.im, s, c);
+    return {e * c, e * s};
+}
+INLINE c4 log(c4 a) { return {0.5 * log(fma(a.im, a.im, a.re * a.re)), atan2(a.im, a.re)}; }
+INLINE c4 root(c4 a) {  // the one with real part >= 0
+    v4 size = root(fma(a.im, a.im, a.re * a.re));
+    v4 t = root(0.5 * (size + magnitude(a.re))), u = magnitude(a.im) / (2.0 * t);
+    i4 right = a.re >= 0.0;
+    v4 im = pick(right, u, t);
+    return {pick(right, t, u), value(bits(im) | (bits(a.im) & INT64_MIN))};
+}
+
+}  // namespace STRIKEOUT_BUILD

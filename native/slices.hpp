@@ -1,0 +1,99 @@
+// One pass over a slice: find the cell of each run of strikes, expand its polynomials, evaluate.
+#pragma once
+#include <algorithm>
+
+#include "heston.hpp"
+
+namespace STRIKEOUT_BUILD {
+
+// What happens to the values of up to eight strikes.
+struct Rows {  // keep them: out[f * stride + i]
+    double* out;
+    int64_t stride;
+    template <bool WHOLE>
+    INLINE void take(const Rows& self, int64_t i, int count, const v4* x, const v4* y) {
+        for (int f = 0; f < FUNCTIONS; f++) {
+            double* to = self.out + f * self.stride + i;
+            if (WHOLE) {
+                store(to, x[f]), store(to + 4, y[f]);
+            } else {
+                for (int j = 0; j < count; j++) to[j] = j < 4 ? x[f][j] : y[f][j - 4];
+            }
+        }
+    }
+    INLINE void nothing(const Rows& self, int64_t i) {
+        for (int f = 0; f < FUNCTIONS; f++) self.out[f * self.stride + i] = 0.0;
+    }
+};
+
+constexpr int SUMS = FUNCTIONS * (FUNCTIONS + 1) / 2;
+
+struct Sums {  // add up a a' for a = (scale J, target - scale value): upper triangle, row by row
+    const double *scale, *target;
+    v4* sum;
+    template <bool WHOLE>
+    INLINE void take(const Sums& self, int64_t i, int count, const v4* x, const v4* y) {
+        double s[8] = {0}, t[8] = {0};  // an absent strike has scale and target zero, and adds nothing
+        if (!WHOLE)
+            for (int j = 0; j < count; j++) s[j] = self.scale[i + j], t[j] = self.target[i + j];
+        const double *scale = WHOLE ? self.scale + i : s, *target = WHOLE ? self.target + i : t;
+        v4 s0 = load(scale), s1 = load(scale + 4), a[FUNCTIONS], b[FUNCTIONS];
+#pragma GCC unroll 8
+        for (int f = 1; f < FUNCTIONS; f++) a[f - 1] = s0 * x[f], b[f - 1] = s1 * y[f];
+        a[FUNCTIONS - 1] = fnma(s0, x[0], load(target)), b[FUNCTIONS - 1] = fnma(s1, y[0], load(target + 4));
+        int at = 0;
+#pragma GCC unroll 8
+        for (int f = 0; f < FUNCTIONS; f++)
+#pragma GCC unroll 8
+            for (int g = f; g < FUNCTIONS; g++, at++) self.sum[at] = fma(b[f], b[g], fma(a[f], a[g], self.sum[at]));
+    }
+    INLINE void nothing(const Sums& self, int64_t i) {  // value and derivatives zero
+        v4 t = {self.target[i], 0.0, 0.0, 0.0};
+        self.sum[SUMS - 1] = fma(t, t, self.sum[SUMS - 1]);
+    }
+};
+
+struct Workspace {
+    Terms<FUNCTIONS> terms;
+    Polynomials<FUNCTIONS> polynomials;
+};
+
+template <class Sink>
+void run_slice(Workspace& w, double T, const double* k, int64_t begin, int64_t end, const Heston& m, const Sink& sink) {
+    const Slice s = slice_of(T, m);
+    int64_t i = begin, stop = end;
+    if (begin < end && (k[begin] < -FAR * s.sd || k[end - 1] > FAR * s.sd)) {
+        const Wings wings = wings_of(s, m);
+        for (; i < end && k[i] < wings.low; i++) Sink::nothing(sink, i);
+        stop = std::lower_bound(k + i, k + end, wings.high) - k;
+    }
+    for (int group = -1; i < stop;) {
+        const int its_group = (k[i] >= 0.0) + (k[i] >= s.grid.kstar);
+        if (its_group != group) contour(w.terms, s, group = its_group, m);
+        const Cell cell = cell_at(k[i], s.grid);
+        const double edge = k[i] < 0.0 && cell.end > 0.0 ? 0.0 : cell.end;
+        const int64_t next = std::lower_bound(k + i + 1, k + stop, edge) - k;
+        w.polynomials.expand(w.terms, cell.centre, cell.half);
+        const double scale = 1.0 / cell.half;
+        v4 vx[FUNCTIONS], vy[FUNCTIONS];
+        auto evaluate = [&](const double* x) __attribute__((always_inline)) {
+            v4 x0 = (load(x) - cell.centre) * scale, x1 = (load(x + 4) - cell.centre) * scale;
+            Polynomials<FUNCTIONS>::at(w.polynomials.a, x0, x1, vx, vy);
+        };
+        for (; i + 8 <= next; i += 8) {
+            evaluate(k + i);
+            Sink::template take<true>(sink, i, 8, vx, vy);
+        }
+        if (i < next) {
+            const int rest = static_cast<int>(next - i);
+            double x[8] = {0};
+            for (int j = 0; j < rest; j++) x[j] = k[i + j];
+            evaluate(x);
+            Sink::template take<false>(sink, i, rest, vx, vy);
+        }
+        i = next;
+    }
+    for (; i < end; i++) Sink::nothing(sink, i);
+}
+
+}  // namespace STRIKEOUT_BUILD

@@ -1,0 +1,84 @@
+"""Heston prices and sensitivities: the compiled kernel where it is there, else its NumPy twin.
+
+Both take log-strikes in slices (``k[offsets[j]:offsets[j + 1]]`` ascending, all of expiry ``expiries[j]``), agree to
+rounding, and treat every strike on its own: its bits depend on theta, its expiry and its k, never on its neighbours,
+the number of threads or the size of the batch. theta is (kappa, vbar, sigma, rho, v0), see heston_cf.py.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import heston_twin
+
+Floats = NDArray[np.float64]
+Offsets = NDArray[np.intp]
+
+
+@cache
+def native() -> ModuleType | None:
+    """The compiled module, or None where the package was installed without a compiler."""
+    try:
+        from strikeout.kernels import _native
+    except ImportError:
+        return None
+    return _native  # type: ignore[no-any-return]
+
+
+def default_kernel() -> str:
+    """"native" where it is there; ``STRIKEOUT_KERNEL=numpy`` asks for the twin."""
+    wanted = os.environ.get("STRIKEOUT_KERNEL", "native")
+    return "numpy" if wanted == "numpy" or native() is None else "native"
+
+
+def threads() -> int:
+    """How many threads a large book may take; ``STRIKEOUT_THREADS`` overrides the number of cores. Changes no bit."""
+    wanted = os.environ.get("STRIKEOUT_THREADS", "")
+    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def rows(kernel: str, theta: Floats, expiries: Floats, offsets: Offsets, k: Floats) -> Floats:
+    """Out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
+    if kernel == "numpy":
+        return heston_twin.rows(theta, expiries, offsets, k)
+    return _compiled().heston_rows(theta, expiries, offsets, k, threads())  # type: ignore[no-any-return]
+
+
+def sums(
+    kernel: str, theta: Floats, expiries: Floats, offsets: Offsets, k: Floats, scale: Floats, target: Floats
+) -> Floats:
+    """The 21 sums of ``a a'``, ``a = (scale * derivatives, target - scale * value)``: upper triangle, row by row.
+
+    The order of summation follows from the strikes alone, not from threads or batches.
+    """
+    if kernel == "numpy":
+        return heston_twin.sums(theta, expiries, offsets, k, scale, target)
+    return _compiled().heston_sums(theta, expiries, offsets, k, scale, target, threads())  # type: ignore[no-any-return]
+
+
+def price(
+    theta: Floats, forward: Floats, strike: Floats, expiry: Floats, discount: Floats, is_call: NDArray[np.bool_]
+) -> Floats:
+    """Prices of contracts in any order."""
+    k = np.log(strike / forward)
+    order = np.lexsort((k, expiry))
+    sorted_expiry = expiry[order]
+    starts = np.flatnonzero(np.r_[True, sorted_expiry[1:] != sorted_expiry[:-1]])
+    offsets = np.r_[starts, len(order)].astype(np.intp)
+    out = np.empty(len(k))
+    out[order] = rows(default_kernel(), theta, sorted_expiry[starts], offsets, k[order])[0]
+    intrinsic = np.maximum(np.where(is_call, forward - strike, strike - forward), 0.0)
+    return discount * (forward * out + intrinsic)
+
+
+def _compiled() -> Any:
+    module = native()
+    if module is None:
+        raise RuntimeError("The compiled kernel is not installed.")  # the model never asks for what is not there
+    return module
