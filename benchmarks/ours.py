@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 import strikeout as so
-from strikeout.kernels import backend
 
 Floats = NDArray[np.float64]
 
 
-@contextmanager
-def kernel(name: str) -> Iterator[None]:
-    """Runs the body on the "native" kernel or on its "numpy" twin."""
-    with backend.use(name):
-        yield
+def one_pass(
+    contracts: so.Contracts, observed: Floats, theta: Floats, *, model: so.Heston | None = None
+) -> Callable[[], Floats]:
+    """A Gauss-Newton pass over contracts in canonical order, ready to be called again and again.
 
-
-def one_pass(contracts: so.Contracts, observed: Floats, theta: Floats) -> Callable[[], Floats]:
-    """A Gauss-Newton pass over contracts in canonical order, ready to be called again and again."""
-    model = so.Heston()
-    weight = np.ones(len(observed))
-    return lambda: model.accumulate(theta, contracts, observed, weight)
+    What depends on the book alone (its order, its targets) is made here, as a calibration makes it once; the peer's
+    tables are made beforehand, too.
+    """
+    chosen = model or so.Heston()
+    contracts.slices  # noqa: B018 - sorted on first use
+    target = observed - contracts.intrinsic
+    return lambda: chosen.accumulate_scaled(theta, contracts, contracts.scale, target)
 
 
 def price(theta: Floats, contracts: so.Contracts) -> Floats:
     return so.Heston().price(theta, contracts)
+
+
+def twin_price(theta: Floats, contracts: so.Contracts) -> Floats:
+    return so.Heston(kernel="numpy").price(theta, contracts)

@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 
+WIDTH = 150  # of a table that goes into a file or a pipe
+
+
 @dataclass(frozen=True)
 class Row:
     """One candidate on one task.
@@ -84,6 +87,8 @@ class Result:
                 row.note,
             )
         console = Console()
+        if not console.is_terminal:
+            console = Console(width=WIDTH)
         console.print(table)
         for name, value in self.facts.items():
             console.print(f"  {name}: {value if isinstance(value, str) else _figure(value)}", highlight=False)
