@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -64,10 +65,34 @@ def set_up(again: bool = False) -> None:
     """
     if is_ready() and not again:
         return
+    with one_at_a_time():
+        if not is_ready() or again:
+            install()
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Of two first runs at once the second waits for the first. Locks this file, so there is none to clean up."""
+    with Path(__file__).open() as file:
+        with suppress(ImportError, OSError):  # Windows, and file systems without locks
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def install() -> None:
+    """Makes .venv where it is missing or half made, then installs the project into it.
+
+    Raises:
+        GoError: no environment could be made, or the packages could not be installed.
+    """
     # An environment that somebody made by hand (no stamp, no mark) is used as it is and never removed.
     is_ours = STAMP.exists() or UNFINISHED.exists()
-    is_broken = UNFINISHED.exists() or not PYTHON.exists()
-    if is_broken:
+    is_there = VENV.exists() and any(VENV.iterdir())
+    if is_there and not is_ours and not PYTHON.exists():
+        raise GoError(f"{VENV} is there but holds no Python. Remove it, then run the same command again.")
+    if UNFINISHED.exists() or not PYTHON.exists():
         say("making .venv")
         shutil.rmtree(VENV, ignore_errors=True)
         VENV.mkdir(exist_ok=True)
@@ -133,11 +158,11 @@ def tell_about_the_kernel() -> None:
     if subprocess.call([str(PYTHON), "-c", look], cwd=VENV) == 0:
         return
     compiler = shutil.which(os.environ.get("CXX", "")) or next(filter(None, map(shutil.which, COMPILERS)), None)
-    why = f"{compiler} could not build the fast kernel (see {LOG})" if compiler else "no C++ compiler was found"
-    say(
-        f"note: {why}, so strikeout runs on NumPy: the same numbers, more slowly. For the fast kernel install a "
-        f"C++17 compiler (for example: apt install g++), then: python3 go.py setup --again"
-    )
+    if compiler:
+        why, remedy = f"{compiler} could not build the fast kernel", f"Its words are in {LOG}; mend that"
+    else:
+        why, remedy = "no C++ compiler was found", "For the fast kernel install one (for example: apt install g++)"
+    say(f"note: {why}, so strikeout runs on NumPy: right, but slower. {remedy}, then: python3 go.py setup --again")
 
 
 COMPILERS = ("c++", "g++", "clang++", "cl")

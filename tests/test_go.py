@@ -142,6 +142,32 @@ def test_an_environment_made_by_hand_is_never_removed(clone):
     assert (clone / ".venv" / "precious").exists()
 
 
+def test_a_folder_in_the_way_is_left_alone_and_named(clone):
+    (clone / ".venv").mkdir()
+    (clone / ".venv" / "notes.txt").write_text("mine")
+    done = go("setup", root=clone)
+    assert done.returncode == 1
+    assert_one_line_that_helps(done, ".venv", "Remove it")
+    assert (clone / ".venv" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
+def test_of_two_first_runs_the_second_waits_for_the_first(clone):
+    there = load(clone)
+    with there.one_at_a_time():
+        command = [sys.executable, str(clone / "go.py"), "setup"]
+        second = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        with pytest.raises(subprocess.TimeoutExpired):
+            second.wait(timeout=1.0)
+        there.PYTHON.parent.mkdir(parents=True)
+        there.PYTHON.touch()
+        there.STAMP.write_text(there.fingerprint())
+    _, said = second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert "ready" in said
+    assert "installing" not in said
+
+
 @pytest.mark.parametrize(("code", "expected"), [("import sys; sys.exit(7)", 7), ("pass", 0)])
 def test_the_exit_code_is_passed_on(code, expected):
     assert load(ROOT).run(sys.executable, "-c", code) == expected
