@@ -7,6 +7,7 @@ is rounded to eps * volatility. `what_rounding_allows` is that, times small cons
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 from strikeout.kernels import black
 
 EPS = 2.0**-52
-REFERENCE = Path(__file__).parents[3] / "shared" / "data" / "reference" / "implied_vol.json"
 
 
 @dataclass(frozen=True)
@@ -233,6 +233,16 @@ def test_the_ends_of_the_price_range(is_call: bool, intrinsic: float, bound: flo
     np.testing.assert_array_equal(black.price(100.0, 80.0, 0.5, [0.0, np.inf], 0.9, is_call), [intrinsic, bound])
 
 
+@pytest.mark.parametrize("volatility", [1e-9, 0.2, 20.0])
+def test_a_price_is_never_outside_its_bounds_not_even_by_a_bit(volatility: float) -> None:
+    generator = np.random.default_rng(3)
+    forward, strike, discount = generator.uniform(50.0, 150.0, (3, 5_000)) * [[1.0], [1.0], [0.01]]
+    is_call = generator.random(5_000) < 0.5
+    found = black.price(forward, strike, 1.0, volatility, discount, is_call)
+    assert np.all(found >= discount * np.maximum(np.where(is_call, forward - strike, strike - forward), 0.0))
+    assert np.all(found <= discount * np.where(is_call, forward, strike))
+
+
 @pytest.mark.parametrize("column", range(5))
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
 def test_an_input_that_is_not_finite_and_above_zero_has_no_implied_volatility(column: int, value: float) -> None:
@@ -265,11 +275,12 @@ def test_a_time_value_of_too_few_bits_has_no_implied_volatility() -> None:
     assert np.isfinite(black.implied_volatility(1e-307, 1.0, 1.5, 1.0, 1.0, True))
 
 
-@pytest.mark.skipif(not REFERENCE.exists(), reason=f"reference data not found at {REFERENCE}")
 @pytest.mark.parametrize("table", ["black_roundtrip", "heston_implied_vols"])
-def test_reference_volatilities_are_reproduced_to_their_last_digit(table: str) -> None:
+def test_reference_volatilities_are_reproduced_to_their_last_digit(
+    table: str, shared_data: Callable[[str], Path]
+) -> None:
     """implied_vol.json: volatilities computed in high precision from the prices beside them, undiscounted."""
-    data = json.loads(REFERENCE.read_text())[table]
+    data = json.loads(shared_data("reference/implied_vol.json").read_text())[table]
     rows = data if table == "black_roundtrip" else data["rows"]
     for row in rows:
         price = float(row.get("undiscounted_price", row.get("price")))
