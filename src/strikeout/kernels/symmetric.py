@@ -29,17 +29,15 @@ def factor(A: Matrix, damping: float = 0.0) -> tuple[list[float], list[list[floa
     unit = 1.0 + damping
     L: list[list[float]] = []
     for i, row in enumerate(A):
-        di, pivot, j = d[i], unit, 0
+        di, pivot = d[i], unit
         out: list[float] = []
-        for Lj in L:  # counted by hand: `zip` and `range` cost three times the arithmetic here
-            t, k = row[j] * di * d[j], 0
-            for a in out:
+        for j, Lj in enumerate(L):
+            t = row[j] * di * d[j]
+            for k, a in enumerate(out):
                 t -= a * Lj[k]
-                k += 1
             t /= Lj[j]
             out.append(t)
             pivot -= t * t
-            j += 1
         out.append(sqrt(pivot) if pivot > 0.0 else nan)
         L.append(out)
     return d, L
@@ -111,10 +109,9 @@ def _forward(d: Vector, L: Matrix, b: Vector) -> list[float]:
     """z with ``L z = d b``."""
     z: list[float] = []
     for i, row in enumerate(L):
-        t, j = d[i] * b[i], 0
-        for x in z:
+        t = d[i] * b[i]
+        for j, x in enumerate(z):
             t -= row[j] * x
-            j += 1
         z.append(t / row[i])
     return z
 

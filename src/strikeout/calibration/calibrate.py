@@ -1,0 +1,160 @@
+"""Quotes and a model in, a calibration out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.calibration import Calibration, StartEnd, Step
+from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
+from strikeout.calibration.descents import End, Problem
+from strikeout.calibration.identifiability import Precision, precision_of
+from strikeout.calibration.starts import Progress, Start, agrees, best_of, search, starting_points
+from strikeout.calibration.termination import Termination
+from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.models.model import Model
+from strikeout.statistics.linearize import price_residuals, rows
+from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
+from strikeout.statistics.objective import Objective, Residual, objective_of
+from strikeout.statistics.weights import WeightRule
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+FELLER = ("warn", "enforce", "ignore")
+LOSSES: dict[str, Loss] = {"squared": Squared(), "huber": Huber(1.0)}
+
+
+def calibrate(
+    quotes: Quotes,
+    model: Model,
+    *,
+    weights: WeightRule | ArrayLike = "given",
+    residual: Residual = "price",
+    loss: Literal["squared", "huber"] = "squared",
+    bounds: Bounds | None = None,
+    fixed: Mapping[str, float] | None = None,
+    feller: Literal["warn", "enforce", "ignore"] = "warn",
+    starts: int | Start | Sequence[Start] = 4,
+    progress: Progress | None = None,
+) -> Calibration:
+    """The parameters that bring the model closest to the quotes, from cold starts, the same bits every time.
+
+    Minimises ``sum of loss(sqrt(w) (observed - model))`` by Levenberg-Marquardt. The rows' order cannot change a bit.
+    A search that did not converge, or quotes that leave a parameter undetermined, come back as a calibration whose
+    ``converged`` is False and whose ``termination`` says why.
+
+    Args:
+        weights: of the squared residuals; see ``weights_of``. An array has one weight a quote.
+        residual: what is compared, prices or Black implied volatilities.
+        bounds: (lower, upper) by parameter name, inside the model's own.
+        fixed: parameters that are known, by name.
+        feller: "warn" says when Feller's condition is not met, "enforce" keeps to it.
+        starts: how many canonical starts, or starts of your own by name.
+        progress: called with the number of the start and every accepted step.
+
+    Raises:
+        UsageError: an unknown option, or weights that do not match the quotes.
+        ParameterError: an unknown name, empty bounds, or a value outside them.
+        RefusedError: a quote lacks what the residual or the weighting needs.
+        UnidentifiedError: there are too few different contracts for the free parameters.
+    """
+    if feller not in FELLER:
+        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(FELLER)}.")
+    if loss not in LOSSES:
+        raise UsageError(f"loss={loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
+    coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
+    points = starting_points(model, coordinates, starts)
+    objective, rule = objective_of(quotes, residual=residual, weights=weights)
+    _refuse_too_few(objective, coordinates)
+    problem = Problem(objective.with_loss(LOSSES[loss]), model, coordinates)
+    ends = search(problem, points, progress)
+    best = best_of(ends)
+    theta = coordinates.theta(best.descent.point)
+    precision = precision_of(coordinates, best.descent, _noise(best, model, theta))
+    space = model.parameters
+    held = {coordinates.free[i] for i in best.descent.held} - coordinates.replaced
+    return Calibration(
+        model=model,
+        quotes=quotes,
+        parameters=space.named(theta),
+        standard_errors=space.named(precision.standard_errors),
+        relative_errors=space.named(precision.relative_errors),
+        unidentified=tuple(space.names[i] for i in precision.free),
+        on_bound={space.names[i]: theta[i] for i in sorted(held)},
+        fixed={space.names[i]: value for i, value in sorted(coordinates.fixed.items())},
+        rmse=_rmse(best, model, theta),
+        cost=best.descent.system.cost,
+        count=len(objective),
+        termination=_termination(best, coordinates, precision, {*(bounds or {})}),
+        equations=best.descent.system.equations,
+        history=tuple(
+            Step(visit.cost, visit.gradient, visit.damping, space.named(coordinates.theta(visit.point)))
+            for visit in best.descent.visits
+        ),
+        starts=tuple(_start_end(end, best, model, coordinates) for end in ends),
+        residual=residual,
+        weights=rule,
+        loss=loss,
+        threshold=best.merit if loss == "huber" else None,
+        feller=feller,
+    )
+
+
+def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
+    c, free = objective.contracts, len(coordinates.free)
+    places = 1 + int(np.count_nonzero((np.diff(c.expiry) != 0.0) | (np.diff(c.log_moneyness) != 0.0)))
+    if len(objective) <= free or places < free:
+        many = f"{len(objective)} quote{'s' if len(objective) != 1 else ''}"
+        raise UnidentifiedError(
+            f"{many} of {places} different (expiry, moneyness) cannot determine {free} free parameters with standard "
+            f"errors: at least {free + 1} quotes on {free} different contracts are needed. Add quotes, or fix "
+            "parameters (fixed={...}).",
+            count=len(objective),
+            places=places,
+            free=free,
+        )
+
+
+def _rmse(best: End, model: Model, theta: list[float]) -> float:
+    posed = best.objective
+    if posed.residual == "price" and isinstance(posed.loss, Squared) and not (posed.weight != 1.0).any():
+        return sqrt(best.descent.system.cost / len(posed))
+    errors = price_residuals(posed, model, theta)
+    return sqrt(float(np.add.reduce(errors * errors)) / len(posed))
+
+
+def _noise(best: End, model: Model, theta: list[float]) -> float:
+    if isinstance(best.objective.loss, Squared):
+        return best.descent.system.cost / (len(best.objective) - len(best.descent.point))
+    residual, _ = rows(best.objective, model, np.array(theta))
+    return noise_variance(best.objective.loss, best.objective.root_weight * residual, len(best.descent.point))
+
+
+def _termination(best: End, coordinates: Coordinates, precision: Precision, asked: set[str]) -> Termination:
+    """The search's own end, unless it ended on a bound or at parameters the quotes do not determine."""
+    ended = best.descent.termination
+    if ended is not Termination.NOT_FINITE and (precision.inseparable or (precision.free and ended.converged)):
+        return Termination.NOT_IDENTIFIED
+    if not ended.converged:
+        return ended
+    held = {coordinates.free[i] for i in best.descent.held}
+    if not held:
+        return ended
+    own = {i for i in held - coordinates.replaced if coordinates.names[i] not in asked}
+    return Termination.AT_BOUND if own else Termination.CONVERGED_ON_BOUND
+
+
+def _start_end(end: End, best: End, model: Model, coordinates: Coordinates) -> StartEnd:
+    descent = end.descent
+    return StartEnd(
+        parameters=model.parameters.named(coordinates.theta(descent.point)),
+        cost=descent.system.cost,
+        termination=descent.termination,
+        evaluations=descent.evaluations,
+        agrees=agrees(end, best),
+    )

@@ -1,0 +1,204 @@
+"""What a calibration found, how well, and how it got there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.calibration.feller import feller_ratio
+from strikeout.calibration.termination import Termination
+from strikeout.kernels.symmetric import condition
+from strikeout.models.model import Model
+from strikeout.statistics.normal_equations import NormalEquations
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One accepted step of the best start; ``gradient`` is the next step's length in standard errors."""
+
+    cost: float
+    gradient: float
+    damping: float
+    parameters: dict[str, float]
+
+
+@dataclass(frozen=True)
+class StartEnd:
+    """Where one start ended; ``agrees`` where it is the optimum that was taken."""
+
+    parameters: dict[str, float]
+    cost: float
+    termination: Termination
+    evaluations: int
+    agrees: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """Parameters by name, their standard errors, and everything needed to judge them.
+
+    ``rmse`` is in the currency of the quotes, unweighted. A standard error is not-a-number where the parameter was
+    fixed or is held on a bound. ``relative_errors`` are standard errors over the size of the parameter (over
+    ``1 - rho^2`` for a correlation). ``equations`` are the normal equations at the parameters.
+    """
+
+    model: Model
+    quotes: Quotes
+    parameters: dict[str, float]
+    standard_errors: dict[str, float]
+    relative_errors: dict[str, float]
+    unidentified: tuple[str, ...]
+    on_bound: dict[str, float]
+    fixed: dict[str, float]
+    rmse: float
+    cost: float
+    count: int
+    termination: Termination
+    equations: NormalEquations
+    history: tuple[Step, ...]
+    starts: tuple[StartEnd, ...]
+    residual: str
+    weights: str
+    loss: str
+    threshold: float | None  # Huber's, on weighted residuals
+    feller: str
+
+    @property
+    def converged(self) -> bool:
+        return self.termination.converged
+
+    @property
+    def agreement(self) -> int:
+        """How many starts ended at this optimum."""
+        return sum(start.agrees for start in self.starts)
+
+    @property
+    def feller_ratio(self) -> float | None:
+        """``2 mean_reversion long_variance / vol_of_vol^2``; None where the model has no such parameters."""
+        return feller_ratio(self.parameters)
+
+    @cached_property
+    def condition(self) -> float:
+        """Condition number of the Jacobi-scaled curvature of the parameters that were estimated."""
+        names = self.model.parameters.names
+        kept = [i for i, name in enumerate(names) if name not in self.fixed and name not in self.on_bound]
+        rows = self.equations.rows
+        return condition([[rows[i][j] for j in kept] for i in kept])
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """Observed less model price, one a quote, in the order of the quotes."""
+        return self.quotes.observed - self.model.price(self.parameters, self.quotes.contracts)
+
+    @cached_property
+    def identifiability(self) -> dict[str, str]:
+        """One sentence a parameter: how well the quotes determine it."""
+        return {name: self._identified(name) for name in self.parameters}
+
+    def _identified(self, name: str) -> str:
+        if name in self.fixed:
+            return "fixed"
+        if name in self.on_bound:
+            return f"on its bound {self.on_bound[name]:g}"
+        share = self.relative_errors[name]
+        if name in self.unidentified:
+            return f"free within {share:.3g} times its value" if share > 1.0 else "free: not separable from the others"
+        return f"within {share:.2g} of its value" if isfinite(share) else "no standard error"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user must not overlook, in sentences; empty where there is nothing."""
+        found = []
+        if not self.converged:
+            found.append(str(self.termination) + ".")
+        found += [
+            f"{name} is {self.identifiability[name]}: quote more expiries and strikes, or fix it."
+            for name in self.unidentified
+        ]
+        found += [
+            f"{name} is on its bound {bound:g}; it has no standard error, and the others hold given it."
+            for name, bound in self.on_bound.items()
+        ]
+        ratio = self.feller_ratio
+        if self.feller == "warn" and ratio is not None and ratio < 1.0:
+            found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
+        if len(self.starts) > 1 and self.agreement == 1:
+            found.append(f"Only 1 of {len(self.starts)} starts ended here; the optimum may not be the only one.")
+        return tuple(found)
+
+    def summary(self) -> str:
+        """A table of the parameters, how good they are, and how the search ended."""
+        from strikeout.calibration.summary import summary
+
+        return summary(self)
+
+    def report(self) -> str:
+        """The summary, every start, and every step of the best one."""
+        from strikeout.calibration.summary import report
+
+        return report(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the quotes and the model as plain values for JSON; a number that does not exist is None."""
+        return {
+            "model": self.model.name,
+            "parameters": _plain(self.parameters),
+            "standard_errors": _plain(self.standard_errors),
+            "relative_errors": _plain(self.relative_errors),
+            "identifiability": dict(self.identifiability),
+            "unidentified": list(self.unidentified),
+            "on_bound": _plain(self.on_bound),
+            "fixed": _plain(self.fixed),
+            "rmse": _number(self.rmse),
+            "cost": _number(self.cost),
+            "count": self.count,
+            "converged": self.converged,
+            "termination": self.termination.value,
+            "termination_code": self.termination.name.lower(),
+            "condition": _number(self.condition),
+            "feller_ratio": _number(self.feller_ratio),
+            "residual": self.residual,
+            "weights": self.weights,
+            "loss": self.loss,
+            "threshold": _number(self.threshold),
+            "agreement": self.agreement,
+            "starts": [
+                {
+                    "parameters": _plain(start.parameters),
+                    "cost": _number(start.cost),
+                    "termination": start.termination.value,
+                    "evaluations": start.evaluations,
+                    "agrees": start.agrees,
+                }
+                for start in self.starts
+            ],
+            "warnings": list(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
+        return f"Calibration({values}; rmse={self.rmse:.3g}, count={self.count}, {self.termination.name.lower()})"
+
+    def _repr_html_(self) -> str:
+        from strikeout.calibration.summary import html
+
+        return html(self)
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+def _plain(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: _number(value) for name, value in values.items()}

@@ -1,0 +1,188 @@
+"""What the search moves: the free parameters, with the Feller condition as a bound where it is enforced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+
+from strikeout.calibration.box import Box
+from strikeout.calibration.feller import LONG_VARIANCE, MEAN_REVERSION, NAMES, VOL_OF_VOL, FellerShare
+from strikeout.calibration.loop import System
+from strikeout.errors import ParameterError
+from strikeout.models.model import ParameterSpace
+from strikeout.statistics.normal_equations import NormalEquations
+
+Bounds = Mapping[str, tuple[float, float]]
+
+# Parameters that act through a product with a second one, wherever a model has both (see box.py).
+PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol"}
+SMALLEST_SHARE = 1e-3  # of the largest vol_of_vol that Feller's condition allows
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The free coordinates u of a calibration and their way to the parameters theta.
+
+    u is theta without the fixed parameters; where ``share`` is set, one of them is replaced by Feller's omega.
+    """
+
+    names: tuple[str, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    fixed: dict[int, float]
+    box: Box
+    free: tuple[int, ...]
+    share: FellerShare | None = None
+
+    @property
+    def replaced(self) -> set[int]:
+        """The parameter that Feller's omega stands for, if any."""
+        return set() if self.share is None else {self.share.replaced}
+
+    def theta(self, u: Sequence[float]) -> list[float]:
+        """The parameters; not-a-number throughout where the replaced one would leave its bounds."""
+        if not self.fixed and self.share is None:
+            return list(u)
+        theta = [self.fixed.get(i, 0.0) for i in range(len(self.names))]
+        for i, x in zip(self.free, u, strict=True):
+            theta[i] = x
+        if self.share is not None:
+            r = self.share.replaced
+            theta[r] = self.share.value(theta, theta[r])
+            if not self.lower[r] <= theta[r] <= self.upper[r]:
+                return [nan] * len(theta)
+        return theta
+
+    def point(self, theta: Sequence[float]) -> list[float]:
+        """The coordinates of theta, moved inside the box where it lies outside or on a wall."""
+        values = list(theta)
+        for i, x in self.fixed.items():
+            values[i] = x
+        if self.share is not None:
+            values[self.share.replaced] = self.share.omega(values)
+        inside = []
+        for i, lo, hi in zip(self.free, self.box.lower, self.box.upper, strict=True):
+            margin = 0.05 * (hi - lo) if lo <= 0.0 else 0.05 * min(lo, hi - lo)
+            inside.append(min(max(values[i], lo + margin), hi - min(margin, 0.05 * (hi - lo))))
+        return inside
+
+    def system(self, equations: NormalEquations, u: Sequence[float], theta: Sequence[float]) -> System:
+        """The normal equations of theta, in u."""
+        rows = equations.rows
+        p = len(self.names)
+        if self.share is not None:
+            slopes = self.share.slopes(theta, u[self.free.index(self.share.replaced)])
+            rows = _chained(rows, self.share.replaced, slopes)
+        elif not self.fixed:
+            return System([row[:p] for row in rows[:p]], rows[p][:p], equations.cost, equations)
+        free = self.free
+        curvature = [[rows[i][j] for j in free] for i in free]
+        return System(curvature, [rows[p][i] for i in free], equations.cost, equations)
+
+    def variances(self, covariance: Sequence[Sequence[float]], u: Sequence[float], kept: Sequence[int]) -> list[float]:
+        """Variances of all parameters from the covariance of the kept coordinates; not-a-number where there is none."""
+        out = [nan] * len(self.names)
+        place = {self.free[k]: n for n, k in enumerate(kept)}
+        for i, n in place.items():
+            out[i] = covariance[n][n]
+        if self.share is not None:
+            slopes = self.share.slopes(self.theta(u), u[self.free.index(self.share.replaced)])
+            c = [(place[i], slope) for i, slope in slopes.items() if i in place]
+            out[self.share.replaced] = sum(a * b * covariance[m][n] for m, a in c for n, b in c) if c else nan
+        return out
+
+
+def coordinates_of(
+    space: ParameterSpace, *, bounds: Bounds | None, fixed: Mapping[str, float] | None, enforce_feller: bool
+) -> Coordinates:
+    """The coordinates of a calibration with these bounds and fixed parameters.
+
+    Raises:
+        ParameterError: an unknown name, bounds that are empty or beyond the model's own, a fixed value outside them,
+            or Feller's condition asked of a model without it or of fixed parameters that break it.
+    """
+    names = space.names
+    lower, upper = _bounds(space, bounds or {})
+    held = {names.index(_known(name, names, "fixed")): float(value) for name, value in (fixed or {}).items()}
+    for i in range(len(names)):
+        if i not in held and lower[i] == upper[i]:
+            held[i] = lower[i]
+        if i in held and not lower[i] <= held[i] <= upper[i]:
+            raise ParameterError(
+                f"fixed {names[i]} = {held[i]:g} lies outside its bounds [{lower[i]:g}, {upper[i]:g}]. "
+                "Fix it inside, or widen the bounds.",
+                parameter=names[i],
+            )
+    free = tuple(i for i in range(len(names)) if i not in held)
+    if not free:
+        raise ParameterError("Every parameter is fixed: nothing is left to calibrate. Leave one free.")
+    share = _feller(names, held, lower, upper) if enforce_feller else None
+    low, high = [lower[i] for i in free], [upper[i] for i in free]
+    if share is not None:
+        at = free.index(share.replaced)
+        low[at], high[at] = SMALLEST_SHARE, 1.0
+    pairs = tuple(
+        (free.index(names.index(a)), free.index(names.index(b)))
+        for a, b in PRODUCTS.items()
+        if a in names
+        and b in names
+        and names.index(a) in free
+        and names.index(b) in free
+        and low[free.index(names.index(b))] > 0.0
+        and not (share and b == MEAN_REVERSION == names[share.replaced])
+    )
+    return Coordinates(names, tuple(lower), tuple(upper), held, Box(tuple(low), tuple(high), pairs), free, share)
+
+
+def _bounds(space: ParameterSpace, bounds: Bounds) -> tuple[list[float], list[float]]:
+    lower, upper = [float(x) for x in space.lower], [float(x) for x in space.upper]
+    for name, (low, high) in bounds.items():
+        i = space.names.index(_known(name, space.names, "bounds"))
+        if not low <= high:
+            raise ParameterError(f"bounds of {name}: ({low:g}, {high:g}) hold no number. Give (lower, upper).")
+        if low < lower[i] or high > upper[i]:
+            raise ParameterError(
+                f"bounds of {name}: ({low:g}, {high:g}) reach beyond where the model can be priced, "
+                f"[{lower[i]:g}, {upper[i]:g}]. Give bounds inside.",
+                parameter=name,
+            )
+        lower[i], upper[i] = float(low), float(high)
+    return lower, upper
+
+
+def _known(name: str, names: tuple[str, ...], where: str) -> str:
+    if name not in names:
+        raise ParameterError(f"{where} names {name!r}, no parameter of the model. They are {', '.join(names)}.")
+    return name
+
+
+def _feller(
+    names: tuple[str, ...], fixed: Mapping[int, float], lower: list[float], upper: list[float]
+) -> FellerShare | None:
+    """omega where two or more of the three are free; a bound where one is; a check where none is."""
+    if not all(name in names for name in NAMES):
+        raise ParameterError('feller="enforce" needs a model with ' + ", ".join(NAMES) + '. Use feller="ignore".')
+    k, t, s = names.index(MEAN_REVERSION), names.index(LONG_VARIANCE), names.index(VOL_OF_VOL)
+    loose = [i for i in (k, t, s) if i not in fixed]
+    if len(loose) >= 2:
+        return FellerShare(k, t, s, replaced=s if s in loose else k)
+    if loose == [s]:
+        upper[s] = min(upper[s], (2.0 * fixed[k] * fixed[t]) ** 0.5)
+    elif loose:
+        other = t if loose == [k] else k
+        lower[loose[0]] = max(lower[loose[0]], fixed[s] ** 2 / (2.0 * fixed[other]))
+    if any(lower[i] > upper[i] for i in loose) or (not loose and 2.0 * fixed[k] * fixed[t] < fixed[s] ** 2):
+        raise ParameterError(
+            "The fixed parameters and the bounds leave no point that meets Feller's condition, "
+            '2 mean_reversion long_variance >= vol_of_vol^2. Fix fewer, or use feller="warn".'
+        )
+    return None
+
+
+def _chained(rows: list[list[float]], r: int, slopes: Mapping[int, float]) -> list[list[float]]:
+    """``C' M C`` for the C that differs from the identity in row r alone."""
+    size = len(rows)
+    c = [slopes.get(i, 0.0) for i in range(size)]
+    half = [[(0.0 if j == r else row[j]) + row[r] * c[j] for j in range(size)] for row in rows]
+    return [[(0.0 if i == r else half[i][j]) + c[i] * half[r][j] for j in range(size)] for i in range(size)]

@@ -1,0 +1,88 @@
+"""One start followed to its end, whatever the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+
+from strikeout.calibration.coordinates import Coordinates
+from strikeout.calibration.loop import Descent, System, Visit, Watch, descend
+from strikeout.calibration.termination import Termination
+from strikeout.calibration.yardstick import TOLERANCE, Yardstick
+from strikeout.models.model import Model
+from strikeout.statistics.linearize import linearize, rows
+from strikeout.statistics.losses import TUNING, Huber, robust_scale
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.objective import Objective
+
+SETTLED = 1e-6  # relative change of Huber's threshold; its effect on the parameters is far smaller
+OUTER_CAP = 100
+
+
+@dataclass(frozen=True)
+class End:
+    """Where one start led, with the objective it ended on (Huber's threshold is found on the way)."""
+
+    descent: Descent
+    objective: Objective
+    merit: float  # what is compared between starts: the cost, or Huber's threshold
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An objective, the model that is to meet it, and the coordinates in which to search."""
+
+    objective: Objective
+    model: Model
+    coordinates: Coordinates
+
+    def evaluate(self, u: Sequence[float]) -> System:
+        theta = self.coordinates.theta(u)
+        if theta[0] != theta[0]:
+            nothing = NormalEquations((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
+            return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
+        return self.coordinates.system(linearize(self.objective, self.model, theta), u, theta)
+
+    def weighted_residuals(self, u: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        residual, _ = rows(self.objective, self.model, np.array(self.coordinates.theta(u)))
+        return self.objective.root_weight * residual
+
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> End:
+        """The end of one start."""
+        if isinstance(self.objective.loss, Huber):
+            return self._settle(start, watch)
+        descent = self._descend(start, watch)
+        return End(descent, self.objective, descent.system.cost)
+
+    def _descend(
+        self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float = TOLERANCE
+    ) -> Descent:
+        freedom = max(len(self.objective) - len(start), 1)
+        yardstick = Yardstick(freedom, self.objective.magnitude, noise, tolerance)
+        return descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch)
+
+    def _settle(self, start: Sequence[float], watch: Watch | None) -> End:
+        """Huber: descend, measure the threshold again at the end, and so on until it stays; then descend to the end.
+
+        The first threshold comes from the residuals at the start itself: half the quotes can be absurd, and it is
+        still the size of the others.
+        """
+        smallest = 1e-14 * self.objective.magnitude
+        visits: tuple[Visit, ...] = ()
+        u, evaluations, settled, moved = list(start), 0, False, 1.0
+        width = TUNING * max(robust_scale(self.weighted_residuals(u)), smallest)
+        for _ in range(OUTER_CAP):
+            posed = replace(self, objective=self.objective.with_loss(Huber(width)))
+            end = posed._descend(u, watch, width / TUNING, TOLERANCE if settled else max(0.01 * moved, 1e-6))
+            u, visits, evaluations = end.point, visits + end.visits, evaluations + end.evaluations
+            if settled or not end.termination.converged:
+                break
+            before, width = width, TUNING * max(robust_scale(self.weighted_residuals(u)), smallest)
+            moved = abs(width - before) / before
+            settled = not moved > SETTLED
+        ended = end.termination if settled or not end.termination.converged else Termination.CAP
+        whole = Descent(u, end.system, ended, visits, evaluations, end.held)
+        return End(whole, posed.objective, width)

@@ -1,0 +1,53 @@
+"""How well the quotes determine each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan, sqrt
+
+from strikeout.calibration.coordinates import Coordinates
+from strikeout.calibration.loop import Descent
+from strikeout.kernels.symmetric import inverse
+
+# A parameter whose standard error is its own size could as well be zero or twice as large: it is free.
+FREE = 1.0
+# Inflation of a variance by the other parameters: the diagonal of the inverse of the scaled curvature. Beyond this, the
+# others can imitate all but 1/3000 of what the parameter does to prices, and no model is that true. Books that determine
+# Heston's five have 10 to 1,000; a single expiry has 1e8 and more.
+INFLATION = 1e7
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Standard errors by parameter and what they are relative to; not-a-number for fixed and held parameters."""
+
+    standard_errors: tuple[float, ...]
+    relative_errors: tuple[float, ...]
+    free: tuple[int, ...]  # parameters the quotes leave undetermined
+    inseparable: bool  # some of them because others can imitate them, whatever the noise
+
+
+def precision_of(coordinates: Coordinates, descent: Descent, noise_variance: float) -> Precision:
+    """``sqrt(diag(s^2 H^-1))`` over the coordinates that are neither fixed nor held on a bound."""
+    u, H = descent.point, descent.system.curvature
+    kept = [i for i in range(len(u)) if i not in descent.held]
+    unscaled = inverse([[H[i][j] for j in kept] for i in kept])
+    lost = {coordinates.free[i] for n, i in enumerate(kept) if not unscaled[n][n] * H[i][i] < INFLATION}
+    variances = coordinates.variances(unscaled, u, kept)
+    errors = tuple(sqrt(noise_variance * v) if v >= 0.0 else nan for v in variances)
+    theta = coordinates.theta(u)
+    relative = tuple(
+        error / scale if scale > 0.0 else nan
+        for error, scale in zip(errors, _scales(theta, coordinates.lower, coordinates.upper), strict=True)
+    )
+    free = lost | {i for i, share in enumerate(relative) if share > FREE}
+    return Precision(errors, relative, tuple(sorted(free)), bool(lost))
+
+
+def _scales(theta: Sequence[float], lower: Sequence[float], upper: Sequence[float]) -> list[float]:
+    """The size of a positive parameter; for a signed one the room around it, which is 1 - rho^2 for a correlation."""
+    return [
+        abs(x) if lo >= 0.0 else 2.0 * (x - lo) * (hi - x) / (hi - lo)
+        for x, lo, hi in zip(theta, lower, upper, strict=True)
+    ]

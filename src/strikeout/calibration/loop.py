@@ -1,0 +1,130 @@
+"""Levenberg-Marquardt in a box: from one start to an optimum, the same bits every time.
+
+symbol  meaning
+u       the point, in the free coordinates
+H, G    curvature and score there
+S       second-order part of the curvature, learnt once the steps are small
+reach   length of the next Gauss-Newton step in the metric of H (see yardstick.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from strikeout.calibration.box import Box
+from strikeout.calibration.damping import Damping
+from strikeout.calibration.secant import corrected, updated
+from strikeout.calibration.termination import Termination
+from strikeout.calibration.yardstick import Yardstick
+from strikeout.kernels.symmetric import length
+from strikeout.statistics.normal_equations import NormalEquations
+
+Rows = list[list[float]]
+
+CAP = 200  # evaluations; runs that converge take 6 to 60
+PATIENCE = 25  # failed steps in a row
+# Information below this share of a coordinate's own is none: it keeps the reach finite where a direction is lost.
+RIDGE = 1e-14
+# The second-order part is learnt from steps below this many standard errors; longer ones mix in the third.
+LOCAL = 1.0
+INITIAL = Damping()
+
+
+@dataclass(frozen=True)
+class System:
+    """The normal equations in the free coordinates, and those of the parameters they came from."""
+
+    curvature: Rows
+    score: list[float]
+    cost: float
+    equations: NormalEquations
+
+
+class Visit(NamedTuple):
+    """One accepted point on the way."""
+
+    cost: float
+    gradient: float  # the next Gauss-Newton step in standard errors
+    damping: float
+    point: tuple[float, ...]
+    evaluations: int  # so far
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where one start ended."""
+
+    point: list[float]
+    system: System
+    termination: Termination
+    visits: tuple[Visit, ...]
+    evaluations: int
+    held: tuple[int, ...]  # coordinates on a bound that the cost pushes against
+
+
+Evaluate = Callable[[Sequence[float]], System]
+Watch = Callable[[Sequence[float], System, Visit], Termination | None]
+
+
+def descend(
+    evaluate: Evaluate, start: Sequence[float], *, box: Box, yardstick: Yardstick, watch: Watch | None = None
+) -> Descent:
+    """Follow the cost down from ``start`` until the next step is negligible.
+
+    ``watch`` looks at every accepted point and may end the search with a reason.
+    """
+    u, at = list(start), evaluate(start)
+    damping, evaluations, refused = INITIAL, 1, 0
+    S: Rows | None = None
+    reach = _reach(at, box.pushed(u, at.score))
+    visits = [Visit(at.cost, yardstick.standard_errors(reach, at.cost), damping.value, tuple(u), 1)]
+    while True:
+        ended = yardstick.ended(reach, at.cost)
+        if watch is not None and not refused:
+            ended = watch(u, at, visits[-1]) or ended
+        if ended is None and evaluations >= CAP:
+            ended = Termination.CAP
+        if ended is not None:
+            break
+        trial, promised = box.step(u, corrected(at.curvature, S), at.score, damping.value)
+        if S is not None and not promised > 0.0:  # the correction made the curvature indefinite: forget it
+            S = None
+            continue
+        blur, accepted, gain = yardstick.blur(at.cost), False, 1.0
+        if promised > 0.0 and trial != u:
+            new = evaluate(trial)
+            evaluations += 1
+            fall = at.cost - new.cost
+            if promised > blur:
+                accepted, gain = fall > 1e-3 * promised, fall / promised
+            elif fall > -2.0 * blur:  # the cost cannot tell any more; the score can
+                accepted = _reach(new, box.pushed(trial, new.score)) < 0.9 * reach
+        if accepted:
+            if visits[-1].gradient < LOCAL:
+                s = [b - a for a, b in zip(u, trial, strict=True)]
+                y = [a - b for a, b in zip(at.score, new.score, strict=True)]
+                S = updated(S, new.curvature, s, y)
+            u, at, refused = trial, new, 0
+            reach = _reach(at, box.pushed(u, at.score))
+            damping = damping.after_success(gain)
+            gradient = yardstick.standard_errors(reach, at.cost)
+            visits.append(Visit(at.cost, gradient, damping.value, tuple(u), evaluations))
+            continue
+        refused += 1
+        damping = damping.after_failure()
+        if S is not None:
+            S = None
+        elif trial == u or promised <= blur or refused > PATIENCE:
+            ended = yardstick.resolved(reach, at.cost)
+            break
+    return Descent(u, at, ended, tuple(visits), evaluations, box.pushed(u, at.score))
+
+
+def _reach(at: System, held: tuple[int, ...]) -> float:
+    H, G = at.curvature, at.score
+    if held:
+        free = [i for i in range(len(G)) if i not in held]
+        H, G = [[H[i][j] for j in free] for i in free], [G[i] for i in free]
+    return length(H, G, RIDGE)

@@ -1,0 +1,101 @@
+"""Several starts, the best end taken, and how many agree on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from strikeout.calibration.coordinates import Coordinates
+from strikeout.calibration.descents import End, Problem
+from strikeout.calibration.loop import Descent, System, Visit, Watch
+from strikeout.calibration.termination import Termination
+from strikeout.errors import ParameterError, UsageError
+from strikeout.models.model import Model
+from strikeout.statistics.losses import Squared
+
+Start = Mapping[str, float]
+Progress = Callable[[int, Visit], None]
+
+AGREEMENT = 1e-3  # standard errors: ends closer than this are one optimum
+PATIENCE = 60  # evaluations, after which a start far behind the best is let go
+
+
+def starting_points(model: Model, coordinates: Coordinates, starts: int | Start | Sequence[Start]) -> list[list[float]]:
+    """Points inside the box: the first canonical ones of the model, or those given by name.
+
+    Raises:
+        UsageError: a number of starts the model does not have.
+        ParameterError: a start that misses a free parameter or names an unknown one.
+    """
+    space = model.parameters
+    if isinstance(starts, int):
+        if not 1 <= starts <= len(space.starts):
+            raise UsageError(f"starts={starts}: {model.name} has 1 to {len(space.starts)} canonical starts.")
+        return [coordinates.point([float(x) for x in row]) for row in space.starts[:starts]]
+    given = [starts] if isinstance(starts, Mapping) else list(starts)
+    if not given:
+        raise UsageError("starts is empty: give a number, a mapping by name, or several such mappings.")
+    fixed = {space.names[i]: value for i, value in coordinates.fixed.items()}
+    for start in given:
+        if not isinstance(start, Mapping):
+            raise ParameterError(f"A start is a mapping by name ({', '.join(space.names)}); got {start!r}.")
+    return [coordinates.point(space.vector({**start, **fixed}).tolist()) for start in given]
+
+
+def search(problem: Problem, points: Sequence[Sequence[float]], progress: Progress | None = None) -> list[End]:
+    """The end of every start, in their order. A later start stops once it is sure to end like an earlier one."""
+    ends: list[End] = []
+    best: End | None = None
+    for number, point in enumerate(points):
+        end = problem.follow(point, _watch(best, number, progress))
+        if end.descent.termination.converged and (best is None or end.merit < best.merit):
+            best = end
+        ends.append(end)
+    return ends
+
+
+def best_of(ends: Sequence[End]) -> End:
+    """The converged end of least merit, or, where none converged, simply the least; the first among equals."""
+    converged = [end for end in ends if end.descent.termination.converged]
+    return min(converged or ends, key=lambda end: end.merit if end.merit == end.merit else float("inf"))
+
+
+def agrees(end: End, best: End) -> bool:
+    """True where the end is the same optimum as the best, to a thousandth of a standard error, or on its way there."""
+    if end.descent.termination is Termination.JOINED:
+        return True
+    if not end.descent.termination.converged:
+        return False
+    cost = best.descent.system.cost
+    dof = max(len(best.objective) - len(best.descent.point), 1)
+    limit = AGREEMENT**2 * cost / dof + (1e-12 * best.objective.magnitude) ** 2
+    return _apart(end.descent.point, best.descent) <= limit
+
+
+def _watch(best: End | None, number: int, progress: Progress | None) -> Watch | None:
+    if best is None and progress is None:
+        return None
+    known = best.descent if best is not None and isinstance(best.objective.loss, Squared) else None
+
+    def watch(u: Sequence[float], at: System, visit: Visit) -> Termination | None:
+        if progress is not None:
+            progress(number, visit)
+        if known is None or not at.cost > known.system.cost:
+            return None
+        # The cost of a point in the basin is the optimum's plus its distance in the metric of the curvature there.
+        apart = _apart(u, known)
+        near = all(abs(a - b) <= 0.2 * abs(b) for a, b in zip(u, known.point, strict=True))
+        if near and abs(at.cost - known.system.cost - apart) <= 0.1 * apart + 1e-9 * known.system.cost:
+            return Termination.JOINED
+        behind = visit.evaluations >= PATIENCE and at.cost > 4.0 * known.system.cost
+        return Termination.ABANDONED if behind else None
+
+    return watch
+
+
+def _apart(u: Sequence[float], other: Descent) -> float:
+    d = [x - other.point[i] for i, x in enumerate(u)]
+    total = 0.0
+    for i, row in enumerate(other.system.curvature):
+        for j, x in enumerate(d):
+            total += d[i] * row[j] * x
+    return total

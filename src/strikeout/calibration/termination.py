@@ -1,0 +1,32 @@
+"""How a calibration ended, in sentences."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Termination(Enum):
+    """Why the search stopped. The value is the sentence to show; ``converged`` is the answer to rely on."""
+
+    CONVERGED = "converged: the next step would move no parameter by more than 1e-8 standard errors"
+    CONVERGED_TO_ROUNDING = "converged: what is left to gain is below floating-point rounding"
+    CONVERGED_ON_BOUND = "converged on a bound that was asked for: the cost falls no further inside it"
+    AT_BOUND = "not converged: a parameter ran into the model's own bound, so the optimum may lie outside"
+    NOT_IDENTIFIED = "not identified: the quotes do not determine every parameter"
+    STALLED = "stalled: no step lowers the cost, though the gradient is not zero"
+    CAP = "not converged: the iteration cap was reached first"
+    NOT_FINITE = "not converged: the model has no finite price at the start"
+    JOINED = "joined: came into the basin of an optimum that an earlier start had found"
+    ABANDONED = "abandoned: far behind an optimum that an earlier start had found, and not catching up"
+
+    @property
+    def converged(self) -> bool:
+        """True where the parameters are an optimum of the question that was asked."""
+        return self in (
+            Termination.CONVERGED,
+            Termination.CONVERGED_TO_ROUNDING,
+            Termination.CONVERGED_ON_BOUND,
+        )
+
+    def __str__(self) -> str:
+        return self.value

@@ -1,0 +1,69 @@
+"""From quotes to normal equations: the only place where curvature and score are born."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import black
+from strikeout.models.model import Model
+from strikeout.statistics.losses import Squared
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.objective import Objective
+
+Floats = NDArray[np.float64]
+
+# A price below this share of discount * forward is at the accuracy of the pricing kernels and has no volatility to
+# speak of; it is read as this share, and moves with no parameter.
+SMALLEST_PRICE = 1e-12
+
+
+def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> NormalEquations:
+    """Curvature, score and cost of the objective at theta. Not-a-number where the model has no price there.
+
+    Prices under squared loss take the model's own fused pass, ``accumulate_scaled``, where it has one. Everything else
+    goes row by row, summed pairwise in the canonical order (never with BLAS, whose blocking would show in the bits).
+    """
+    reference = np.array(theta)
+    accumulate = getattr(model, "accumulate_scaled", None)
+    if accumulate is not None and objective.residual == "price" and isinstance(objective.loss, Squared):
+        sums = accumulate(reference, objective.contracts, objective.weighted_size, objective.weighted_time_value)
+        return NormalEquations(tuple(sums.tolist()), len(objective))
+    residual, jacobian = rows(objective, model, reference)
+    return _summed(objective, residual, jacobian)
+
+
+def rows(objective: Objective, model: Model, theta: Floats) -> tuple[Floats, Floats]:
+    """Residuals (target - model) and the model's sensitivities, unweighted, in canonical order."""
+    if objective.residual == "price":
+        price, jacobian = model.linearize(theta, objective.contracts)
+        return objective.target - price, jacobian
+    c = objective.out_of_the_money
+    price, jacobian = model.linearize(theta, c)
+    floor = SMALLEST_PRICE * c.scale
+    vanishes = price <= floor
+    price = np.where(vanishes, floor, price)
+    vol = black.implied_volatility(price, c.forward, c.strike, c.expiry, c.discount, c.is_call)
+    vega = black.vega(c.forward, c.strike, c.expiry, vol, c.discount)
+    slope = np.where(vanishes, 0.0, 1.0 / np.where(vega > 0.0, vega, np.inf))
+    return objective.target - vol, jacobian * slope[:, None]
+
+
+def price_residuals(objective: Objective, model: Model, theta: Sequence[float]) -> Floats:
+    """Observed less model price, in canonical order, whatever the objective weighs."""
+    return objective.observed - model.price(np.array(theta), objective.contracts)
+
+
+def _summed(objective: Objective, residual: Floats, jacobian: Floats) -> NormalEquations:
+    e = objective.root_weight * residual
+    columns = [np.ascontiguousarray(column) * objective.root_weight for column in jacobian.T]
+    pull, stiffness = objective.loss.pull(e), objective.loss.stiffness(e)
+    sums: list[float] = []
+    for i, column in enumerate(columns):
+        stiff = column * stiffness
+        sums.extend(float(np.add.reduce(stiff * other)) for other in columns[i:])
+        sums.append(float(np.add.reduce(column * pull)))
+    sums.append(float(np.add.reduce(objective.loss.cost(e))))
+    return NormalEquations(tuple(sums), len(objective))

@@ -1,0 +1,99 @@
+"""What a set of quotes leaves behind at one reference: curvature, score, cost and count, and they add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """``H = sum w J J'``, ``G = sum w J r``, ``cost = sum w r^2`` and the number of quotes, at one reference.
+
+    Held as the upper triangle, row after row, of ``sum w a a'`` with ``a = (J_1 .. J_p, r)``, so that a sum of two is
+    a sum of numbers. G is minus half the gradient of the cost: a Gauss-Newton step is ``H^-1 G``.
+
+    Raises:
+        UsageError: the triangle has no whole number of rows.
+
+    >>> one = NormalEquations((4.0, 2.0, 1.0), count=1)     # one parameter: J = 2, r = 1
+    >>> (one + one).curvature, (one + one).cost, (one + one).count
+    (array([[8.]]), 2.0, 2)
+    """
+
+    triangle: tuple[float, ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        size = self.size
+        if len(self.triangle) != size * (size + 1) // 2 or size < 1:
+            raise UsageError(f"NormalEquations: {len(self.triangle)} numbers are no triangle; (p+1)(p+2)/2 are needed.")
+
+    @classmethod
+    def zero(cls, parameters: int) -> NormalEquations:
+        """What no quotes leave behind."""
+        return cls((0.0,) * ((parameters + 1) * (parameters + 2) // 2), 0)
+
+    @property
+    def size(self) -> int:
+        """Rows of the triangle: parameters and the residual."""
+        return (isqrt(8 * len(self.triangle) + 1) - 1) // 2
+
+    @cached_property
+    def rows(self) -> list[list[float]]:
+        """The whole symmetric matrix ``[[H, G], [G', cost]]`` as rows of plain floats; not to be written to."""
+        size, at = self.size, 0
+        rows: list[list[float]] = []
+        for i in range(size):
+            rows.append([row[i] for row in rows] + list(self.triangle[at : at + size - i]))
+            at += size - i
+        return rows
+
+    @property
+    def curvature(self) -> Floats:
+        return np.array([row[:-1] for row in self.rows[:-1]])
+
+    @property
+    def score(self) -> Floats:
+        return np.array(self.rows[-1][:-1])
+
+    @property
+    def cost(self) -> float:
+        return self.triangle[-1]
+
+    def __add__(self, other: NormalEquations) -> NormalEquations:
+        """What the quotes of both leave behind.
+
+        Raises:
+            UsageError: they have different numbers of parameters.
+        """
+        if len(self.triangle) != len(other.triangle):
+            raise UsageError(
+                f"NormalEquations of {self.size - 1} and of {other.size - 1} parameters cannot be added: "
+                "linearize both with the same model."
+            )
+        pairs = zip(self.triangle, other.triangle, strict=True)
+        return NormalEquations(tuple(a + b for a, b in pairs), self.count + other.count)
+
+    @staticmethod
+    def total(parts: Iterable[NormalEquations]) -> NormalEquations:
+        """The sum of one or more, in the order given.
+
+        Raises:
+            UsageError: there are none, or they have different numbers of parameters.
+        """
+        whole: NormalEquations | None = None
+        for part in parts:
+            whole = part if whole is None else whole + part
+        if whole is None:
+            raise UsageError("NormalEquations.total of nothing: use NormalEquations.zero(parameters).")
+        return whole

@@ -1,0 +1,126 @@
+"""What a calibration minimises, as a frozen value in one canonical order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import sqrt
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.quotes.contracts import Contracts, Rows
+from strikeout.statistics.losses import Loss, Squared
+from strikeout.statistics.weights import WeightRule, implied_volatilities, weights_of
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Floats = NDArray[np.float64]
+Residual = Literal["price", "implied_vol"]
+RESIDUALS = ("price", "implied_vol")
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """``sum of loss(sqrt(w) (target - model))`` over contracts sorted so that no row order of the book can show.
+
+    The order is by expiry, log-moneyness, then every other column, the observed price and the weight included: two
+    rows that still tie are the same row. Quotes of weight zero are left out, as if they had never been there.
+    """
+
+    contracts: Contracts
+    observed: Floats  # prices
+    target: Floats  # what the model is held against: prices, or their implied volatilities
+    weight: Floats
+    residual: Residual
+    order: Rows  # row numbers of the quotes, in canonical order
+    loss: Loss = field(default_factory=Squared)
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def with_loss(self, loss: Loss) -> Objective:
+        return replace(self, loss=loss)
+
+    @cached_property
+    def root_weight(self) -> Floats:
+        return np.sqrt(self.weight)
+
+    @cached_property
+    def weighted_size(self) -> Floats:
+        """``sqrt(w) discount forward``: what a price without unit is multiplied by in the sums."""
+        return self.root_weight * self.contracts.scale
+
+    @cached_property
+    def weighted_time_value(self) -> Floats:
+        """``sqrt(w) (observed - intrinsic)``: what it is held against."""
+        return self.root_weight * (self.observed - self.contracts.intrinsic)
+
+    @cached_property
+    def out_of_the_money(self) -> Contracts:
+        """The same strikes, each on the side whose price is all time value; parity gives both one volatility."""
+        c = self.contracts
+        return Contracts(
+            forward=c.forward, strike=c.strike, expiry=c.expiry, discount=c.discount, is_call=c.log_moneyness >= 0.0
+        )
+
+    @cached_property
+    def magnitude(self) -> float:
+        """``sqrt(sum w size^2)``, with size what one rounding error is relative to: discount * forward, or one vol."""
+        size = self.contracts.scale if self.residual == "price" else np.ones(len(self))
+        return sqrt(float(np.add.reduce(self.weight * size * size)))
+
+
+def objective_of(
+    quotes: Quotes, *, residual: Residual = "price", weights: WeightRule | ArrayLike = "given"
+) -> tuple[Objective, str]:
+    """The objective these quotes pose, and the name of the weighting.
+
+    Raises:
+        UsageError: an unknown residual or weighting, or a combination that counts vega twice.
+        RefusedError: a quote lacks what the residual or the weighting needs.
+        UnidentifiedError: no quote has a weight above zero.
+    """
+    if residual not in RESIDUALS:
+        raise UsageError(f"residual={residual!r} is no kind of residual. Use one of {', '.join(RESIDUALS)}.")
+    weight, rule = weights_of(quotes, weights)
+    if residual == "implied_vol" and rule in ("vega", "spread"):
+        raise UsageError(
+            f'weights="{rule}" are made for price residuals. Implied volatilities take "none", "given" or your own.'
+        )
+    observed = np.asarray(quotes.observed, float) + 0.0  # a negative zero would sort like zero and read differently
+    order = canonical_order(quotes.contracts, observed, weight)
+    if not weight.all():
+        order = order[weight[order] > 0.0]
+    if not len(order):
+        raise UnidentifiedError(f"None of the {len(quotes)} quotes has a weight above zero: nothing to calibrate to.")
+    target = observed if residual == "price" else implied_volatilities(quotes)
+    return Objective(
+        contracts=quotes.contracts[order],
+        observed=_frozen(observed[order]),
+        target=_frozen(target[order]),
+        weight=_frozen(weight[order]),
+        residual=residual,
+        order=order,
+    ), rule
+
+
+def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> Rows:
+    """Row numbers sorted by expiry, log-moneyness and then every other column."""
+    order = np.array(contracts.slices.order)
+    expiry, moneyness = contracts.expiry[order], contracts.slices.log_moneyness
+    tied = (expiry[1:] == expiry[:-1]) & (moneyness[1:] == moneyness[:-1])
+    if tied.any():  # eight keys over a whole book would take longer than calibrating it
+        places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
+        rows, c = order[places], contracts
+        keys = (weight, observed, c.is_call, c.discount, c.strike, c.forward, c.log_moneyness, c.expiry)
+        order[places] = rows[np.lexsort(tuple(key[rows] for key in keys))]
+    return order
+
+
+def _frozen(array: Floats) -> Floats:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,103 @@
+"""What each quote counts for: as given, equally, by vega, by spread, or as the caller says."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels import black
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Floats = NDArray[np.float64]
+WeightRule = Literal["given", "none", "vega", "spread"]
+RULES = ("given", "none", "vega", "spread")
+
+# A vega below this share of the largest a contract of its expiry and forward can have is taken as this share, so that
+# no far wing counts more than 10,000 times an at-the-money quote. The floor comes from the contract alone: one taken
+# from the cross-section would let a quote reach its neighbours' weights.
+VEGA_FLOOR = 0.01
+
+
+def weights_of(quotes: Quotes, rule: WeightRule | ArrayLike) -> tuple[Floats, str]:
+    """One weight a quote, in the order of the quotes, and the name of the rule.
+
+    "given" takes ``quotes.weight``; "none" is one for all; "vega" is ``1 / vega^2`` at the quote's own implied
+    volatility, which makes price residuals volatility residuals to first order; "spread" is ``1 / spread^2``.
+
+    Raises:
+        UsageError: the rule is unknown, or an array has the wrong length, a negative or a non-finite number.
+        RefusedError: a quote has no spread, or no implied volatility, to weight it by.
+    """
+    if not isinstance(rule, str):
+        return _own(np.asarray(rule, float), len(quotes)), "own"
+    if rule == "given":
+        return _own(np.asarray(quotes.weight, float), len(quotes)), rule
+    if rule == "none":
+        return np.ones(len(quotes)), rule
+    if rule == "vega":
+        return 1.0 / _floored_vega(quotes) ** 2, rule
+    if rule == "spread":
+        return 1.0 / _spread(quotes) ** 2, rule
+    raise UsageError(f"weights={rule!r} is no rule. Use one of {', '.join(RULES)}, or an array of one weight a quote.")
+
+
+def implied_volatilities(quotes: Quotes) -> Floats:
+    """The market's own Black volatility of every quote.
+
+    Raises:
+        RefusedError: a price lies outside the bounds of no arbitrage, so no volatility gives it.
+    """
+    c = quotes.contracts
+    vol = black.implied_volatility(quotes.observed, c.forward, c.strike, c.expiry, c.discount, c.is_call)
+    _refuse_any(
+        quotes,
+        ~(np.isfinite(vol) & (vol > 0.0)),
+        "no implied volatility (a price outside the no-arbitrage bounds)",
+        "Strike them out, or use price residuals with weights that need no volatility.",
+    )
+    return np.asarray(vol)
+
+
+def _floored_vega(quotes: Quotes) -> Floats:
+    c = quotes.contracts
+    vega = black.vega(c.forward, c.strike, c.expiry, implied_volatilities(quotes), c.discount)
+    largest = c.scale * np.sqrt(c.expiry) / sqrt(2.0 * pi)
+    return np.maximum(vega, VEGA_FLOOR * largest)
+
+
+def _spread(quotes: Quotes) -> Floats:
+    spread = quotes.spread
+    _refuse_any(
+        quotes,
+        ~(np.isfinite(spread) & (spread > 0.0)),
+        "no bid-ask spread above zero",
+        'Give bid and ask for them, strike them out, or use weights="vega".',
+    )
+    return spread
+
+
+def _own(weight: Floats, count: int) -> Floats:
+    if weight.shape != (count,):
+        raise UsageError(f"weights: {count} quotes need {count} weights; got an array of shape {weight.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if bad.size:
+        raise UsageError(
+            f"weights: row {bad[0]} has weight {weight[bad[0]]:g}; a weight is finite and not negative "
+            f"({bad.size} such rows).",
+            row=int(bad[0]),
+        )
+    return weight
+
+
+def _refuse_any(quotes: Quotes, bad: NDArray[Any], what: str, remedy: str) -> None:
+    rows = np.flatnonzero(bad)
+    if rows.size:
+        ids = [str(quotes.ids[row]) for row in rows]
+        named = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
+        raise RefusedError(f"{rows.size} of {len(quotes)} quotes have {what}: {named}. {remedy}", ids=ids)
