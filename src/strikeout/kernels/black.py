@@ -179,9 +179,11 @@ def _normalised_price(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floa
     b, b_bar = np.empty_like(x), np.empty_like(x)
     is_near = (x >= -2.0) & (t < 0.5)
     near, far = np.flatnonzero(is_near), np.flatnonzero(~is_near)
-    b[near] = (2.0 * INVERSE_SQRT_TWO_PI) * e[near] * t[near] * _series(h[near], t[near])
-    b_bar[near] = b_max[near] - b[near]
-    b[far], b_bar[far] = _difference(h[far], t[far], e[far], b_max[far])
+    if near.size:
+        b[near] = (2.0 * INVERSE_SQRT_TWO_PI) * e[near] * t[near] * _series(h[near], t[near])
+        b_bar[near] = b_max[near] - b[near]
+    if far.size:
+        b[far], b_bar[far] = _difference(h[far], t[far], e[far], b_max[far])
     return b, b_bar, e
 
 
@@ -232,10 +234,11 @@ def _total_implied(x: Floats, b: Floats, b_bar: Floats, b_max: Floats) -> Floats
 
     is_low = b < np.minimum(0.3 * b_c, -0.2 * x)
     is_high = (b_bar < 0.2 * b_max) & (b > b_c)
-    low, high, middle = np.flatnonzero(is_low), np.flatnonzero(is_high), np.flatnonzero(~is_low & ~is_high)
-    s[low] = _solve_low(s[low], x[low], b[low], b_max[low])
-    s[high] = _solve_high(s[high], x[high], b_bar[high], b_max[high])
-    s[middle] = _solve_middle(s[middle], x[middle], b[middle], b_max[middle])
+    parts = ((is_low, _solve_low, b), (is_high, _solve_high, b_bar), (~is_low & ~is_high, _solve_middle, b))
+    for belongs, solve, target in parts:
+        rows = np.flatnonzero(belongs)
+        if rows.size:  # a few hundred NumPy calls saved where a wing is empty; no bit depends on it
+            s[rows] = solve(s[rows], x[rows], target[rows], b_max[rows])
     return s
 
 
