@@ -20,3 +20,8 @@ def in_order(quotes: so.Quotes) -> tuple[so.Contracts, NDArray[np.float64]]:
     """Contracts and observed prices by expiry and log-moneyness, the order of our passes; a calibration sorts once."""
     order = quotes.contracts.slices.order
     return quotes.contracts[order], quotes.observed[order]
+
+
+def fresh(quotes: so.Quotes) -> so.Quotes:
+    """The same quotes as new objects: what an earlier call has sorted and kept must not make the next one cheaper."""
+    return so.Quotes(ids=quotes.ids, contracts=quotes.contracts[:], observed=quotes.observed)

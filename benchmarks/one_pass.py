@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from importlib.util import find_spec
 
 import numpy as np
@@ -13,7 +12,7 @@ import strikeout as so
 from benchmarks import accuracy, books, ours
 from benchmarks.peers import jax_peer, numpy_peer, paper_peer, quantlib_peer
 from benchmarks.rows import Result, Row
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Candidate, Timing, interleave, same
 from strikeout.kernels import paper_scheme
 
 Floats = NDArray[np.float64]
@@ -27,16 +26,16 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
     theta = books.TRUTH
     rounds = 5 if is_quick else 41
     tabulated = numpy_peer.prepare(contracts, observed)
-    work: dict[str, Callable[[], object]] = {
-        "strikeout": ours.one_pass(contracts, observed, theta),
-        "NumPy": lambda: numpy_peer.accumulate(theta, tabulated),
-        "NumPy, prices alone": lambda: numpy_peer.price(theta, tabulated),
-        "NumPy, its tables": lambda: numpy_peer.prepare(contracts, observed),
+    candidates: dict[str, Candidate] = {
+        "strikeout": same(ours.one_pass(contracts, observed, theta)),
+        "NumPy": same(lambda: numpy_peer.accumulate(theta, tabulated)),
+        "NumPy, prices alone": same(lambda: numpy_peer.price(theta, tabulated)),
+        "NumPy, its tables": same(lambda: numpy_peer.prepare(contracts, observed)),
     }
     if jax_peer.is_installed():
         compiled = jax_peer.compile_pass(contracts, observed)
-        work["JAX"] = lambda: compiled(theta)
-    timed = interleave(work, rounds=rounds)
+        candidates["JAX"] = same(lambda: compiled(theta))
+    timed = interleave(candidates, rounds=rounds)
     task = f"one pass, {len(contracts):,} quotes"
     peer_error = accuracy.book_error(_numpy_price, theta, contracts)
     our_error = accuracy.book_error(ours.price, theta, contracts)
@@ -47,7 +46,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
         _row(task, "NumPy, its tables", timed, note="once a book; strikeout needs none"),
         _row(task, "JAX", timed) if "JAX" in timed else Row(task, "JAX", note="not installed: skipped"),
         _loop(task, contracts, observed, timed["strikeout"].seconds, count=len(contracts) if is_full else LOOPED),
-        _quantlib(task, contracts, observed, timed["strikeout"].seconds, every=50 if is_quick else 1),
+        _quantlib(task, contracts, observed, timed["strikeout"].seconds, every=49 if is_quick else 1),
         *_twin(contracts, observed, tabulated, rounds=5 if is_quick else 21, error=peer_error),
     ]
     return Result("pass", is_quick, tuple(rows), _corners())
@@ -89,8 +88,8 @@ def _twin(
     task = "the same without a compiler"
     timed = interleave(
         {
-            "strikeout, NumPy twin": ours.one_pass(contracts, observed, books.TRUTH, model=so.Heston(kernel="numpy")),
-            "NumPy": lambda: numpy_peer.accumulate(books.TRUTH, tabulated),
+            "strikeout, NumPy twin": same(ours.one_pass(contracts, observed, books.TRUTH, kernel="numpy")),
+            "NumPy": same(lambda: numpy_peer.accumulate(books.TRUTH, tabulated)),
         },
         rounds=rounds,
     )

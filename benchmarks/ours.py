@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +14,17 @@ Floats = NDArray[np.float64]
 
 
 def one_pass(
-    contracts: so.Contracts, observed: Floats, theta: Floats, *, model: so.Heston | None = None
+    contracts: so.Contracts, observed: Floats, theta: Floats, *, kernel: Literal["native", "numpy"] | None = None
 ) -> Callable[[], Floats]:
     """A Gauss-Newton pass over contracts in canonical order, ready to be called again and again.
 
     What depends on the book alone (its order, its targets) is made here, as a calibration makes it once; the peer's
     tables are made beforehand, too.
     """
-    chosen = model or so.Heston()
+    model = so.Heston() if kernel is None else so.Heston(kernel=kernel)
     contracts.slices  # noqa: B018 - sorted on first use
     target = observed - contracts.intrinsic
-    return lambda: chosen.accumulate_scaled(theta, contracts, contracts.scale, target)
+    return lambda: model.accumulate_scaled(theta, contracts, contracts.scale, target)
 
 
 def price(theta: Floats, contracts: so.Contracts) -> Floats:

@@ -8,7 +8,6 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-
 WIDTH = 150  # of a table that goes into a file or a pipe
 
 

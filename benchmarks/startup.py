@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from benchmarks.rows import Result, Row
-from benchmarks.timing import interleave
+from benchmarks.timing import interleave, same
 
 LONGEST_IMPORT = 0.3  # seconds
 HEAVY = ("polars", "scipy", "matplotlib", "narwhals", "rich", "pandas", "pyarrow")
@@ -22,7 +22,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
         "strikeout.Heston()": ["-c", "import strikeout; strikeout.Heston()"],
         "strikeout --help": ["-m", "strikeout", "--help"],
     }
-    timed = interleave({name: _process(words) for name, words in commands.items()}, rounds=2 if is_quick else 15)
+    timed = interleave({name: same(_process(words)) for name, words in commands.items()}, rounds=2 if is_quick else 15)
     bare = timed["python, nothing"].seconds
     rows = tuple(
         Row("a whole process", name, timing.seconds, timing.ratio, note=f"{1e3 * (timing.seconds - bare):.0f} ms more")

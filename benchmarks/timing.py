@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from statistics import median
 
 Work = Callable[[], object]
+Candidate = Callable[[], Work]  # hands out a fresh piece of work, unmeasured; the work itself is measured
 
 SHORTEST = 2e-3  # seconds: quicker work is repeated inside a round until it takes this long
+
+
+def same(work: Work) -> Candidate:
+    """A candidate that does the same work in every turn: nothing it touches remembers an earlier turn."""
+    return lambda: work
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Timing:
     ratio: float
 
 
-def interleave(candidates: Mapping[str, Work], *, rounds: int) -> dict[str, Timing]:
+def interleave(candidates: Mapping[str, Candidate], *, rounds: int) -> dict[str, Timing]:
     """Calls every candidate once a round (ours, peer, ours, peer, ...). The first one is what the ratios divide by.
 
     Each candidate is called once before, unmeasured, and again to see how often a round should repeat it. Garbage
@@ -33,14 +39,14 @@ def interleave(candidates: Mapping[str, Work], *, rounds: int) -> dict[str, Timi
     if not candidates or rounds < 1:
         raise ValueError(f"{len(candidates)} candidates and {rounds} rounds: at least one of each is needed.")
     repeats = {}
-    for name, work in candidates.items():
-        work()
-        repeats[name] = max(1, min(1000, int(SHORTEST / max(_seconds(work, 1), 1e-9))))
+    for name, candidate in candidates.items():
+        candidate()()
+        repeats[name] = max(1, min(1000, int(SHORTEST / max(_seconds(candidate, 1), 1e-9))))
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
-        table = [{name: _seconds(work, repeats[name]) for name, work in candidates.items()} for _ in range(rounds)]
+        table = [{name: _seconds(one, repeats[name]) for name, one in candidates.items()} for _ in range(rounds)]
     finally:
         if was_enabled:
             gc.enable()
@@ -51,8 +57,9 @@ def interleave(candidates: Mapping[str, Work], *, rounds: int) -> dict[str, Timi
     }
 
 
-def _seconds(work: Work, repeats: int) -> float:
+def _seconds(candidate: Candidate, repeats: int) -> float:
+    pieces = [candidate() for _ in range(repeats)]
     begin = time.perf_counter()
-    for _ in range(repeats):
+    for work in pieces:
         work()
     return (time.perf_counter() - begin) / repeats

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.rows import Result, Row
-from benchmarks.timing import interleave
+from benchmarks.timing import interleave, same
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,15 +51,25 @@ def test_candidates_take_turns():
         time.sleep(seconds)
 
     # Longer than the shortest round, so that nothing is repeated inside one: warm-up, trial, then three rounds.
-    interleave({"a": lambda: note("a", 0.003), "b": lambda: note("b", 0.003)}, rounds=3)
+    interleave({"a": same(lambda: note("a", 0.003)), "b": same(lambda: note("b", 0.003))}, rounds=3)
     assert turns == ["a", "a", "b", "b", "a", "b", "a", "b", "a", "b"]
 
 
 def test_a_candidate_that_sleeps_three_times_as_long_is_about_three_times_slower():
-    timed = interleave({"short": lambda: time.sleep(0.004), "long": lambda: time.sleep(0.012)}, rounds=5)
+    timed = interleave(
+        {"short": same(lambda: time.sleep(0.004)), "long": same(lambda: time.sleep(0.012))}, rounds=5
+    )
     # Sleeping is never shorter than asked; a busy machine makes either longer.
     assert 1.5 < timed["long"].ratio < 6
     assert timed["short"].ratio == 1
+
+
+def test_making_fresh_work_is_not_timed():
+    def made_slowly() -> Callable[[], None]:
+        time.sleep(0.02)
+        return lambda: time.sleep(0.003)
+
+    assert interleave({"slowly made": made_slowly}, rounds=3)["slowly made"].seconds < 0.02
 
 
 def test_a_promise_is_broken_when_the_peer_is_less_slow_than_required():
