@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Iterator
+from importlib import import_module
+from itertools import chain
 
 import click
 
@@ -11,9 +14,13 @@ from strikeout import cli
 
 
 def root_command() -> click.Group:
-    groups = [value for value in vars(cli).values() if isinstance(value, click.Group)]
-    assert groups, "strikeout.cli holds no click group"
-    return groups[0]
+    """The group behind `strikeout`: in the room itself or, where that imports it on demand, in a file of the room."""
+    files = (import_module(f"{cli.__name__}.{module.name}") for module in pkgutil.iter_modules(cli.__path__))
+    for room in chain([cli], files):
+        groups = [value for value in vars(room).values() if isinstance(value, click.Group)]
+        if groups:
+            return groups[0]
+    raise AssertionError("strikeout.cli holds no click group")
 
 
 def commands(group: click.Group, path: str = "strikeout") -> Iterator[tuple[str, click.Command]]:

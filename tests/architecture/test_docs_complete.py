@@ -47,13 +47,14 @@ def test_every_command_and_option_is_explained_in_its_own_section():
         names = {max(option.opts, key=len) for option in options} - {"--help"}
         missing = sorted(name for name in names if not re.search(rf"`[^`]*{name}(?![\w-])", section))
         unexplained += [f"{path}: {name} is not in its section" for name in missing]
-    assert unexplained == []
+    assert not unexplained, "\n".join(unexplained)
 
 
 def test_every_row_code_has_an_entry():
     codes = row_codes()
     assert codes, "no row codes (Q and three digits) were found in src/strikeout/quotes"
-    assert sorted(code for code in codes if not has_entry(code)) == []
+    missing = sorted(code for code in codes if not has_entry(code))
+    assert not missing, f"no entry in docs/reference: {', '.join(missing)}"
 
 
 def test_no_entry_explains_a_row_code_that_is_gone():
@@ -69,4 +70,5 @@ def test_every_page_can_be_reached_from_the_readme():
         if path in by_path and path not in reached:
             reached.add(path)
             waiting += [(path.parent / link.partition("#")[0]).resolve() for _, link in by_path[path].links]
-    assert sorted(page.name for path, page in by_path.items() if path not in reached) == []
+    lost = sorted(page.name for path, page in by_path.items() if path not in reached)
+    assert not lost, f"no chain of links leads from README.md to: {', '.join(lost)}"

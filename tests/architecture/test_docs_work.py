@@ -29,7 +29,8 @@ def target(page: Page, link: str) -> Path:
 
 def typed(page: Page) -> list[str]:
     """The command lines a reader would type: after ``$`` where there is one, else lines that begin with a command."""
-    lines = [line.strip() for block in page.blocks if block.language in CONSOLE for line in block.text.splitlines()]
+    texts = [block.text.replace("\\\n", " ") for block in page.blocks if block.language in CONSOLE]
+    lines = [line.strip() for text in texts for line in text.splitlines()]
     lines = [line.removeprefix("$ ") for line in lines]
     return [line for line in lines if line.startswith(("strikeout ", "python3 go.py ", "python -m strikeout "))]
 
@@ -44,7 +45,7 @@ def test_every_link_leads_somewhere(page):
         for n, link in pointed
         if target(page, link).exists() and link.partition("#")[2] not in Page(target(page, link)).anchors
     ]
-    assert dead == []
+    assert not dead, "\n".join(dead)
 
 
 @every_page_with_examples
@@ -76,7 +77,7 @@ def test_every_command_a_page_shows_exists(page):
             continue
         rest = parts[1:] if parts[0] == "strikeout" else parts[3:]
         wrong += [f"{line}: {why}" for why in misused(group, rest)]
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 def go_usage() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -73,7 +75,11 @@ def test_no_file_or_folder_has_a_name_that_says_nothing():
 
 def test_every_module_opens_with_a_promise():
     """Rooms' own __init__.py may be empty; everything else begins with a docstring."""
-    import ast
-
     silent = [p for p in MODULES if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))]
     assert named(silent) == []
+
+
+def test_no_file_names_a_place_of_one_machine():
+    texts = [*MODULES, *TESTS, *SOURCES, *ROOT.glob("*.*"), *(ROOT / "docs").rglob("*.md")]
+    place = re.compile(r"(?<![\w.])/(home|root|work|Users|opt)/\w")
+    assert named([path for path in texts if path.is_file() and place.search(path.read_text())]) == []
