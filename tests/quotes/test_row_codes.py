@@ -68,7 +68,7 @@ REJECTED = [
     ("Q105", "expiry", {"expiry": "2024-01-02"}, "2024-01-02 is not after the quote date"),
     ("Q105", "expiry", {"expiry": "2023-12-01"}, "expired"),
     ("Q105", "expiry_years", {"expiry_years": "-0.1"}, "-0.1 years: expired"),
-    ("Q106", "price", {"price": "-0.01"}, "-0.01 is below zero"),
+    ("Q106", "price", {"price": "-0.02"}, "-0.02 is below zero"),
     ("Q106", "bid", {"bid": "-99"}, "-99 is below zero"),
     ("Q107", "right", {"right": "X"}, "'X' is neither a call nor a put"),
     ("Q109", "weight", {"weight": "0"}, "0 is not above zero"),
@@ -144,6 +144,13 @@ def test_a_price_outside_its_bounds_is_flagged_and_kept(tmp_path: Path, price: s
     reading = inspect_quotes(written(tmp_path, {"price": price, "discount": "0.98"}))
     assert [(issue.code, issue.row, issue.column) for issue in reading.issues] == [("Q202", 3, "price")]
     assert len(reading.quotes) == 3
+
+
+def test_a_price_below_zero_by_no_more_than_noise_is_flagged_and_kept(tmp_path: Path) -> None:
+    # The paper's large set has twelve such quotes. Cutting them off would bias the calibration.
+    reading = inspect_quotes(written(tmp_path, {"price": "-0.005", "strike": "200"}))
+    assert [issue.code for issue in reading.issues] == ["Q202"]
+    assert reading.quotes.observed[1] == -0.005
 
 
 def test_american_exercise_is_flagged_and_kept(tmp_path: Path) -> None:

@@ -91,20 +91,14 @@ def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None =
     work = with_expiry(work, layout)
     parts += rules.judge(work)
     work = with_money(work, layout)
+    parts += rules.judge_money(work, _unmarked(frame.height, parts))
     good = _unmarked(frame.height, parts)
-    whole = work.select(
-        pl.all_horizontal(pl.col("forward", "strike", "expiry_years", "discount", "observed").is_finite()),
-        beyond_zero=pl.all_horizontal(pl.col("forward", "discount") > 0),
-    )
-    lost = good & ~(whole.to_series(0) & whole.to_series(1)).fill_null(value=False)
-    parts.append(rules.failures("Q111", "strike", lost, "forward, discount or price overflows; correct the row."))
-    good &= ~lost
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
     labels = _labels(frame, work, layout)
     repeats, clashes = _twins(ids, work, labels, good)
-    parts.append(
-        rules.failures("Q108", "id", clashes, "another row has the same id and other values; keep the right one.")
-    )
+    same = "id" if "id" in layout.places else "contract, date and source"
+    words = f"another row has the same {same} and other values; keep the right one, or give each its own id."
+    parts.append(rules.failures("Q108", "id", clashes, words))
     parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
     good &= ~(repeats | clashes)
     quotes = _book(ids, work, labels, good)

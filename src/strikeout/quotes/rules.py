@@ -18,6 +18,8 @@ CALLS, PUTS = ("c", "call", "calls"), ("p", "put", "puts")
 DAYS_PER_YEAR = 365.0
 # Beyond these a number is in another unit than ours: percent for decimals, days for years.
 LARGEST = {"rate": 1.0, "dividend_yield": 1.0, "iv": 5.0, "discount": 2.0, "expiry_years": 100.0}
+# A price this little below zero, as a share of discount * forward, may be noise on a worthless option and is kept.
+NOISE = 1e-4
 NEEDS = {
     "strike": "a number above zero",
     "right": "C or P",
@@ -136,7 +138,7 @@ class Rules:
         else:
             words = "{} is not after the quote date: expired, or give expiry_years for a quote on its last day."
             refuse("Q105", "expiry", pl.col("expiry_years") <= 0, words)
-        for role in ("price", "bid", "ask"):
+        for role in ("bid", "ask"):
             if role in used:
                 refuse("Q106", role, pl.col(role) < 0, "{} is below zero; correct or drop it.")
         if "weight" in used:
@@ -150,6 +152,19 @@ class Rules:
             if "bid" in used:
                 idle = (pl.col("bid") == 0) & (pl.col("ask") == 0)
                 refuse("Q114", "ask", idle, "bid and ask are both {}: nobody quoted; drop it.")
+        return issues
+
+    def judge_money(self, work: pl.DataFrame, good: pl.Series) -> list[pl.DataFrame]:
+        """Prices no option can have, among rows good so far. ``work`` holds forward, discount and observed by now."""
+        issues = []
+        if "price" in self.layout.used:
+            noise = NOISE * pl.col("discount") * pl.col("forward")
+            below = good & work.select(pl.col("price") < -noise).to_series()
+            issues.append(self.failures("Q106", "price", below, "{} is below zero; correct or drop it."))
+        made = pl.col("forward", "strike", "expiry_years", "discount", "observed")
+        whole = pl.all_horizontal(made.is_finite()) & (pl.col("forward") > 0) & (pl.col("discount") > 0)
+        lost = good & ~work.select(whole.fill_null(value=False)).to_series()
+        issues.append(self.failures("Q111", "strike", lost, "forward, discount or price overflows; correct the row."))
         return issues
 
 
