@@ -11,7 +11,8 @@ from statistics import median
 Work = Callable[[], object]
 Candidate = Callable[[], Work]  # hands out a fresh piece of work, unmeasured; the work itself is measured
 
-SHORTEST = 2e-3  # seconds: quicker work is repeated inside a round until it takes this long
+TURN = 5e-3  # seconds: quicker work is repeated within a turn until it takes this long, and at least
+FEWEST = 3  # times, unless one call alone takes ten turns
 
 
 def same(work: Work) -> Candidate:
@@ -21,16 +22,19 @@ def same(work: Work) -> Candidate:
 
 @dataclass(frozen=True)
 class Timing:
-    """Median seconds a call, and the median over rounds of this candidate's time over that of the first."""
+    """Median seconds of a call, and the median over rounds of this candidate's time over that of the first.
+
+    A turn counts as its quickest call: on a shared machine the others were slowed by somebody else.
+    """
 
     seconds: float
     ratio: float
 
 
 def interleave(candidates: Mapping[str, Candidate], *, rounds: int) -> dict[str, Timing]:
-    """Calls every candidate once a round (ours, peer, ours, peer, ...). The first one is what the ratios divide by.
+    """Gives every candidate a turn a round (ours, peer, ours, peer, ...). The first one is what the ratios divide by.
 
-    Each candidate is called once before, unmeasured, and again to see how often a round should repeat it. Garbage
+    Each candidate is called once before, unmeasured, and again to see how often a turn should repeat it. Garbage
     collection waits until the end.
 
     Raises:
@@ -41,7 +45,8 @@ def interleave(candidates: Mapping[str, Candidate], *, rounds: int) -> dict[str,
     repeats = {}
     for name, candidate in candidates.items():
         candidate()()
-        repeats[name] = max(1, min(1000, int(SHORTEST / max(_seconds(candidate, 1), 1e-9))))
+        once = max(_seconds(candidate, 1), 1e-9)
+        repeats[name] = 1 if once > 10 * TURN else min(1000, max(FEWEST, int(TURN / once)))
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -58,8 +63,10 @@ def interleave(candidates: Mapping[str, Candidate], *, rounds: int) -> dict[str,
 
 
 def _seconds(candidate: Candidate, repeats: int) -> float:
-    pieces = [candidate() for _ in range(repeats)]
-    begin = time.perf_counter()
-    for work in pieces:
+    """The quickest of some calls."""
+    taken = []
+    for work in [candidate() for _ in range(repeats)]:
+        begin = time.perf_counter()
         work()
-    return (time.perf_counter() - begin) / repeats
+        taken.append(time.perf_counter() - begin)
+    return min(taken)
