@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 BENCHMARKS = {
@@ -34,6 +35,8 @@ def main(arguments: list[str]) -> int:
     unknown = [name for name in chosen.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    if find_spec("scipy") is None:
+        parser.error("the peers need SciPy, which is not installed here: pip install 'strikeout[bench]'")
     # Before NumPy is imported: afterwards it would be too late. Ours is held to one thread like everyone else.
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     missed = 0
