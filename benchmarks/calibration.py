@@ -46,16 +46,28 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     rows = [
         Row(task, "strikeout", timed["strikeout"].seconds, 1.0, note=str(cold.termination.value)),
         Row(
-            task, f"SciPy {method} over NumPy", timed["SciPy"].seconds, timed["SciPy"].ratio, 8.0,
+            task,
+            f"SciPy {method} over NumPy",
+            timed["SciPy"].seconds,
+            timed["SciPy"].ratio,
+            8.0,
             note=f"tables included, {fit.evaluations} evaluations, {_apart(fit.theta, cold)}",
         ),
         _jax(task, timed["JAX, optimistix"].seconds, timed["JAX, optimistix"].ratio, solve(books.START), cold)
-        if jax_peer.is_installed() else Row(task, "JAX, optimistix", note="not installed: skipped"),
+        if jax_peer.is_installed()
+        else Row(task, "JAX, optimistix", note="not installed: skipped"),
         _quantlib(task, quotes, timed["strikeout"].seconds, cold, is_quick=is_quick),
-        Row(wide, f"strikeout, {starts} starts", all_starts["strikeout"].seconds, 1.0,
-            note=str(best.termination.value)),
-        Row(wide, f"SciPy {method}, 1 start", all_starts["SciPy"].seconds, all_starts["SciPy"].ratio, 3.0,
-            note="from the paper's start alone"),
+        Row(
+            wide, f"strikeout, {starts} starts", all_starts["strikeout"].seconds, 1.0, note=str(best.termination.value)
+        ),
+        Row(
+            wide,
+            f"SciPy {method}, 1 start",
+            all_starts["SciPy"].seconds,
+            all_starts["SciPy"].ratio,
+            3.0,
+            note="from the paper's start alone",
+        ),
     ]
     return Result("calibrate", is_quick, tuple(rows), {"rmse": cold.rmse, "rmse from the canonical starts": best.rmse})
 

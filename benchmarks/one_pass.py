@@ -53,7 +53,12 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
 
 
 def _row(
-    task: str, name: str, timed: dict[str, Timing], *, required: float | None = None, error: float | None = None,
+    task: str,
+    name: str,
+    timed: dict[str, Timing],
+    *,
+    required: float | None = None,
+    error: float | None = None,
     note: str = "",
 ) -> Row:
     return Row(task, name, timed[name].seconds, timed[name].ratio, required, error, note)
@@ -103,7 +108,8 @@ def _twin(
 def _corners() -> dict[str, float | str]:
     """The worst price errors where pricing is hard; speed without this line would be half the story."""
     found = {
-        "strikeout": accuracy.corner_error(ours.price), "NumPy": accuracy.corner_error(_numpy_price),
+        "strikeout": accuracy.corner_error(ours.price),
+        "NumPy": accuracy.corner_error(_numpy_price),
         "the paper": accuracy.corner_error(_paper_price),
     }
     return {
@@ -118,6 +124,12 @@ def _numpy_price(theta: Floats, contracts: so.Contracts) -> Floats:
 
 def _paper_price(theta: Floats, contracts: so.Contracts) -> Floats:
     return paper_scheme.price(
-        theta, contracts.forward, contracts.strike, contracts.expiry, contracts.discount, contracts.is_call,
-        u_max=paper_peer.U_MAX, nodes=paper_peer.NODES,
+        theta,
+        contracts.forward,
+        contracts.strike,
+        contracts.expiry,
+        contracts.discount,
+        contracts.is_call,
+        u_max=paper_peer.U_MAX,
+        nodes=paper_peer.NODES,
     )

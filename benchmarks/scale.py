@@ -53,8 +53,13 @@ def _linear(counts: list[int], maturities: int, rounds: int) -> list[Row]:
         work[f"{count:,} quotes"] = same(ours.one_pass(contracts, observed, books.TRUTH))
     timed = interleave(work, rounds=rounds)
     return [
-        Row(f"linear in the quotes, {maturities} maturities", name, timed[name].seconds, timed[name].ratio,
-            note=f"{timed[name].seconds / count * 1e9:.1f} ns a quote")
+        Row(
+            f"linear in the quotes, {maturities} maturities",
+            name,
+            timed[name].seconds,
+            timed[name].ratio,
+            note=f"{timed[name].seconds / count * 1e9:.1f} ns a quote",
+        )
         for name, count in zip(work, counts, strict=True)
     ]
 

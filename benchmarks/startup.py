@@ -31,7 +31,9 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     spent = timed["import strikeout"].seconds - bare
     loaded = _printed(f"import strikeout, sys; print(*[name for name in {HEAVY!r} if name in sys.modules])")
     return Result(
-        "startup", is_quick, rows,
+        "startup",
+        is_quick,
+        rows,
         {
             f"the import alone, s (under {LONGEST_IMPORT}: {'met' if spent < LONGEST_IMPORT else 'missed'})": spent,
             "heavy libraries it imports": loaded or "none",

@@ -87,8 +87,14 @@ def prepare(contracts: Any, observed: ArrayLike | None = None, weight: ArrayLike
     control = D * (F * ndtr(d1) - K * ndtr(d1 - deviation))
     offset = control - quadrature - np.where(is_call, 0.0, D * (F - K))
     return Book(
-        order=order, expiries=expiries, starts=starts, z=u - 0.5j, weight=node_weight, phases=phases,
-        offset=offset, target=(0.0 if observed is None else np.asarray(observed, float)[order]) - offset,
+        order=order,
+        expiries=expiries,
+        starts=starts,
+        z=u - 0.5j,
+        weight=node_weight,
+        phases=phases,
+        offset=offset,
+        target=(0.0 if observed is None else np.asarray(observed, float)[order]) - offset,
         root_weight=None if weight is None else np.sqrt(np.asarray(weight, float)[order]),
     )
 
@@ -103,7 +109,7 @@ def _tabulate(table: Floats, angle: Floats, prefactor: Floats) -> None:
     cosine, sine = np.cos(inner), np.sin(inner)
     c, s = np.cos(angle) * prefactor, np.sin(angle) * prefactor
     cc, ss, sc, cs = c * cosine, s * sine, s * cosine, c * sine
-    low, high = table[:NODES], table[:NODES - 1 : -1]
+    low, high = table[:NODES], table[: NODES - 1 : -1]
     np.add(cc, ss, out=low[0::2])
     np.subtract(sc, cs, out=low[1::2])
     np.add(sc, cs, out=high[0::2])

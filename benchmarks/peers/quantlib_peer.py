@@ -63,7 +63,13 @@ def prepare(contracts: Any, observed: Floats) -> Helpers:
             continue
         volatility = ql.QuoteHandle(ql.SimpleQuote(deviation / np.sqrt(contracts.expiry[row])))
         helper = ql.HestonModelHelper(
-            ql.Period(int(days[row]), ql.Days), calendar, SPOT, float(k), volatility, zero, zero,
+            ql.Period(int(days[row]), ql.Days),
+            calendar,
+            SPOT,
+            float(k),
+            volatility,
+            zero,
+            zero,
             ql.BlackCalibrationHelper.PriceError,
         )
         helper.setPricingEngine(engine)
@@ -85,8 +91,11 @@ def calibrate(book: Helpers, start: ArrayLike) -> Floats:
 
     _set(start, book)
     book.model.calibrate(
-        book.helpers, ql.LevenbergMarquardt(1e-8, 1e-8, 1e-8), ql.EndCriteria(400, 40, 1e-8, 1e-8, 1e-8),
-        ql.NoConstraint(), book.weights,
+        book.helpers,
+        ql.LevenbergMarquardt(1e-8, 1e-8, 1e-8),
+        ql.EndCriteria(400, 40, 1e-8, 1e-8, 1e-8),
+        ql.NoConstraint(),
+        book.weights,
     )
     long_variance, mean_reversion, vol_of_vol, correlation, initial_variance = book.model.params()
     return np.array([mean_reversion, long_variance, vol_of_vol, correlation, initial_variance])

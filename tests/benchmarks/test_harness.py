@@ -57,9 +57,7 @@ def test_candidates_take_turns():
 
 
 def test_a_candidate_that_sleeps_three_times_as_long_is_about_three_times_slower():
-    timed = interleave(
-        {"short": same(lambda: time.sleep(0.004)), "long": same(lambda: time.sleep(0.012))}, rounds=5
-    )
+    timed = interleave({"short": same(lambda: time.sleep(0.004)), "long": same(lambda: time.sleep(0.012))}, rounds=5)
     # Sleeping is never shorter than asked; a busy machine makes either longer.
     assert 1.5 < timed["long"].ratio < 6
     assert timed["short"].ratio == 1

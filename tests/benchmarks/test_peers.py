@@ -24,15 +24,25 @@ def book(count: int, maturities: int, seed: int = 3) -> Contracts:
     rng = np.random.default_rng(seed)
     expiry = (30 + rng.permutation(np.arange(count) % maturities)) / 252
     return Contracts(
-        forward=100 * np.exp(0.05 * rng.standard_normal(count)), strike=rng.uniform(80, 120, count), expiry=expiry,
-        discount=np.exp(-0.01 * expiry), is_call=rng.random(count) < 0.5,
+        forward=100 * np.exp(0.05 * rng.standard_normal(count)),
+        strike=rng.uniform(80, 120, count),
+        expiry=expiry,
+        discount=np.exp(-0.01 * expiry),
+        is_call=rng.random(count) < 0.5,
     )
 
 
 def exact(theta: np.ndarray, contracts: Contracts) -> tuple[np.ndarray, np.ndarray]:
     return paper_scheme.linearize(
-        theta, contracts.forward, contracts.strike, contracts.expiry, contracts.discount, contracts.is_call,
-        u_max=200.0, nodes=1600, step=1e-4,
+        theta,
+        contracts.forward,
+        contracts.strike,
+        contracts.expiry,
+        contracts.discount,
+        contracts.is_call,
+        u_max=200.0,
+        nodes=1600,
+        step=1e-4,
     )
 
 
@@ -143,7 +153,10 @@ def test_the_jax_peer_s_formula_prices_the_same_book():
 def _reference(row: dict[str, Any]) -> tuple[Contracts, np.ndarray]:
     years, rate, dividend = (float(row[name]) for name in ("t_years", "rate", "dividend"))
     contract = Contracts(
-        forward=float(row["spot"]) * np.exp((rate - dividend) * years), strike=float(row["strike"]), expiry=years,
-        discount=np.exp(-rate * years), is_call=row["cp_flag"] == "C",
+        forward=float(row["spot"]) * np.exp((rate - dividend) * years),
+        strike=float(row["strike"]),
+        expiry=years,
+        discount=np.exp(-rate * years),
+        is_call=row["cp_flag"] == "C",
     )
     return contract, np.array([float(row[name]) for name in ("kappa", "theta", "sigma", "rho", "v0")])

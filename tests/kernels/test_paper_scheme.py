@@ -25,8 +25,11 @@ def book(count: int = 40) -> dict[str, Any]:
     expiry = rng.choice([30, 60, 90], count) / 252
     forward = 100 * np.exp(0.1 * rng.standard_normal(count))
     return {
-        "forward": forward, "strike": rng.choice([80.0, 90.0, 100.0, 110.0, 120.0], count), "expiry": expiry,
-        "discount": np.exp(-0.01 * expiry), "is_call": rng.random(count) < 0.5,
+        "forward": forward,
+        "strike": rng.choice([80.0, 90.0, 100.0, 110.0, 120.0], count),
+        "expiry": expiry,
+        "discount": np.exp(-0.01 * expiry),
+        "is_call": rng.random(count) < 0.5,
     }
 
 
@@ -80,9 +83,12 @@ def test_the_small_mesh_errs_by_about_the_paper_s_own_noise():
 
 def test_the_scheme_loses_digits_at_a_day_to_expiry():
     worst = max(
-        abs(paper_scheme.price_one(one["theta"], 1.0, np.exp(row["log_moneyness"]), one["expiry"], 1.0, True, **LARGE)
-            - float(row["price"]))
-        for one in corners("v0.001") for row in one["rows"]
+        abs(
+            paper_scheme.price_one(one["theta"], 1.0, np.exp(row["log_moneyness"]), one["expiry"], 1.0, True, **LARGE)
+            - float(row["price"])
+        )
+        for one in corners("v0.001")
+        for row in one["rows"]
     )
     assert worst > 1e-4
 

@@ -13,10 +13,17 @@ from strikeout.models.paper_heston import PaperHeston
 from strikeout.quotes.contracts import Contracts
 
 TRUTH = {
-    "mean_reversion": 2.0, "long_variance": 0.06, "vol_of_vol": 0.30, "correlation": -0.6, "initial_variance": 0.06,
+    "mean_reversion": 2.0,
+    "long_variance": 0.06,
+    "vol_of_vol": 0.30,
+    "correlation": -0.6,
+    "initial_variance": 0.06,
 }
 CONTRACTS = Contracts(
-    forward=100.0, strike=[80.0, 95.0, 100.0, 105.0, 120.0], expiry=[0.12, 0.12, 0.24, 0.24, 0.36], discount=0.99,
+    forward=100.0,
+    strike=[80.0, 95.0, 100.0, 105.0, 120.0],
+    expiry=[0.12, 0.12, 0.24, 0.24, 0.36],
+    discount=0.99,
     is_call=[True, False, True, False, True],
 )
 

@@ -36,8 +36,15 @@ ROWS_AT_ONCE = 256
 
 
 def price(
-    theta: ArrayLike, forward: ArrayLike, strike: ArrayLike, expiry: ArrayLike, discount: ArrayLike, is_call: ArrayLike,
-    *, u_max: float, nodes: int,
+    theta: ArrayLike,
+    forward: ArrayLike,
+    strike: ArrayLike,
+    expiry: ArrayLike,
+    discount: ArrayLike,
+    is_call: ArrayLike,
+    *,
+    u_max: float,
+    nodes: int,
 ) -> Floats:
     """Prices of many options; the numbers of `price_one` to rounding, phi_j computed once per distinct expiry.
 
@@ -68,8 +75,15 @@ def price(
 
 
 def price_one(
-    theta: ArrayLike, forward: float, strike: float, expiry: float, discount: float, is_call: bool,
-    *, u_max: float, nodes: int,
+    theta: ArrayLike,
+    forward: float,
+    strike: float,
+    expiry: float,
+    discount: float,
+    is_call: bool,
+    *,
+    u_max: float,
+    nodes: int,
 ) -> float:
     """The price of one option, everything computed anew for it: what the paper's loop over quotes calls."""
     vector = np.asarray(theta, float)
@@ -87,8 +101,16 @@ def price_one(
 
 
 def linearize(
-    theta: ArrayLike, forward: ArrayLike, strike: ArrayLike, expiry: ArrayLike, discount: ArrayLike, is_call: ArrayLike,
-    *, u_max: float, nodes: int, step: float,
+    theta: ArrayLike,
+    forward: ArrayLike,
+    strike: ArrayLike,
+    expiry: ArrayLike,
+    discount: ArrayLike,
+    is_call: ArrayLike,
+    *,
+    u_max: float,
+    nodes: int,
+    step: float,
 ) -> tuple[Floats, Floats]:
     """Prices ``(n,)`` and their central differences ``(n, 5)``: eleven pricings.
 
@@ -107,18 +129,28 @@ def linearize(
 
 
 def linearize_one(
-    theta: ArrayLike, forward: float, strike: float, expiry: float, discount: float, is_call: bool,
-    *, u_max: float, nodes: int, step: float,
+    theta: ArrayLike,
+    forward: float,
+    strike: float,
+    expiry: float,
+    discount: float,
+    is_call: bool,
+    *,
+    u_max: float,
+    nodes: int,
+    step: float,
 ) -> tuple[float, Floats]:
     """One option's price and central differences by eleven calls of `price_one`: a turn of the paper's loop."""
     vector = np.asarray(theta, float)
     contract = (forward, strike, expiry, discount, is_call)
     centre = price_one(vector, *contract, u_max=u_max, nodes=nodes)
-    gradient = np.array([
-        (price_one(up, *contract, u_max=u_max, nodes=nodes) - price_one(down, *contract, u_max=u_max, nodes=nodes))
-        / (up[j] - down[j])
-        for j, (up, down) in enumerate(shifted(vector, step))
-    ])
+    gradient = np.array(
+        [
+            (price_one(up, *contract, u_max=u_max, nodes=nodes) - price_one(down, *contract, u_max=u_max, nodes=nodes))
+            / (up[j] - down[j])
+            for j, (up, down) in enumerate(shifted(vector, step))
+        ]
+    )
     return centre, gradient
 
 

@@ -63,8 +63,14 @@ class PaperHeston:
             ParameterError: theta is no point of the parameter space.
         """
         return paper_scheme.price(
-            self.parameters.vector(theta), contracts.forward, contracts.strike, contracts.expiry, contracts.discount,
-            contracts.is_call, u_max=self.u_max, nodes=self.nodes,
+            self.parameters.vector(theta),
+            contracts.forward,
+            contracts.strike,
+            contracts.expiry,
+            contracts.discount,
+            contracts.is_call,
+            u_max=self.u_max,
+            nodes=self.nodes,
         )
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
@@ -74,6 +80,13 @@ class PaperHeston:
             ParameterError: theta is no point of the parameter space.
         """
         return paper_scheme.linearize(
-            self.parameters.vector(theta), contracts.forward, contracts.strike, contracts.expiry, contracts.discount,
-            contracts.is_call, u_max=self.u_max, nodes=self.nodes, step=self.step,
+            self.parameters.vector(theta),
+            contracts.forward,
+            contracts.strike,
+            contracts.expiry,
+            contracts.discount,
+            contracts.is_call,
+            u_max=self.u_max,
+            nodes=self.nodes,
+            step=self.step,
         )
