@@ -122,6 +122,11 @@ def test_prices_pass_smoothly_through_a_mean_reversion_of_zero_under_the_share_m
     assert abs((left + right) / 2 - middle) < 1e-8
 
 
+def test_no_contracts_have_no_prices():
+    prices, jacobian = paper_scheme.linearize(TRUTH, *np.empty((5, 0)), **SMALL, step=1e-4)
+    assert (prices.shape, jacobian.shape) == ((0,), (0, 5))
+
+
 def test_parameters_that_make_no_sense_give_not_a_number():
     assert np.isnan(paper_scheme.price([1.0, 0.04, 0.0, -0.3, 0.04], 1.0, 1.0, 1.0, 1.0, True, **SMALL)).all()
     assert np.isnan(paper_scheme.price([np.nan, 0.04, 0.2, -0.3, 0.04], 1.0, 1.0, 1.0, 1.0, True, **SMALL)).all()

@@ -57,6 +57,8 @@ def price(
     )
     u, weight = simpson(u_max, nodes)
     out = np.full(F.shape, np.nan)
+    if not out.size:
+        return out
     with np.errstate(all="ignore"):
         k = np.log(K / F)
         order = np.argsort(T, kind="stable")
