@@ -133,6 +133,7 @@ def test_rows_are_picked_by_mask_slice_or_number_but_never_twice() -> None:
     quotes = book()
     assert quotes[quotes.observed < 9].ids.tolist() == ["q2", "q3"]
     assert quotes[1:3].ids.tolist() == ["q1", "q2"]
+    assert len(quotes[[]]) == 0
     assert quotes[[3, 0]].ids.tolist() == ["q3", "q0"]
     with pytest.raises(UsageError, match="twice"):
         quotes[[0, -4]]

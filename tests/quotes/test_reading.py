@@ -240,6 +240,8 @@ def test_a_file_is_refused_above_the_share_of_bad_rows_and_not_at_it(tmp_path: P
     assert [issue.row for issue in refused.value.issues] == [10, 11]
     with pytest.warns(QuotesWarning):
         assert len(read_quotes(dirty(tmp_path, 8, 2), max_reject=0.2)) == 8
+    with pytest.warns(QuotesWarning):
+        assert len(read_quotes(dirty(tmp_path, 71, 29), max_reject=0.29)) == 71
     with pytest.raises(UsageError, match="share of the rows"):
         read_quotes(dirty(tmp_path, 8, 2), max_reject=20)
 

@@ -51,6 +51,8 @@ NUMBERS = (
     "discount",
     "weight",
 )
+# Canonical columns that become part of the contract, its price or its weight; the others become labels.
+CARRIED = ("id", "strike", "right", "price", "spread", "forward", "discount", "weight", "expiry_years")
 # The label a canonical column becomes, where the name differs.
 LABEL_NAMES: Mapping[str, str] = {"quote_date": "date", "expiry": "expiry_date"}
 

@@ -99,7 +99,7 @@ class Contracts:
 
     def __getitem__(self, rows: ArrayLike | slice) -> Contracts:
         """The contracts of these rows (numbers, a mask or a slice), in that order."""
-        picked = rows if isinstance(rows, slice) else np.asarray(rows)
+        picked = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         return Contracts(**{field.name: getattr(self, field.name)[picked] for field in fields(self)})
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -32,7 +32,7 @@ class NameIndex:
             UsageError: a name is there twice.
         """
         prints = fingerprints(names)
-        rows = np.argsort(prints, kind="stable")
+        rows = np.argsort(prints)
         keys = prints[rows]
         twins = np.flatnonzero(keys[1:] == keys[:-1])
         if not twins.size:

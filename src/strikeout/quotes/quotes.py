@@ -103,7 +103,7 @@ class Quotes:
         Raises:
             UsageError: a row is asked for twice.
         """
-        picked: Any = rows if isinstance(rows, slice) else np.asarray(rows)
+        picked: Any = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         if (
             isinstance(picked, np.ndarray)
             and picked.dtype != bool

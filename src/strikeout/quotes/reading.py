@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from strikeout.errors import RejectedError, UsageError
-from strikeout.quotes.columns import NUMBERS, Column, Layout, as_text, label_name, understand
+from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name, understand
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_money
 from strikeout.quotes.issues import Issues, QuotesWarning
@@ -20,9 +20,9 @@ from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules, to_dates
 from strikeout.quotes.tables import Table, open_table
+from strikeout.quotes.twins import twins
 
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
-CARRIED = ("id", "strike", "right", "price", "spread", "forward", "discount", "weight", "expiry_years")
 LABELLED = (
     "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
     "dividend_yield", "source",
@@ -95,7 +95,7 @@ def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None =
     good = _unmarked(frame.height, parts)
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
     labels = _labels(frame, work, layout)
-    repeats, clashes = _twins(ids, work, labels, good)
+    repeats, clashes = twins(ids, work, labels, good)
     same = "id" if "id" in layout.places else "contract, date and source"
     words = f"another row has the same {same} and other values; keep the right one, or give each its own id."
     parts.append(rules.failures("Q108", "id", clashes, words))
@@ -155,7 +155,7 @@ def accept(
         raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
     if quarantine is not None and reading.rejected:
         write_quarantine(reading.table, reading.issues, quarantine)
-    if reading.rejected > max_reject * reading.rows or not len(reading.quotes):
+    if reading.rejected / reading.rows > max_reject or not len(reading.quotes):
         first = next(issue for issue in reading.issues if issue.is_rejected)
         raise RejectedError(
             f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
@@ -196,38 +196,6 @@ def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataF
         nested = frame[name].dtype.is_nested()
         columns[name] = as_text(frame, name) if nested else frame[name]
     return pl.DataFrame(columns)
-
-
-def _twins(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Rows that repeat an earlier one exactly, and rows whose id another row has with other values."""
-    at = good.arg_true()
-    named = ids.gather(at)
-    shared = at.filter(named.is_duplicated())
-    repeats, clashes = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
-    if shared.len():
-        values = ("forward", "strike", "expiry_years", "discount", "is_call", "observed", "spread", "weight")
-        known = work.select(name for name in values if name in work.columns)
-        rows = pl.concat(
-            [
-                pl.DataFrame({"strikeout:id": ids[shared], "strikeout:at": shared}),
-                _apart(known[shared], "w"),
-                _apart(labels[shared], "l"),
-            ],
-            how="horizontal",
-        )
-        content = pl.struct(pl.exclude("strikeout:id", "strikeout:at"))
-        rows = rows.with_columns(
-            (content.n_unique().over("strikeout:id") > 1).alias("strikeout:clash"),
-            (pl.col("strikeout:at") > pl.col("strikeout:at").min().over("strikeout:id")).alias("strikeout:later"),
-        )
-        places, clash = rows["strikeout:at"].to_numpy(), rows["strikeout:clash"].to_numpy()
-        clashes[places[clash]] = True
-        repeats[places[~clash & rows["strikeout:later"].to_numpy()]] = True
-    return pl.Series(repeats), pl.Series(clashes)
-
-
-def _apart(frame: pl.DataFrame, mark: str) -> pl.DataFrame:
-    return frame.rename({name: f"{mark}:{name}" for name in frame.columns})
 
 
 def _book(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Series) -> Quotes:

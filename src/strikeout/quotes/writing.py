@@ -9,12 +9,11 @@ import numpy as np
 import polars as pl
 
 from strikeout.errors import UsageError
-from strikeout.quotes.columns import ALIASES, LABEL_NAMES, NUMBERS
+from strikeout.quotes.columns import ALIASES, CARRIED, LABEL_NAMES, NUMBERS
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.replacing import replace_file
 
 _COLUMN_OF_LABEL = {label: role for role, label in LABEL_NAMES.items()}
-_CARRIED = ("id", "strike", "right", "price", "spread", "forward", "discount", "weight", "expiry_years")
 
 
 def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
@@ -64,7 +63,7 @@ def _column_of(label: str, *, is_number: bool, is_text: bool) -> str:
     role = next((role for role, others in ALIASES.items() if key == role or key in others), None)
     if role is None and name.strip() and name == name.strip():
         return name
-    if role is None or role in _CARRIED or name != role:
+    if role is None or role in CARRIED or name != role:
         raise UsageError(
             f"The label {label!r} would be read back as {role or 'a nameless column'}. Rename it.", label=label
         )

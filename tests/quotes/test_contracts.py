@@ -1,0 +1,59 @@
+"""Contracts: what they refuse, and the order pricing goes through them in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strikeout.errors import UsageError
+from strikeout.quotes.contracts import Contracts
+
+
+def some(**changes: object) -> Contracts:
+    columns = {"forward": 100.0, "strike": [110.0, 90.0, 100.0], "expiry": [0.5, 0.5, 0.25], "discount": 0.5}
+    return Contracts(**{**columns, "is_call": [True, False, True], **changes})  # type: ignore[arg-type]
+
+
+def test_one_value_stands_for_all_and_every_column_is_read_only() -> None:
+    contracts = some()
+    assert contracts.forward.tolist() == [100.0] * 3
+    with pytest.raises(ValueError, match="read-only"):
+        contracts.strike[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"forward": [1.0, 2.0]}, "different lengths"),
+        ({"strike": [1.0, -2.0, 3.0]}, "strike at row 1 is -2"),
+        ({"expiry": [0.0, 1.0, 1.0]}, "expiry at row 0 is 0"),
+        ({"discount": np.nan}, "discount at row 0 is nan"),
+        ({"forward": np.inf}, "forward at row 0 is inf"),
+        ({"strike": [[1.0, 2.0, 3.0]]}, "different lengths"),
+    ],
+)
+def test_contracts_that_cannot_be_are_refused_with_the_row(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        some(**changes)
+
+
+def test_slices_go_by_expiry_then_log_moneyness_whatever_the_order_given() -> None:
+    slices = some().slices
+    assert slices.order.tolist() == [2, 1, 0]
+    assert slices.expiries.tolist() == [0.25, 0.5]
+    assert slices.offsets.tolist() == [0, 1, 3]
+    assert slices.log_moneyness.tolist() == np.log([1.0, 0.9, 1.1]).tolist()
+
+
+def test_the_intrinsic_value_is_discounted_and_never_below_zero() -> None:
+    contracts = some(strike=[90.0, 110.0, 110.0], is_call=[True, False, True])
+    assert contracts.intrinsic.tolist() == [5.0, 5.0, 0.0]
+    assert contracts.scale.tolist() == [50.0] * 3
+
+
+def test_rows_are_picked_by_number_mask_or_slice() -> None:
+    contracts = some()
+    assert contracts[[2, 0]].strike.tolist() == [100.0, 110.0]
+    assert contracts[contracts.is_call].strike.tolist() == [110.0, 100.0]
+    assert len(contracts[:0]) == len(contracts[[]]) == 0
+    assert [one.strike.tolist() for one in contracts] == [[110.0], [90.0], [100.0]]
