@@ -11,6 +11,7 @@ namespace STRIKEOUT_BUILD {
 constexpr int DEGREE = 16;      // coefficients a polynomial
 constexpr int MOST_NODES = 256;
 constexpr double INNER = 8.0;   // narrowest cells on each side of k*
+constexpr double SMALLEST_COEFFICIENT = 1e-13;  // of the value; thirty times that of a derivative
 constexpr double LEVEL = 31.0;  // terms below exp(-31) are cut
 
 template <int FUNCTIONS>
@@ -55,6 +56,7 @@ template <int FUNCTIONS>
 struct Polynomials {
     static constexpr int PADDED = (FUNCTIONS + 3) / 4 * 4;
     alignas(32) double a[DEGREE][PADDED];  // the coefficient of x^p of every function, side by side
+    int top;                               // the highest power that matters anywhere in the cell
 
     void expand(const Terms<FUNCTIONS>& terms, double centre, double half) {
         c4 g[MOST_NODES / 4][FUNCTIONS], step[MOST_NODES / 4], power[MOST_NODES / 4];
@@ -71,6 +73,7 @@ struct Polynomials {
             power[blocks] = {all(1.0), all(0.0)};
         }
         double inverse_factorial = 1.0;
+        top = 1;
         for (int p = 0; p < DEGREE; p++) {
             v4 sum[PADDED];
             for (int f = 0; f < PADDED; f++) sum[f] = all(0.0);
@@ -81,24 +84,32 @@ struct Polynomials {
                     sum[f] = fma(g[b][f].im, now.im, fnma(g[b][f].re, now.re, sum[f]));
                 power[b] = now * step[b];
             }
-            for (int f = 0; f < PADDED; f += 4)
-                store(a[p] + f, inverse_factorial * totals(sum[f], sum[f + 1], sum[f + 2], sum[f + 3]));
+            i4 matters = {0, 0, 0, 0};
+            for (int f = 0; f < PADDED; f += 4) {
+                v4 total = inverse_factorial * totals(sum[f], sum[f + 1], sum[f + 2], sum[f + 3]);
+                matters |= ~(magnitude(total) < (f == 0 ? v4{1.0, 30.0, 30.0, 30.0} : all(30.0)) * SMALLEST_COEFFICIENT);
+                store(a[p] + f, total);
+            }
+            if (any(matters)) top = p;
+            if (p >= top + 2) break;  // they shrink ever faster from here on
             inverse_factorial /= p + 1;
         }
     }
 
     // Eight strikes side by side; x and y in [-1, 1].
-    INLINE void at(const double (&a)[DEGREE][PADDED], v4 x, v4 y, v4* vx, v4* vy) {
+    INLINE void at(const Polynomials& self, v4 x, v4 y, v4* out_x, v4* out_y) {
+        v4 vx[FUNCTIONS], vy[FUNCTIONS];
 #pragma GCC unroll 8
-        for (int f = 0; f < FUNCTIONS; f++) vx[f] = vy[f] = all(a[DEGREE - 1][f]);
-#pragma GCC unroll 16
-        for (int p = DEGREE - 2; p >= 0; p--)
+        for (int f = 0; f < FUNCTIONS; f++) vx[f] = vy[f] = all(self.a[self.top][f]);
+        for (int p = self.top - 1; p >= 0; p--)
 #pragma GCC unroll 8
             for (int f = 0; f < FUNCTIONS; f++) {
-                const v4 c = all(a[p][f]);
+                const v4 c = all(self.a[p][f]);
                 vx[f] = fma(vx[f], x, c);
                 vy[f] = fma(vy[f], y, c);
             }
+#pragma GCC unroll 8
+        for (int f = 0; f < FUNCTIONS; f++) out_x[f] = vx[f], out_y[f] = vy[f];
     }
 };
 

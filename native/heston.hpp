@@ -128,7 +128,8 @@ inline void contour(Terms<FUNCTIONS>& out, const Slice& s, int group, const Hest
     sincos(v4{up, lo, omega, 0.0}, sines, cosines);
     const double so = sines[2], co = cosines[2];
     const double b = strip(s, cross, m) / (sines[0] - sines[1]);
-    const double w1 = cross < 0 ? -b * sines[1] : -1.0 - b * sines[0];
+    // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
+    const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
     const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP);
     out.count = 0;
     if (!(b > 0.0)) {  // no strip, no contour, no price
@@ -146,37 +147,43 @@ inline void contour(Terms<FUNCTIONS>& out, const Slice& s, int group, const Hest
     const double left = kstar < 0.0 ? kstar : 0.0, right = kstar > 0.0 ? kstar : 0.0;
     const double first = group == 2 ? right : left, last = group == 0 ? left : right;
 
-    const double kv = m.kappa * m.vbar, two_s2 = 2.0 / (m.sigma * m.sigma), weight = h / PI * b;
+    const double kv = m.kappa * m.vbar, per_s2 = 1.0 / (m.sigma * m.sigma), per = kv * per_s2, weight = h / PI * b;
     // Two blocks of four nodes go through the stages together: one alone leaves the processor waiting for its own results.
     constexpr int PAIR = 2;
     for (int n = 0; n < most; n += 4 * PAIR) {
-        c4 z[PAIR], dz[PAIR], q[PAIR], xi[PAIR], d[PAIR], E[PAIR], invP[PAIR], lnW[PAIR];
+        c4 z[PAIR], zeta[PAIR], dz[PAIR], q[PAIR], xi[PAIR], d[PAIR], minus[PAIR], E[PAIR], P[PAIR], invd[PAIR], lnW[PAIR];
         for (int i = 0; i < PAIR; i++) {
             const double y = h * (n + 4 * i);
             v4 grown = exp(v4{y, y + h, y + 2.0 * h, y + 3.0 * h}), shrunk = 1.0 / grown;
             v4 sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
-            z[i] = {(b * co) * sinh, fma(all(b * so), cosh, w1)};
+            v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
+            z[i] = {re, cross < 0 ? im : im - 1.0};
+            zeta[i] = {re, cross < 0 ? im + 1.0 : im};
             dz[i] = {co * cosh, so * sinh};
         }
         for (int i = 0; i < PAIR; i++) {
-            q[i] = z[i] * c4{z[i].re, z[i].im + 1.0};
+            q[i] = z[i] * zeta[i];
             xi[i] = m.kappa - (m.rho * m.sigma) * times_i(z[i]);
-            d[i] = root(fma(xi[i], xi[i], (m.sigma * m.sigma) * q[i]));
+            c4 s2q = (m.sigma * m.sigma) * q[i];
+            d[i] = root(fma(xi[i], xi[i], s2q));
+            const i4 safe = xi[i].re >= 0.0;
+            c4 large = d[i] + pick(safe, xi[i], -xi[i]), small = s2q * inverse(large);
+            minus[i] = pick(safe, small, large);
+            P[i] = pick(safe, large, small);  // d + xi so far
         }
         for (int i = 0; i < PAIR; i++) E[i] = exp(-(T * d[i]));
-        for (int i = 0; i < PAIR; i++) invP[i] = inverse(fma(xi[i], 1.0 - E[i], d[i] * (1.0 + E[i])));
-        for (int i = 0; i < PAIR; i++) lnW[i] = -log(2.0 * (d[i] * invP[i]));
+        for (int i = 0; i < PAIR; i++) P[i] = fma(minus[i], E[i], P[i]), invd[i] = inverse(d[i]);
+        for (int i = 0; i < PAIR; i++) lnW[i] = log(0.5 * (P[i] * invd[i]));
         bool more = false;
         for (int i = 0; i < PAIR; i++) {
-            c4 one_minus = 1.0 - E[i], invd = inverse(d[i]), r1 = inverse(xi[i] + d[i]), TE = T * E[i], a = times_i(z[i]);
-            c4 qTr = T * (q[i] * r1), A = -fma(two_s2, lnW[i], qTr), mP = one_minus * invP[i], B = -(q[i] * mP);
+            c4 invP = inverse(P[i]), mP = (1.0 - E[i]) * invP, B = -(q[i] * mP), TE = T * E[i], ratio = xi[i] * invd[i];
+            c4 A = -per_s2 * fma(T, minus[i], 2.0 * lnW[i]);
             c4 f = weight * (dz[i] * inverse(q[i]) * exp(fma(kv, A, m.v0 * B)));
             if (n + i == 0) f = v4{0.5, 1.0, 1.0, 1.0} * f;
-            c4 PdP = ((1.0 + E[i]) - TE * (d[i] - xi[i])) * invP[i], qTr2 = qTr * r1;
-            c4 by_d = kv * (qTr2 - two_s2 * (PdP - invd)) - m.v0 * fma(B, PdP, q[i] * TE * invP[i]);
-            c4 by_d_d = by_d * invd;
-            c4 by_xi = fma(by_d_d, xi[i], kv * (qTr2 - two_s2 * mP) - m.v0 * (B * mP)), a_xi = a * by_xi;
-            c4 by_sigma = fma(m.sigma, by_d_d * q[i], (kv * 2.0 * two_s2 / m.sigma) * lnW[i]);
+            c4 PdP = ((1.0 + E[i]) - TE * minus[i]) * invP, excess = PdP - invd[i], B_d = fma(B, PdP, q[i] * TE * invP);
+            c4 by_d = -(fma(m.v0, B_d, per * (T + 2.0 * excess)));
+            c4 by_xi = per * (T * (minus[i] * invd[i]) - 2.0 * fma(excess, ratio, mP)) - m.v0 * fma(B_d, ratio, B * mP);
+            c4 by_sigma = fma(m.sigma, by_d * q[i] * invd[i], (-2.0 * kv / m.sigma) * A), a_xi = times_i(z[i]) * by_xi;
             const c4 F[FUNCTIONS] = {f,
                                      f * fma(m.vbar, A, by_xi),
                                      m.kappa * (f * A),
@@ -185,7 +192,7 @@ inline void contour(Terms<FUNCTIONS>& out, const Slice& s, int group, const Hest
                                      f * B};
             v4 size = all(0.0);
             for (int j = 0; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
-            v4 ln = log(size + 1e-300), im = z[i].im + 1.0;
+            v4 ln = log(size + 1e-300), im = zeta[i].im;
             const int at = n + 4 * i;
             // What overflowed on its way to zero compares false here, and counts as negligible too.
             i4 needed = ln + larger(im * first, im * last) >= -LEVEL;

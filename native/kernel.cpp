@@ -22,7 +22,7 @@ static void over_chunks(int64_t slices, int64_t quotes, int threads, const Work&
     const int64_t chunks = (slices + CHUNK - 1) / CHUNK;
     std::atomic<int64_t> next{0};
     auto run = [&] {
-        auto workspace = std::make_unique<Workspace>();
+        std::unique_ptr<Workspace> workspace(new Workspace);  // not make_unique, which would clear it
         for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;) work(*workspace, chunk);
     };
     std::vector<std::thread> others;

@@ -35,9 +35,11 @@ static Book book_of(const Doubles& theta, const Doubles& expiries, const Integer
         throw std::invalid_argument("offsets must run from zero to the number of strikes");
     for (size_t j = 0; j < slices; j++) {
         if (offsets(j + 1) < offsets(j)) throw std::invalid_argument("offsets must not fall");
-        for (int64_t i = offsets(j); i < offsets(j + 1); i++)
-            if (!std::isfinite(k(i)) || (i > offsets(j) && k(i) < k(i - 1)))
-                throw std::invalid_argument("log-strikes must be finite and ascending in each slice");
+        if (offsets(j + 1) == offsets(j)) continue;
+        const double *first = k.data() + offsets(j), *last = k.data() + offsets(j + 1) - 1;
+        bool ascending = std::isfinite(*first) && std::isfinite(*last);
+        for (const double* at = first; at < last; at++) ascending &= at[0] <= at[1];  // false for what is not a number
+        if (!ascending) throw std::invalid_argument("log-strikes must be finite and ascending in each slice");
     }
     return {theta.data(), expiries.data(), k.data(), offsets.data(), static_cast<int64_t>(slices)};
 }

@@ -173,6 +173,7 @@ INLINE c4 fma(c4 a, c4 b, c4 c) {
     return {fnma(a.im, b.im, fma(a.re, b.re, c.re)), fma(a.im, b.re, fma(a.re, b.im, c.im))};
 }
 INLINE c4 fma(double s, c4 b, c4 c) { return {fma(all(s), b.re, c.re), fma(all(s), b.im, c.im)}; }
+INLINE c4 pick(i4 mask, c4 a, c4 b) { return {pick(mask, a.re, b.re), pick(mask, a.im, b.im)}; }
 INLINE c4 times_i(c4 a) { return {-a.im, a.re}; }
 INLINE c4 inverse(c4 a) {
     v4 d = 1.0 / fma(a.im, a.im, a.re * a.re);

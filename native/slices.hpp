@@ -78,7 +78,7 @@ void run_slice(Workspace& w, double T, const double* k, int64_t begin, int64_t e
         v4 vx[FUNCTIONS], vy[FUNCTIONS];
         auto evaluate = [&](const double* x) __attribute__((always_inline)) {
             v4 x0 = (load(x) - cell.centre) * scale, x1 = (load(x + 4) - cell.centre) * scale;
-            Polynomials<FUNCTIONS>::at(w.polynomials.a, x0, x1, vx, vy);
+            Polynomials<FUNCTIONS>::at(w.polynomials, x0, x1, vx, vy);
         };
         for (; i + 8 <= next; i += 8) {
             evaluate(k + i);

@@ -1,7 +1,7 @@
 """Where in the complex plane to integrate a Heston slice: three bent contours, found from theta and T alone.
 
     otm(k) = -Re sum_j F_j exp(-i zeta_j k),    k = ln(K / forward),    zeta = z + i,
-    z_j = i w1 + b sinh(j h + i omega),         F_j = (h / pi) b cosh(j h + i omega) cf(z_j) / (z_j^2 + i z_j)
+    z_j = i w + b sinh(j h + i omega),          F_j = (h / pi) b cosh(j h + i omega) cf(z_j) / (z_j^2 + i z_j)
 
 is the out-of-the-money value over the discounted forward (a put for k < 0, a call for k >= 0): sinh-acceleration of
 Boyarchenko and Levendorskii (2019). A contour crosses the imaginary axis on the out-of-the-money side and is bent
@@ -63,13 +63,13 @@ def geometry(T: Floats, theta: Floats) -> Geometry:
     )
 
 
-def worthless(k: Floats, T: Floats, sd: Floats, theta: Floats) -> NDArray[np.bool_]:
-    """Which strikes are so far out that their value is zero to the tolerance: Chernoff's bound on a few slopes."""
+def wings(T: Floats, sd: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """Log-strikes below the first and from the second on are worth nothing: Chernoff's bound on a few slopes."""
     slope = (0.5 / sd) * WING_RATIO ** (np.arange(WING_STEPS)[:, None] - 4.0)
     level = LOG_TOLERANCE + MARGIN
     high = np.min((log_mgf(1.0 + slope, T, theta) + level) / slope, axis=0)
     low = -np.min((log_mgf(-slope, T, theta) + level) / (1.0 + slope), axis=0)
-    return (k < np.minimum(low, -FAR * sd)) | (k >= np.maximum(high, FAR * sd))
+    return np.minimum(low, -FAR * sd), np.maximum(high, FAR * sd)
 
 
 def group_of(k: Floats, kstar: Floats) -> NDArray[np.intp]:
@@ -98,7 +98,9 @@ def terms(slices: Geometry, pair_slice: NDArray[np.intp], pair_group: NDArray[np
 
     s = strip(T, sd, cross, theta)
     b = s / (np.sin(up) - np.sin(lo))
-    w1 = np.where(cross < 0, -b * np.sin(lo), -1.0 - b * np.sin(up))
+    # z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
+    call = cross > 0
+    offset = np.where(call, -b * np.sin(up), -b * np.sin(lo))
     omega = 0.5 * (up + lo)
     h = np.pi * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP)
 
@@ -112,11 +114,12 @@ def terms(slices: Geometry, pair_slice: NDArray[np.intp], pair_group: NDArray[np
     shrunk = 1.0 / grown
     sinh, cosh = 0.5 * (grown - shrunk), 0.5 * (grown + shrunk)
     so, co = np.sin(omega), np.cos(omega)
-    z = (b * co) * sinh + 1j * ((b * so) * cosh + w1)
-    zeta = z + 1j
-    ln_cf, gradient = log_cf(z, T, theta)
+    point = (b * co) * sinh + 1j * ((b * so) * cosh + offset)
+    z, zeta = point - 1j * call, point + 1j * ~call
+    q = z * zeta
+    ln_cf, gradient = log_cf(z, q, T, theta)
     F = np.empty((len(y), 6, len(T)), complex)
-    F[:, 0] = value = ((h / np.pi) * b) * (co * cosh + 1j * (so * sinh)) / (z * zeta) * np.exp(ln_cf)
+    F[:, 0] = value = ((h / np.pi) * b) * (co * cosh + 1j * (so * sinh)) / q * np.exp(ln_cf)
     for i, slope in enumerate(gradient):
         np.multiply(value, slope, out=F[:, i + 1])
     F[0] *= 0.5
@@ -135,15 +138,22 @@ def negligible(
     left, right = np.minimum(slices.kstar, 0.0)[pair_slice], np.maximum(slices.kstar, 0.0)[pair_slice]
     # A term is largest at the end of its group that is nearest to k*, or at the other end of the middle one.
     first, last = np.where(pair_group == 2, right, left), np.where(pair_group == 0, left, right)
-    size = np.max(np.abs(F.real) + np.abs(F.imag), axis=1)
+    size = np.max(np.abs(F.view(float)), axis=1).reshape(*zeta.shape, 2).max(axis=2)
     growth = np.maximum(zeta.imag * first, zeta.imag * last)
     return ~(np.log(size) + growth >= -(LOG_TOLERANCE + MARGIN))  # what overflowed on its way to zero counts too
 
 
 def strip(T: Floats, sd: Floats, cross: Floats, theta: Floats) -> Floats:
     """The largest step s at which ``ln E[exp((1 + s) X)]`` (cross > 0) or ``ln E[exp(-s X)]`` is below the cap, or NaN."""
-    steps = (2.0 / sd) * STRIP_STEPS[:, None]
-    inside = log_mgf(np.where(cross > 0, 1.0 + steps, -steps), T, theta) <= MOMENT_CAP
-    # ln E is convex and zero at s = 0 (by the martingale property also at p = 1), so `inside` is a run from the left.
-    last = np.maximum(np.sum(inside, axis=0) - 1, 0)
-    return np.where(inside[0], steps[last, np.arange(len(T))], np.nan)
+    unit = 2.0 / sd
+
+    def inside(step: Floats) -> NDArray[np.intp]:
+        # ln E is convex and zero at s = 0 (by the martingale property also at p = 1): it rises with s, and the steps
+        # below the cap are a run from the left.
+        return np.sum(log_mgf(np.where(cross > 0, 1.0 + step, -step), T, theta) <= MOMENT_CAP, axis=0)
+
+    stride = 8
+    coarse = inside(unit * STRIP_STEPS[::stride, None])
+    begin = stride * np.maximum(coarse - 1, 0)
+    last = begin + inside(unit * STRIP_STEPS[begin + np.arange(stride)[:, None]]) - 1
+    return np.where(coarse > 0, unit * STRIP_STEPS[last], np.nan)

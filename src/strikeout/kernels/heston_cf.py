@@ -11,8 +11,7 @@
     z        complex frequency                           -
     T        time to expiry                              year
 
-Source: Heston (1993), in the form of Albrecher, Mayer, Schoutens and Tistaert (2007), rearranged so that the difference
-xi - d, which cancels, is never formed.
+Source: Heston (1993), in the form of Albrecher, Mayer, Schoutens and Tistaert (2007), rearranged so that nothing cancels.
 """
 
 from __future__ import annotations
@@ -24,38 +23,45 @@ Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
 
-def log_cf(z: Complexes, T: Floats | float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
+def log_cf(z: Complexes, q: Complexes, T: Floats | float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
     """``ln E[exp(i z X)]`` and its derivatives by kappa, vbar, sigma, rho, v0.
 
     With a = i z, q = z^2 + a, xi = kappa - rho sigma a, d = sqrt(xi^2 + sigma^2 q) (Re d > 0), E = exp(-d T):
 
-        ln cf = kappa vbar A + v0 B,    B = -q (1 - E) / P,    P = d (1 + E) + xi (1 - E),
-        A = -q T / (xi + d) - (2 / sigma^2) ln(P / 2d).
+        ln cf = kappa vbar A + v0 B,    P = (d + xi) + (d - xi) E,
+        A = -(T (d - xi) + 2 ln(P / 2d)) / sigma^2,    B = -q (1 - E) / P.
+
+    Of d + xi and d - xi one may cancel; (d + xi) (d - xi) = sigma^2 q gives it from the other. q is an
+    argument because near the poles z = 0 and z = -i the caller knows it better than z does.
     """
     kappa, vbar, sigma, rho, v0 = theta
     a = 1j * z
-    q = z * z + a
     xi = kappa - (rho * sigma) * a
-    d = np.sqrt(xi * xi + (sigma * sigma) * q)
+    s2q = (sigma * sigma) * q
+    d = np.sqrt(xi * xi + s2q)
     E = np.exp(-d * T)
+    safe = xi.real >= 0.0
+    large = d + np.where(safe, xi, -xi)
+    small = s2q / large
+    plus, minus = np.where(safe, large, small), np.where(safe, small, large)
     m = 1.0 - E
-    invP = 1.0 / (d * (1.0 + E) + xi * m)
+    P = plus + minus * E
+    invP = 1.0 / P
     invd = 1.0 / d
-    r = 1.0 / (xi + d)
-    two_s2 = 2.0 / (sigma * sigma)
-    kv = kappa * vbar
-    lnW = -np.log((2.0 * d) * invP)
-    qTr = q * r * T
-    A = -qTr - two_s2 * lnW
+    lnW = np.log(P * (0.5 * invd))
+    A = (minus * T + 2.0 * lnW) * (-1.0 / (sigma * sigma))
     mP = m * invP
     B = -q * mP
     TE = T * E
-    PdP = (1.0 + E - TE * (d - xi)) * invP  # (dP/dd) / P at fixed xi
-    qTr2 = qTr * r
-    by_d = kv * (qTr2 - two_s2 * (PdP - invd)) - v0 * (q * TE * invP + B * PdP)  # at fixed xi
-    by_d_over_d = by_d * invd
-    by_xi = kv * (qTr2 - two_s2 * mP) - v0 * (B * mP) + by_d_over_d * xi
-    by_sigma = sigma * (by_d_over_d * q) + (kv * 2.0 * two_s2 / sigma) * lnW  # at fixed xi
+    kv = kappa * vbar
+    per = kv / (sigma * sigma)
+    PdP = (1.0 + E - TE * minus) * invP  # (dP/dd) / P at fixed xi
+    excess = PdP - invd
+    B_d = q * TE * invP + B * PdP  # -dB/dd
+    ratio = xi * invd
+    by_d = -per * (T + 2.0 * excess) - v0 * B_d  # at fixed xi
+    by_xi = per * (T * minus * invd - 2.0 * (mP + excess * ratio)) - v0 * (B * mP + B_d * ratio)  # d moving along
+    by_sigma = sigma * (by_d * q * invd) - (2.0 * kv / sigma) * A  # at fixed xi
     a_by_xi = a * by_xi
     gradient = (vbar * A + by_xi, kappa * A, by_sigma - rho * a_by_xi, -sigma * a_by_xi, B)
     return kv * A + v0 * B, gradient

@@ -32,9 +32,11 @@ def _rows(theta: Floats, expiries: Floats, offsets: NDArray[np.intp], k: Floats)
     slice_of = np.repeat(np.arange(len(expiries)), np.diff(offsets))
     sd = slices.sd[slice_of]
     far = np.flatnonzero(np.abs(k) > contours.FAR * sd)
-    lost = far[contours.worthless(k[far], expiries[slice_of[far]], sd[far], theta)]
-    if not len(lost):
+    if not len(far):
         return _values(theta, slices, slice_of, k)
+    at, back = np.unique(slice_of[far], return_inverse=True)
+    low, high = contours.wings(expiries[at], slices.sd[at], theta)
+    lost = far[(k[far] < low[back]) | (k[far] >= high[back])]
     worth = np.ones(len(k), bool)
     worth[lost] = False
     out = np.zeros((6, len(k)))
