@@ -16,7 +16,8 @@ class Row:
     """One candidate on one task.
 
     Args:
-        ratio: its time over ours, in the same rounds; above one means slower than ours.
+        ratio: its time over that of the task's first row, in the same rounds; the first row is ours wherever there is a
+            peer, and above one means slower than ours.
         required: the ratio it must at least have for us to keep our promise; None where none is made.
         error: worst absolute price error over the forward, of this candidate on this task.
     """
@@ -70,7 +71,7 @@ class Result:
         table = Table(title=title, title_justify="left")
         for heading in ("task", "candidate"):
             table.add_column(heading)
-        for heading in ("time", "over ours", "required", "error / forward"):
+        for heading in ("time", "over the first", "required", "error / forward"):
             table.add_column(heading, justify="right")
         table.add_column("note")
         for before, row in zip((None, *self.rows), self.rows, strict=False):

@@ -46,7 +46,7 @@ def _against(count: int, maturities: int, required: float | None, rounds: int) -
 
 
 def _linear(counts: list[int], maturities: int, rounds: int) -> list[Row]:
-    """The same maturities, more and more quotes: `over ours` here is over the smallest book's time."""
+    """The same maturities, more and more quotes; the ratios are over the smallest book's time."""
     work = {}
     for count in counts:
         contracts, observed = books.in_order(so.random_quotes(count, maturities=maturities))
