@@ -76,27 +76,27 @@ def calibrate(
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
     precision = precision_of(coordinates, best.descent, _noise(best, model, theta))
-    space = model.parameters
+    names = model.parameters.names
     held = {coordinates.free[i] for i in best.descent.held} - coordinates.replaced
     return Calibration(
         model=model,
         quotes=quotes,
-        parameters=space.named(theta),
-        standard_errors=space.named(precision.standard_errors),
-        relative_errors=space.named(precision.relative_errors),
-        unidentified=tuple(space.names[i] for i in precision.free),
-        on_bound={space.names[i]: theta[i] for i in sorted(held)},
-        fixed={space.names[i]: value for i, value in sorted(coordinates.fixed.items())},
+        parameters=dict(zip(names, theta, strict=True)),
+        standard_errors=dict(zip(names, precision.standard_errors, strict=True)),
+        relative_errors=dict(zip(names, precision.relative_errors, strict=True)),
+        unidentified=tuple(names[i] for i in precision.free),
+        on_bound={names[i]: theta[i] for i in sorted(held)},
+        fixed={names[i]: value for i, value in sorted(coordinates.fixed.items())},
         rmse=_rmse(best, model, theta),
         cost=best.descent.system.cost,
         count=len(objective),
         termination=_termination(best, coordinates, precision, {*(bounds or {})}),
         equations=best.descent.system.equations,
         history=tuple(
-            Step(visit.cost, visit.gradient, visit.damping, space.named(coordinates.theta(visit.point)))
+            Step(visit.cost, visit.gradient, visit.damping, coordinates.named(visit.point))
             for visit in best.descent.visits
         ),
-        starts=tuple(_start_end(end, best, model, coordinates) for end in ends),
+        starts=tuple(_start_end(end, best, coordinates) for end in ends),
         residual=residual,
         weights=rule,
         loss=loss,
@@ -107,7 +107,8 @@ def calibrate(
 
 def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
     c, free = objective.contracts, len(coordinates.free)
-    places = 1 + int(np.count_nonzero((np.diff(c.expiry) != 0.0) | (np.diff(c.log_moneyness) != 0.0)))
+    k = c.log_moneyness
+    places = 1 + int(np.count_nonzero((c.expiry[1:] != c.expiry[:-1]) | (k[1:] != k[:-1])))
     if len(objective) <= free or places < free:
         many = f"{len(objective)} quote{'s' if len(objective) != 1 else ''}"
         raise UnidentifiedError(
@@ -149,10 +150,10 @@ def _termination(best: End, coordinates: Coordinates, precision: Precision, aske
     return Termination.AT_BOUND if own else Termination.CONVERGED_ON_BOUND
 
 
-def _start_end(end: End, best: End, model: Model, coordinates: Coordinates) -> StartEnd:
+def _start_end(end: End, best: End, coordinates: Coordinates) -> StartEnd:
     descent = end.descent
     return StartEnd(
-        parameters=model.parameters.named(coordinates.theta(descent.point)),
+        parameters=coordinates.named(descent.point),
         cost=descent.system.cost,
         termination=descent.termination,
         evaluations=descent.evaluations,

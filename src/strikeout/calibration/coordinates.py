@@ -54,6 +54,10 @@ class Coordinates:
                 return [nan] * len(theta)
         return theta
 
+    def named(self, u: Sequence[float]) -> dict[str, float]:
+        """The parameters by name."""
+        return dict(zip(self.names, self.theta(u), strict=True))
+
     def point(self, theta: Sequence[float]) -> list[float]:
         """The coordinates of theta, moved inside the box where it lies outside or on a wall."""
         values = list(theta)

@@ -13,8 +13,8 @@ from strikeout.kernels.symmetric import inverse
 # A parameter whose standard error is its own size could as well be zero or twice as large: it is free.
 FREE = 1.0
 # Inflation of a variance by the other parameters: the diagonal of the inverse of the scaled curvature. Beyond this, the
-# others can imitate all but 1/3000 of what the parameter does to prices, and no model is that true. Books that determine
-# Heston's five have 10 to 1,000; a single expiry has 1e8 and more.
+# others can imitate all but 1/3000 of what the parameter does to prices, and no model is that true. Books that
+# determine Heston's five have 10 to 1,000; a single expiry has 1e8 and more.
 INFLATION = 1e7
 
 

@@ -27,8 +27,10 @@ CAP = 200  # evaluations; runs that converge take 6 to 60
 PATIENCE = 25  # failed steps in a row
 # Information below this share of a coordinate's own is none: it keeps the reach finite where a direction is lost.
 RIDGE = 1e-14
-# The second-order part is learnt from steps below this many standard errors; longer ones mix in the third.
+# The second-order part is learnt from steps below this many standard errors (longer ones mix in the third), and only
+# where Gauss-Newton shortens the next step by less than this factor: otherwise there is nothing to learn.
 LOCAL = 1.0
+SLOW = 0.01
 INITIAL = Damping()
 
 
@@ -102,12 +104,12 @@ def descend(
             elif fall > -2.0 * blur:  # the cost cannot tell any more; the score can
                 accepted = _reach(new, box.pushed(trial, new.score)) < 0.9 * reach
         if accepted:
-            if visits[-1].gradient < LOCAL:
+            before, reach = reach, _reach(new, box.pushed(trial, new.score))
+            if visits[-1].gradient < LOCAL and reach > SLOW * before:
                 s = [b - a for a, b in zip(u, trial, strict=True)]
                 y = [a - b for a, b in zip(at.score, new.score, strict=True)]
                 S = updated(S, new.curvature, s, y)
             u, at, refused = trial, new, 0
-            reach = _reach(at, box.pushed(u, at.score))
             damping = damping.after_success(gain)
             gradient = yardstick.standard_errors(reach, at.cost)
             visits.append(Visit(at.cost, gradient, damping.value, tuple(u), evaluations))

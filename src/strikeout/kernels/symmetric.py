@@ -70,14 +70,15 @@ def inverse(A: Matrix) -> list[list[float]]:
     d, L = factor(A)
     if any(di == 0.0 for di in d):
         return [[nan] * p for _ in range(p)]
-    columns = [_forward([1.0] * p, L, [1.0 if i == j else 0.0 for i in range(p)]) for j in range(p)]
+    # Column j of L^-1 times d_j; it is zero above row j.
+    columns = [_forward(d, L, [1.0 if i == j else 0.0 for i in range(p)]) for j in range(p)]
     out = [[0.0] * p for _ in range(p)]
-    for i in range(p):
+    for i, a in enumerate(columns):
         for j in range(i, p):
-            t = 0.0
-            for a, b in zip(columns[i], columns[j], strict=True):
-                t += a * b
-            out[i][j] = out[j][i] = t * d[i] * d[j]
+            b, t = columns[j], 0.0
+            for k in range(j, p):
+                t += a[k] * b[k]
+            out[i][j] = out[j][i] = t
     return out
 
 

@@ -111,7 +111,7 @@ def objective_of(
 def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> Rows:
     """Row numbers sorted by expiry, log-moneyness and then every other column."""
     order = np.array(contracts.slices.order)
-    expiry, moneyness = contracts.expiry[order], contracts.slices.log_moneyness
+    expiry, moneyness = contracts.expiry[order], contracts.slices.k
     tied = (expiry[1:] == expiry[:-1]) & (moneyness[1:] == moneyness[:-1])
     if tied.any():  # eight keys over a whole book would take longer than calibrating it
         places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])

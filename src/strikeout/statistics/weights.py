@@ -37,7 +37,7 @@ def weights_of(quotes: Quotes, rule: WeightRule | ArrayLike) -> tuple[Floats, st
     if not isinstance(rule, str):
         return _own(np.asarray(rule, float), len(quotes)), "own"
     if rule == "given":
-        return _own(np.asarray(quotes.weight, float), len(quotes)), rule
+        return quotes.weight, rule
     if rule == "none":
         return np.ones(len(quotes)), rule
     if rule == "vega":

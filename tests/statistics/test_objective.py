@@ -1,0 +1,77 @@
+"""The objective: one canonical order, whatever the order of the book."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.objective import objective_of
+from tests.calibration.smile_model import book
+
+
+def tied_book(order: np.ndarray) -> Quotes:
+    """Quotes that agree in expiry and moneyness and differ elsewhere, in the given order."""
+    forward = np.array([100.0, 50.0, 100.0, 100.0, 100.0, 100.0])[order]
+    discount = np.array([1.0, 1.0, 0.9, 1.0, 1.0, 1.0])[order]
+    is_call = np.array([True, True, True, False, True, True])[order]
+    observed = np.array([8.0, 4.0, 7.0, 8.0, 9.0, 9.0])[order]
+    weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0])[order]
+    c = Contracts(forward=forward, strike=forward, expiry=0.5, discount=discount, is_call=is_call)
+    return Quotes(ids=[f"q{i}" for i in order], contracts=c, observed=observed, weight=weight)
+
+
+def test_quotes_that_tie_in_expiry_and_moneyness_are_ordered_by_everything_else():
+    first, _ = objective_of(tied_book(np.arange(6)))
+    for seed in range(20):
+        other, _ = objective_of(tied_book(np.random.default_rng(seed).permutation(6)))
+        assert (other.observed == first.observed).all()
+        assert (other.weight == first.weight).all()
+        assert (other.contracts.forward == first.contracts.forward).all()
+        assert (other.contracts.is_call == first.contracts.is_call).all()
+
+
+def test_the_order_leads_back_to_the_quotes():
+    quotes = book()
+    objective, _ = objective_of(quotes)
+    assert (quotes.observed[objective.order] == objective.observed).all()
+    assert (np.diff(objective.contracts.expiry) >= 0.0).all()
+
+
+def test_a_quote_of_weight_zero_is_as_if_never_seen():
+    quotes = book()
+    weight = np.where(quotes.ids == "q4", 0.0, 1.0)
+    left_out, _ = objective_of(quotes, weights=weight)
+    never, _ = objective_of(quotes.without(["q4"]))
+    assert (left_out.observed == never.observed).all()
+    assert len(left_out) == 17
+
+
+def test_no_weight_at_all_is_refused():
+    with pytest.raises(UnidentifiedError, match="None of the 18 quotes"):
+        objective_of(book(), weights=np.zeros(18))
+
+
+def test_implied_volatility_targets_are_the_markets_own():
+    objective, _ = objective_of(book(), residual="implied_vol")
+    k = objective.contracts.log_moneyness
+    # Inverting Black from in-the-money prices of 30 loses their time value's digits: eps * 30 / vega of 5.
+    assert objective.target == pytest.approx(0.2 - 0.1 * k + 0.3 * k * k, abs=1e-13)
+
+
+def test_a_price_without_volatility_is_refused_by_name():
+    quotes = book()
+    with pytest.raises(RefusedError, match="q0"):
+        objective_of(quotes.with_observed(np.where(quotes.ids == "q0", -1.0, quotes.observed)), residual="implied_vol")
+
+
+def test_vega_is_not_counted_twice():
+    with pytest.raises(UsageError, match="made for price residuals"):
+        objective_of(book(), residual="implied_vol", weights="vega")
+
+
+def test_an_unknown_residual_is_refused():
+    with pytest.raises(UsageError, match="price, implied_vol"):
+        objective_of(book(), residual="delta")  # type: ignore[arg-type]

@@ -1,0 +1,64 @@
+"""Weights: what each rule gives, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels import black
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.weights import VEGA_FLOOR, weights_of
+from tests.calibration.smile_model import book
+
+
+def test_given_weights_are_the_quotes_own():
+    quotes = book()
+    own = Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, weight=np.arange(1.0, 19.0))
+    assert (weights_of(own, "given")[0] == np.arange(1.0, 19.0)).all()
+    assert (weights_of(own, "none")[0] == 1.0).all()
+
+
+def test_vega_weights_turn_a_price_residual_into_a_volatility_residual():
+    quotes, c = book(), book().contracts
+    vol = black.implied_volatility(quotes.observed, c.forward, c.strike, c.expiry, c.discount, c.is_call)
+    moved = black.price(c.forward, c.strike, c.expiry, vol + 1e-7, c.discount, c.is_call)
+    weight, _ = weights_of(quotes, "vega")
+    # First order in the move of 1e-7: the error is 1e-7 times a volga of order ten, plus eps * price / 1e-7.
+    assert np.sqrt(weight) * (moved - quotes.observed) == pytest.approx(np.full(18, 1e-7), rel=1e-5)
+
+
+def test_no_wing_weighs_more_than_the_vega_floor_allows():
+    c = Contracts(forward=100.0, strike=[100.0, 200.0], expiry=0.02, discount=1.0, is_call=True)
+    observed = black.price(c.forward, c.strike, c.expiry, np.full(2, 0.3), c.discount, c.is_call)
+    weight, _ = weights_of(Quotes(ids=["atm", "wing"], contracts=c, observed=observed), "vega")
+    assert weight[1] / weight[0] == pytest.approx(VEGA_FLOOR**-2, rel=1e-3)  # at the money, vega is the largest
+
+
+def test_spread_weights_are_inverse_squares_of_the_spread():
+    assert weights_of(book(spread=0.5), "spread")[0] == pytest.approx(np.full(18, 4.0), rel=1e-15)
+
+
+def test_quotes_without_a_spread_are_named():
+    with pytest.raises(RefusedError, match=r"18 of 18 quotes have no bid-ask spread.*q0, q1, q2, \.\.\.") as caught:
+        weights_of(book(), "spread")
+    assert caught.value.ids[-1] == "q17"
+
+
+def test_quotes_without_an_implied_volatility_are_named():
+    quotes = book()
+    below = quotes.with_observed(np.where(quotes.ids == "q3", 1e-9 - 1.0, quotes.observed))
+    with pytest.raises(RefusedError, match=r"1 of 18 quotes have no implied volatility.*q3"):
+        weights_of(below, "vega")
+
+
+def test_an_unknown_rule_is_refused_with_the_known_ones():
+    with pytest.raises(UsageError, match="given, none, vega, spread"):
+        weights_of(book(), "gamma")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [np.ones(3), -np.ones(18), np.full(18, np.nan)])
+def test_an_array_of_the_wrong_shape_or_sign_is_refused(bad):
+    with pytest.raises(UsageError, match="weights: "):
+        weights_of(book(), bad)
