@@ -7,8 +7,8 @@
     (i, j)  a pair: coordinate i acts through the product u_i u_j, so steps and damping are those of the product
 
 In Heston's model prices hang on mean_reversion * long_variance and on correlation * vol_of_vol far more than on either
-factor alone: in the plain coordinates the cost has valleys curved like hyperbolas, and a search that walks them in
-straight lines takes hundreds of steps. Along the products they are straight, and it takes eight.
+factor alone: in the plain coordinates the cost has valleys curved like hyperbolas, which a search in straight lines is
+slow to follow. Along the products they are straight.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def implied_volatilities(quotes: Quotes) -> Floats:
         quotes,
         ~(np.isfinite(vol) & (vol > 0.0)),
         "no implied volatility (a price outside the no-arbitrage bounds)",
-        "Strike them out, or use price residuals with weights that need no volatility.",
+        "Strike them out (quotes.without(error.ids)), or use price residuals and weights that need no volatility.",
     )
     return np.asarray(vol)
 
