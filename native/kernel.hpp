@@ -2,11 +2,14 @@
 #pragma once
 #include <cstdint>
 
-// Log-strikes in slices of one expiry each: slice j holds k[offsets[j]] .. k[offsets[j + 1] - 1], ascending.
+// Strikes in parts: part j holds k[offsets[j]] .. k[offsets[j + 1] - 1], ascending.
+//   slices: expiries[j] is the expiry of all of them, k = ln(K / F), t is null;
+//   panels: expiries[j] is the middle of a panel of ln T, k = ln(K / F) / sqrt(T), t = (ln T - middle) / half.
 struct Book {
-    const double *theta, *expiries, *k;
+    const double *theta, *expiries, *k, *t;
     const int64_t* offsets;
-    int64_t slices;
+    int64_t parts;
+    double half;
 };
 
 #define STRIKEOUT_DECLARE(build)                                                                                       \

@@ -1,9 +1,11 @@
 // The Python side of the kernel: shapes are checked here, arithmetic is not.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include "kernel.hpp"
@@ -11,6 +13,7 @@
 namespace nb = nanobind;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Times = std::optional<Doubles>;
 constexpr size_t FUNCTIONS = 6, SUMS = 21;
 
 static bool has_avx2() {
@@ -28,20 +31,23 @@ static bool use_avx2 = has_avx2();
 #endif
 
 // A strike that is not a number would send the search for its cell astray, so it is refused here.
-static Book book_of(const Doubles& theta, const Doubles& expiries, const Integers& offsets, const Doubles& k) {
-    const size_t slices = expiries.shape(0), n = k.shape(0);
-    if (theta.shape(0) != 5 || offsets.shape(0) != slices + 1) throw std::invalid_argument("shapes do not fit together");
-    if (offsets(0) != 0 || offsets(slices) != static_cast<int64_t>(n))
+static Book book_of(const Doubles& theta, const Doubles& expiries, const Integers& offsets, const Doubles& k,
+                    const Times& t, double half) {
+    const size_t parts = expiries.shape(0), n = k.shape(0);
+    if (theta.shape(0) != 5 || offsets.shape(0) != parts + 1 || (t && t->shape(0) != n))
+        throw std::invalid_argument("shapes do not fit together");
+    if (offsets(0) != 0 || offsets(parts) != static_cast<int64_t>(n))
         throw std::invalid_argument("offsets must run from zero to the number of strikes");
-    for (size_t j = 0; j < slices; j++) {
+    for (size_t j = 0; j < parts; j++) {
         if (offsets(j + 1) < offsets(j)) throw std::invalid_argument("offsets must not fall");
         if (offsets(j + 1) == offsets(j)) continue;
         const double *first = k.data() + offsets(j), *last = k.data() + offsets(j + 1) - 1;
         bool ascending = std::isfinite(*first) && std::isfinite(*last);
         for (const double* at = first; at < last; at++) ascending &= at[0] <= at[1];  // false for what is not a number
-        if (!ascending) throw std::invalid_argument("log-strikes must be finite and ascending in each slice");
+        if (!ascending) throw std::invalid_argument("strikes must be finite and ascending in each part");
     }
-    return {theta.data(), expiries.data(), k.data(), offsets.data(), static_cast<int64_t>(slices)};
+    return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
+            static_cast<int64_t>(parts), half};
 }
 
 template <size_t NDIM>
@@ -50,8 +56,8 @@ static auto owned(double* data, std::initializer_list<size_t> shape) {
     return nb::ndarray<nb::numpy, double, nb::ndim<NDIM>>(data, shape, owner);
 }
 
-static auto heston_rows(Doubles theta, Doubles expiries, Integers offsets, Doubles k, int threads) {
-    const Book book = book_of(theta, expiries, offsets, k);
+static auto heston_rows(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half, int threads) {
+    const Book book = book_of(theta, expiries, offsets, k, t, half);
     const size_t n = k.shape(0);
     double* out = new double[FUNCTIONS * n + 1];
     {
@@ -61,9 +67,9 @@ static auto heston_rows(Doubles theta, Doubles expiries, Integers offsets, Doubl
     return owned<2>(out, {FUNCTIONS, n});
 }
 
-static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Doubles scale, Doubles target,
-                        int threads) {
-    const Book book = book_of(theta, expiries, offsets, k);
+static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half,
+                        Doubles scale, Doubles target, int threads) {
+    const Book book = book_of(theta, expiries, offsets, k, t, half);
     if (scale.shape(0) != k.shape(0) || target.shape(0) != k.shape(0))
         throw std::invalid_argument("scale and target must be as long as k");
     double* out = new double[SUMS];
@@ -75,8 +81,10 @@ static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubl
 }
 
 NB_MODULE(_native, m) {
-    m.def("heston_rows", &heston_rows);
-    m.def("heston_sums", &heston_sums);
+    m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
+          nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
+    m.def("heston_sums", &heston_sums, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
+          nb::arg("t").none(), nb::arg("half"), nb::arg("scale"), nb::arg("target"), nb::arg("threads"));
     m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });
     m.def("use_instructions", [](const char* name) {  // for the test that all of them give the same bits
         use_avx2 = std::strcmp(name, "avx2") == 0 && has_avx2();

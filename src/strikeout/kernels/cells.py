@@ -30,47 +30,48 @@ def cell_of(k: Floats, kstar: Floats, widest: Floats, doublings: NDArray[np.int3
 
 
 def coefficients(zeta: Complexes, F: Complexes, centre: Floats, half: Floats) -> Floats:
-    """``(DEGREE, functions, cells)`` from contour terms ``zeta (nodes, cells)`` and ``F (nodes, functions, cells)``."""
+    """``(DEGREE, functions, cells)`` from contour terms ``zeta (nodes, cells)`` and ``F (nodes, functions, cells)``.
+
+    For two or more cells, C-contiguous: then a cell's bits do not depend on the others.
+    """
     weighted = F * np.exp(zeta * (-1j * centre))[:, None, :]
-    terms = np.concatenate([-weighted.real, weighted.imag])  # so that terms . (Re power, Im power) = -Re(weighted power)
+    terms = np.concatenate(
+        [-weighted.real, weighted.imag]
+    )  # so that terms . (Re power, Im power) = -Re(weighted power)
     step = zeta * (-1j * half)
     power = np.empty((DEGREE, *zeta.shape), complex)
     power[0] = 1.0
     for p in range(1, DEGREE):
         np.multiply(power[p - 1], step, out=power[p])
         power[p] /= p
-    return _along_nodes(terms, np.concatenate([power.real, power.imag], axis=1))
+    # The sum over the nodes, added one node after the other whatever the number of cells. Not `@`: BLAS blocks by the
+    # number of columns, and then a quote's price depends on its neighbours. einsum's own loop runs along the contiguous
+    # axis of cells, and so adds node by node, as long as there are at least two cells: the caller sees to that.
+    out: Floats = np.einsum("nfc,pnc->pfc", terms, np.concatenate([power.real, power.imag], axis=1))
+    return out
 
 
-def _along_nodes(terms: Floats, power: Floats) -> Floats:
-    """``sum over n of terms[n, f, c] power[p, n, c]``, added one node after the other whatever the number of cells.
+def powers(x: Floats) -> Floats:
+    """``1, x, ..., x^15``: ``(DEGREE, n)``."""
+    out = np.empty((DEGREE, len(x)))
+    out[0] = 1.0
+    for p in range(1, DEGREE):
+        np.multiply(out[p - 1], x, out=out[p])
+    return out
 
-    No `@`: BLAS blocks by the number of columns, and then a quote's price depends on its neighbours. einsum's own loop
-    runs along the contiguous axis of cells and so adds node by node; it would add along the nodes, in another order, for
-    a single cell, so there are always at least two.
+
+def evaluate(coefficients: Floats, cell: NDArray[np.intp], start: NDArray[np.intp], basis: Floats) -> Floats:
+    """``(functions, n)``: the sum over p of each strike's ``coefficients[p, function, cell]`` times its ``basis[p]``.
+
+    Strikes of a cell stand together. Cells are cut into blocks of equal length, so that coefficients are spread over
+    strikes without a gather. As above, einsum adds term by term because the strikes of a block are its contiguous axis.
     """
-    if terms.shape[2] == 1:
-        return _along_nodes(np.repeat(terms, 2, axis=2), np.repeat(power, 2, axis=2))[:, :, :1]
-    return np.einsum("nfc,pnc->pfc", terms, power)
-
-
-def evaluate(coefficients: Floats, cell: NDArray[np.intp], start: NDArray[np.intp], x: Floats) -> Floats:
-    """``(functions, n)``: each strike's polynomials at its x in [-1, 1]; strikes of a cell stand together.
-
-    Cells are cut into blocks of equal length, so that coefficients are spread over strikes without a gather. As above,
-    einsum adds power by power because the strikes of a block are its contiguous axis.
-    """
-    if not len(x):
-        return np.zeros((coefficients.shape[1], 0))
-    size = np.diff(np.r_[start, len(x)])
+    size = np.diff(np.r_[start, basis.shape[1]])
     block = 1 << int(np.clip(np.ceil(np.log2(np.mean(size))), 1, 6))
     blocks = -(-size // block)
-    first = np.cumsum(blocks) - blocks
-    slot = (first * block - start)[cell] + np.arange(len(x))
-    power = np.zeros((DEGREE, int(blocks.sum()), block))
-    power[0] = 1.0
-    power.reshape(DEGREE, -1)[1, slot] = x
-    for p in range(2, DEGREE):
-        np.multiply(power[p - 1], power[1], out=power[p])
-    values = np.einsum("pfb,pbj->fbj", np.repeat(coefficients, blocks, axis=2), power)
-    return np.take(values.reshape(len(values), -1), slot, axis=1)
+    slot = ((np.cumsum(blocks) - blocks) * block - start)[cell] + np.arange(basis.shape[1])
+    spread = np.zeros((len(basis), int(blocks.sum()) * block))
+    spread[:, slot] = basis
+    values = np.einsum("pfb,pbj->fbj", np.repeat(coefficients, blocks, axis=2), spread.reshape(len(basis), -1, block))
+    out: Floats = np.take(values.reshape(len(values), -1), slot, axis=1)
+    return out

@@ -5,8 +5,8 @@
 
 is the out-of-the-money value over the discounted forward (a put for k < 0, a call for k >= 0): sinh-acceleration of
 Boyarchenko and Levendorskii (2019). A contour crosses the imaginary axis on the out-of-the-money side and is bent
-towards the side on which the phase of exp(-i z k) helps, which changes at k* = -rho (v0 + kappa vbar T) / sigma. So there
-are three groups of log-strikes, cut at 0 and at k*: left (0), middle (1), right (2).
+towards the side on which the phase of exp(-i z k) helps, which changes at k* = -rho (v0 + kappa vbar T) / sigma. So
+there are three groups of log-strikes, cut at 0 and at k*: left (0), middle (1), right (2).
 
     symbol   meaning                                                       shape
     V        expected total variance; sd its root                          (slices,)
@@ -58,9 +58,7 @@ def geometry(T: Floats, theta: Floats) -> Geometry:
     spread = 1.0 - rho * rho
     core = asymptote * np.sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
     doublings = np.clip(np.ceil(np.log2(8.0 * sd / core)), 0.0, 60.0).astype(np.int32)
-    return Geometry(
-        T=T, sd=sd, kstar=-rho * asymptote, g=g, widest=sd, doublings=doublings
-    )
+    return Geometry(T=T, sd=sd, kstar=-rho * asymptote, g=g, widest=sd, doublings=doublings)
 
 
 def wings(T: Floats, sd: Floats, theta: Floats) -> tuple[Floats, Floats]:
@@ -77,7 +75,9 @@ def group_of(k: Floats, kstar: Floats) -> NDArray[np.intp]:
     return (k >= 0.0).astype(np.intp) + (k >= kstar)
 
 
-def terms(slices: Geometry, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp], theta: Floats) -> tuple[Complexes, Complexes]:
+def terms(
+    slices: Geometry, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp], theta: Floats
+) -> tuple[Complexes, Complexes]:
     """``zeta`` and ``F``, shapes ``(nodes, pairs)`` and ``(nodes, 6, pairs)``; F holds value and five derivatives.
 
     Nodes a pair does not need have F = 0.
@@ -119,7 +119,9 @@ def terms(slices: Geometry, pair_slice: NDArray[np.intp], pair_group: NDArray[np
     q = z * zeta
     ln_cf, gradient = log_cf(z, q, T, theta)
     F = np.empty((len(y), 6, len(T)), complex)
-    F[:, 0] = value = ((h / np.pi) * b) * (co * cosh + 1j * (so * sinh)) / q * np.exp(ln_cf)
+    weight = (((h / np.pi) * b) * (co * cosh + 1j * (so * sinh))) / q
+    cf = np.exp(ln_cf)
+    F[:, 0] = value = weight * cf  # named operands: see log_cf
     for i, slope in enumerate(gradient):
         np.multiply(value, slope, out=F[:, i + 1])
     F[0] *= 0.5
@@ -144,7 +146,7 @@ def negligible(
 
 
 def strip(T: Floats, sd: Floats, cross: Floats, theta: Floats) -> Floats:
-    """The largest step s at which ``ln E[exp((1 + s) X)]`` (cross > 0) or ``ln E[exp(-s X)]`` is below the cap, or NaN."""
+    """The largest step s with ``ln E[exp((1 + s) X)]`` (cross > 0) or ``ln E[exp(-s X)]`` below the cap, or NaN."""
     unit = 2.0 / sd
 
     def inside(step: Floats) -> NDArray[np.intp]:

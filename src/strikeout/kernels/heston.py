@@ -1,8 +1,8 @@
 """Heston prices and sensitivities: the compiled kernel where it is there, else its NumPy twin.
 
-Both take log-strikes in slices (``k[offsets[j]:offsets[j + 1]]`` ascending, all of expiry ``expiries[j]``), agree to
-rounding, and treat every strike on its own: its bits depend on theta, its expiry and its k, never on its neighbours,
-the number of threads or the size of the batch. theta is (kappa, vbar, sigma, rho, v0), see heston_cf.py.
+Both take strikes in ``Parts``, agree to rounding, and treat every strike on its own: its bits depend on theta, its
+expiry and its k, never on its neighbours, the number of threads or the size of the batch. theta is (kappa, vbar,
+sigma, rho, v0), see heston_cf.py.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import heston_twin
+from strikeout.kernels.heston_twin import Parts
 
 Floats = NDArray[np.float64]
-Offsets = NDArray[np.intp]
 
 
 @cache
@@ -28,11 +28,11 @@ def native() -> ModuleType | None:
         from strikeout.kernels import _native
     except ImportError:
         return None
-    return _native  # type: ignore[no-any-return]
+    return _native
 
 
-def default_kernel() -> str:
-    """"native" where it is there; ``STRIKEOUT_KERNEL=numpy`` asks for the twin."""
+def default_kernel() -> Literal["native", "numpy"]:
+    """The compiled kernel where it is there; ``STRIKEOUT_KERNEL=numpy`` asks for the twin."""
     wanted = os.environ.get("STRIKEOUT_KERNEL", "native")
     return "numpy" if wanted == "numpy" or native() is None else "native"
 
@@ -40,26 +40,31 @@ def default_kernel() -> str:
 def threads() -> int:
     """How many threads a large book may take; ``STRIKEOUT_THREADS`` overrides the number of cores. Changes no bit."""
     wanted = os.environ.get("STRIKEOUT_THREADS", "")
-    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else _cores()
 
 
-def rows(kernel: str, theta: Floats, expiries: Floats, offsets: Offsets, k: Floats) -> Floats:
+@cache
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
     """Out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
     if kernel == "numpy":
-        return heston_twin.rows(theta, expiries, offsets, k)
-    return _compiled().heston_rows(theta, expiries, offsets, k, threads())  # type: ignore[no-any-return]
+        return heston_twin.rows(theta, part)
+    values: Floats = _compiled().heston_rows(theta, *part, threads())
+    return values
 
 
-def sums(
-    kernel: str, theta: Floats, expiries: Floats, offsets: Offsets, k: Floats, scale: Floats, target: Floats
-) -> Floats:
+def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats) -> Floats:
     """The 21 sums of ``a a'``, ``a = (scale * derivatives, target - scale * value)``: upper triangle, row by row.
 
     The order of summation follows from the strikes alone, not from threads or batches.
     """
     if kernel == "numpy":
-        return heston_twin.sums(theta, expiries, offsets, k, scale, target)
-    return _compiled().heston_sums(theta, expiries, offsets, k, scale, target, threads())  # type: ignore[no-any-return]
+        return heston_twin.sums(theta, part, scale, target)
+    total: Floats = _compiled().heston_sums(theta, *part, scale, target, threads())
+    return total
 
 
 def price(
@@ -70,9 +75,9 @@ def price(
     order = np.lexsort((k, expiry))
     sorted_expiry = expiry[order]
     starts = np.flatnonzero(np.r_[True, sorted_expiry[1:] != sorted_expiry[:-1]])
-    offsets = np.r_[starts, len(order)].astype(np.intp)
+    part = Parts(sorted_expiry[starts], np.r_[starts, len(order)].astype(np.intp), k[order])
     out = np.empty(len(k))
-    out[order] = rows(default_kernel(), theta, sorted_expiry[starts], offsets, k[order])[0]
+    out[order] = rows(default_kernel(), theta, part)[0]
     intrinsic = np.maximum(np.where(is_call, forward - strike, strike - forward), 0.0)
     return discount * (forward * out + intrinsic)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import heston as kernel_of
+from strikeout.kernels.heston_twin import Parts
 from strikeout.models.model import ParameterSpace, Theta
-from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.contracts import PANEL, Contracts, Layout
 
 Floats = NDArray[np.float64]
 
@@ -31,19 +32,25 @@ SPACE = ParameterSpace(
         ]
     ),
 )
+QUOTES_AN_EXPIRY, MANY = 16, 1000  # fewer quotes an expiry than this, in a book of more than this, are scattered
 SMALLEST_VOL_OF_VOL = 1e-3  # below, 2 / sigma^2 amplifies rounding past the accuracy promised
 
 
 @dataclass(frozen=True)
 class Heston:
-    """``dS = S sqrt(v) dW``, ``dv = mean_reversion (long_variance - v) dt + vol_of_vol sqrt(v) dZ``, ``dW dZ = correlation dt``.
+    """Prices European options to 1e-11 of the forward, and their sensitivities to 1e-9, from one day to ten years.
 
-    European prices by Fourier inversion on contours that follow from the parameters and the expiry alone: to 1e-11 of the
-    forward, sensitivities to 1e-9, from one day to ten years, Feller's condition met or not.
+        dS = S sqrt(v) dW,    dv = mean_reversion (long_variance - v) dt + vol_of_vol sqrt(v) dZ,
+        dW dZ = correlation dt,    v(0) = initial_variance
+
+    Feller's condition need not hold. Fourier inversion on contours that follow from the parameters and the expiry alone.
 
     Args:
-        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to rounding,
-            and which one ran is part of ``name``.
+        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+            rounding, and which one ran is part of ``name``.
+        expiries: "shared" prices expiry by expiry; "scattered" interpolates between expiries, to the same accuracy,
+            and is far faster where hardly two quotes share one, as with tick data. By default ``calibrate`` chooses
+            what suits its quotes, and everything else takes "shared".
 
     Raises:
         UsageError: the kernel asked for is not there.
@@ -53,17 +60,22 @@ class Heston:
     array([9.440028])
     """
 
-    kernel: Literal["native", "numpy"] = field(default_factory=kernel_of.default_kernel)  # type: ignore[assignment]
+    kernel: Literal["native", "numpy"] = field(default_factory=kernel_of.default_kernel)
+    expiries: Literal["shared", "scattered"] | None = None
 
     def __post_init__(self) -> None:
         if self.kernel not in ("native", "numpy"):
             raise UsageError(f'kernel={self.kernel!r} is unknown. Use "native" or "numpy".')
+        if self.expiries not in (None, "shared", "scattered"):
+            raise UsageError(f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".')
         if self.kernel == "native" and kernel_of.native() is None:
-            raise UsageError('The compiled kernel is not installed. Use kernel="numpy", or reinstall with a C++17 compiler.')
+            raise UsageError(
+                'The compiled kernel is not installed. Use kernel="numpy", or reinstall with a C++17 compiler.'
+            )
 
     @property
     def name(self) -> str:
-        return f"heston/{self.kernel}-1"
+        return f"heston/{self.kernel}-{self.expiries or 'shared'}-1"
 
     @property
     def parameters(self) -> ParameterSpace:
@@ -87,9 +99,9 @@ class Heston:
         return self._prices(values[0], contracts), values[1:].T * contracts.scale[:, None]
 
     def accumulate(self, theta: Theta, contracts: Contracts, observed: ArrayLike, weight: ArrayLike) -> Floats:
-        """A whole Gauss-Newton pass in one go: the sums of ``w a a'`` over the contracts, ``a = (J_1 .. J_5, observed - price)``.
+        """A whole Gauss-Newton pass in one go: the sums of ``w a a'`` with ``a = (J_1 .. J_5, observed - price)``.
 
-        The 21 numbers are the upper triangle row by row: curvature, score (the last column) and cost (the last number).
+        The 21 numbers are the upper triangle row by row: curvature, score (last column) and cost (last number).
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -101,15 +113,27 @@ class Heston:
 
     def accumulate_scaled(self, theta: Theta, contracts: Contracts, scale: Floats, target: Floats) -> Floats:
         """``accumulate`` with what does not depend on theta prepared: see ``Objective``."""
-        vector, s = self._vector(theta), contracts.slices
+        layout = self._layout(contracts)
         return kernel_of.sums(
-            self.kernel, vector, s.expiries, s.offsets, s.log_moneyness, s.sorted(scale), s.sorted(target)
+            self.kernel, self._vector(theta), self._parts(layout), layout.sorted(scale), layout.sorted(target)
         )
 
+    def suited(self, contracts: Contracts) -> Heston:
+        """This model with ``expiries`` chosen for these contracts, unless it was chosen already."""
+        if self.expiries is not None:
+            return self
+        scattered = len(contracts.slices.expiries) * QUOTES_AN_EXPIRY > len(contracts) > MANY
+        return replace(self, expiries="scattered" if scattered else "shared")
+
     def _rows(self, theta: Theta, contracts: Contracts) -> Floats:
-        vector, s = self._vector(theta), contracts.slices
-        values = kernel_of.rows(self.kernel, vector, s.expiries, s.offsets, s.log_moneyness)
-        return s.unsorted(values)
+        layout = self._layout(contracts)
+        return layout.unsorted(kernel_of.rows(self.kernel, self._vector(theta), self._parts(layout)))
+
+    def _layout(self, contracts: Contracts) -> Layout:
+        return contracts.panels if self.expiries == "scattered" else contracts.slices
+
+    def _parts(self, layout: Layout) -> Parts:
+        return Parts(layout.expiries, layout.offsets, layout.k, layout.t, 0.5 * PANEL)
 
     def _prices(self, values: Floats, contracts: Contracts) -> Floats:
         return contracts.scale * values + contracts.intrinsic

@@ -43,13 +43,16 @@ class ParameterSpace:
             if missing or unknown:
                 raise ParameterError(
                     f"Parameters by name: missing {missing}, unknown {unknown}. The names are {list(self.names)}.",
-                    missing=missing, unknown=unknown,
+                    missing=missing,
+                    unknown=unknown,
                 )
             vector = np.array([float(theta[name]) for name in self.names])
         else:
             vector = np.array(theta, dtype=float)
         if vector.shape != (len(self.names),):
-            raise ParameterError(f"{len(self.names)} parameters are needed ({', '.join(self.names)}); got shape {vector.shape}.")
+            raise ParameterError(
+                f"{len(self.names)} parameters are needed ({', '.join(self.names)}); got shape {vector.shape}."
+            )
         for name, value in zip(self.names, vector, strict=True):
             if not np.isfinite(value):
                 raise ParameterError(f"{name} is {value}; parameters must be finite numbers.", parameter=name)

@@ -16,17 +16,22 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
-class Slices:
-    """The contracts in one fixed order: by expiry, then log-moneyness ``k = ln(strike / forward)``.
+PANEL = 0.2  # width of a panel of ln T
 
-    Pricing works slice by slice; the order is a property of the contracts alone, so it is found once.
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The contracts in one fixed order, in parts. A property of the contracts alone, so it is found once.
+
+    ``slices``: by expiry, then log-moneyness; a part is one expiry, ``k = ln(strike / forward)`` and ``t`` is None.
+    ``panels``: by panel of ln T, then ``k = ln(strike / forward) / sqrt(T)``; ``t`` is ln T across the panel, -1 to 1.
     """
 
     order: Rows  # row numbers of the contracts, sorted
-    expiries: Floats  # the distinct expiries, ascending
-    offsets: Rows  # slice j holds sorted rows offsets[j] .. offsets[j + 1]
-    log_moneyness: Floats  # sorted
+    expiries: Floats  # of a slice its expiry, of a panel the middle of its ln T
+    offsets: Rows  # part j holds sorted rows offsets[j] .. offsets[j + 1]
+    k: Floats  # sorted
+    t: Floats | None
     in_order: bool  # the contracts were sorted already
 
     def sorted(self, column: Floats) -> Floats:
@@ -125,17 +130,34 @@ class Contracts:
         return _frozen(self.discount * np.maximum(away, 0.0))
 
     @cached_property
-    def slices(self) -> Slices:
+    def slices(self) -> Layout:
+        """By expiry, then log-moneyness."""
         order = np.lexsort((self.log_moneyness, self.expiry))
-        sorted_expiry = self.expiry[order]
-        starts = np.flatnonzero(np.r_[True, sorted_expiry[1:] != sorted_expiry[:-1]])
-        return Slices(
-            order=_frozen(order),
-            expiries=_frozen(sorted_expiry[starts]),
-            offsets=_frozen(np.r_[starts, len(order)].astype(np.intp)),
-            log_moneyness=_frozen(self.log_moneyness[order]),
-            in_order=bool((order[1:] > order[:-1]).all()),
-        )
+        expiry = self.expiry[order]
+        return _layout(order, key=expiry, expiries=expiry, k=self.log_moneyness[order], t=None)
+
+    @cached_property
+    def panels(self) -> Layout:
+        """By panel of ln T, then log-moneyness over the root of T."""
+        log_expiry = np.log(self.expiry)
+        panel = np.floor(log_expiry / PANEL)
+        k = self.log_moneyness / np.sqrt(self.expiry)
+        order = np.lexsort((k, panel))
+        middle = (panel[order] + 0.5) * PANEL
+        t = (log_expiry[order] - middle) / (0.5 * PANEL)
+        return _layout(order, key=panel[order], expiries=middle, k=k[order], t=t)
+
+
+def _layout(order: Rows, *, key: Floats, expiries: Floats, k: Floats, t: Floats | None) -> Layout:
+    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]][: len(key)])
+    return Layout(
+        order=_frozen(order),
+        expiries=_frozen(expiries[starts]),
+        offsets=_frozen(np.r_[starts, len(order)].astype(np.intp)),
+        k=_frozen(k),
+        t=None if t is None else _frozen(t),
+        in_order=bool((order[1:] > order[:-1]).all()),
+    )
 
 
 def _unpickled(*columns: NDArray[Any]) -> Contracts:

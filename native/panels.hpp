@@ -1,0 +1,140 @@
+// Books in which hardly two quotes share an expiry: polynomials in log-strike and in ln T.
+//
+// Panels of ln T lie on a fixed grid. In a panel, strikes are zeta = k / sqrt(T), cells lie on the grid of the slice in
+// the panel's middle, and a cell's polynomials are found at NODES expiries and interpolated between them (Chebyshev
+// points). As in a slice, a quote's bits follow from its own contract and theta alone. The NumPy twin is
+// kernels/heston_twin.py.
+#pragma once
+#include "slices.hpp"
+
+namespace STRIKEOUT_BUILD {
+
+constexpr int NODES = 8;
+
+// Values at the Chebyshev points of [-1, 1] -> coefficients of 1, t, ..., t^7.
+struct Interpolation {
+    double point[NODES], matrix[NODES][NODES];
+    Interpolation() {
+        double monomial[NODES][NODES] = {};  // row k: the coefficients of T_k
+        monomial[0][0] = monomial[1][1] = 1.0;
+        for (int k = 2; k < NODES; k++)
+            for (int p = 0; p < NODES; p++)
+                monomial[k][p] = (p > 0 ? 2.0 * monomial[k - 1][p - 1] : 0.0) - monomial[k - 2][p];
+        for (int j = 0; j < NODES; j++) {
+            v4 s, c;
+            sincos(all(PI * (j + 0.5) / NODES), s, c);
+            point[j] = c[0];
+        }
+        for (int p = 0; p < NODES; p++)
+            for (int j = 0; j < NODES; j++) {
+                matrix[p][j] = 0.0;
+                double before = 1.0, now = point[j];  // T_0, T_1 at the point
+                for (int k = 0; k < NODES; k++) {
+                    double value = k == 0 ? 1.0 : now;
+                    matrix[p][j] += (k == 0 ? 1.0 : 2.0) / NODES * value * monomial[k][p];
+                    if (k > 0) {
+                        double after = 2.0 * point[j] * now - before;
+                        before = now, now = after;
+                    }
+                }
+            }
+    }
+};
+
+struct PanelWorkspace {
+    Interpolation interpolation;
+    Terms<FUNCTIONS> terms[NODES][3];
+    bool ready[NODES][3];
+    Polynomials<FUNCTIONS> polynomials[NODES];
+    alignas(32) double a[DEGREE][NODES][FUNCTIONS];  // of x^p t^q
+};
+
+INLINE void at(const PanelWorkspace& w, int top, v4 x, v4 t, v4* out) {
+    v4 value[FUNCTIONS];
+#pragma GCC unroll 8
+    for (int f = 0; f < FUNCTIONS; f++) value[f] = all(0.0);
+    for (int p = top; p >= 0; p--) {
+        v4 inner[FUNCTIONS];
+#pragma GCC unroll 8
+        for (int f = 0; f < FUNCTIONS; f++) inner[f] = all(w.a[p][NODES - 1][f]);
+#pragma GCC unroll 8
+        for (int q = NODES - 2; q >= 0; q--)
+#pragma GCC unroll 8
+            for (int f = 0; f < FUNCTIONS; f++) inner[f] = fma(inner[f], t, all(w.a[p][q][f]));
+#pragma GCC unroll 8
+        for (int f = 0; f < FUNCTIONS; f++) value[f] = fma(value[f], x, inner[f]);
+    }
+#pragma GCC unroll 8
+    for (int f = 0; f < FUNCTIONS; f++) out[f] = value[f];
+}
+
+// Quotes begin .. end of one panel, ascending in zeta; t = (ln T - middle) / half.
+template <class Sink>
+void run_panel(PanelWorkspace& w, double middle, double half, const double* zeta, const double* t, int64_t begin,
+               int64_t end, const Heston& m, const Sink& sink) {
+    Slice node[NODES];
+    double root[NODES];
+    for (int r = 0; r < NODES; r++) {
+        node[r] = slice_of(exp1(middle + half * w.interpolation.point[r]), m);
+        root[r] = std::sqrt(node[r].T);
+        w.ready[r][0] = w.ready[r][1] = w.ready[r][2] = false;
+    }
+    const Slice centre = slice_of(exp1(middle), m);
+    const double centre_root = std::sqrt(centre.T), shrink = 0.95;  // the widest node's cells are no wider than a slice's
+    const Grid grid = {centre.grid.kstar / centre_root, shrink * centre.grid.narrowest / centre_root,
+                       centre.grid.doublings};
+    int64_t i = begin, stop = end;
+    const double near = FAR * (centre.sd / centre_root) * 1.25;
+    if (begin < end && (zeta[begin] < -near || zeta[end - 1] > near)) {
+        const Wings first = wings_of(node[0], m), last = wings_of(node[NODES - 1], m);
+        const double low = std::min({first.low / root[0], last.low / root[NODES - 1], -near});
+        const double high = std::max({first.high / root[0], last.high / root[NODES - 1], near});
+        for (; i < end && zeta[i] < 1.1 * low; i++) Sink::nothing(sink, i);
+        stop = std::lower_bound(zeta + i, zeta + end, 1.1 * high) - zeta;
+    }
+    while (i < stop) {
+        const Cell cell = cell_at(zeta[i], grid);
+        const double edge = zeta[i] < 0.0 && cell.end > 0.0 ? 0.0 : cell.end;
+        const int64_t next = std::lower_bound(zeta + i + 1, zeta + stop, edge) - zeta;
+        const bool call = zeta[i] >= 0.0;
+        int top = 1;
+        for (int r = 0; r < NODES; r++) {
+            const int group = call + (cell.centre * root[r] >= node[r].grid.kstar);
+            if (!w.ready[r][group]) contour(w.terms[r][group], node[r], group, m), w.ready[r][group] = true;
+            w.polynomials[r].expand(w.terms[r][group], cell.centre * root[r], cell.half * root[r]);
+            top = std::max(top, w.polynomials[r].top);
+        }
+        for (int p = 0; p <= top; p++)
+            for (int q = 0; q < NODES; q++)
+                for (int f = 0; f < FUNCTIONS; f++) {
+                    double sum = 0.0;
+                    for (int r = 0; r < NODES; r++)
+                        if (p <= w.polynomials[r].top)
+                            sum = __builtin_fma(w.interpolation.matrix[q][r], w.polynomials[r].a[p][f], sum);
+                    w.a[p][q][f] = sum;
+                }
+        const double scale = 1.0 / cell.half;
+        v4 vx[FUNCTIONS], vy[FUNCTIONS];
+        for (; i + 8 <= next; i += 8) {
+            at(w, top, (load(zeta + i) - cell.centre) * scale, load(t + i), vx);
+            at(w, top, (load(zeta + i + 4) - cell.centre) * scale, load(t + i + 4), vy);
+            Sink::template take<true>(sink, i, 8, vx, vy);
+        }
+        if (i < next) {
+            const int rest = static_cast<int>(next - i);
+            double x[8] = {0}, s[8] = {0};
+            for (int j = 0; j < rest; j++) x[j] = zeta[i + j], s[j] = t[i + j];
+            at(w, top, (load(x) - cell.centre) * scale, load(s), vx);
+            if (rest > 4) {
+                at(w, top, (load(x + 4) - cell.centre) * scale, load(s + 4), vy);
+            } else {
+                for (int f = 0; f < FUNCTIONS; f++) vy[f] = all(0.0);
+            }
+            Sink::template take<false>(sink, i, rest, vx, vy);
+        }
+        i = next;
+    }
+    for (; i < end; i++) Sink::nothing(sink, i);
+}
+
+}  // namespace STRIKEOUT_BUILD
