@@ -1,0 +1,165 @@
+"""Any characteristic function to prices: the trapezoid rule on one line, found from theta and T alone.
+
+    otm(k) = min(1, e^k) + (1 + e^k) / (e^(L/2) - 1) - Re sum_j F_j exp(-i zeta_j k) + images,    zeta_j = u_j + i/2,
+    u_j = j h,    h = 2 pi / L,    F_j = (h / pi) cf(u_j - i/2) / (u_j^2 + 1/4),    F_0 halved
+
+is the out-of-the-money value over the discounted forward, k = ln(K / forward). Sampling with step h repeats the
+covered call with period L; the second term takes its far ends away exactly, and what is left of the images are
+out-of-the-money values at k +- L, which Chernoff's bound makes as small as asked.
+
+    symbol   meaning                                              shape
+    z        complex frequency, on the line Im z = -1/2           (nodes,)
+    s        how far beyond 0 and 1 a moment is probed            (2, probes)
+    L        period; the step is 2 pi / L                         -
+
+Source of the line: Lewis (2001). The rule never looks at the strikes: that is what makes a price independent of its
+neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import cells
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+# ln E[exp(i z X)] of X = ln(S_T / forward) and its derivatives by each parameter, at frequencies z, for one T.
+LogCf = Callable[[Complexes, float, Floats], tuple[Complexes, Sequence[Complexes]]]
+
+LEVEL = 31.0  # exp(-31) = 3e-14: what each cut may cost, of the forward
+PROBES = 2.0 ** np.arange(-6.0, 20.5, 0.5)  # a Gaussian's best is 8 / sd; half a doubling between loses 2 %
+INSIDE = 1e-8  # how far inside the strip a formula is probed that has no value on its edge
+FARTHEST = 12.0  # |k| beyond which no price is given, however fat the tails: exp(k / 2) would amplify rounding
+FIRST_NODES = 64  # tried at first; then twice as many, until the last quarter is negligible
+MOST_NODES = 1 << 14
+MEMORY = 1 << 19  # complex numbers at a time; bounds the memory, changes no bit
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The terms of one slice, and what they are good for."""
+
+    zeta: Complexes  # (nodes,)
+    F: Complexes  # (nodes, 1 + p): value and derivatives
+    image: float  # 1 / (e^(L/2) - 1)
+    low: float  # below and from high on, an option is worth nothing
+    high: float
+    width: float  # of a cell of log-strike
+    defect: float  # how far cf(0) and cf(-i) are from one
+
+
+def rule(log_cf: LogCf, T: float, theta: Floats) -> Line:
+    """The line for one slice. Its terms are not-a-number where the characteristic function decays too slowly."""
+    with np.errstate(all="ignore"):
+        rising, falling, defect = moments(log_cf, T, theta)
+        s = np.r_[0.0, PROBES]
+        high = float(np.min((rising[1:] + LEVEL) / PROBES))
+        low = -float(np.min((falling + LEVEL) / (1.0 + s)))
+        lowest, highest = max(low, -FARTHEST), min(high, FARTHEST)
+        period = max(
+            float(np.min((rising + LEVEL - s * lowest) / (s + 0.5))),  # the image at k + L, worst at the lowest k
+            float(np.min((falling + LEVEL + (1.0 + s) * highest) / (s + 0.5))),  # at k - L, worst at the highest
+        )
+        growth = float(np.exp(0.5 * highest))  # of a term, at the highest k
+        zeta, F = terms(log_cf, T, theta, 2.0 * np.pi / period, growth)
+        return Line(zeta, F, 1.0 / float(np.expm1(0.5 * period)), low, high, cell_width(zeta, F, growth), defect)
+
+
+def moments(log_cf: LogCf, T: float, theta: Floats) -> tuple[Floats, Floats, float]:
+    """``ln E[exp((1 + s) X)]`` and ``ln E[exp(-s X)]`` at s = 0 and the probes, and the defect.
+
+    +inf where the moment does not exist. Beyond an explosion a formula goes on, but not as a moment: it turns complex,
+    or falls, or bends downwards.
+    """
+    p = np.concatenate([[0.0, 1.0, INSIDE, 1.0 - INSIDE], 1.0 + PROBES, -PROBES])
+    value = np.asarray(log_cf(-1j * p, T, theta)[0])
+    at, inside, sides = np.abs(value[:2]), np.abs(value[2:4]), value[4:].reshape(2, -1)
+    # A formula may be 0 / 0 at the point itself. Just inside the strip ln cf is as small as INSIDE E[X e^X]: that tells
+    # a missing drift from a formula's weakness, but no more.
+    defect = float(np.max(np.where(np.isfinite(at), at, np.maximum(inside - 1e-4, 0.0))))
+    real = np.isfinite(sides.real) & (np.abs(sides.imag) <= 1e-8 * (1.0 + np.abs(sides.real)))
+    grown = np.concatenate([np.zeros((2, 1)), sides.real], axis=1)
+    slope = np.diff(grown, axis=1) / np.diff(np.r_[0.0, PROBES])
+    convex = np.diff(slope, axis=1, prepend=slope[:, :1]) >= -1e-6 * (1.0 + np.abs(slope))
+    # A slope may begin below zero (at s = 0 the derivative is E[X e^X] or -E[X]) only by rounding.
+    exists = np.logical_and.accumulate(real & convex & (sides.real >= -1e-9), axis=1)
+    grown[:, 1:] = np.where(exists, sides.real, np.inf)
+    return grown[0], grown[1], defect
+
+
+def terms(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float) -> tuple[Complexes, Complexes]:
+    """``zeta`` and ``F`` at as many nodes as matter at a strike where the terms are multiplied by ``growth``."""
+    count = FIRST_NODES
+    F: Complexes = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
+    while (matters := _matters(F, growth))[-(count // 4) :].any():
+        if 2 * count > MOST_NODES or not np.isfinite(F).all():
+            return np.zeros(1, complex), np.full((1, F.shape[1]), np.nan, complex)
+        F = np.concatenate([F, _terms(log_cf, T, theta, h * np.arange(count, 2 * count, dtype=float), h)])
+        count *= 2
+    used = int(np.max(np.flatnonzero(matters), initial=0)) + 1
+    F = F[:used]
+    F[0] *= 0.5
+    return np.asarray(h * np.arange(used) + 0.5j, np.complex128), F
+
+
+def _terms(log_cf: LogCf, T: float, theta: Floats, u: Floats, h: float) -> Complexes:
+    value, gradient = log_cf(np.asarray(u - 0.5j, np.complex128), T, theta)
+    F = np.empty((len(u), 1 + len(gradient)), complex)
+    F[:, 0] = first = np.exp(value) * ((h / np.pi) / (u * u + 0.25))
+    for i, slope in enumerate(gradient):
+        F[:, i + 1] = first * slope
+    return F
+
+
+def _matters(F: Complexes, growth: float) -> NDArray[np.bool_]:
+    # From a node on, a tail that falls like a power of u sums to the term there times its number, or less.
+    tail: Floats = np.max(np.abs(F), axis=1) * np.maximum(np.arange(len(F)), 1.0) * growth
+    return np.asarray(~(tail < np.exp(-LEVEL)))
+
+
+def cell_width(zeta: Complexes, F: Complexes, growth: float) -> float:
+    """The width at which the first term a cell's Taylor polynomial leaves out is as small as every other cut."""
+    n = cells.DEGREE
+    largest = np.max(np.add.reduce(np.abs(F) * (np.abs(zeta) ** n)[:, None], axis=0)) * growth
+    return 2.0 * float((np.exp(-LEVEL) * factorial(n) / largest) ** (1.0 / n))
+
+
+def values(line: Line, k: Floats) -> Floats:
+    """Out-of-the-money value over the discounted forward and its derivatives, ``(1 + p, n)``, at ascending ``k``.
+
+    Not-a-number farther out than ``FARTHEST`` where the value is not negligible.
+    """
+    begin, end = np.searchsorted(k, [line.low, line.high]).tolist()
+    first, last = np.searchsorted(k, [-FARTHEST, FARTHEST]).clip(begin, end).tolist()
+    out = np.zeros((line.F.shape[1], len(k)))
+    out[:, begin:end] = np.nan
+    out[:, first:last] = _near(line, k[first:last])
+    return out
+
+
+def _near(line: Line, k: Floats) -> Floats:
+    if not len(k):
+        return np.zeros((line.F.shape[1], 0))
+    if not np.isfinite(line.width):
+        return np.full((line.F.shape[1], len(k)), np.nan)
+    centre, half = cells.cell_of(k, np.zeros(len(k)), np.full(len(k), line.width), np.zeros(len(k), np.int32))
+    begins = np.r_[True, centre[1:] != centre[:-1]]
+    start = np.flatnonzero(begins)
+    polynomials = np.empty((cells.DEGREE, line.F.shape[1], len(start)))
+    at_once = max(MEMORY // line.F.size, 2)
+    for i in range(0, len(start), at_once):
+        some = np.resize(start[i : i + at_once], max(len(start[i : i + at_once]), 2))  # see cells.coefficients
+        zeta = np.repeat(line.zeta[:, None], len(some), axis=1)
+        F = np.repeat(line.F[:, :, None], len(some), axis=2)
+        made = cells.coefficients(zeta, F, centre[some], half[some])
+        polynomials[:, :, i : i + at_once] = made[:, :, : len(start) - i]
+    out = cells.evaluate(polynomials, np.cumsum(begins) - 1, start, cells.powers((k - centre) / half))
+    growth = np.exp(k)
+    out[0] += np.minimum(growth, 1.0) + (1.0 + growth) * line.image
+    return out

@@ -1,0 +1,131 @@
+"""Your own model, from its characteristic function and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import ParameterError, UsageError
+from strikeout.kernels import line
+from strikeout.kernels.line import LogCf
+from strikeout.models.model import ParameterSpace, Theta
+from strikeout.quotes.contracts import Contracts
+
+Floats = NDArray[np.float64]
+
+VERSION = 1  # of the rule in kernels/line.py: another one moves the last bits of a price
+MARTINGALE = 1e-10  # a larger |ln cf(-i)| would show in prices, which are good to about that much of the forward
+PROBE = np.array([0.3 - 0.5j, 2.0 - 0.5j, 7.0 - 0.5j])  # where a gradient is held against differences
+STEP = 1e-5  # of those differences, relative: their square is what a right gradient is off by
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class CharacteristicModel:
+    """European prices and sensitivities from ``ln E[exp(i z X)]``, ``X = ln(S_T / forward)``: to 1e-10 of the forward.
+
+    ``log_cf(z, T, theta)`` gets complex frequencies (an array), one expiry in years and the parameters in the order of
+    ``parameters.names``; it gives back the logarithm and a tuple of its derivatives by each parameter, arrays like z.
+    Both must be analytic in z around the strip ``-1 <= Im z <= 0`` and continuous along it: no jumps between branches.
+    Everything else - step, number of nodes, range of strikes - follows from it (see ``kernels/line.py``).
+
+    Args:
+        name: fingerprints the model: give another one whenever ``log_cf`` changes.
+        parameters: names, bounds and starts. ``log_cf`` is tried out at the first start.
+
+    Raises:
+        UsageError: ``log_cf`` gives back the wrong shapes, is no martingale, or has a derivative that is not one.
+
+    >>> def black(z, T, theta):
+    ...     q = -0.5 * T * (z * z + 1j * z)
+    ...     return theta[0] ** 2 * q, (2 * theta[0] * q,)
+    >>> space = ParameterSpace(("vol",), np.array([0.01]), np.array([3.0]), np.array([[0.2]]))
+    >>> at_the_money = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
+    >>> CharacteristicModel("black", space, log_cf=black).price({"vol": 0.2}, at_the_money).round(6)
+    array([7.965567])
+    """
+
+    name: str
+    parameters: ParameterSpace
+    log_cf: LogCf
+
+    def __init__(self, name: str, parameters: ParameterSpace, *, log_cf: LogCf) -> None:
+        object.__setattr__(self, "name", f"{name}/line-{VERSION}")
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "log_cf", log_cf)
+        with np.errstate(all="ignore"):
+            self._try_out(np.array(parameters.starts[0], float))
+
+    def price(self, theta: Theta, contracts: Contracts) -> Floats:
+        """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or not finite, or the model is no martingale there.
+        """
+        return self.linearize(theta, contracts)[0]
+
+    def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
+        """Prices ``(n,)`` and their derivatives by the parameters ``(n, p)``.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or not finite, or the model is no martingale there.
+        """
+        vector, s = self.parameters.vector(theta), contracts.slices
+        values = np.empty((1 + len(vector), len(contracts)))
+        for j, T in enumerate(s.expiries.tolist()):
+            rows = slice(s.offsets[j], s.offsets[j + 1])
+            found = line.rule(self.log_cf, T, vector)
+            if not found.defect <= MARTINGALE:
+                raise ParameterError(
+                    f"{self.name}: E[S_T] must be the forward, but |ln cf| at z = 0 or z = -i is {found.defect:.3g} "
+                    f"for T = {T:g} and {self.parameters.named(vector)}. "
+                    "Stay inside the model's domain, or mend its drift.",
+                    defect=found.defect,
+                    expiry=T,
+                )
+            values[:, rows] = line.values(found, s.k[rows])
+        values = s.unsorted(values)
+        return contracts.scale * values[0] + contracts.intrinsic, values[1:].T * contracts.scale[:, None]
+
+    def _try_out(self, theta: Floats) -> None:
+        """Raises a UsageError where ``log_cf`` cannot be what it should be, at the first start and one year."""
+        names, T = self.parameters.names, 1.0
+        value, gradient = self._tried(PROBE, theta)
+        if np.shape(value) != PROBE.shape or len(gradient) != len(names):
+            raise UsageError(
+                f"{self.name}: log_cf must give one array like z and {len(names)} derivatives ({', '.join(names)}); "
+                f"for z of shape {PROBE.shape} it gave shape {np.shape(value)} and {len(gradient)} derivatives."
+            )
+        for z, meaning in ((0j, "probabilities must add up to one"), (-1j, "E[S_T] must be the forward")):
+            there = complex(self._tried(np.array([z]), theta)[0][0])
+            if not abs(there) <= MARTINGALE:
+                raise UsageError(
+                    f"{self.name}: log_cf at z = {z:g} is {there:.6g} at the first start and T = {T:g}; it must be 0, "
+                    f"because {meaning}. Give the characteristic function of ln(S_T / forward).",
+                    value=there,
+                )
+        for i, name in enumerate(names):
+            step = STEP * max(abs(theta[i]), 1e-2) * np.eye(len(names))[i]
+            up, down = self._tried(PROBE, theta + step)[0], self._tried(PROBE, theta - step)[0]
+            differences = (up - down) / (2.0 * step[i])
+            given = np.broadcast_to(np.asarray(gradient[i]), PROBE.shape)
+            worst = float(np.max(np.abs(differences - given)))
+            rounding = 1e-12 * float(np.max(np.abs(value))) / step[i]
+            if not worst <= 1e-5 * float(np.max(np.abs(differences))) + rounding:
+                at = int(np.argmax(np.abs(differences - given)))
+                raise UsageError(
+                    f"{self.name}: log_cf's derivative by {name} is {given[at]:.6g} at z = {PROBE[at]:g}, the first "
+                    f"start and T = {T:g}; differences of log_cf give {differences[at]:.6g}. Mend the derivative.",
+                    parameter=name,
+                )
+
+    def _tried(self, z: NDArray[np.complex128], theta: Floats) -> tuple[NDArray[np.complex128], tuple[object, ...]]:
+        try:
+            value, gradient = self.log_cf(z, 1.0, theta)
+            return value, tuple(gradient)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"{self.name}: log_cf must give a pair, the logarithm and a tuple of its derivatives; at the first "
+                f"start it failed: {error}."
+            ) from error
