@@ -39,6 +39,7 @@ INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
 struct Slice {
     double T, sd, g, asymptote;
     Grid grid;
+    double put_strip = -1.0, call_strip = -1.0;  // found when first asked for
 };
 
 INLINE Slice slice_of(double T, const Heston& m) {
@@ -112,7 +113,7 @@ INLINE double strip(const Slice& s, int cross, const Heston& m) {
 }
 
 // group: 0 left, 1 middle, 2 right (cut at 0 and at k*). Not-a-number where no contour exists.
-inline void contour(Terms<FUNCTIONS>& out, const Slice& s, int group, const Heston& m) {
+inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m) {
     const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho), T = s.T;
     const int cross = group == 1 ? (kstar > 0.0 ? 1 : -1) : group == 0 ? -1 : 1, bend = group == 1 ? cross : -cross;
     double main = 0.25 * PI + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g), back = 0.0;
@@ -127,7 +128,9 @@ inline void contour(Terms<FUNCTIONS>& out, const Slice& s, int group, const Hest
     v4 sines, cosines;
     sincos(v4{up, lo, omega, 0.0}, sines, cosines);
     const double so = sines[2], co = cosines[2];
-    const double b = strip(s, cross, m) / (sines[0] - sines[1]);
+    double& width = cross < 0 ? s.put_strip : s.call_strip;
+    if (width < 0.0) width = strip(s, cross, m);
+    const double b = width / (sines[0] - sines[1]);
     // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
     const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
     const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP);

@@ -60,7 +60,7 @@ struct Workspace {
 
 template <class Sink>
 void run_slice(Workspace& w, double T, const double* k, int64_t begin, int64_t end, const Heston& m, const Sink& sink) {
-    const Slice s = slice_of(T, m);
+    Slice s = slice_of(T, m);
     int64_t i = begin, stop = end;
     if (begin < end && (k[begin] < -FAR * s.sd || k[end - 1] > FAR * s.sd)) {
         const Wings wings = wings_of(s, m);

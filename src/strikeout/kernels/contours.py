@@ -142,7 +142,8 @@ def negligible(
     first, last = np.where(pair_group == 2, right, left), np.where(pair_group == 0, left, right)
     size = np.max(np.abs(F.view(float)), axis=1).reshape(*zeta.shape, 2).max(axis=2)
     growth = np.maximum(zeta.imag * first, zeta.imag * last)
-    return ~(np.log(size) + growth >= -(LOG_TOLERANCE + MARGIN))  # what overflowed on its way to zero counts too
+    small: NDArray[np.bool_] = ~(np.log(size) + growth >= -(LOG_TOLERANCE + MARGIN))  # so that overflow counts
+    return small
 
 
 def strip(T: Floats, sd: Floats, cross: Floats, theta: Floats) -> Floats:
@@ -152,7 +153,10 @@ def strip(T: Floats, sd: Floats, cross: Floats, theta: Floats) -> Floats:
     def inside(step: Floats) -> NDArray[np.intp]:
         # ln E is convex and zero at s = 0 (by the martingale property also at p = 1): it rises with s, and the steps
         # below the cap are a run from the left.
-        return np.sum(log_mgf(np.where(cross > 0, 1.0 + step, -step), T, theta) <= MOMENT_CAP, axis=0)
+        count: NDArray[np.intp] = np.sum(
+            log_mgf(np.where(cross > 0, 1.0 + step, -step), T, theta) <= MOMENT_CAP, axis=0
+        )
+        return count
 
     stride = 8
     coarse = inside(unit * STRIP_STEPS[::stride, None])

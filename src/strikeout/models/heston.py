@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -43,7 +44,8 @@ class Heston:
         dS = S sqrt(v) dW,    dv = mean_reversion (long_variance - v) dt + vol_of_vol sqrt(v) dZ,
         dW dZ = correlation dt,    v(0) = initial_variance
 
-    Feller's condition need not hold. Fourier inversion on contours that follow from the parameters and the expiry alone.
+    Feller's condition need not hold. Fourier inversion, on contours that follow from the parameters and the expiry
+    alone.
 
     Args:
         kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
@@ -139,10 +141,12 @@ class Heston:
         return contracts.scale * values + contracts.intrinsic
 
     def _vector(self, theta: Theta) -> Floats:
-        vector = SPACE.vector(theta)
+        plain = type(theta) is np.ndarray and theta.shape == (5,) and theta.dtype == np.float64
+        vector: Floats = theta if plain else SPACE.vector(theta)  # type: ignore[assignment]
         kappa, vbar, sigma, rho, v0 = vector.tolist()
-        if kappa > 0 and vbar > 0 and sigma >= SMALLEST_VOL_OF_VOL and -1 < rho < 1 and v0 > 0:
+        if 0 < kappa < inf and 0 < vbar < inf and SMALLEST_VOL_OF_VOL <= sigma < inf and -1 < rho < 1 and 0 < v0 < inf:
             return vector
+        SPACE.vector(vector)  # says so where a number is not finite
         for parameter, value, holds, need in (
             ("mean_reversion", kappa, kappa > 0, "above 0"),
             ("long_variance", vbar, vbar > 0, "above 0"),
