@@ -1,0 +1,80 @@
+"""One self-contained page: the summary of a calibration, its smiles and its residuals. Works offline, has no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from strikeout.plots.residuals import plot_residuals
+from strikeout.plots.smiles import plot_smiles
+from strikeout.plots.style import to_inline
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibration import Calibration
+
+CSS = """
+:root { color-scheme: light; }
+body { margin: 0 auto; max-width: 46rem; padding: 2rem 1rem 4rem; color: #333; background: #fff;
+       font: 16px/1.55 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
+h2 { font-size: 1.15rem; margin: 2.5rem 0 .5rem; }
+p.lead { font-size: 1.05rem; color: #555; margin-top: 0; }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums;
+        display: block; overflow-x: auto; }
+th, td { padding: .25rem .9rem .25rem 0; text-align: right; border-bottom: 1px solid #e8e8e8; vertical-align: top; }
+th { font-weight: 600; }
+th:first-child, td:first-child { text-align: left; }
+ul { padding-left: 1.2rem; }
+figure { margin: 1.5rem 0; }
+figure svg { width: 100%; height: auto; }
+figcaption, footer { color: #666; font-size: .9rem; }
+code { background: #f4f4f4; padding: .1em .3em; border-radius: 3px; }
+.wrong { color: #a33c00; font-weight: 600; }
+footer { margin-top: 3rem; border-top: 1px solid #e8e8e8; padding-top: .8rem; }
+"""
+
+
+def page_of(title: str, parts: Sequence[str]) -> str:
+    """A whole HTML page of these parts, which are HTML already; the title is plain text."""
+    from strikeout import __version__
+
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n{body}\n"
+        f"<footer>Made by strikeout {escape(__version__)}. This page loads nothing from anywhere.</footer>\n"
+        "</body>\n</html>\n"
+    )
+
+
+def figure_of(svg: str, caption: str) -> str:
+    """An inline SVG with its caption (HTML)."""
+    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
+
+
+def calibration_page(calibration: Calibration, *, title: str | None = None) -> str:
+    """The page of one calibration, as text.
+
+    Raises:
+        UsageError: never for a finished calibration; the plots it holds may raise it for their own options.
+    """
+    name = title or f"{calibration.model.name.partition('/')[0].capitalize()} calibration"
+    state = "" if calibration.converged else ' <span class="wrong">not converged</span>'
+    return page_of(
+        name,
+        [
+            f"<h1>{escape(name)}{state}</h1>",
+            f'<p class="lead">{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>',
+            calibration._repr_html_(),
+            "<h2>Smiles</h2>",
+            figure_of(
+                to_inline(plot_smiles(calibration)),
+                "Implied volatility by expiry: dots are the market, bars run from bid to ask where known, "
+                "the line is the model.",
+            ),
+            "<h2>Residuals</h2>",
+            figure_of(to_inline(plot_residuals(calibration)), "Observed minus model; the band is twice the RMSE."),
+        ],
+    )

@@ -1,0 +1,210 @@
+"""Smiles: implied volatility over log-moneyness, one panel an expiry, market against model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, inf, sqrt
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.kernels import black
+from strikeout.plots import style
+from strikeout.quotes.contracts import Contracts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from strikeout.calibration.calibration import Calibration
+
+Floats = NDArray[np.float64]
+
+MOST_PANELS = 9
+FULL = 5  # an expiry with fewer quotes makes a poor smile, and is shown only where there is no better
+CURVE_POINTS = 81
+WIDEST = 7.0  # standard deviations of the log-price around the forward; what is quoted beyond would squeeze the smile
+FAINTEST = 1e-10  # of the forward: a model price below it is too near the kernel's own error to imply a volatility
+
+
+@dataclass(frozen=True, eq=False)
+class Smile:
+    """One expiry: the market's volatilities (bid and ask not-a-number where unknown) and the model's curve."""
+
+    expiry: float
+    title: str
+    moneyness: Floats
+    volatility: Floats
+    bid: Floats
+    ask: Floats
+    curve_moneyness: Floats
+    curve: Floats
+    missing: int  # quotes whose price no volatility gives
+    beyond: int  # quotes too far from the forward to be shown
+
+    def window(self) -> tuple[float, float]:
+        """The volatilities to show: the model's, and the market's but for its most scattered twentieth."""
+        known = np.concatenate([self.curve[np.isfinite(self.curve)], *_middle(self.volatility)])
+        if not known.size:
+            return 0.0, 1.0
+        low, high = float(known.min()), float(known.max())
+        room = max(0.12 * (high - low), 0.005)
+        return max(low - room, 0.0), high + room
+
+    @property
+    def outside(self) -> int:
+        """How many quotes have a volatility and are not in the panel."""
+        low, high = self.window()
+        return self.beyond + int(np.count_nonzero((self.volatility < low) | (self.volatility > high)))
+
+
+def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
+    """The smiles of a calibration by expiry; where there are more expiries than ``at_most``, evenly chosen ones.
+
+    Raises:
+        UsageError: ``at_most`` is below one.
+    """
+    if at_most < 1:
+        raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
+    quotes, contracts = calibration.quotes, calibration.quotes.contracts
+    expiries, counts = np.unique(contracts.expiry, return_counts=True)
+    candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
+    places = np.unique(np.round(np.linspace(0, len(candidates) - 1, min(at_most, len(candidates)))).astype(int))
+    dates = quotes.labels.get("expiry_date")
+    return tuple(
+        _smile(calibration, np.flatnonzero(contracts.expiry == expiry), dates) for expiry in candidates[places]
+    )
+
+
+def plot_smiles(
+    calibration: Calibration,
+    *,
+    title: str | None = None,
+    at_most: int = MOST_PANELS,
+    name: str = "model",
+    others: Mapping[str, Calibration] | None = None,
+) -> Figure:
+    """A figure of the smiles: dots are the market (bars from bid to ask where known), the line is the model.
+
+    Args:
+        name: what the line is called.
+        others: up to three more calibrations by name, whose curves are drawn dashed over the same quotes.
+
+    Raises:
+        UsageError: ``at_most`` is below one, or there are more than three others.
+    """
+    beside = dict(others or {})
+    if len(beside) > len(style.OTHERS):
+        raise UsageError(f"{len(beside)} other calibrations; at most {len(style.OTHERS)} can be told apart.")
+    smiles = smiles_of(calibration, at_most=at_most)
+    across = {1: 1, 2: 2, 4: 2}.get(len(smiles), 3)
+    down = ceil(len(smiles) / across)
+    with style.styled():
+        figure = style.blank(height=0.95 + (2.9 if across < 3 else 2.05) * down)
+        marks: list[tuple[str, str, Literal["o", "-", "--"]]] = [
+            ("market", style.MARKET, "o"),
+            (name, style.MODEL, "-"),
+        ]
+        marks += [(other, colour, "--") for other, colour in zip(beside, style.OTHERS, strict=False)]
+        style.title(figure, title or _headline(calibration), marks)
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        are_many = sum(len(smile.moneyness) for smile in smiles) > style.MANY
+        for panel, smile in zip(panels, smiles, strict=False):
+            curves = [_curve(other, smile.curve_moneyness, smile.expiry) for other in beside.values()]
+            _draw(panel, smile, curves, are_many=are_many)
+        for panel in panels[len(smiles) :]:
+            panel.set_axis_off()
+        figure.supylabel("implied volatility, % a year", fontsize=8.5)
+        figure.supxlabel(_footnote(calibration, smiles), fontsize=8.5)
+    return figure
+
+
+def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
+    contracts, quotes = calibration.quotes.contracts[rows], calibration.quotes
+    observed, half = quotes.observed[rows], quotes.spread[rows] / 2
+    moneyness, expiry = contracts.log_moneyness, float(contracts.expiry[0])
+    volatility = _volatility(observed, contracts)
+    known = np.isfinite(volatility) & (volatility > 0)
+    shown = known & (np.abs(moneyness) <= _reach(moneyness[known], volatility[known], expiry))
+    ends = moneyness[shown] if shown.any() else moneyness
+    grid = np.linspace(ends.min(), ends.max(), CURVE_POINTS)
+    return Smile(
+        expiry=expiry,
+        title=_title(expiry, None if dates is None else dates[rows]),
+        moneyness=moneyness[shown],
+        volatility=volatility[shown],
+        bid=_volatility(observed - half, contracts)[shown],
+        ask=_volatility(observed + half, contracts)[shown],
+        curve_moneyness=grid,
+        curve=_curve(calibration, grid, expiry),
+        missing=int(np.count_nonzero(~known)),
+        beyond=int(np.count_nonzero(known & ~shown)),
+    )
+
+
+def _curve(calibration: Calibration, grid: Floats, expiry: float) -> Floats:
+    # Out of the money on both sides, with forward 1: a model's volatility depends on moneyness and expiry alone.
+    contracts = Contracts(forward=1.0, strike=np.exp(grid), expiry=expiry, discount=1.0, is_call=grid >= 0.0)
+    prices = calibration.model.price(calibration.parameters, contracts)
+    return np.where(prices > FAINTEST, _volatility(prices, contracts), np.nan)
+
+
+def _reach(moneyness: Floats, volatility: Floats, expiry: float) -> float:
+    """How far from the forward to look: `WIDEST` deviations at the volatility of the five quotes nearest to it."""
+    if not moneyness.size:
+        return inf
+    nearest = np.argsort(np.abs(moneyness), kind="stable")[:5]
+    reach = WIDEST * float(np.median(volatility[nearest])) * sqrt(expiry)
+    return max(reach, float(np.abs(moneyness[nearest]).max()))
+
+
+def _volatility(prices: Floats, contracts: Contracts) -> Floats:
+    c = contracts
+    return np.asarray(black.implied_volatility(prices, c.forward, c.strike, c.expiry, c.discount, c.is_call))
+
+
+def _middle(volatility: Floats) -> list[Floats]:
+    return [np.percentile(volatility, [2.5, 97.5])] if volatility.size else []
+
+
+def _title(expiry: float, dates: NDArray[np.generic] | None) -> str:
+    length = f"{expiry * 365:.3g} days" if expiry < 1 / 12 else f"{expiry:.3g} years"
+    known = set() if dates is None else {str(date) for date in dates} - {""}
+    return f"{known.pop()} · {length}" if len(known) == 1 else length
+
+
+def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool) -> None:
+    size, opacity = (11.0, 0.9) if len(smile.moneyness) < 60 else (4.0, 0.55)
+    known = np.isfinite(smile.bid) & np.isfinite(smile.ask)
+    bars = (smile.moneyness[known], smile.bid[known], smile.ask[known])
+    panel.vlines(*bars, color=style.MARKET, linewidth=0.7, alpha=0.5)
+    panel.scatter(
+        smile.moneyness, smile.volatility, s=size, color=style.MARKET, alpha=opacity, linewidth=0, rasterized=are_many
+    )
+    panel.plot(smile.curve_moneyness, smile.curve, color=style.MODEL, linewidth=1.5)
+    for curve, colour in zip(curves, style.OTHERS, strict=False):
+        panel.plot(smile.curve_moneyness, curve, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
+    panel.set_title(smile.title)
+    panel.set_ylim(*smile.window())
+    panel.margins(x=0.04)
+    panel.xaxis.set_major_locator(MaxNLocator(4))
+    panel.yaxis.set_major_locator(MaxNLocator(5))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda volatility, _: f"{100 * volatility:.4g}"))
+
+
+def _headline(calibration: Calibration) -> str:
+    return f"{calibration.model.name.partition('/')[0].capitalize()} against the market"
+
+
+def _footnote(calibration: Calibration, smiles: tuple[Smile, ...]) -> str:
+    axis = "log-moneyness, ln(strike / forward)"
+    every = len(np.unique(calibration.quotes.contracts.expiry))
+    outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)
+    notes = [f"{len(smiles)} of {every:,} expiries, evenly chosen"] if len(smiles) < every else []
+    notes += [f"{outside:,} quotes outside the ranges shown"] if outside else []
+    notes += [f"{missing:,} quotes without an implied volatility"] if missing else []
+    return axis + ("\n" + "; ".join(notes) if notes else "")

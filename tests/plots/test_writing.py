@@ -1,0 +1,65 @@
+"""Files of pictures: the right kind, whole, the same every time, and nothing in them that leads outside."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import strikeout as so
+from strikeout.plots import write_plot
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    return so.calibrate(so.paper_quotes("small"), so.Heston())
+
+
+def test_a_png_is_a_png(calibration, tmp_path):
+    write_plot(calibration, tmp_path / "smiles.png")
+    assert (tmp_path / "smiles.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_an_svg_is_well_formed(calibration, tmp_path):
+    write_plot(calibration, tmp_path / "smiles.svg")
+    assert ElementTree.parse(tmp_path / "smiles.svg").getroot().tag.endswith("svg")
+
+
+def test_a_page_holds_the_parameters_and_both_pictures(calibration, tmp_path):
+    write_plot(calibration, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 2
+    assert all(name in page for name in calibration.parameters)
+    assert f"{calibration.parameters['mean_reversion']:.6g}" in page
+
+
+def test_a_page_loads_nothing_from_anywhere(calibration, tmp_path):
+    write_plot(calibration, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    fetched = re.findall(r"""(?:src|href)\s*=\s*["']([^"'#]+)""", page) + re.findall(r"url\(([^)#]+)\)|@import", page)
+    assert [link for link in fetched if not link.startswith("data:")] == []
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.html"])
+def test_the_same_calibration_gives_the_same_bytes(calibration, tmp_path, name):
+    first = write_plot(calibration, tmp_path / name).read_bytes()
+    assert write_plot(calibration, tmp_path / name).read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["smiles.pdf", "smiles"])
+def test_another_ending_is_refused_and_the_right_ones_are_named(calibration, tmp_path, name):
+    with pytest.raises(so.StrikeoutError, match=r"\.png, \.svg, \.html"):
+        write_plot(calibration, tmp_path / name)
+
+
+def test_a_folder_that_is_not_there_is_an_error_in_a_sentence(calibration, tmp_path):
+    with pytest.raises(so.StrikeoutError, match="cannot be written"):
+        write_plot(calibration, tmp_path / "nowhere" / "smiles.png")
+
+
+def test_a_calibration_that_did_not_converge_says_so_on_its_page(tmp_path):
+    book = so.random_quotes(60, maturities=1, seed=5)
+    write_plot(so.calibrate(book, so.Heston()), tmp_path / "page.html")
+    assert "not converged" in (tmp_path / "page.html").read_text()
