@@ -1,0 +1,76 @@
+"""The command ``strikeout`` itself: its subcommands, imported on demand, and the one place where errors end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from strikeout import __version__
+from strikeout.cli.exits import EXIT_CODES, conclude
+
+NAME = "strikeout"
+COMPLETE = "_STRIKEOUT_COMPLETE"
+
+# Command -> the module whose `command` it is, and the line shown in the help, which must not import the module.
+COMMANDS = {
+    "demo": ("strikeout.cli.demo", "See a calibration, what three bad days do to it, and a page of pictures."),
+    "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
+    "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes."),
+    "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
+}
+
+
+class Commands(click.Group):
+    """A group that knows its commands by name and imports each only when it runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
+        """Runs a command and ends the process: with its exit code, or with an error told in a sentence.
+
+        In place of click's own, which ends a broken pipe with 1 and interruptions and errors in its own words.
+        """
+        words = list(sys.argv[1:] if args is None else args)
+        try:
+            _complete_if_asked(self)
+            with self.make_context(NAME, words) as context:
+                code = self.invoke(context)
+            sys.stdout.flush()
+        except BaseException as error:
+            code = conclude(error, as_json="--json" in words)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complete_if_asked(group: click.Group) -> None:
+    """Answers the shell, which asks through an environment variable, and ends; nothing where it did not ask."""
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(group, {}, NAME, COMPLETE, instruction))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + ".",
+)
+@click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")
+def strikeout() -> None:
+    """Calibrate option models to quotes, and say honestly how good they are."""

@@ -1,0 +1,114 @@
+"""``strikeout inspect``: how a file of quotes is understood, before anything is computed from it."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.options import constant_option, file_argument, json_option
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+    from strikeout.quotes.reading import Reading
+
+SHOWN_ROWS = 3
+SHOWN_ISSUES = 5
+LISTED_ISSUES = 100
+
+
+@click.command("inspect")
+@file_argument
+@constant_option
+@json_option
+def command(file: str, constants: dict[str, float | str], as_json: bool) -> int:
+    """Say how FILE (.csv, .csv.gz, .parquet) is understood: columns, units, bad rows, three quotes.
+
+    Ends with 1 where rows would be rejected, with 0 where all can be used.
+    """
+    from strikeout.quotes.reading import inspect_quotes
+
+    reading = inspect_quotes(file, constants=constants)
+    if as_json:
+        terminal.show_json(described(reading))
+    else:
+        _show(reading)
+        terminal.hint(f"strikeout calibrate {file}" + (" --quarantine bad.csv" if reading.rejected else ""))
+    return exits.FINDINGS if reading.rejected else exits.DONE
+
+
+def described(reading: Reading) -> dict[str, Any]:
+    """The reading as plain values."""
+    return {
+        "source": reading.source,
+        "rows": reading.rows,
+        "count": len(reading.quotes),
+        "rejected": reading.rejected,
+        "repeated": reading.repeated,
+        "columns": [exits.plain(column) for column in reading.columns],
+        "computed_from": dict(reading.routes),
+        "issues": {
+            "counts": reading.issues.counts,
+            "first": [exits.plain(issue) for issue in reading.issues[:LISTED_ISSUES]],
+        },
+        "quotes": [sample(reading.quotes, row) for row in range(min(SHOWN_ROWS, len(reading.quotes)))],
+    }
+
+
+def sample(quotes: Quotes, row: int) -> dict[str, Any]:
+    """One quote in canonical units, labels included."""
+    contracts, spread = quotes.contracts, float(quotes.spread[row])
+    labels = {
+        name: column[row].item() if hasattr(column[row], "item") else column[row]
+        for name, column in quotes.labels.items()
+    }
+    return {
+        "id": str(quotes.ids[row]),
+        "expiry_years": float(contracts.expiry[row]),
+        "strike": float(contracts.strike[row]),
+        "right": "C" if contracts.is_call[row] else "P",
+        "observed": float(quotes.observed[row]),
+        "forward": float(contracts.forward[row]),
+        "discount": float(contracts.discount[row]),
+        "weight": float(quotes.weight[row]),
+        "spread": spread if isfinite(spread) else None,
+        "labels": {
+            name: None if isinstance(x, float) and not isfinite(x) else exits.plain(x) for name, x in labels.items()
+        },
+    }
+
+
+def _show(reading: Reading) -> None:
+    from strikeout.quotes.issues import CODES
+
+    columns = [
+        (c.name, c.role or "-", c.meaning + ("" if c.is_used or not c.role else " (kept as a label)"))
+        for c in reading.columns
+    ]
+    terminal.show(
+        f"{reading.source}: {reading.rows:,} rows, {len(reading.quotes):,} quotes, {reading.rejected:,} rejected, "
+        f"{reading.repeated:,} repeated\n",
+        terminal.table(("column", "understood as", "unit or meaning"), columns),
+        "",
+        terminal.table(("quantity", "computed from"), list(reading.routes.items()), whole=(0,)),
+    )
+    if len(reading.issues):
+        counts = [(code, CODES[code], f"{count:,}") for code, count in reading.issues.counts.items()]
+        terminal.show("", terminal.table(("code", "issue", "rows"), counts, numbers=(2,), whole=(0,)))
+        shown = reading.issues[:SHOWN_ISSUES]
+        terminal.show("", *(f"  {issue}" for issue in shown))
+        if len(reading.issues) > len(shown):
+            terminal.show(f"  and {len(reading.issues) - len(shown):,} more")
+    samples = [sample(reading.quotes, row) for row in range(min(SHOWN_ROWS, len(reading.quotes)))]
+    if samples:
+        names = [name for name in samples[0] if name != "labels"]
+        rows = [(name, *(_cell(quote[name]) for quote in samples)) for name in names]
+        terminal.show("", terminal.table(("quote", *("" for _ in samples)), rows, whole=(0,)))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:.8g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,134 @@
+"""What people see: tables and sentences on stdout, hints and progress on stderr and only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+WIDE = 10_000  # columns when nobody looks: nothing is wrapped or cut in a pipe or a file
+
+
+def show(*parts: RenderableType) -> None:
+    """Prints renderables one below the other: as wide as the terminal; elsewhere without end, colours or padding."""
+    from rich.console import Console
+
+    is_terminal = sys.stdout.isatty()
+    out = Console(
+        file=sys.stdout,
+        width=_columns(),
+        force_terminal=is_terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    with out.capture() as captured:
+        for part in parts:
+            out.print(part)
+    lines = captured.get().splitlines()
+    click.echo("\n".join(lines if is_terminal else [line.rstrip() for line in lines]))
+
+
+def show_json(result: object) -> None:
+    """One JSON object on one line, numbers with all their digits."""
+    click.echo(json.dumps(result, allow_nan=False))
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), whole: Sequence[int] = ()
+) -> Table:
+    """A quiet table. Columns in ``numbers`` are set to the right; these and ``whole`` ones are never wrapped."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    columns = [[row[place] for row in rows] for place in range(len(headings))]
+    full = [max(map(len, [heading, *cells])) for heading, cells in zip(headings, columns, strict=True)]
+    is_narrow = sum(full) + 2 * len(full) > _columns()
+    for place, (heading, cells) in enumerate(zip(headings, columns, strict=True)):
+        is_kept = place in numbers or place in whole
+        # Where it gets narrow Rich would cut numbers; with a width of its own a column wraps its heading instead.
+        width = max(map(len, [*heading.split(), *cells])) if is_kept and is_narrow else None
+        drawn.add_column(heading, justify="right" if place in numbers else "left", width=width, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    return drawn
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+
+
+def facts(pairs: Sequence[tuple[str, str]]) -> Table:
+    """Names and what is to be said of each; long sentences wrap beside their name."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table.grid(padding=(0, 2, 0, 0))
+    drawn.add_column(no_wrap=True, style="bold")
+    drawn.add_column(overflow="fold")
+    for name, value in pairs:
+        drawn.add_row(Text(name), Text(value))
+    return drawn
+
+
+def note(sentence: str) -> None:
+    """Something the user must know besides the result: on stderr."""
+    click.echo(f"note: {sentence}", err=True)
+
+
+def hint(*commands: str) -> None:
+    """What to do next: on stderr, and only where a person is looking."""
+    if sys.stderr.isatty():
+        for command in commands:
+            click.echo(f"next: {command}", err=True)
+
+
+@dataclass
+class ProgressLine:
+    """One line on a terminal that says how far a search is, from ``patience`` seconds on; gone when it ends.
+
+    Called with the number of the start and what the search last accepted, as `calibrate` does.
+    """
+
+    starts: int
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    clock: Callable[[], float] = time.monotonic
+    patience: float = 2.0
+    every: float = 0.1
+    width: int = 20
+
+    def __post_init__(self) -> None:
+        self._begun = self._last = self.clock()
+        self._steps = 0
+        self._shown = 0
+
+    def __call__(self, start: int, visit: Any) -> None:  # noqa: ARG002
+        self._steps += 1
+        now = self.clock()
+        if not self.stream.isatty() or now - self._begun < self.patience or now - self._last < self.every:
+            return
+        self._last = now
+        full = self.width * start // self.starts
+        bar = "━" * full + "·" * (self.width - full)
+        words = f"calibrating {bar} start {start + 1} of {self.starts}, {self._steps} steps, {now - self._begun:.0f} s"
+        self.stream.write("\r" + words.ljust(self._shown))
+        self.stream.flush()
+        self._shown = len(words)
+
+    def end(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            self.stream.write("\r" + " " * self._shown + "\r")
+            self.stream.flush()
+            self._shown = 0

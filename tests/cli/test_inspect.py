@@ -1,0 +1,72 @@
+"""``strikeout inspect`` says how a file is understood."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from strikeout.cli import strikeout
+
+TABLE = """Date,Expiration,Strike,cp_flag,Bid,Ask,Underlying_Price,rate,dividend,desk
+2024-01-02,2024-07-02,100,C,4.0,4.2,100,0.01,0,west
+2024-01-02,2024-07-02,110,C,1.0,1.2,100,0.01,0,west
+2024-01-02,2024-07-02,90,P,0.9,1.1,100,0.01,0,east
+2024-01-02,2024-07-02,80,P,0.2,0.3,100,0.01,0,east
+"""
+BAD = "2024-01-02,2024-07-02,120,C,0.9,0.3,100,0.01,0,east\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "chain.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def run(*words):
+    return CliRunner().invoke(strikeout, ["inspect", *map(str, words)])
+
+
+def test_every_column_is_named_with_its_role_and_unit(table):
+    result = json.loads(run(table, "--json").stdout)
+    roles = {column["name"]: column["role"] for column in result["columns"]}
+    assert roles["Date"] == "quote_date"
+    assert roles["cp_flag"] == "right"
+    assert roles["Underlying_Price"] == "spot"
+    assert roles["desk"] is None
+    assert result["computed_from"]["observed"] == "(bid + ask) / 2"
+
+
+def test_three_quotes_are_shown_in_canonical_units(table):
+    quotes = json.loads(run(table, "--json").stdout)["quotes"]
+    assert len(quotes) == 3
+    assert quotes[0]["observed"] == pytest.approx(4.1, abs=1e-15)
+    assert quotes[0]["expiry_years"] == pytest.approx(182 / 365, abs=1e-15)
+    assert (quotes[2]["right"], quotes[2]["labels"]["desk"]) == ("P", "east")
+
+
+def test_the_words_say_the_same_as_the_json(table):
+    said = run(table).stdout
+    assert "4 rows, 4 quotes, 0 rejected" in said
+    assert "underlying_price" in said.lower()
+    assert "(bid + ask) / 2" in said
+    assert "0.49863014" in said
+
+
+def test_rows_that_would_be_rejected_are_findings(table):
+    table.write_text(TABLE + BAD)
+    done = run(table, "--json")
+    assert done.exit_code == 1
+    result = json.loads(done.stdout)
+    assert (result["count"], result["rejected"], result["issues"]["counts"]) == (4, 1, {"Q103": 1})
+    assert result["issues"]["first"][0]["row"] == 6
+    spoken = run(table)
+    assert spoken.exit_code == 1
+    assert "Q103" in spoken.stdout
+    assert "crossed market" in spoken.stdout
+
+
+def test_a_file_without_bad_rows_is_done(table):
+    assert run(table).exit_code == 0

@@ -1,0 +1,79 @@
+"""Tables in a pipe lose nothing; progress shows late, on a terminal only, and leaves no trace."""
+
+from __future__ import annotations
+
+import io
+
+from strikeout.cli import terminal
+
+LONG = "a sentence that is longer than any terminal is wide, and which a pipe must neither wrap nor cut " * 3
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_in_a_pipe_nothing_is_wrapped_cut_or_coloured(capsys):
+    terminal.show(
+        terminal.table(("name", "value"), [(LONG, "0.123456789")], numbers=(1,)), terminal.facts([("x", LONG)])
+    )
+    said = capsys.readouterr().out
+    assert said.count(LONG.rstrip()) == 2
+    assert "0.123456789" in said
+    assert "\x1b" not in said
+    assert [line for line in said.splitlines() if line != line.rstrip()] == []
+
+
+def test_square_brackets_are_shown_not_obeyed(capsys):
+    terminal.show("line 3: '[bold]' :smile:", terminal.table(("a",), [("[red]x[/red]",)]))
+    said = capsys.readouterr().out
+    assert "'[bold]' :smile:" in said
+    assert "[red]x[/red]" in said
+
+
+def test_hints_are_kept_from_pipes(capsys):
+    terminal.hint("strikeout demo")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_is_silent_for_two_seconds_then_shows_and_leaves_nothing():
+    clock, screen = Clock(), Screen()
+    progress = terminal.ProgressLine(starts=4, stream=screen, clock=clock)
+    progress(0, None)
+    clock.now = 1.9
+    progress(1, None)
+    assert screen.getvalue() == ""
+    clock.now = 2.5
+    progress(2, None)
+    assert "start 3 of 4, 3 steps, 2 s" in screen.getvalue()
+    progress.end()
+    assert screen.getvalue().endswith("\r")
+    assert screen.getvalue().split("\r")[-2].strip() == ""
+
+
+def test_progress_is_not_written_more_often_than_an_eye_can_read():
+    clock, screen = Clock(), Screen()
+    progress = terminal.ProgressLine(starts=4, stream=screen, clock=clock)
+    for step in range(1000):
+        clock.now = 3.0 + step * 1e-4
+        progress(0, None)
+    assert screen.getvalue().count("\r") <= 2
+
+
+def test_progress_never_shows_where_nobody_looks():
+    clock, pipe = Clock(), io.StringIO()
+    progress = terminal.ProgressLine(starts=4, stream=pipe, clock=clock)
+    clock.now = 100.0
+    progress(0, None)
+    progress.end()
+    assert pipe.getvalue() == ""
