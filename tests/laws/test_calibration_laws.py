@@ -51,6 +51,19 @@ def test_the_numpy_kernel_does_not_let_the_order_show_either():
     assert one.standard_errors == other.standard_errors
 
 
+def test_scattered_expiries_do_not_let_the_order_show_either():
+    rng = np.random.default_rng(4)
+    expiry = np.exp(rng.uniform(np.log(0.1), np.log(2.0), 600))
+    k = np.where(rng.random(600) < 0.3, 0.0, rng.uniform(-0.5, 0.5, 600) * np.sqrt(expiry))  # many at the money: ties
+    contracts = so.Contracts(forward=100.0, strike=100.0 * np.exp(k), expiry=expiry, discount=1.0, is_call=True)
+    model = so.Heston(expiries="scattered")
+    observed = model.price([2.0, 0.06, 0.3, -0.6, 0.06], contracts) + 1e-3 * rng.standard_normal(600)
+    quotes = so.Quotes(ids=np.arange(600).astype(str), contracts=contracts, observed=observed)
+    one, other = (so.calibrate(book, model) for book in (quotes, shuffled(quotes, 9)))
+    assert one.parameters == other.parameters
+    assert one.standard_errors == other.standard_errors
+
+
 def test_duplicated_quotes_do_not_let_the_order_show():
     twice = so.Quotes(
         ids=[f"{name}-{copy}" for copy in "ab" for name in QUOTES.ids[:60]],

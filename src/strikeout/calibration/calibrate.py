@@ -71,6 +71,8 @@ def calibrate(
     points = starting_points(model, coordinates, starts)
     objective, rule = objective_of(quotes, residual=residual, weights=weights)
     _refuse_too_few(objective, coordinates)
+    suited = getattr(model, "suited", None)  # a model may price a book of scattered expiries in another way
+    model = model if suited is None else suited(quotes.contracts)
     problem = Problem(objective.with_loss(LOSSES[loss]), model, coordinates)
     ends = search(problem, points, progress)
     best = best_of(ends)
@@ -106,9 +108,7 @@ def calibrate(
 
 
 def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
-    c, free = objective.contracts, len(coordinates.free)
-    k = c.log_moneyness
-    places = 1 + int(np.count_nonzero((c.expiry[1:] != c.expiry[:-1]) | (k[1:] != k[:-1])))
+    places, free = objective.places, len(coordinates.free)
     if len(objective) <= free or places < free:
         many = f"{len(objective)} quote{'s' if len(objective) != 1 else ''}"
         raise UnidentifiedError(
@@ -123,7 +123,7 @@ def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
 
 def _rmse(best: End, model: Model, theta: list[float]) -> float:
     posed = best.objective
-    if posed.residual == "price" and isinstance(posed.loss, Squared) and not (posed.weight != 1.0).any():
+    if posed.residual == "price" and isinstance(posed.loss, Squared) and bool((posed.weights == 1.0).all()):
         return sqrt(best.descent.system.cost / len(posed))
     errors = price_residuals(posed, model, theta)
     return sqrt(float(np.add.reduce(errors * errors)) / len(posed))

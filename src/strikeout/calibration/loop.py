@@ -34,8 +34,7 @@ SLOW = 0.01
 INITIAL = Damping()
 
 
-@dataclass(frozen=True)
-class System:
+class System(NamedTuple):
     """The normal equations in the free coordinates, and those of the parameters they came from."""
 
     curvature: Rows

@@ -29,7 +29,8 @@ def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> Nor
     reference = np.array(theta)
     accumulate = getattr(model, "accumulate_scaled", None)
     if accumulate is not None and objective.residual == "price" and isinstance(objective.loss, Squared):
-        sums = accumulate(reference, objective.contracts, objective.weighted_size, objective.weighted_time_value)
+        by_slices = getattr(model, "expiries", None) == "shared"
+        sums = accumulate(reference, *(objective.prepared_by_slices if by_slices else objective.prepared))
         return NormalEquations(tuple(sums.tolist()), len(objective))
     residual, jacobian = rows(objective, model, reference)
     return _summed(objective, residual, jacobian)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Residual = Literal["price", "implied_vol"]
+# Contracts, sqrt(w) discount forward, sqrt(w) (observed - intrinsic).
+Prepared = tuple[Contracts, Floats, Floats]
 RESIDUALS = ("price", "implied_vol")
 
 
@@ -29,35 +31,60 @@ class Objective:
 
     The order is by expiry, log-moneyness, then every other column, the observed price and the weight included: two
     rows that still tie are the same row. Quotes of weight zero are left out, as if they had never been there.
+
+    ``book``, ``prices``, ``targets`` and ``weights`` are in the order of the quotes, everything else in the canonical
+    one, and only brought into it where it is needed: sorting a book takes as long as pricing it twice.
     """
 
-    contracts: Contracts
-    observed: Floats  # prices
-    target: Floats  # what the model is held against: prices, or their implied volatilities
-    weight: Floats
+    book: Contracts
+    prices: Floats
+    targets: Floats  # what the model is held against: prices, or their implied volatilities
+    weights: Floats
     residual: Residual
-    order: Rows  # row numbers of the quotes, in canonical order
+    order: Rows  # row numbers of the quotes that count, in canonical order
+    places: int  # how many different (expiry, log-moneyness) there are
     loss: Loss = field(default_factory=Squared)
 
     def __len__(self) -> int:
-        return len(self.target)
+        return len(self.order)
 
     def with_loss(self, loss: Loss) -> Objective:
         return replace(self, loss=loss)
+
+    @cached_property
+    def contracts(self) -> Contracts:
+        return self.book[self.order]
+
+    @cached_property
+    def observed(self) -> Floats:
+        return _frozen(self.prices[self.order])
+
+    @cached_property
+    def target(self) -> Floats:
+        return _frozen(self.targets[self.order])
+
+    @cached_property
+    def weight(self) -> Floats:
+        return _frozen(self.weights[self.order])
 
     @cached_property
     def root_weight(self) -> Floats:
         return np.sqrt(self.weight)
 
     @cached_property
-    def weighted_size(self) -> Floats:
-        """``sqrt(w) discount forward``: what a price without unit is multiplied by in the sums."""
-        return self.root_weight * self.contracts.scale
+    def prepared(self) -> Prepared:
+        """What a model's fused pass takes, in canonical order."""
+        return _prepared(self.contracts, self.observed, self.weight)
 
     @cached_property
-    def weighted_time_value(self) -> Floats:
-        """``sqrt(w) (observed - intrinsic)``: what it is held against."""
-        return self.root_weight * (self.observed - self.contracts.intrinsic)
+    def prepared_by_slices(self) -> Prepared:
+        """The same for a model that sorts by expiry and log-moneyness itself.
+
+        Where no two contracts tie in these and all count, its order is the canonical one, and ours need not be made.
+        """
+        if self.places == len(self.book):
+            return _prepared(self.book, self.prices, self.weights)
+        return self.prepared
 
     @cached_property
     def out_of_the_money(self) -> Contracts:
@@ -70,7 +97,7 @@ class Objective:
     @cached_property
     def magnitude(self) -> float:
         """``sqrt(sum w size^2)``, with size what one rounding error is relative to: discount * forward, or one vol."""
-        size = self.contracts.scale if self.residual == "price" else np.ones(len(self))
+        size = self.book.scale[self.order] if self.residual == "price" else np.ones(len(self))
         return sqrt(float(np.add.reduce(self.weight * size * size)))
 
 
@@ -91,34 +118,34 @@ def objective_of(
         raise UsageError(
             f'weights="{rule}" are made for price residuals. Implied volatilities take "none", "given" or your own.'
         )
-    observed = np.asarray(quotes.observed, float) + 0.0  # a negative zero would sort like zero and read differently
-    order = canonical_order(quotes.contracts, observed, weight)
-    if not weight.all():
-        order = order[weight[order] > 0.0]
+    prices = quotes.observed + 0.0  # a negative zero would sort like zero and read differently
+    order, places = canonical_order(quotes.contracts, prices, weight)
     if not len(order):
         raise UnidentifiedError(f"None of the {len(quotes)} quotes has a weight above zero: nothing to calibrate to.")
-    target = observed if residual == "price" else implied_volatilities(quotes)
-    return Objective(
-        contracts=quotes.contracts[order],
-        observed=_frozen(observed[order]),
-        target=_frozen(target[order]),
-        weight=_frozen(weight[order]),
-        residual=residual,
-        order=order,
-    ), rule
+    targets = prices if residual == "price" else implied_volatilities(quotes)
+    return Objective(quotes.contracts, prices, targets, weight, residual, order, places), rule
 
 
-def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> Rows:
-    """Row numbers sorted by expiry, log-moneyness and then every other column."""
-    order = np.array(contracts.slices.order)
-    expiry, moneyness = contracts.expiry[order], contracts.slices.k
+def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> tuple[Rows, int]:
+    """Rows of weight above zero by expiry, log-moneyness, then every other column; and how many differ in these two."""
+    order = contracts.slices.order
+    if not weight.all():
+        order = order[weight[order] > 0.0]
+    expiry, moneyness = contracts.expiry[order], contracts.log_moneyness[order]
     tied = (expiry[1:] == expiry[:-1]) & (moneyness[1:] == moneyness[:-1])
-    if tied.any():  # eight keys over a whole book would take longer than calibrating it
+    ties = int(np.count_nonzero(tied))
+    if ties:  # eight keys over a whole book would take longer than calibrating it
+        order = order.copy()
         places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
         rows, c = order[places], contracts
         keys = (weight, observed, c.is_call, c.discount, c.strike, c.forward, c.log_moneyness, c.expiry)
         order[places] = rows[np.lexsort(tuple(key[rows] for key in keys))]
-    return order
+    return order, len(order) - ties
+
+
+def _prepared(contracts: Contracts, observed: Floats, weight: Floats) -> Prepared:
+    root = np.sqrt(weight)
+    return contracts, root * contracts.scale, root * (observed - contracts.intrinsic)
 
 
 def _frozen(array: Floats) -> Floats:
