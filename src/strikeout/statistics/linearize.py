@@ -29,8 +29,7 @@ def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> Nor
     reference = np.array(theta)
     accumulate = getattr(model, "accumulate_scaled", None)
     if accumulate is not None and objective.residual == "price" and isinstance(objective.loss, Squared):
-        by_slices = getattr(model, "expiries", None) == "shared"
-        sums = accumulate(reference, *(objective.prepared_by_slices if by_slices else objective.prepared))
+        sums = accumulate(reference, *objective.prepared)
         return NormalEquations(tuple(sums.tolist()), len(objective))
     residual, jacobian = rows(objective, model, reference)
     return _summed(objective, residual, jacobian)

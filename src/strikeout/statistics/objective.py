@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Residual = Literal["price", "implied_vol"]
-# Contracts, sqrt(w) discount forward, sqrt(w) (observed - intrinsic).
-Prepared = tuple[Contracts, Floats, Floats]
 RESIDUALS = ("price", "implied_vol")
 
 
@@ -32,8 +30,7 @@ class Objective:
     The order is by expiry, log-moneyness, then every other column, the observed price and the weight included: two
     rows that still tie are the same row. Quotes of weight zero are left out, as if they had never been there.
 
-    ``book``, ``prices``, ``targets`` and ``weights`` are in the order of the quotes, everything else in the canonical
-    one, and only brought into it where it is needed: sorting a book takes as long as pricing it twice.
+    ``book``, ``prices``, ``targets`` and ``weights`` are in the order of the quotes, all else in the canonical one.
     """
 
     book: Contracts
@@ -53,7 +50,12 @@ class Objective:
 
     @cached_property
     def contracts(self) -> Contracts:
-        return self.book[self.order]
+        ordered = self.book[self.order]
+        if len(self.order) == len(self.book):
+            # Sorted contracts have the slices of the book itself; to sort them again would take as long as pricing.
+            rows = np.arange(len(self.order))
+            vars(ordered)["slices"] = replace(self.book.slices, order=rows, in_order=True)
+        return ordered
 
     @cached_property
     def observed(self) -> Floats:
@@ -72,19 +74,10 @@ class Objective:
         return np.sqrt(self.weight)
 
     @cached_property
-    def prepared(self) -> Prepared:
-        """What a model's fused pass takes, in canonical order."""
-        return _prepared(self.contracts, self.observed, self.weight)
-
-    @cached_property
-    def prepared_by_slices(self) -> Prepared:
-        """The same for a model that sorts by expiry and log-moneyness itself.
-
-        Where no two contracts tie in these and all count, its order is the canonical one, and ours need not be made.
-        """
-        if self.places == len(self.book):
-            return _prepared(self.book, self.prices, self.weights)
-        return self.prepared
+    def prepared(self) -> tuple[Contracts, Floats, Floats]:
+        """What a model's fused pass takes: contracts, sqrt(w) discount forward, sqrt(w) (observed - intrinsic)."""
+        c = self.contracts
+        return c, self.root_weight * c.scale, self.root_weight * (self.observed - c.intrinsic)
 
     @cached_property
     def out_of_the_money(self) -> Contracts:
@@ -97,7 +90,7 @@ class Objective:
     @cached_property
     def magnitude(self) -> float:
         """``sqrt(sum w size^2)``, with size what one rounding error is relative to: discount * forward, or one vol."""
-        size = self.book.scale[self.order] if self.residual == "price" else np.ones(len(self))
+        size = self.contracts.scale if self.residual == "price" else np.ones(len(self))
         return sqrt(float(np.add.reduce(self.weight * size * size)))
 
 
@@ -141,11 +134,6 @@ def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> t
         keys = (weight, observed, c.is_call, c.discount, c.strike, c.forward, c.log_moneyness, c.expiry)
         order[places] = rows[np.lexsort(tuple(key[rows] for key in keys))]
     return order, len(order) - ties
-
-
-def _prepared(contracts: Contracts, observed: Floats, weight: Floats) -> Prepared:
-    root = np.sqrt(weight)
-    return contracts, root * contracts.scale, root * (observed - contracts.intrinsic)
 
 
 def _frozen(array: Floats) -> Floats:
