@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -116,7 +117,7 @@ def test_many_quotes_of_few_contracts_are_refused():
 def test_fewer_free_parameters_need_fewer_quotes():
     quotes = book(noise=0.001)
     few = quotes.only(quotes.ids[[0, 4, 8]])
-    assert so.calibrate(few, Smile(), fixed={"skew": -0.1}, starts=2).count == 3
+    assert so.calibrate(few, Smile(), fixed={"skew": -0.1}).count == 3
 
 
 def test_feller_enforced_is_an_optimum_on_the_boundary(large):
@@ -158,7 +159,7 @@ def test_a_bound_that_was_asked_for_is_converged_on(large):
 def test_running_into_the_models_own_bound_is_not_convergence():
     quotes = book()
     frowning = quotes.with_observed(Smile().price({**TRUTH, "smile": 0.0}, quotes.contracts) - 0.001)
-    sinking = so.calibrate(frowning, Smile(), starts=2)
+    sinking = so.calibrate(frowning, Smile())
     assert sinking.on_bound == {"smile": 0.0}
     assert sinking.termination is Termination.AT_BOUND
     assert not sinking.converged
@@ -195,31 +196,46 @@ def test_huber_keeps_its_head_where_quotes_are_sentinels(large):
 
 
 def test_implied_volatility_residuals_find_the_same_model():
-    calibration = so.calibrate(book(), Smile(), residual="implied_vol", starts=2)
+    calibration = so.calibrate(book(), Smile(), residual="implied_vol")
     assert calibration.parameters == pytest.approx(TRUTH, abs=1e-12)
     assert calibration.converged
 
 
 def test_vega_weights_are_volatility_residuals_to_first_order():
     quotes = book(noise=0.001)
-    by_vega = so.calibrate(quotes, Smile(), weights="vega", starts=2)
-    by_vol = so.calibrate(quotes, Smile(), residual="implied_vol", starts=2)
+    by_vega = so.calibrate(quotes, Smile(), weights="vega")
+    by_vol = so.calibrate(quotes, Smile(), residual="implied_vol")
     for name, error in by_vol.standard_errors.items():
         assert abs(by_vega.parameters[name] - by_vol.parameters[name]) <= 0.3 * error
 
 
 def test_doubling_every_weight_changes_no_parameter_and_no_standard_error():
     quotes = book(noise=0.01)
-    one, two = (so.calibrate(quotes, Smile(), weights=np.full(18, w), starts=2) for w in (1.0, 4.0))
+    one, two = (so.calibrate(quotes, Smile(), weights=np.full(18, w)) for w in (1.0, 4.0))
     assert two.parameters == one.parameters
     assert two.standard_errors == pytest.approx(one.standard_errors, rel=1e-14)
 
 
+def test_a_model_with_fewer_canonical_starts_uses_all_it_has():
+    assert len(so.calibrate(book(), Smile(), starts=4).starts) == 2
+
+
+def test_a_model_without_a_price_anywhere_does_not_converge():
+    @dataclass(frozen=True)
+    class Nowhere(Smile):
+        def linearize(self, theta, contracts):
+            price, jacobian = super().linearize(theta, contracts)
+            return price * np.nan, jacobian * np.nan
+
+    calibration = so.calibrate(book(), Nowhere())
+    assert calibration.termination is Termination.NOT_FINITE
+    assert json.loads(json.dumps(calibration.to_dict(), allow_nan=False))["rmse"] is None
+    assert "no finite price" in calibration.summary()
+
+
 def test_progress_sees_every_start_and_ends_where_the_calibration_does():
     seen: list[tuple[int, float]] = []
-    calibration = so.calibrate(
-        book(noise=0.01), Smile(), starts=2, progress=lambda n, visit: seen.append((n, visit.cost))
-    )
+    calibration = so.calibrate(book(noise=0.01), Smile(), progress=lambda n, visit: seen.append((n, visit.cost)))
     assert {number for number, _ in seen} == {0, 1}
     assert calibration.cost in {cost for _, cost in seen}
 
@@ -229,8 +245,7 @@ def test_progress_sees_every_start_and_ends_where_the_calibration_does():
     [
         ({"loss": "cauchy"}, UsageError, "squared, huber"),
         ({"feller": "maybe"}, UsageError, "warn, enforce, ignore"),
-        ({"starts": 0}, UsageError, "1 to 2 canonical starts"),
-        ({"starts": 3}, UsageError, "1 to 2 canonical starts"),
+        ({"starts": 0}, UsageError, "at least one is needed; smile has 2"),
         ({"starts": []}, UsageError, "starts is empty"),
         ({"starts": {"level": 0.2}}, ParameterError, "missing"),
         ({"starts": [[0.2, 0.0, 0.1]]}, ParameterError, "mapping by name"),
@@ -238,7 +253,7 @@ def test_progress_sees_every_start_and_ends_where_the_calibration_does():
 )
 def test_a_call_that_is_off_is_refused_in_words(options, error, says):
     with pytest.raises(error, match=says):
-        so.calibrate(book(), Smile(), **{"starts": 2, **options})
+        so.calibrate(book(), Smile(), **options)
 
 
 def test_a_calibration_tells_its_story(paper, one_expiry):

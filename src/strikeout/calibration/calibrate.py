@@ -54,7 +54,7 @@ def calibrate(
         bounds: (lower, upper) by parameter name, inside the model's own.
         fixed: parameters that are known, by name.
         feller: "warn" says when Feller's condition is not met, "enforce" keeps to it.
-        starts: how many canonical starts, or starts of your own by name.
+        starts: how many canonical starts at most, or starts of your own by name.
         progress: called with the number of the start and every accepted step.
 
     Raises:

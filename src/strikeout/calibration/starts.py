@@ -23,13 +23,13 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
     """Points inside the box: the first canonical ones of the model, or those given by name.
 
     Raises:
-        UsageError: a number of starts the model does not have.
+        UsageError: no start is asked for.
         ParameterError: a start that misses a free parameter or names an unknown one.
     """
     space = model.parameters
     if isinstance(starts, int):
-        if not 1 <= starts <= len(space.starts):
-            raise UsageError(f"starts={starts}: {model.name} has 1 to {len(space.starts)} canonical starts.")
+        if starts < 1:
+            raise UsageError(f"starts={starts}: at least one is needed; {model.name} has {len(space.starts)}.")
         return [coordinates.point([float(x) for x in row]) for row in space.starts[:starts]]
     given = [starts] if isinstance(starts, Mapping) else list(starts)
     if not given:
