@@ -41,9 +41,7 @@ def command(out: str, no_page: bool, book: str | None, picture: str | None, as_j
     for what, path in files.items():
         if path:
             click.echo(f"the {what} is in {path}")
-    click.echo("\nnext: strikeout demo --book book.csv      # the book as it arrived, as a file")
-    click.echo("next: strikeout inspect book.csv          # how strikeout reads it")
-    click.echo("next: strikeout calibrate book.csv --loss huber --plot smiles.html")
+    _hint(book)
     return exits.DONE
 
 
@@ -72,6 +70,19 @@ def _write(told: Story, *, page: str | None, book: str | None, picture: str | No
         if picture is not None:
             write_picture(told, picture)
     return {"page": page, "book": book, "picture": picture}
+
+
+def _hint(book: str | None) -> None:
+    name = book or "book.csv"
+    commands = [] if book else [(f"strikeout demo --no-page --book {name}", "the book as it arrived, as a file")]
+    commands += [
+        (f"strikeout inspect {name}", "how strikeout reads it"),
+        (f"strikeout calibrate {name}", "ends with 3: the quotes do not agree on an answer"),
+        (f"strikeout calibrate {name} --loss huber --plot smiles.html", "a loss that bears with outliers"),
+    ]
+    click.echo("")
+    for command, why in commands:
+        click.echo(f"next: {command}  # {why}")
 
 
 def _tell(told: Story, seconds: float) -> None:
