@@ -172,7 +172,7 @@ def test_a_constant_stands_in_for_a_missing_column(book, tmp_path):
     ("words", "named"),
     [
         (["--fix", "kappa=2"], "mean_reversion"),
-        (["--starts", "9"], "4"),
+        (["--starts", "0"], "x>=1"),
         (["--weights", "gamma"], "vega"),
         (["--model", "sabr"], "heston"),
         (["--bound", "correlation=2:3"], "correlation"),

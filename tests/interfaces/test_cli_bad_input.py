@@ -107,6 +107,16 @@ def test_a_missing_column_is_named_with_what_was_found(write, rows, command, mis
     assert "Found: id" in told["sentence"]
 
 
+def test_advice_is_given_in_options_not_in_python(write, rows):
+    without_discount = write(rows, [name for name in COLUMNS if name != "discount"])
+    assert "--constant rate=0" in refused("calibrate", without_discount, 2)["sentence"]
+    assert "--fix NAME=VALUE" in refused("calibrate", write(rows[:4]), 3)["sentence"]
+    assert (
+        "--max-reject"
+        in refused("calibrate", write([*rows, {**rows[0], "price": "2"}]), 2, "--max-reject", "0")["sentence"]
+    )
+
+
 def test_text_in_a_number_is_quarantined(write, rows, tmp_path):
     rows[7]["price"] = "n/a"
     quarantined(write(rows), tmp_path, "Q102", "'n/a' is not a number")

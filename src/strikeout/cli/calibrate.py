@@ -51,7 +51,9 @@ MODELS = ("heston",)
     show_default=True,
     help="Say when Feller's condition is not met, keep to it, or leave it.",
 )
-@click.option("--starts", type=click.IntRange(min=1), default=4, show_default=True, help="How many canonical starts.")
+@click.option(
+    "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
+)
 @click.option(
     "--max-reject",
     type=click.FloatRange(0.0, 1.0),
@@ -137,9 +139,10 @@ def _accept(reading: Reading, max_reject: float, quarantine: str | None) -> None
     try:
         accept(reading, max_reject=max_reject, quarantine=quarantine)
     except RejectedError as error:
-        where = f" The bad rows are in {quarantine}." if quarantine else ""
-        sentence = error.sentence.replace("raise max_reject", "raise --max-reject")
-        raise RejectedError(sentence + where, **error.facts, quarantine=quarantine) from error
+        if quarantine is None:
+            raise
+        sentence = f"{error.sentence} The bad rows are in {quarantine}."
+        raise RejectedError(sentence, **error.facts, quarantine=quarantine) from error
 
 
 def _model(name: str) -> Model:
@@ -151,7 +154,7 @@ def _model(name: str) -> Model:
 def _calibrated(reading: Reading, model: Model, options: dict[str, Any]) -> Calibration:
     from strikeout.calibration.calibrate import calibrate
 
-    progress = terminal.ProgressLine(starts=options["starts"])
+    progress = terminal.ProgressLine(starts=min(options["starts"], len(model.parameters.starts)))
     try:
         return calibrate(reading.quotes, model, progress=progress, **options)
     finally:

@@ -36,6 +36,12 @@ EXIT_CODES: Mapping[int, str] = {
 }
 MOST_LISTED = 20  # of a long fact, such as the issues of a rejected file
 TRACEBACK = "STRIKEOUT_TRACEBACK"
+# Errors advise in Python's words; at the command line the same advice is spelled so.
+SPELLINGS = {
+    "constants={'rate': 0.0}": "--constant rate=0",
+    "raise max_reject": "raise --max-reject",
+    "fixed={...}": "--fix NAME=VALUE",
+}
 
 
 def conclude(error: BaseException, *, as_json: bool) -> int:
@@ -70,7 +76,10 @@ def conclude(error: BaseException, *, as_json: bool) -> int:
 def _told(error: BaseException) -> tuple[dict[str, Any], int]:
     if isinstance(error, StrikeoutError):
         facts = {name: plain(value) for name, value in error.facts.items()}
-        return {**facts, "code": error.code, "sentence": error.sentence}, error.exit_code
+        sentence = error.sentence
+        for python, option in SPELLINGS.items():
+            sentence = sentence.replace(python, option)
+        return {**facts, "code": error.code, "sentence": sentence}, error.exit_code
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "strikeout"
