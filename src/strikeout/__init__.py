@@ -45,7 +45,7 @@ _HOMES = {
     "write_quotes": "strikeout.quotes.writing",
 }
 
-__all__ = ["StrikeoutError", "__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["StrikeoutError", "__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from strikeout.calibration.box import Box
 from strikeout.calibration.loop import CAP, Descent, System, descend
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
-from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.linearization import Linearization
 
 Rows = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -24,7 +24,7 @@ def evaluate(rows: Rows) -> Callable[[Sequence[float]], System]:
     def at(u: Sequence[float]) -> System:
         residual, jacobian = rows(np.array(u))
         a = np.column_stack([jacobian, residual])
-        equations = NormalEquations(tuple((a.T @ a)[np.triu_indices(a.shape[1])].tolist()), len(residual))
+        equations = Linearization(tuple((a.T @ a)[np.triu_indices(a.shape[1])].tolist()), len(residual))
         p = len(u)
         return System([row[:p] for row in equations.rows[:p]], equations.rows[p][:p], equations.cost, equations)
 

@@ -15,7 +15,7 @@ from strikeout.calibration.feller import feller_ratio
 from strikeout.calibration.termination import Termination
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model
-from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.linearization import Linearization
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -65,7 +65,7 @@ class Calibration:
     cost: float
     count: int
     termination: Termination
-    equations: NormalEquations
+    equations: Linearization
     history: tuple[Step, ...]
     starts: tuple[StartEnd, ...]
     residual: str

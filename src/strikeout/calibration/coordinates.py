@@ -11,7 +11,7 @@ from strikeout.calibration.feller import LONG_VARIANCE, MEAN_REVERSION, NAMES, V
 from strikeout.calibration.loop import System
 from strikeout.errors import ParameterError
 from strikeout.models.model import ParameterSpace
-from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.linearization import Linearization
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -71,7 +71,7 @@ class Coordinates:
             inside.append(min(max(values[i], lo + margin), hi - min(margin, 0.05 * (hi - lo))))
         return inside
 
-    def system(self, equations: NormalEquations, u: Sequence[float], theta: Sequence[float]) -> System:
+    def system(self, equations: Linearization, u: Sequence[float], theta: Sequence[float]) -> System:
         """The normal equations of theta, in u."""
         rows = equations.rows
         p = len(self.names)

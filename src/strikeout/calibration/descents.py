@@ -13,9 +13,9 @@ from strikeout.calibration.loop import Descent, System, Visit, Watch, descend
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import TOLERANCE, Yardstick
 from strikeout.models.model import Model
+from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.losses import TUNING, Huber, robust_scale
-from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.objective import Objective
 
 SETTLED = 1e-6  # relative change of Huber's threshold; its effect on the parameters is far smaller
@@ -42,7 +42,7 @@ class Problem:
     def evaluate(self, u: Sequence[float]) -> System:
         theta = self.coordinates.theta(u)
         if theta[0] != theta[0]:
-            nothing = NormalEquations((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
+            nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
             return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
         return self.coordinates.system(linearize(self.objective, self.model, theta), u, theta)
 

@@ -19,7 +19,7 @@ from strikeout.calibration.secant import corrected, updated
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
 from strikeout.kernels.symmetric import length
-from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.linearization import Linearization
 
 Rows = list[list[float]]
 
@@ -40,7 +40,7 @@ class System(NamedTuple):
     curvature: Rows
     score: list[float]
     cost: float
-    equations: NormalEquations
+    equations: Linearization
 
 
 class Visit(NamedTuple):

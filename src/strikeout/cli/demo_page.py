@@ -62,7 +62,7 @@ def picture(told: Story) -> Figure:
 def _parts(told: Story) -> list[str]:
     bad, every = len(told.bad_ids), told.clean.count
     days = "".join(
-        f"<tr><td>{escape(day.date)}</td><td>{escape(day.fault)}</td><td>{len(day.ids)}</td></tr>"
+        f"<tr><td>{escape(day.date)}</td><td class=words>{escape(day.fault)}</td><td>{len(day.ids)}</td></tr>"
         for day in told.bad_days
     )
     worst = max(abs(error) for error in told.errors(told.arrived).values())
@@ -80,7 +80,7 @@ def _parts(told: Story) -> list[str]:
         "<h2>The book as it should be</h2>",
         _table(told, told.clean),
         "<h2>The book as it arrived</h2>",
-        "<table><thead><tr><th>day</th><th>what feed b sent</th><th>quotes</th></tr></thead>"
+        "<table><thead><tr><th>day</th><th class=words>what feed b sent</th><th>quotes</th></tr></thead>"
         f"<tbody>{days}</tbody></table>",
         _table(told, told.arrived),
         figure_of(

@@ -10,12 +10,15 @@ A strike's cell follows from its own k alone.
 
 from __future__ import annotations
 
+from math import factorial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels.heston_cf import Complexes, Floats
 
 DEGREE = 16  # coefficients a polynomial
+FACTORIAL = np.array([float(factorial(p)) for p in range(DEGREE)])
 INNER = 8.0  # smallest cells on each side of k*
 
 
@@ -43,12 +46,12 @@ def coefficients(zeta: Complexes, F: Complexes, centre: Floats, half: Floats) ->
     power[0] = 1.0
     for p in range(1, DEGREE):
         np.multiply(power[p - 1], step, out=power[p])
-        power[p] /= p
     # The sum over the nodes, added one node after the other whatever the number of cells. Not `@`: BLAS blocks by the
     # number of columns, and then a quote's price depends on its neighbours. einsum's own loop runs along the contiguous
     # axis of cells, and so adds node by node, as long as there are at least two cells: the caller sees to that.
-    out: Floats = np.einsum("nfc,pnc->pfc", terms, np.concatenate([power.real, power.imag], axis=1))
-    return out
+    sums: Floats = np.einsum("nfc,pnc->pfc", terms, np.concatenate([power.real, power.imag], axis=1))
+    sums /= FACTORIAL[:, None, None]
+    return sums
 
 
 def powers(x: Floats) -> Floats:

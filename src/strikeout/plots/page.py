@@ -24,7 +24,7 @@ table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular
         display: block; overflow-x: auto; }
 th, td { padding: .25rem .9rem .25rem 0; text-align: right; border-bottom: 1px solid #e8e8e8; vertical-align: top; }
 th { font-weight: 600; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child, th.words, td.words { text-align: left; }
 ul { padding-left: 1.2rem; }
 figure { margin: 1.5rem 0; }
 figure svg { width: 100%; height: auto; }

@@ -20,7 +20,7 @@ INK = "#333333"
 FAINT = "#8a8a8a"
 
 STYLE: dict[Any, Any] = {  # matplotlib types its keys one by one
-    "font.family": ["DejaVu Sans"],
+    "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 8.5,
     "text.color": INK,
     "axes.titlesize": 8.5,

@@ -142,7 +142,7 @@ class Contracts:
         log_expiry = np.log(self.expiry)
         panel = np.floor(log_expiry / PANEL)
         k = self.log_moneyness / np.sqrt(self.expiry)
-        order = np.lexsort((k, panel))
+        order = np.lexsort((self.expiry, k, panel))
         middle = (panel[order] + 0.5) * PANEL
         t = (log_expiry[order] - middle) / (0.5 * PANEL)
         return _layout(order, key=panel[order], expiries=middle, k=k[order], t=t)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import black
 from strikeout.models.model import Model
+from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.losses import Squared
-from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.objective import Objective
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 SMALLEST_PRICE = 1e-12
 
 
-def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> NormalEquations:
+def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> Linearization:
     """Curvature, score and cost of the objective at theta. Not-a-number where the model has no price there.
 
     Prices under squared loss take the model's own fused pass, ``accumulate_scaled``, where it has one. Everything else
@@ -30,7 +30,7 @@ def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> Nor
     accumulate = getattr(model, "accumulate_scaled", None)
     if accumulate is not None and objective.residual == "price" and isinstance(objective.loss, Squared):
         sums = accumulate(reference, *objective.prepared)
-        return NormalEquations(tuple(sums.tolist()), len(objective))
+        return Linearization(tuple(sums.tolist()), len(objective))
     residual, jacobian = rows(objective, model, reference)
     return _summed(objective, residual, jacobian)
 
@@ -56,7 +56,7 @@ def price_residuals(objective: Objective, model: Model, theta: Sequence[float]) 
     return objective.observed - model.price(np.array(theta), objective.contracts)
 
 
-def _summed(objective: Objective, residual: Floats, jacobian: Floats) -> NormalEquations:
+def _summed(objective: Objective, residual: Floats, jacobian: Floats) -> Linearization:
     e = objective.root_weight * residual
     columns = [np.ascontiguousarray(column) * objective.root_weight for column in jacobian.T]
     pull, stiffness = objective.loss.pull(e), objective.loss.stiffness(e)
@@ -66,4 +66,4 @@ def _summed(objective: Objective, residual: Floats, jacobian: Floats) -> NormalE
         sums.extend(float(np.add.reduce(stiff * other)) for other in columns[i:])
         sums.append(float(np.add.reduce(column * pull)))
     sums.append(float(np.add.reduce(objective.loss.cost(e))))
-    return NormalEquations(tuple(sums), len(objective))
+    return Linearization(tuple(sums), len(objective))

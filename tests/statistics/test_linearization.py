@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from strikeout.errors import UsageError
-from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.linearization import Linearization
 
 
-def of(jacobian: np.ndarray, residual: np.ndarray) -> NormalEquations:
+def of(jacobian: np.ndarray, residual: np.ndarray) -> Linearization:
     a = np.column_stack([jacobian, residual])
-    return NormalEquations(tuple((a.T @ a)[np.triu_indices(a.shape[1])].tolist()), len(residual))
+    return Linearization(tuple((a.T @ a)[np.triu_indices(a.shape[1])].tolist()), len(residual))
 
 
 @pytest.fixture
@@ -38,23 +38,23 @@ def test_two_halves_equal_the_whole(rows):
 def test_a_total_is_the_sum_of_its_parts(rows):
     jacobian, residual = rows
     parts = [of(jacobian[i : i + 5], residual[i : i + 5]) for i in range(0, 20, 5)]
-    assert NormalEquations.total(parts) == of(jacobian, residual)
+    assert Linearization.total(parts) == of(jacobian, residual)
 
 
 def test_no_quotes_add_nothing(rows):
-    assert of(*rows) + NormalEquations.zero(3) == of(*rows)
+    assert of(*rows) + Linearization.zero(3) == of(*rows)
 
 
 def test_states_of_different_models_cannot_be_added(rows):
     with pytest.raises(UsageError, match="of 3 and of 2 parameters"):
-        of(*rows) + NormalEquations.zero(2)
+        of(*rows) + Linearization.zero(2)
 
 
 def test_the_total_of_nothing_is_refused():
     with pytest.raises(UsageError, match="zero"):
-        NormalEquations.total([])
+        Linearization.total([])
 
 
 def test_numbers_that_are_no_triangle_are_refused():
     with pytest.raises(UsageError, match="4 numbers"):
-        NormalEquations((1.0, 2.0, 3.0, 4.0), 1)
+        Linearization((1.0, 2.0, 3.0, 4.0), 1)

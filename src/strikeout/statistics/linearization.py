@@ -1,4 +1,4 @@
-"""What a set of quotes leaves behind at one reference: curvature, score, cost and count, and they add."""
+"""The problem linearized at one reference: curvature, score, cost and count, in floating point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class NormalEquations:
+class Linearization:
     """``H = sum w J J'``, ``G = sum w J r``, ``cost = sum w r^2`` and the number of quotes, at one reference.
 
     Held as the upper triangle, row after row, of ``sum w a a'`` with ``a = (J_1 .. J_p, r)``, so that a sum of two is
@@ -25,7 +25,7 @@ class NormalEquations:
     Raises:
         UsageError: the triangle has no whole number of rows.
 
-    >>> one = NormalEquations((4.0, 2.0, 1.0), count=1)     # one parameter: J = 2, r = 1
+    >>> one = Linearization((4.0, 2.0, 1.0), count=1)     # one parameter: J = 2, r = 1
     >>> (one + one).curvature, (one + one).cost, (one + one).count
     (array([[8.]]), 2.0, 2)
     """
@@ -36,10 +36,10 @@ class NormalEquations:
     def __post_init__(self) -> None:
         size = self.size
         if len(self.triangle) != size * (size + 1) // 2 or size < 1:
-            raise UsageError(f"NormalEquations: {len(self.triangle)} numbers are no triangle; (p+1)(p+2)/2 are needed.")
+            raise UsageError(f"Linearization: {len(self.triangle)} numbers are no triangle; (p+1)(p+2)/2 are needed.")
 
     @classmethod
-    def zero(cls, parameters: int) -> NormalEquations:
+    def zero(cls, parameters: int) -> Linearization:
         """What no quotes leave behind."""
         return cls((0.0,) * ((parameters + 1) * (parameters + 2) // 2), 0)
 
@@ -70,7 +70,7 @@ class NormalEquations:
     def cost(self) -> float:
         return self.triangle[-1]
 
-    def __add__(self, other: NormalEquations) -> NormalEquations:
+    def __add__(self, other: Linearization) -> Linearization:
         """What the quotes of both leave behind.
 
         Raises:
@@ -78,22 +78,22 @@ class NormalEquations:
         """
         if len(self.triangle) != len(other.triangle):
             raise UsageError(
-                f"NormalEquations of {self.size - 1} and of {other.size - 1} parameters cannot be added: "
+                f"Linearization of {self.size - 1} and of {other.size - 1} parameters cannot be added: "
                 "linearize both with the same model."
             )
         pairs = zip(self.triangle, other.triangle, strict=True)
-        return NormalEquations(tuple(a + b for a, b in pairs), self.count + other.count)
+        return Linearization(tuple(a + b for a, b in pairs), self.count + other.count)
 
     @staticmethod
-    def total(parts: Iterable[NormalEquations]) -> NormalEquations:
+    def total(parts: Iterable[Linearization]) -> Linearization:
         """The sum of one or more, in the order given.
 
         Raises:
             UsageError: there are none, or they have different numbers of parameters.
         """
-        whole: NormalEquations | None = None
+        whole: Linearization | None = None
         for part in parts:
             whole = part if whole is None else whole + part
         if whole is None:
-            raise UsageError("NormalEquations.total of nothing: use NormalEquations.zero(parameters).")
+            raise UsageError("Linearization.total of nothing: use Linearization.zero(parameters).")
         return whole

@@ -1,0 +1,92 @@
+// The Python side of the exact sums.
+#include "exact.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+
+namespace nb = nanobind;
+using Rows = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Limbs = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Exponents = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+static_assert(sizeof(exact::Wide) == 3 * sizeof(uint64_t), "a sum is three words");
+
+static int size_of(size_t width) { return static_cast<int>(width * (width + 1) / 2); }
+
+template <class T, size_t NDIM>
+static auto owned(T* data, std::initializer_list<size_t> shape) {
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<NDIM>>(data, shape, owner);
+}
+
+static void check(const Limbs& state, const Rows& rows, const std::optional<Places>& pick) {
+    if (state.shape(1) != 3 || static_cast<int>(state.shape(0)) != size_of(rows.shape(1)))
+        throw std::invalid_argument("the state is not one of rows of this width");
+    if (!pick) return;
+    for (size_t i = 0; i < pick->shape(0); i++)
+        if ((*pick)(i) < 0 || (*pick)(i) >= static_cast<int64_t>(rows.shape(0)))
+            throw std::invalid_argument("a picked row is not there");
+}
+
+static exact::Wide* changed(const Limbs& state, const Rows& rows, const std::optional<Places>& pick, bool subtract) {
+    check(state, rows, pick);
+    const size_t size = state.shape(0);
+    auto* out = reinterpret_cast<exact::Wide*>(new uint64_t[3 * size]);
+    std::memcpy(out, state.data(), 3 * size * sizeof(uint64_t));
+    const int64_t count = static_cast<int64_t>(pick ? pick->shape(0) : rows.shape(0));
+    exact::accumulate(out, rows.data(), count, static_cast<int>(rows.shape(1)), pick ? pick->data() : nullptr, subtract);
+    return out;
+}
+
+static void read_into(const exact::Wide* state, const Exponents& exponents, double* out) {
+    int at = 0;
+    const int width = static_cast<int>(exponents.shape(0));
+    for (int i = 0; i < width; i++)
+        for (int j = i; j < width; j++, at++) out[at] = exact::nearest(state[at], -(exponents(i) + exponents(j)));
+}
+
+void bind_exact(nb::module_& m) {
+    m.def(
+        "exact_change",
+        [](Limbs state, Rows rows, std::optional<Places> pick, bool subtract) {
+            auto* out = changed(state, rows, pick, subtract);
+            return owned<uint64_t, 2>(reinterpret_cast<uint64_t*>(out), {state.shape(0), 3});
+        },
+        nb::arg("state"), nb::arg("rows"), nb::arg("pick").none(), nb::arg("subtract"));
+    m.def("exact_read", [](Limbs state, Exponents exponents) {
+        const size_t size = state.shape(0);
+        if (state.shape(1) != 3 || static_cast<int>(size) != size_of(exponents.shape(0)))
+            throw std::invalid_argument("the state is not one of rows of this width");
+        double* out = new double[size];
+        read_into(reinterpret_cast<const exact::Wide*>(state.data()), exponents, out);
+        return owned<double, 1>(out, {size});
+    });
+    m.def("symmetric_solve", [](nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> triangle, int p) {
+        if (static_cast<int>(triangle.shape(0)) != size_of(static_cast<size_t>(p) + 1) || p < 1)
+            throw std::invalid_argument("the triangle is not one of p parameters");
+        double* x = new double[static_cast<size_t>(p)];
+        exact::solve(triangle.data(), p, x);
+        return owned<double, 1>(x, {static_cast<size_t>(p)});
+    });
+    // Take rows away, read the sums and solve for the Gauss-Newton step, in one go: (state, triangle and step).
+    m.def(
+        "exact_downdate",
+        [](Limbs state, Rows rows, std::optional<Places> pick, Exponents exponents) {
+            const size_t size = state.shape(0), width = rows.shape(1);
+            if (exponents.shape(0) != width) throw std::invalid_argument("one exponent a column is needed");
+            auto* out = changed(state, rows, pick, true);
+            double* read = new double[size + width - 1];
+            read_into(out, exponents, read);
+            exact::solve(read, static_cast<int>(width) - 1, read + size);
+            return std::make_tuple(owned<uint64_t, 2>(reinterpret_cast<uint64_t*>(out), {size, 3}),
+                                   owned<double, 1>(read, {size + width - 1}));
+        },
+        nb::arg("state"), nb::arg("rows"), nb::arg("pick").none(), nb::arg("exponents"));
+}

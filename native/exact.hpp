@@ -1,0 +1,112 @@
+// Exact sums of products of integers: what quotes leave behind, to be added and taken away without a trace.
+//
+// A row is `width` int64; a state is the upper triangle, row by row, of the sum of all products of two columns, each in
+// 192-bit two's complement (three uint64, lowest first): 504 bytes for six columns, room for 2^66 rows. The NumPy twin is
+// kernels/exact.py. Integers only, but for the last step: rounding a sum once to a double, and solving.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace exact {
+
+struct Wide {  // 192 bits, two's complement
+    uint64_t w[3];
+};
+
+static inline void add(Wide& sum, unsigned __int128 low, uint64_t high) {
+    const unsigned __int128 a = static_cast<unsigned __int128>(sum.w[0]) + static_cast<uint64_t>(low);
+    const unsigned __int128 b =
+        static_cast<unsigned __int128>(sum.w[1]) + static_cast<uint64_t>(low >> 64) + static_cast<uint64_t>(a >> 64);
+    sum.w[0] = static_cast<uint64_t>(a);
+    sum.w[1] = static_cast<uint64_t>(b);
+    sum.w[2] += high + static_cast<uint64_t>(b >> 64);
+}
+
+static inline Wide negative(const Wide& a) {
+    Wide out = {{~a.w[0], ~a.w[1], ~a.w[2]}};
+    add(out, 1, 0);
+    return out;
+}
+
+// sum +- the products of these rows; `pick` chooses rows by number, all of them where it is null.
+inline void accumulate(Wide* state, const int64_t* rows, int64_t count, int width, const int64_t* pick, bool subtract) {
+    constexpr int64_t BLOCK = 128;  // rows that stay in the first cache while the sums, one at a time, stay in registers
+    const int64_t* at[BLOCK];
+    for (int64_t begin = 0; begin < count; begin += BLOCK) {
+        const int64_t many = count - begin < BLOCK ? count - begin : BLOCK;
+        for (int64_t n = 0; n < many; n++) at[n] = rows + (pick == nullptr ? begin + n : pick[begin + n]) * width;
+        Wide* sum = state;
+        for (int i = 0; i < width; i++)
+            for (int j = i; j < width; j++, sum++) {
+                unsigned __int128 low = 0;
+                uint64_t high = 0;
+                for (int64_t n = 0; n < many; n++) {
+                    const __int128 product = static_cast<__int128>(at[n][i]) * at[n][j];
+                    const auto term = static_cast<unsigned __int128>(product);
+                    low += term;
+                    high += static_cast<uint64_t>(product >> 127) + (low < term);  // sign extension and carry
+                }
+                Wide part = {{static_cast<uint64_t>(low), static_cast<uint64_t>(low >> 64), high}};
+                if (subtract) part = negative(part);
+                add(*sum, (static_cast<unsigned __int128>(part.w[1]) << 64) | part.w[0], part.w[2]);
+            }
+    }
+}
+
+// The nearest double to sum * 2^exponent, ties to even.
+inline double nearest(const Wide& sum, int exponent) {
+    const bool below = (sum.w[2] >> 63) != 0;
+    const Wide a = below ? negative(sum) : sum;
+    int top = 2;
+    while (top >= 0 && a.w[top] == 0) top--;
+    if (top < 0) return 0.0;
+    const int lead = __builtin_clzll(a.w[top]);
+    // The highest 64 bits, and whether anything is left below them.
+    uint64_t high = a.w[top] << lead;
+    bool rest = false;
+    if (top > 0) {
+        if (lead > 0) high |= a.w[top - 1] >> (64 - lead);
+        rest = (lead > 0 ? a.w[top - 1] << lead : a.w[top - 1]) != 0;
+        if (top > 1) rest = rest || a.w[0] != 0;
+    }
+    uint64_t mantissa = high >> 11;
+    const uint64_t tail = high & 0x7ff;
+    if (tail > 0x400 || (tail == 0x400 && (rest || (mantissa & 1)))) mantissa++;
+    const double value = std::ldexp(static_cast<double>(mantissa), 64 * top - lead + 11 + exponent);
+    return below ? -value : value;
+}
+
+// x with A x = b by a Jacobi-scaled Cholesky factorisation in the order of kernels/symmetric.py, bit for bit; A is the
+// upper triangle, row by row, of (A, b; b', c) as doubles. Not-a-number where A is not positive definite.
+inline void solve(const double* triangle, int p, double* x) {
+    const int n = p + 1;
+    auto A = [&](int i, int j) { return i <= j ? triangle[i * n - i * (i - 1) / 2 + (j - i)] : triangle[j * n - j * (j - 1) / 2 + (i - j)]; };
+    double few[8 + 64];  // room for the usual handful of parameters without asking for memory
+    std::vector<double> many(p > 8 ? static_cast<size_t>(p) * (p + 1) : 0);
+    double *d = p > 8 ? many.data() : few, *L = d + p;
+    for (int i = 0; i < p; i++) d[i] = A(i, i) > 0.0 ? 1.0 / std::sqrt(A(i, i)) : A(i, i) == 0.0 ? 0.0 : NAN;
+    for (int i = 0; i < p; i++) {
+        double pivot = 1.0;
+        for (int j = 0; j < i; j++) {
+            double t = A(i, j) * d[i] * d[j];
+            for (int k = 0; k < j; k++) t -= L[i * p + k] * L[j * p + k];
+            t /= L[j * p + j];
+            L[i * p + j] = t;
+            pivot -= t * t;
+        }
+        L[i * p + i] = pivot > 0.0 ? std::sqrt(pivot) : NAN;
+    }
+    for (int i = 0; i < p; i++) {
+        double t = d[i] * A(i, p);
+        for (int j = 0; j < i; j++) t -= L[i * p + j] * x[j];
+        x[i] = t / L[i * p + i];
+    }
+    for (int i = p - 1; i >= 0; i--) {
+        x[i] = x[i] / L[i * p + i];
+        for (int j = 0; j < i; j++) x[j] -= L[i * p + j] * x[i];
+    }
+    for (int i = 0; i < p; i++) x[i] = d[i] * x[i];
+}
+
+}  // namespace exact

@@ -1,0 +1,135 @@
+"""Exact sums of products of integers: what quotes leave behind, to be added and taken away without a trace.
+
+    symbol      meaning                                                             shape
+    rows        one quote a row, each column rounded once to an integer grid        (n, c) int64
+    exponents   column i of a row is rint(x_i * 2^exponents[i]), ties to even       (c,) int32
+    state       sum over rows of row_i * row_j, i <= j, upper triangle row by row,  (c (c + 1) / 2, 3) uint64
+                each in 192-bit two's complement, lowest word first
+
+States form a group under addition, so sums do not depend on order, batches or shards, and what was added can be
+taken away exactly. An auditor needs one line of Python: ``sum(a * b for a, b in rows)``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import symmetric
+from strikeout.kernels.heston import native
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Exponents = NDArray[np.int32]
+
+LARGEST = 2.0**62  # a column of a row must stay below this on its grid
+_DIGIT = 21  # bits; an int64 is two digits and a signed rest
+_AT_ONCE = 1 << 18  # rows whose products of digits still sum within an int64
+
+
+def quantise(values: Floats, exponents: Exponents) -> tuple[Integers, NDArray[np.bool_]]:
+    """Rows on the grid, and which of them are fit for it: finite and in range. Unfit rows are zero."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = np.rint(np.ldexp(values, exponents))
+        fit = np.all(np.abs(scaled) < LARGEST, axis=1)  # false for what is not a number
+    return np.where(fit[:, None], scaled, 0.0).astype(np.int64), fit
+
+
+def zero(columns: int) -> Words:
+    """What no rows leave behind."""
+    return np.zeros((columns * (columns + 1) // 2, 3), np.uint64)
+
+
+def change(state: Words, rows: Integers, *, subtract: bool = False, pick: Integers | None = None) -> Words:
+    """The state with these rows (or those picked by number) added or taken away."""
+    module = native()
+    if module is not None:
+        changed: Words = module.exact_change(state, np.ascontiguousarray(rows), pick, subtract)
+        return changed
+    return change_twin(state, rows if pick is None else rows[pick], subtract=subtract)
+
+
+def change_twin(state: Words, rows: Integers, *, subtract: bool = False) -> Words:
+    """``change`` without compiled code: digits of 21 bits, whose products sum exactly in int64."""
+    sign = -1 if subtract else 1
+    return from_integers([a + sign * b for a, b in zip(to_integers(state), _products(rows), strict=True)])
+
+
+def combine(a: Words, b: Words, *, subtract: bool = False) -> Words:
+    """The state of both sets of rows, or of the first without the second."""
+    sign = -1 if subtract else 1
+    return from_integers([x + sign * y for x, y in zip(to_integers(a), to_integers(b), strict=True)])
+
+
+def read(state: Words, exponents: Exponents) -> Floats:
+    """The sums as doubles, each rounded once, ties to even."""
+    module = native()
+    if module is not None:
+        values: Floats = module.exact_read(state, exponents)
+        return values
+    return read_twin(state, exponents)
+
+
+def read_twin(state: Words, exponents: Exponents) -> Floats:
+    e = [int(x) for x in exponents]
+    scales = [e[i] + e[j] for i in range(len(e)) for j in range(i, len(e))]
+    return np.array([_nearest(total, scale) for total, scale in zip(to_integers(state), scales, strict=True)])
+
+
+def downdate(state: Words, rows: Integers, pick: Integers | None, exponents: Exponents) -> tuple[Words, Floats]:
+    """Takes rows away, reads the sums and solves for the Gauss-Newton step: the state, and the sums then the step."""
+    module = native()
+    if module is not None:
+        answer: tuple[Words, Floats] = module.exact_downdate(state, rows, pick, exponents)
+        return answer
+    left = change_twin(state, rows if pick is None else rows[pick], subtract=True)
+    triangle = read_twin(left, exponents)
+    return left, np.concatenate([triangle, solve_twin(triangle)])
+
+
+def solve_twin(triangle: Floats) -> Floats:
+    """The step from the triangle of (H, G; G', cost), in the order of ``symmetric.solve``."""
+    size = int(np.sqrt(2 * len(triangle)))
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size)] = triangle
+    whole = np.where(np.tri(size, k=-1, dtype=bool), matrix.T, matrix).tolist()
+    return np.array(symmetric.solve([row[:-1] for row in whole[:-1]], whole[-1][:-1]))
+
+
+def to_integers(state: Words) -> list[int]:
+    """The sums as Python integers."""
+    data = np.ascontiguousarray(state).astype("<u8").tobytes()
+    return [int.from_bytes(data[at : at + 24], "little", signed=True) for at in range(0, len(data), 24)]
+
+
+def from_integers(sums: list[int]) -> Words:
+    """The inverse of ``to_integers``; modulo 2^192."""
+    data = b"".join((total % (1 << 192)).to_bytes(24, "little") for total in sums)
+    return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, 3)
+
+
+def _products(rows: Integers) -> list[int]:
+    columns = rows.shape[1]
+    totals = [0] * (columns * (columns + 1) // 2)
+    for begin in range(0, len(rows), _AT_ONCE):
+        part = rows[begin : begin + _AT_ONCE]
+        low = part & ((1 << _DIGIT) - 1)
+        middle = (part >> _DIGIT) & ((1 << _DIGIT) - 1)
+        high = part >> (2 * _DIGIT)
+        digits = np.concatenate([low, middle, high], axis=1).T
+        # Integer products: NumPy has no BLAS for them, and they are exact in any order.
+        sums = np.array([[int(np.dot(a, b)) for b in digits] for a in digits], dtype=object)
+        at = 0
+        for i in range(columns):
+            for j in range(i, columns):
+                totals[at] += sum(
+                    sums[u * columns + i, v * columns + j] << (_DIGIT * (u + v)) for u in range(3) for v in range(3)
+                )
+                at += 1
+    return totals
+
+
+def _nearest(total: int, scale: int) -> float:
+    """``total * 2^-scale``, rounded once: Python divides integers with correct rounding."""
+    return total / (1 << scale) if scale >= 0 else float(total << -scale)
