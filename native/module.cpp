@@ -81,9 +81,11 @@ static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubl
 }
 
 void bind_exact(nb::module_& m);
+void bind_symmetric(nb::module_& m);
 
 NB_MODULE(_native, m) {
     bind_exact(m);
+    bind_symmetric(m);
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
     m.def("heston_sums", &heston_sums, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),

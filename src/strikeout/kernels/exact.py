@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import symmetric
-from strikeout.kernels.heston import native
+from strikeout.kernels.compiled import native
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

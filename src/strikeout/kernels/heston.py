@@ -9,26 +9,16 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import heston_twin
+from strikeout.kernels.compiled import native
 from strikeout.kernels.heston_twin import Parts
 
 Floats = NDArray[np.float64]
-
-
-@cache
-def native() -> ModuleType | None:
-    """The compiled module, or None where the package was installed without a compiler."""
-    try:
-        from strikeout.kernels import _native
-    except ImportError:
-        return None
-    return _native
 
 
 def default_kernel() -> Literal["native", "numpy"]:
@@ -43,6 +33,11 @@ def threads() -> int:
     return int(wanted) if wanted.isdigit() and int(wanted) > 0 else _cores()
 
 
+def _threads(part: Parts) -> int:
+    small = len(part.k) + 300 * len(part.expiries) < 50_000  # the kernel would not use more than one
+    return 1 if small else threads()
+
+
 @cache
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -52,7 +47,7 @@ def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
     """Out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
     if kernel == "numpy":
         return heston_twin.rows(theta, part)
-    values: Floats = _compiled().heston_rows(theta, *part, threads())
+    values: Floats = _compiled().heston_rows(theta, *part, _threads(part))
     return values
 
 
@@ -63,7 +58,7 @@ def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats)
     """
     if kernel == "numpy":
         return heston_twin.sums(theta, part, scale, target)
-    total: Floats = _compiled().heston_sums(theta, *part, scale, target, threads())
+    total: Floats = _compiled().heston_sums(theta, *part, scale, target, _threads(part))
     return total
 
 

@@ -7,7 +7,7 @@
     L       lower Cholesky factor of S + damping * I            p rows of 1 .. p floats
 
 Plain floats in a fixed order, because a BLAS or a fused multiply-add may change the last bit, and parameters solved
-from a curvature have to be reproducible. For p near 5 this costs about ten microseconds, as much as NumPy's overhead.
+from a curvature have to be reproducible. The compiled kernel has the same operations in the same order.
 Nothing is raised: what cannot be solved comes back as not-a-number.
 """
 
@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import hypot, inf, nan, sqrt
+
+from strikeout.kernels.compiled import native
 
 Matrix = Sequence[Sequence[float]]
 Vector = Sequence[float]
@@ -25,6 +27,15 @@ def factor(A: Matrix, damping: float = 0.0) -> tuple[list[float], list[list[floa
 
     A row whose diagonal is zero gets d = 0 and a unit pivot: nothing is known about it, and nothing is said.
     """
+    module = native()
+    if module is not None and type(A) is list:
+        found: tuple[list[float], list[list[float]]] = module.symmetric_factor(A, damping)
+        return found
+    return factor_twin(A, damping)
+
+
+def factor_twin(A: Matrix, damping: float = 0.0) -> tuple[list[float], list[list[float]]]:
+    """``factor`` without compiled code, and its definition."""
     d = [1.0 / sqrt(row[i]) if row[i] > 0.0 else (0.0 if row[i] == 0.0 else nan) for i, row in enumerate(A)]
     unit = 1.0 + damping
     L: list[list[float]] = []
@@ -108,6 +119,15 @@ def condition(A: Matrix) -> float:
 
 def _forward(d: Vector, L: Matrix, b: Vector) -> list[float]:
     """z with ``L z = d b``."""
+    module = native()
+    if module is not None and type(L) is list and type(b) is list:
+        found: list[float] = module.symmetric_forward(d, L, b)
+        return found
+    return forward_twin(d, L, b)
+
+
+def forward_twin(d: Vector, L: Matrix, b: Vector) -> list[float]:
+    """``_forward`` without compiled code, and its definition."""
     z: list[float] = []
     for i, row in enumerate(L):
         t = d[i] * b[i]

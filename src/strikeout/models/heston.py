@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import heston as kernel_of
+from strikeout.kernels.compiled import native
 from strikeout.kernels.heston_twin import Parts
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import PANEL, Contracts, Layout
@@ -70,7 +71,7 @@ class Heston:
             raise UsageError(f'kernel={self.kernel!r} is unknown. Use "native" or "numpy".')
         if self.expiries not in (None, "shared", "scattered"):
             raise UsageError(f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".')
-        if self.kernel == "native" and kernel_of.native() is None:
+        if self.kernel == "native" and native() is None:
             raise UsageError(
                 'The compiled kernel is not installed. Use kernel="numpy", or reinstall with a C++17 compiler.'
             )
