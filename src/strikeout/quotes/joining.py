@@ -1,0 +1,63 @@
+"""Two books in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.quotes import Quotes
+
+
+def join(first: Quotes, second: Quotes) -> Quotes:
+    """The quotes of both books, those of the first before those of the second.
+
+    A label that only one of them has is empty (or not-a-number) for the quotes of the other.
+
+    Raises:
+        UsageError: an id is in both.
+
+    >>> from strikeout.quotes.synthetic import paper_quotes
+    >>> book = paper_quotes("small")
+    >>> len(join(book[:500], book[500:]))
+    540
+    """
+    both = np.intersect1d(first.ids, second.ids)
+    if both.size:
+        raise UsageError(
+            f"{both.size:,} of the {len(second):,} quotes have ids that are in the book already: "
+            f"{', '.join(map(repr, both[:3].tolist()))}{', ...' if both.size > 3 else ''}. "
+            "Forget the old ones first, or give the new ones other ids.",
+            ids=both.tolist(),
+        )
+    a, b = first.contracts, second.contracts
+    columns = ("forward", "strike", "expiry", "discount", "is_call")
+    names = dict.fromkeys([*first.labels, *second.labels])
+    return Quotes._trusted(
+        ids=np.concatenate([first.ids, second.ids]),
+        contracts=Contracts(**{name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in columns}),
+        observed=np.concatenate([first.observed, second.observed]),
+        weight=np.concatenate([first.weight, second.weight]),
+        spread=np.concatenate([first.spread, second.spread]),
+        labels={name: _label(first, second, name) for name in names},
+    )
+
+
+def _label(first: Quotes, second: Quotes, name: str) -> NDArray[Any]:
+    parts = [book.labels.get(name) for book in (first, second)]
+    known = [part for part in parts if part is not None]
+    if len(known) < 2:
+        kind = known[0].dtype.kind
+        blank = {"f": np.nan, "i": np.nan, "u": np.nan, "M": np.datetime64("NaT")}.get(kind, "")
+        parts = [
+            np.full(len(book), blank, object if isinstance(blank, str) else None) if part is None else part
+            for book, part in zip((first, second), parts, strict=True)
+        ]
+        known = [part for part in parts if part is not None]
+    texts = [part.dtype.kind in "OU" for part in known]
+    if any(texts):
+        known = [part.astype(str).astype(object) for part in known]
+    return np.concatenate(known)
