@@ -20,11 +20,13 @@ Column = Callable[[], NDArray[Any]]
 
 # A condition may look at the book and compute; it may not write, attach a file, load code or run for ever.
 _ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
-FUNCTIONS = frozenset(
-    ("abs", "avg", "ceil", "coalesce", "count", "date", "exp", "floor", "glob", "ifnull", "iif", "instr", "julianday")
-    + ("length", "like", "ln", "lower", "max", "min", "nullif", "replace", "round", "sign", "sqrt", "strftime")
-    + ("substr", "substring", "sum", "total", "trim", "upper")
-)
+# fmt: off
+FUNCTIONS = frozenset({
+    "abs", "avg", "ceil", "coalesce", "count", "date", "exp", "floor", "glob", "ifnull", "iif", "instr", "julianday",
+    "length", "like", "ln", "lower", "max", "min", "nullif", "replace", "round", "sign", "sqrt", "strftime", "substr",
+    "substring", "sum", "total", "trim", "upper",
+})
+# fmt: on
 _AFFINITY = {"f": "REAL", "i": "INTEGER", "u": "INTEGER", "b": "INTEGER"}
 
 
