@@ -21,14 +21,14 @@ def one_pass(
     What depends on the book alone (its order, its targets) is made here, as a calibration makes it once; the peer's
     tables are made beforehand, too.
     """
-    model = so.Heston() if kernel is None else so.Heston(kernel=kernel)
-    contracts.slices  # noqa: B018 - sorted on first use
+    model = (so.Heston() if kernel is None else so.Heston(kernel=kernel)).suited(contracts)
+    model.accumulate(theta, contracts, observed, np.ones(len(observed)))  # sorted on first use
     target = observed - contracts.intrinsic
     return lambda: model.accumulate_scaled(theta, contracts, contracts.scale, target)
 
 
 def price(theta: Floats, contracts: so.Contracts) -> Floats:
-    return so.Heston().price(theta, contracts)
+    return so.Heston().suited(contracts).price(theta, contracts)
 
 
 def twin_price(theta: Floats, contracts: so.Contracts) -> Floats:
