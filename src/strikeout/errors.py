@@ -2,13 +2,13 @@
 
     StrikeoutError                the root; catch this one
     ├── UsageError        (2)     the call itself is off: a wrong name, a wrong shape, an unknown option
-    │   ├── ParameterError        a parameter vector that is no point of the model
-    │   └── UnknownIdError        an id that no quote of the book has, or one given twice
+    │   └── ParameterError        a parameter vector that is no point of the model
     ├── QuotesError       (2)     what came in cannot be read as quotes
     │   ├── UnreadableFileError   no such file, empty, not the format its name says
     │   ├── ColumnError           a needed column is missing, or two disagree
     │   └── RejectedError         more rows are bad than `max_reject` allows; carries every issue
     └── RefusedError      (3)     asked rightly, but no honest number can be given
+        ├── UnknownIdError        an id that no quote of the book has, or one given twice
         └── UnidentifiedError     the quotes do not determine the parameters
 
 The number is the exit code of the command line. `code` is stable and meant for programs; the sentence is meant for
@@ -47,10 +47,6 @@ class ParameterError(UsageError):
     code = "parameter"
 
 
-class UnknownIdError(UsageError):
-    code = "unknown-id"
-
-
 class QuotesError(StrikeoutError):
     code = "quotes"
     exit_code = 2
@@ -71,6 +67,10 @@ class RejectedError(QuotesError):
 class RefusedError(StrikeoutError):
     code = "refused"
     exit_code = 3
+
+
+class UnknownIdError(RefusedError):
+    code = "unknown-id"
 
 
 class UnidentifiedError(RefusedError):
