@@ -1,0 +1,91 @@
+"""What the compiled kernel refuses, and that the twin stands in for it everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strikeout.kernels import heston
+from strikeout.models.heston import Heston
+from strikeout.quotes.contracts import Contracts
+from tests.kernels.kernel_choice import each_kernel, needs_native
+from tests.reference.lewis_integral import otm
+
+THETA = np.array([2.0, 0.06, 0.3, -0.6, 0.06])
+
+
+def native_rows(k: list[float], offsets: list[int] | None = None, theta: np.ndarray = THETA) -> np.ndarray:
+    module = heston.native()
+    assert module is not None
+    ends = np.array([0, len(k)] if offsets is None else offsets, np.int64)
+    return module.heston_rows(theta, np.full(len(ends) - 1, 0.5), ends, np.array(k, float), None, 0.0, 1)
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "k",
+    [[0.1, 0.0], [0.0, np.nan], [np.nan, 0.0], [np.inf], [-np.inf, 0.0]],
+    ids=["falling", "nan", "nan", "inf", "-inf"],
+)
+def test_strikes_that_are_not_finite_and_ascending_are_refused(k):
+    with pytest.raises(ValueError, match="finite and ascending"):
+        native_rows(k)
+
+
+@needs_native
+@pytest.mark.parametrize("offsets", [[0, 1], [1, 2], [0, 2, 1, 2], [0, 3], [-1, 2]])
+def test_offsets_that_do_not_cover_the_strikes_are_refused(offsets):
+    with pytest.raises(ValueError, match="offsets"):
+        native_rows([0.0, 0.1], offsets)
+
+
+@needs_native
+def test_a_parameter_too_many_is_refused():
+    with pytest.raises(ValueError, match="shapes"):
+        native_rows([0.0], theta=np.ones(6))
+
+
+@needs_native
+def test_no_strikes_give_no_rows():
+    assert native_rows([]).shape == (6, 0)
+
+
+@each_kernel
+@pytest.mark.parametrize("expiries", ["shared", "scattered"])
+def test_a_book_that_is_far_out_of_the_money_throughout_is_worth_its_intrinsic_value(kernel, expiries):
+    book = Contracts(forward=100.0, strike=[1.0, 2.0, 5000.0], expiry=0.01, discount=0.99, is_call=True)
+    price, jacobian = Heston(kernel, expiries).linearize(THETA, book)
+    assert price.tolist() == book.intrinsic.tolist()
+    assert not jacobian.any()
+
+
+@each_kernel
+@pytest.mark.parametrize("expiries", ["shared", "scattered"])
+def test_one_strike_is_a_book(kernel, expiries):
+    book = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
+    expected = 100.0 * otm(THETA.tolist(), 1.0, [0.0])[0]
+    assert Heston(kernel, expiries).price(THETA, book)[0] == pytest.approx(expected, rel=0, abs=1e-11 * 100.0)
+
+
+@each_kernel
+def test_where_no_moment_beyond_the_first_exists_the_price_is_right_or_not_a_number(kernel):
+    """rho sigma > kappa over years: E[S^p] explodes for p just above 1, and the contours on that side have no room."""
+    theta = [0.002, 0.007, 7.5, 0.92, 0.004]
+    book = Contracts(forward=1.0, strike=[0.8, 1.0, 1.25], expiry=8.0, discount=1.0, is_call=True)
+    price = Heston(kernel).price(theta, book)
+    inside = (price >= np.maximum(1.0 - book.strike, 0.0)) & (price <= 1.0)
+    assert np.all(inside | np.isnan(price))
+
+
+def test_the_number_of_threads_can_be_set_and_nonsense_is_not_taken(monkeypatch):
+    monkeypatch.setenv("STRIKEOUT_THREADS", "3")
+    assert heston.threads() == 3
+    for nonsense in ("0", "-2", "many", ""):
+        monkeypatch.setenv("STRIKEOUT_THREADS", nonsense)
+        assert heston.threads() >= 1
+
+
+def test_the_twin_can_be_asked_for(monkeypatch):
+    monkeypatch.setenv("STRIKEOUT_KERNEL", "numpy")
+    assert heston.default_kernel() == "numpy"
+    assert "numpy" in Heston().name
