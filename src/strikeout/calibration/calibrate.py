@@ -7,12 +7,12 @@ from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration, StartEnd, Step
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End, Problem
 from strikeout.calibration.identifiability import Precision, precision_of
+from strikeout.calibration.settings import settings_of
 from strikeout.calibration.starts import Progress, Start, agrees, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.errors import UnidentifiedError, UsageError
@@ -20,7 +20,7 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearize import price_residuals, rows
 from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
 from strikeout.statistics.objective import Objective, Residual, objective_of
-from strikeout.statistics.weights import WeightRule
+from strikeout.statistics.weights import Weighting
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -33,7 +33,7 @@ def calibrate(
     quotes: Quotes,
     model: Model,
     *,
-    weights: WeightRule | ArrayLike = "given",
+    weights: Weighting = "given",
     residual: Residual = "price",
     loss: Literal["squared", "huber"] = "squared",
     bounds: Bounds | None = None,
@@ -49,7 +49,7 @@ def calibrate(
     ``converged`` is False and whose ``termination`` says why.
 
     Args:
-        weights: of the squared residuals; see ``weights_of``. An array has one weight a quote.
+        weights: of the squared residuals; see ``weights_of``. An array has one weight a quote, a mapping goes by id.
         residual: what is compared, prices or Black implied volatilities.
         bounds: (lower, upper) by parameter name, inside the model's own.
         fixed: parameters that are known, by name.
@@ -71,7 +71,7 @@ def calibrate(
     points = starting_points(model, coordinates, starts)
     objective, rule = objective_of(quotes, residual=residual, weights=weights)
     _refuse_too_few(objective, coordinates)
-    suited = getattr(model, "suited", None)  # a model may price a book of scattered expiries in another way
+    asked, suited = model, getattr(model, "suited", None)  # a model may price scattered expiries in another way
     model = model if suited is None else suited(quotes.contracts)
     problem = Problem(objective.with_loss(LOSSES[loss]), model, coordinates)
     ends = search(problem, points, progress)
@@ -104,6 +104,17 @@ def calibrate(
         loss=loss,
         threshold=best.merit if loss == "huber" else None,
         feller=feller,
+        settings=settings_of(
+            quotes,
+            weights=weights,
+            residual=residual,
+            loss=loss,
+            bounds=bounds,
+            fixed=fixed,
+            feller=feller,
+            starts=starts,
+        ),
+        asked=asked,
     )
 
 

@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.feller import feller_ratio
+from strikeout.calibration.settings import Settings
 from strikeout.calibration.termination import Termination
+from strikeout.errors import RefusedError
 from strikeout.kernels.symmetric import condition
-from strikeout.models.model import Model
+from strikeout.models.model import Model, Theta
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
 
 if TYPE_CHECKING:
@@ -51,6 +55,8 @@ class Calibration:
     ``rmse`` is in the currency of the quotes, unweighted. A standard error is not-a-number where the parameter was
     fixed or is held on a bound. ``relative_errors`` are standard errors over the size of the parameter (over
     ``1 - rho^2`` for a correlation). ``equations`` are the normal equations at the parameters.
+
+    ``calibrate(quotes, asked, **settings.keywords())`` calibrates other quotes the same way.
     """
 
     model: Model
@@ -73,6 +79,9 @@ class Calibration:
     loss: str
     threshold: float | None  # Huber's, on weighted residuals
     feller: str
+    settings: Settings
+    asked: Model  # as it was given; ``model`` may be a form of it that suits the quotes
+    moments: Any = None  # what it was made from, where that was not quotes
 
     @property
     def converged(self) -> bool:
@@ -100,6 +109,44 @@ class Calibration:
     def residuals(self) -> Floats:
         """Observed less model price, one a quote, in the order of the quotes."""
         return self.quotes.observed - self.model.price(self.parameters, self.quotes.contracts)
+
+    @cached_property
+    def state(self) -> Any:
+        """What is known of the quotes, whatever the parameters: exact, and equal for equal books. See ``digest()``.
+
+        ``NormalEquations`` at the model's first canonical start; the ``Moments``, if it was made from those.
+
+        Raises:
+            RefusedError: a quote is too large for the grid of the state; the error names it.
+        """
+        if self.moments is not None:
+            return self.moments
+        return self._footprints_at(self.model.parameters.starts[0]).total()
+
+    @cached_property
+    def reference(self) -> dict[str, float]:
+        """Where footprints are taken: the parameters under Huber's loss, which a few bad quotes hardly move."""
+        from strikeout.calibration.reference import robust_reference
+
+        return robust_reference(self)
+
+    @cached_property
+    def footprints(self) -> Footprints:
+        """What every quote leaves behind at the reference, under squared loss.
+
+        Raises:
+            RefusedError: a quote is too large for the grid, or there are no quotes but moments.
+        """
+        return self._footprints_at(self.reference)
+
+    def _footprints_at(self, theta: Theta) -> Footprints:
+        if self.moments is not None:
+            raise RefusedError(
+                "Footprints of a calibration made from moments: it holds no quotes to take them from. "
+                "Calibrate from the quotes, or forget through the moments."
+            )
+        how = self.settings
+        return footprints_of(self.quotes, self.model, theta, residual=how.residual, weights=how.weights)
 
     @cached_property
     def identifiability(self) -> dict[str, str]:

@@ -88,8 +88,17 @@ def downdate(state: Words, rows: Integers, pick: Integers | None, exponents: Exp
     return left, np.concatenate([triangle, solve_twin(triangle)])
 
 
+def solve(triangle: Floats) -> Floats:
+    """The step ``H^-1 G`` from the triangle of (H, G; G', cost); not-a-number where H is not positive definite."""
+    module = native()
+    if module is not None:
+        step: Floats = module.symmetric_solve(triangle, int(np.sqrt(2 * len(triangle))) - 1)
+        return step
+    return solve_twin(triangle)
+
+
 def solve_twin(triangle: Floats) -> Floats:
-    """The step from the triangle of (H, G; G', cost), in the order of ``symmetric.solve``."""
+    """``solve`` without compiled code, in the order of ``symmetric.solve``."""
     size = int(np.sqrt(2 * len(triangle)))
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size)] = triangle

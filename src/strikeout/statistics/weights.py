@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import pi, sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 WeightRule = Literal["given", "none", "vega", "spread"]
+Weighting = WeightRule | ArrayLike | Mapping[str, float]
 RULES = ("given", "none", "vega", "spread")
 
 # A vega below this share of the largest a contract of its expiry and forward can have is taken as this share, so that
@@ -24,16 +26,20 @@ RULES = ("given", "none", "vega", "spread")
 VEGA_FLOOR = 0.01
 
 
-def weights_of(quotes: Quotes, rule: WeightRule | ArrayLike) -> tuple[Floats, str]:
+def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
     """One weight a quote, in the order of the quotes, and the name of the rule.
 
     "given" takes ``quotes.weight``; "none" is one for all; "vega" is ``1 / vega^2`` at the quote's own implied
-    volatility, which makes price residuals volatility residuals to first order; "spread" is ``1 / spread^2``.
+    volatility, which makes price residuals volatility residuals to first order; "spread" is ``1 / spread^2``. Your own
+    are an array of one weight a quote, or a mapping from id to weight (which may know other quotes too).
 
     Raises:
-        UsageError: the rule is unknown, or an array has the wrong length, a negative or a non-finite number.
+        UsageError: the rule is unknown, an array has the wrong length, a mapping lacks a quote, or a weight is negative
+            or not finite.
         RefusedError: a quote has no spread, or no implied volatility, to weight it by.
     """
+    if isinstance(rule, Mapping):
+        return _own(_by_id(quotes, rule), len(quotes)), "own"
     if not isinstance(rule, str):
         return _own(np.asarray(rule, float), len(quotes)), "own"
     if rule == "given":
@@ -45,6 +51,11 @@ def weights_of(quotes: Quotes, rule: WeightRule | ArrayLike) -> tuple[Floats, st
     if rule == "spread":
         return 1.0 / _spread(quotes) ** 2, rule
     raise UsageError(f"weights={rule!r} is no rule. Use one of {', '.join(RULES)}, or an array of one weight a quote.")
+
+
+def name_of(rule: Weighting) -> str:
+    """The name of the rule: itself, or "own" for weights that were given."""
+    return rule if isinstance(rule, str) else "own"
 
 
 def implied_volatilities(quotes: Quotes) -> Floats:
@@ -80,6 +91,19 @@ def _spread(quotes: Quotes) -> Floats:
         'Give bid and ask for them, strike them out, or use weights="vega".',
     )
     return spread
+
+
+def _by_id(quotes: Quotes, weights: Mapping[str, float]) -> Floats:
+    names = quotes.ids.tolist()
+    missing = [name for name in names if name not in weights]
+    if missing:
+        named = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise UsageError(
+            f"weights: {len(missing)} of {len(quotes)} quotes have no weight among those given by id: {named}. "
+            "Add their ids.",
+            ids=missing,
+        )
+    return np.array([weights[name] for name in names], float)
 
 
 def _own(weight: Floats, count: int) -> Floats:

@@ -1,0 +1,129 @@
+"""What each quote leaves behind at a reference: one row of integers a quote, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import UsageError
+from strikeout.kernels import exact
+from strikeout.kernels.exact import Integers
+from strikeout.quotes.names import NameIndex, Names
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.schema import Schema
+
+# Up to this many names a dictionary finds a few rows in two microseconds; beyond, its memory is better spent.
+DICTIONARY = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Footprints:
+    """One row of integers a quote: ``rint(sqrt(w) (J_1 .. J_p, r) * 2^exponents)`` at the schema's reference.
+
+    In the order of the quotes; read-only. They are data: a quote can be rebuilt from its footprint.
+
+    A row of zeros (a quote of weight zero) leaves nothing behind, and is not counted either.
+
+    Raises:
+        UsageError: the rows do not match the ids or the schema, or an id is there twice.
+    """
+
+    schema: Schema
+    ids: Names
+    rows: Integers
+
+    def __post_init__(self) -> None:
+        if self.rows.shape != (len(self.ids), self.schema.columns) or self.rows.dtype != np.int64:
+            raise UsageError(
+                f"Footprints: {len(self.ids)} quotes need int64 rows of {self.schema.columns} columns; "
+                f"got {self.rows.dtype} of shape {self.rows.shape}."
+            )
+        object.__setattr__(self, "rows", np.ascontiguousarray(self.rows))
+        self.rows.flags.writeable = False
+        self._index  # noqa: B018  (built now so that a repeated id is refused here, not later)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def _index(self) -> NameIndex:
+        return NameIndex.of(self.ids)
+
+    @cached_property
+    def _rows_by_id(self) -> dict[str, int]:
+        return dict(zip(self.ids.tolist(), range(len(self)), strict=True))
+
+    @cached_property
+    def _counts(self) -> NDArray[np.bool_] | None:
+        """Which rows are counted; None where all are."""
+        counts: NDArray[np.bool_] = np.logical_or.reduce(self.rows != 0, axis=1)
+        return None if counts.all() else counts
+
+    def places(self, ids: ArrayLike) -> Integers:
+        """The row numbers of these ids, as ``NormalEquations.less`` takes them.
+
+        Raises:
+            UnknownIdError: an id that is not there, or one given twice.
+        """
+        asked = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        if isinstance(asked, list) and len(self) <= DICTIONARY:
+            try:
+                found = [self._rows_by_id[name] for name in asked]
+            except (KeyError, TypeError):
+                return self._found(ids)  # which says what is wrong
+            if len(set(found)) == len(found):
+                return np.array(found, np.int64)
+        return self._found(ids)
+
+    def _found(self, ids: ArrayLike) -> Integers:
+        return self._index.find(ids).astype(np.int64)
+
+    def counted(self, places: Integers | None = None) -> int:
+        """How many of these rows (all where not given) leave something behind."""
+        counts = self._counts
+        if counts is None:
+            return len(self.ids) if places is None else len(places)
+        return int(np.count_nonzero(counts if places is None else counts[places]))
+
+    def only(self, ids: ArrayLike) -> Footprints:
+        """The footprints of these quotes, in this order.
+
+        Raises:
+            UnknownIdError: an id that is not there, or one given twice.
+        """
+        return self._picked(np.sort(self.places(ids)))
+
+    def without(self, ids: ArrayLike) -> Footprints:
+        """The footprints of all other quotes, in this order.
+
+        Raises:
+            UnknownIdError: an id that is not there, or one given twice.
+        """
+        kept = np.ones(len(self), bool)
+        kept[self.places(ids)] = False
+        return self._picked(np.flatnonzero(kept))
+
+    def _picked(self, rows: NDArray[Any]) -> Footprints:
+        return Footprints(self.schema, self.ids[rows], self.rows[rows])
+
+    def total(self, places: Integers | None = None) -> NormalEquations:
+        """What these quotes (or those at these rows) leave behind together."""
+        words = exact.change(exact.zero(self.schema.columns), self.rows, pick=places)
+        return NormalEquations(self.schema, words, self.counted(places))
+
+    def digest(self) -> str:
+        """64 hexadecimal digits that name these footprints, whatever their order."""
+        order = np.argsort(self.ids, kind="stable")
+        body = sha256(f"strikeout footprints 1\n{self.schema.digest()}\n{len(self)}\n".encode())
+        for name in self.ids[order].tolist():
+            body.update(f"{len(name)} {name}\n".encode("utf-8", "surrogatepass"))
+        body.update(self.rows[order].astype("<i8").tobytes())
+        return body.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"<Footprints of {len(self):,} quotes, {self.schema.model}>"

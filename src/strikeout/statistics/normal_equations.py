@@ -1,0 +1,192 @@
+"""What quotes leave behind at a reference, as exact integers: add them, take them away, nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.kernels import exact
+from strikeout.kernels.exact import Integers, Words
+from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.schema import Schema
+
+if TYPE_CHECKING:
+    from strikeout.statistics.footprints import Footprints
+
+Floats = NDArray[np.float64]
+Ridge = float | Literal["paper"] | None
+
+PAPER_RIDGE = 1e-6  # the paper's lambda, added to every diagonal alike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NormalEquations:
+    """Curvature, score, cost and count of some quotes at the reference of a schema, without a rounding error.
+
+        sum over quotes of a a',    a = rint(sqrt(w) (J_1 .. J_p, r) * 2^exponents)
+
+    The upper triangle row by row, every number in 192 bits (``words``). A group: sums do not depend on order, batches
+    or shards, and what was added can be taken away exactly. Two that are equal know the same of the quotes.
+
+    Raises:
+        UsageError: the words are not a triangle of the schema's columns.
+    """
+
+    schema: Schema
+    words: Words
+    count: int
+
+    def __post_init__(self) -> None:
+        needed = (self.schema.columns * (self.schema.columns + 1) // 2, 3)
+        if self.words.shape != needed or self.words.dtype != np.uint64:
+            raise UsageError(
+                f"NormalEquations: words of {len(self.schema.parameters)} parameters are uint64 of shape {needed}; "
+                f"got {self.words.dtype} of shape {self.words.shape}."
+            )
+        self.words.flags.writeable = False
+
+    @staticmethod
+    def zero(schema: Schema) -> NormalEquations:
+        """What no quotes leave behind."""
+        return NormalEquations(schema, exact.zero(schema.columns), 0)
+
+    @staticmethod
+    def total(parts: Iterable[NormalEquations]) -> NormalEquations:
+        """What the quotes of one or more leave behind together.
+
+        Raises:
+            UsageError: there are none, or their schemas differ.
+        """
+        whole: NormalEquations | None = None
+        for part in parts:
+            whole = part if whole is None else whole + part
+        if whole is None:
+            raise UsageError("NormalEquations.total of nothing: use NormalEquations.zero(schema).")
+        return whole
+
+    def __add__(self, other: NormalEquations) -> NormalEquations:
+        """What the quotes of both leave behind.
+
+        Raises:
+            UsageError: their schemas differ.
+        """
+        refuse_mixing(self.schema, other.schema)
+        return NormalEquations(self.schema, exact.combine(self.words, other.words), self.count + other.count)
+
+    def __sub__(self, other: NormalEquations) -> NormalEquations:
+        """What the quotes leave behind once the other's are taken away.
+
+        Raises:
+            UsageError: their schemas differ.
+        """
+        refuse_mixing(self.schema, other.schema)
+        words = exact.combine(self.words, other.words, subtract=True)
+        return NormalEquations(self.schema, words, self.count - other.count)
+
+    def less(self, footprints: Footprints, places: Integers | None = None) -> NormalEquations:
+        """``self - footprints.total()``, read out and solved in one call of the kernel.
+
+        Args:
+            places: rows of the footprints to take away (``footprints.places(ids)``); all where not given.
+
+        Raises:
+            UsageError: the schemas differ.
+
+        """
+        schema = self.schema
+        if footprints.schema is not schema:
+            refuse_mixing(schema, footprints.schema)
+        words, solved = exact.downdate(self.words, footprints.rows, places, schema.grid)
+        words.flags.writeable = False
+        left = object.__new__(NormalEquations)  # the shapes are the kernel's own: nothing to check in a hot call
+        left.__dict__.update(schema=schema, words=words, count=self.count - footprints.counted(places), _solved=solved)
+        return left
+
+    @cached_property
+    def _solved(self) -> Floats:
+        """The triangle read out, each number correctly rounded, then the step without a ridge."""
+        triangle = exact.read(self.words, self.schema.grid)
+        return np.concatenate([triangle, exact.solve(triangle)])
+
+    @cached_property
+    def _system(self) -> Linearization:
+        return Linearization(tuple(self._solved[: len(self.words)].tolist()), self.count)
+
+    def system(self) -> Linearization:
+        """The same in floating point: curvature, score and cost, each the double nearest to the exact number."""
+        return self._system
+
+    def step(self, *, ridge: Ridge = None) -> Floats:
+        """The Gauss-Newton step at the reference, ``H^-1 G``; not-a-number where H is not positive definite.
+
+        Args:
+            ridge: none; a number lambda for ``H + lambda diag(H)``; or "paper" for ``H + 1e-6 I``, which depends on
+                the units of the parameters.
+
+        Raises:
+            UsageError: the ridge is negative, or no number and not "paper".
+        """
+        size = len(self.words)
+        if ridge is None:
+            return self._solved[size:].copy()
+        triangle = self._solved[:size].copy()
+        diagonal = _diagonal(self.schema.columns)[:-1]
+        if ridge == "paper":
+            triangle[diagonal] += PAPER_RIDGE
+        elif isinstance(ridge, str) or not 0.0 <= ridge < np.inf:
+            raise UsageError(
+                f'ridge={ridge!r}: give None, a number from 0 on that scales with the curvature, or "paper".'
+            )
+        else:
+            triangle[diagonal] *= 1.0 + ridge
+        return exact.solve(triangle)
+
+    def digest(self) -> str:
+        """64 hexadecimal digits: the identity of what is known, the same whatever the history."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        head = f"strikeout normal equations 1\n{self.schema.digest()}\n{self.count}\n"
+        return sha256(head.encode() + self.words.astype("<u8").tobytes()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NormalEquations):
+            return NotImplemented
+        return self.schema == other.schema and self.count == other.count and bool((self.words == other.words).all())
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def __repr__(self) -> str:
+        return f"<NormalEquations of {self.count:,} quotes, {self.schema.model}, {self.digest()[:12]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NormalEquations, (self.schema, self.words, self.count)
+
+
+def refuse_mixing(a: Schema, b: Schema) -> None:
+    """Nothing, where the schemas are equal.
+
+    Raises:
+        UsageError: they differ; the sentence says in what.
+    """
+    if a != b:
+        what = [name for name in a.__dataclass_fields__ if getattr(a, name) != getattr(b, name)]
+        shown = "; ".join(f"{name} {getattr(a, name)!r} and {getattr(b, name)!r}" for name in what)
+        raise UsageError(
+            f"States of different schemas cannot be combined: {shown}. Build both at one reference, with the same "
+            "model, residual and weights.",
+            differs=what,
+        )
+
+
+def _diagonal(columns: int) -> list[int]:
+    return [i * columns - i * (i - 1) // 2 for i in range(columns)]
