@@ -1,0 +1,169 @@
+"""The paper's bounds on what a downdate can do, each with its condition, the truth beside it, and how tight it was.
+
+symbol    meaning
+H, G      curvature and score of all quotes at the reference; d = H^-1 G
+H', G'    of the retained quotes; d' = H'^-1 G'
+dH, dG    H' - H and G' - G: minus what the forgotten quotes left behind
+||.||     the spectral norm
+
+A bound whose condition fails says nothing; it is computed all the same and says so. In the plain parameters these norms
+mix units (a variance beside a speed of reversion); ``scaled=True`` takes them in the parameters times sqrt(H_aa).
+The quantity that works is the leverage spectrum, ``spectrum.leverages``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.statistics.linearization import Linearization
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-15  # of the largest entry of a curvature: an eigenvalue below it may as well be zero
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a bound says, whether it may say it, and what is true.
+
+    ``tightness`` is 1 where the bound is attained and near 0 where it is far off; not-a-number where it says nothing.
+    """
+
+    name: str
+    value: float
+    side: Literal["at most", "at least"]
+    condition: str
+    condition_holds: bool
+    truth: float
+
+    @property
+    def tightness(self) -> float:
+        if not self.condition_holds or not np.isfinite(self.value):
+            return nan
+        small, large = (self.truth, self.value) if self.side == "at most" else (self.value, self.truth)
+        return small / large if large > 0.0 else (1.0 if small == large else nan)
+
+    @property
+    def is_respected(self) -> bool:
+        """The truth lies on the promised side, to rounding; a bound whose condition fails promises nothing."""
+        if not self.condition_holds:
+            return True
+        slack = 1e-9 * max(abs(self.truth), abs(self.value))
+        return self.truth <= self.value + slack if self.side == "at most" else self.truth >= self.value - slack
+
+    def __str__(self) -> str:
+        if not self.condition_holds:
+            return f"{self.name}: says nothing here, it needs {self.condition}; the truth is {self.truth:.3g}"
+        return (
+            f"{self.name}: {self.side} {self.value:.3g}; the truth is {self.truth:.3g}, tightness {self.tightness:.2g}"
+        )
+
+
+def stability(before: Linearization, after: Linearization, *, scaled: bool = False) -> Bound:
+    """The change of the step by forgetting: ``||d' - d|| <= ||H'^-1|| (||dG|| + ||dH|| ||d||)``.
+
+    Raises:
+        UsageError: the two are of different models, or H is singular.
+    """
+    case = _Case(before, after, scaled=scaled)
+    value = case.inverse_after * (case.change_of_score + case.change * case.step) if case.is_definite_after else inf
+    return Bound("stability", value, "at most", "a positive definite H'", case.is_definite_after, case.move)
+
+
+def neumann(
+    before: Linearization, after: Linearization, *, norms: Literal["joint", "separate"] = "joint", scaled: bool = False
+) -> Bound:
+    """The inverse after forgetting: ``||H'^-1|| <= ||H^-1|| / (1 - ||H^-1 dH||)``, if that norm is below one.
+
+    Args:
+        norms: "joint" takes ``||H^-1 dH||`` (the paper's remark), "separate" the larger ``||H^-1|| ||dH||`` (its
+            proposition).
+
+    Raises:
+        UsageError: the two are of different models, H is singular, or ``norms`` is neither.
+    """
+    if norms not in ("joint", "separate"):
+        raise UsageError(f'norms={norms!r} is unknown. Use "joint" or "separate".')
+    case = _Case(before, after, scaled=scaled)
+    shift = case.relative_change if norms == "joint" else case.inverse_before * case.change
+    name, holds = ("||H^-1 dH|| < 1" if norms == "joint" else "||H^-1|| ||dH|| < 1"), shift < 1.0
+    value = case.inverse_before / (1.0 - shift) if holds else inf
+    return Bound("Neumann", value, "at most", name, holds, case.inverse_after)
+
+
+def weyl(before: Linearization, after: Linearization, *, scaled: bool = False) -> Bound:
+    """The smallest eigenvalue after forgetting: ``lambda_min(H') >= lambda_min(H) - ||dH||``.
+
+    The paper asks for ``||dH|| < lambda_min(H)`` to have H' positive definite. It is violated by nearly every single
+    quote, while H' stays positive definite because it is a sum of squares.
+
+    Raises:
+        UsageError: the two are of different models, or H is singular.
+    """
+    case = _Case(before, after, scaled=scaled)
+    value = case.smallest_before - case.change
+    return Bound("Weyl", value, "at least", "||dH|| < lambda_min(H)", value > 0.0, case.smallest_after)
+
+
+def huber(
+    before: Linearization, after: Linearization, *, forgotten: Floats, threshold: float, scaled: bool = False
+) -> Bound:
+    """The change of the step where no residual pulls harder than ``threshold``, whatever was quoted.
+
+    ``||d' - d|| <= ||H'^-1|| |F| (C_J threshold + C_JJ ||d||)`` with C_J and C_JJ the largest norm of a forgotten row
+    of ``sqrt(w) J``, and its square. The paper writes the condition number of H' where the norm of its inverse belongs.
+
+    Args:
+        forgotten: the rows of ``sqrt(w) J`` of the forgotten quotes, one a quote.
+
+    Raises:
+        UsageError: the two are of different models, H is singular, or the rows have another number of parameters.
+    """
+    case = _Case(before, after, scaled=scaled)
+    rows = np.asarray(forgotten, float)
+    if rows.ndim != 2 or rows.shape[1] != len(case.scale):
+        raise UsageError(f"huber: rows of {len(case.scale)} sensitivities are needed; got shape {rows.shape}.")
+    norm = float(np.linalg.norm(rows * case.scale, axis=1).max(initial=0.0))
+    pull = len(rows) * (norm * threshold + norm * norm * case.step)
+    value = case.inverse_after * pull if case.is_definite_after else inf
+    return Bound("Huber", value, "at most", "a positive definite H'", case.is_definite_after, case.move)
+
+
+class _Case:
+    """The norms all bounds are made of."""
+
+    def __init__(self, before: Linearization, after: Linearization, *, scaled: bool) -> None:
+        if before.size != after.size:
+            raise UsageError(
+                f"Bounds compare one problem with itself: {before.size - 1} parameters before, {after.size - 1} after."
+            )
+        H, H2 = before.curvature, after.curvature
+        self.scale = 1.0 / np.sqrt(np.where(np.diag(H) > 0.0, np.diag(H), 1.0)) if scaled else np.ones(len(H))
+        both = np.outer(self.scale, self.scale)
+        H, H2 = H * both, H2 * both
+        if not np.linalg.eigvalsh(H)[0] > ROUNDING * np.abs(H).max():
+            raise UsageError(
+                "Bounds need a curvature that was positive definite before anything is forgotten. "
+                "Fix the parameters that the quotes do not determine."
+            )
+        G, G2 = before.score * self.scale, after.score * self.scale
+        self.smallest_before = float(np.linalg.eigvalsh(H)[0])
+        self.smallest_after = float(np.linalg.eigvalsh(H2)[0])
+        self.is_definite_after = self.smallest_after > 0.0
+        self.inverse_before = _inverted(self.smallest_before)
+        self.inverse_after = _inverted(self.smallest_after)
+        self.change = float(np.linalg.norm(H2 - H, 2))
+        self.change_of_score = float(np.linalg.norm(G2 - G))
+        d = np.linalg.solve(H, G)
+        self.step = float(np.linalg.norm(d))
+        self.relative_change = float(np.linalg.norm(np.linalg.solve(H, H2 - H), 2))
+        self.move = float(np.linalg.norm(np.linalg.solve(H2, G2) - d)) if self.is_definite_after else nan
+
+
+def _inverted(eigenvalue: float) -> float:
+    return 1.0 / eigenvalue if eigenvalue > 0.0 else inf

@@ -1,0 +1,36 @@
+"""The leverage spectrum: which share of what is known, in each direction, rests on the quotes to be forgotten."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.statistics.linearization import Linearization
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-14  # an eigenvalue of a curvature with unit diagonal that may as well be zero
+
+
+def leverages(before: Linearization, after: Linearization) -> Floats:
+    """The eigenvalues of ``H^-1 (H - H')``, ascending, between 0 and 1 for squared losses.
+
+    0: the forgotten quotes say nothing in that direction. 1: nobody else does, and forgetting loses it. Whatever the
+    units. Random deletions of 1 % have a largest one near 0.02, of 70 % near 0.75.
+
+    Raises:
+        UsageError: the two are of different models, or the curvature before is singular.
+    """
+    H, H2 = before.curvature, after.curvature
+    if H.shape != H2.shape:
+        raise UsageError(f"leverages: {len(H)} parameters before, {len(H2)} after. Linearize both with the same model.")
+    scale = 1.0 / np.sqrt(np.where(np.diag(H) > 0.0, np.diag(H), 1.0))
+    both = np.outer(scale, scale)
+    if not np.linalg.eigvalsh(H * both)[0] > ROUNDING:
+        raise UsageError(
+            "leverages: the curvature before forgetting is singular, so no direction has a share to lose. "
+            "Fix the parameters that the quotes do not determine."
+        )
+    L = np.linalg.cholesky(H * both)
+    half = np.linalg.solve(L, (H - H2) * both)
+    return np.asarray(np.linalg.eigvalsh(np.linalg.solve(L, half.T)))
