@@ -21,7 +21,8 @@ Residual = Literal["price", "implied_vol"]
 # Residuals are rounded to 2^-41 of the currency, 4.5e-13: finer than any pricing kernel is accurate. Below 2^62 on that
 # grid leaves room for residuals up to 2^21, about two million. A model of other units states its own ``grid``.
 GRID = 41
-WIDEST = 1000  # exponents beyond +-this leave the range of a double
+# Within +-400 every sum in 192 bits, but zero, is a normal double when read out, so it is rounded once.
+WIDEST = 400
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Schema:
     Column c of a row is ``rint(x_c * 2^exponents[c])``: one column a parameter, then the residual.
 
     Raises:
-        UsageError: the lengths do not match, or an exponent is beyond +-1000.
+        UsageError: the lengths do not match, or an exponent is beyond +-400.
 
     >>> Schema("line", ("slope",), reference=(0.0,), exponents=(40, 41), residual="price", weights="none").columns
     2
