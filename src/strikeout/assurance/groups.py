@@ -1,0 +1,84 @@
+"""Quotes in groups: one by one, or by what their labels share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.quotes.quotes import Quotes
+
+Rows = NDArray[np.intp]
+By = str | Sequence[str] | NDArray[Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What names each group, and the number of the group each quote is in."""
+
+    keys: dict[str, NDArray[Any]]
+    number: Rows
+    count: int
+
+
+def groups_of(quotes: Quotes, by: By) -> Groups:
+    """The groups of a book.
+
+    Args:
+        by: None for every quote on its own; a label or several (or a column of the contracts, like "expiry"); or an
+            array of one group name a quote, such as the shards of a sharding.
+
+    Raises:
+        UsageError: a label that the quotes do not have, or an array of another length.
+    """
+    if by is None:
+        return Groups({"id": quotes.ids}, np.arange(len(quotes)), len(quotes))
+    if isinstance(by, np.ndarray):
+        if by.shape != (len(quotes),):
+            raise UsageError(f"by: {len(quotes):,} quotes need one group name each; got an array of shape {by.shape}.")
+        columns = {"group": by}
+    else:
+        names = [by] if isinstance(by, str) else list(by)
+        if not names:
+            raise UsageError("by: no label was given. Leave it out for every quote on its own.")
+        columns = {name: column_of(quotes, name) for name in names}
+    return _grouped(columns)
+
+
+def column_of(quotes: Quotes, name: str) -> NDArray[Any]:
+    """A label of the quotes, or a column of their contracts.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name in quotes.labels:
+        return quotes.labels[name]
+    contracts = getattr(quotes.contracts, "columns", None)  # of a custom model's quotes, by name
+    own = dict(contracts) if contracts is not None else _described(quotes)
+    if name in own:
+        return np.asarray(own[name])
+    known = ", ".join([*quotes.labels, *own])
+    raise UsageError(f"by: the quotes have no label {name!r}. They have {known}.", label=name)
+
+
+def _described(quotes: Quotes) -> dict[str, NDArray[Any]]:
+    try:
+        return {field.name: getattr(quotes.contracts, field.name) for field in fields(quotes.contracts)}
+    except TypeError:
+        return {}
+
+
+def _grouped(columns: dict[str, NDArray[Any]]) -> Groups:
+    codes, firsts = None, None
+    for column in columns.values():
+        comparable = column.astype(str) if column.dtype.kind == "O" else column
+        _, code = np.unique(comparable, return_inverse=True)
+        joined = code if codes is None else codes * (int(code.max(initial=0)) + 1) + code
+        _, firsts, codes = np.unique(joined, return_index=True, return_inverse=True)
+    assert codes is not None
+    assert firsts is not None
+    return Groups({name: column[firsts] for name, column in columns.items()}, codes.ravel(), len(firsts))
