@@ -98,7 +98,6 @@ class NormalEquations:
 
         Raises:
             UsageError: the schemas differ.
-
         """
         schema = self.schema
         if footprints.schema is not schema:
@@ -124,7 +123,9 @@ class NormalEquations:
         return self._system
 
     def step(self, *, ridge: Ridge = None) -> Floats:
-        """The Gauss-Newton step at the reference, ``H^-1 G``; not-a-number where H is not positive definite.
+        """The Gauss-Newton step at the reference, ``H^-1 G``; not-a-number where H, read out, is not positive definite.
+
+        A state that hardly determines the parameters still gives numbers: judge it by the condition of ``system()``.
 
         Args:
             ridge: none; a number lambda for ``H + lambda diag(H)``; or "paper" for ``H + 1e-6 I``, which depends on

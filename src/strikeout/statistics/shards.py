@@ -61,7 +61,8 @@ class Shards:
         if name not in self._codes_by_name:
             shown = ", ".join(self.names[:3]) + (", ..." if len(self) > 3 else "")
             raise UsageError(f"No shard is named {name!r}. The {len(self)} shards are {shown}.", shard=name)
-        return self.ids[self.codes == self._codes_by_name[name]]
+        ids: Names = self.ids[self.codes == self._codes_by_name[name]]
+        return ids
 
     @cached_property
     def _codes_by_name(self) -> dict[str, int]:

@@ -1,0 +1,146 @@
+"""Shards: every quote in one part, and the whole the sum of the parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import UnknownIdError, UsageError
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.shards import shard, shard_states
+
+QUOTES = so.paper_quotes("small", seed=3)
+HESTON = so.Heston()
+FOOTPRINTS = footprints_of(QUOTES, HESTON, HESTON.parameters.starts[0])
+
+CUTS = {
+    "by source": {"by": "source"},
+    "by ten days": {"by": "date", "size": 10},
+    "by the papers thirty days": {"by": "day", "size": 30},
+    "by expiry": {"by": "expiry"},
+    "by product": {"by": "product"},
+    "by numbers of a width": {"by": "spot", "size": 2.5},
+    "hybrid": {"by": ["date", "product", "source"], "size": {"date": 20}},
+    "every quote alone": {"by": ["date", "expiry_days", "moneyness"]},
+}
+
+
+def labelled(**labels: list[object]) -> so.Quotes:
+    count = len(next(iter(labels.values())))
+    contracts = so.Contracts(
+        forward=100.0,
+        strike=np.linspace(70.0, 130.0, count),
+        expiry=np.linspace(0.05, 1.5, count),
+        discount=1.0,
+        is_call=True,
+    )
+    return so.Quotes(ids=[f"q{i}" for i in range(count)], contracts=contracts, observed=np.ones(count), labels=labels)
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_the_whole_is_the_sum_of_the_parts_however_it_was_cut(cut):
+    shards = shard(QUOTES, **cut)
+    states = shard_states(FOOTPRINTS, shards)
+    assert tuple(states) == shards.names
+    assert NormalEquations.total(states.values()) == FOOTPRINTS.total()
+    assert {name: state.count for name, state in states.items()} == shards.sizes
+    assert all(size > 0 for size in shards.sizes.values())
+    assert sorted(id for name in shards.names for id in shards.members(name)) == sorted(QUOTES.ids)
+
+
+def test_a_shard_built_from_its_own_quotes_is_the_shard():
+    shards = shard(QUOTES, "date", size=10)
+    name = shards.names[3]
+    alone = footprints_of(QUOTES.only(shards.members(name)), HESTON, HESTON.parameters.starts[0]).total()
+    assert alone == shard_states(FOOTPRINTS, shards)[name]
+
+
+def test_touched_shards_are_those_that_hold_a_quote():
+    shards = shard(QUOTES, "day", size=30)
+    days = QUOTES.labels["day"]
+    touched = QUOTES.ids[(days == 31) | (days == 89)]
+    assert shards.of(touched) == ("30", "60")
+    assert shards.of(touched[:1]) == ("30",)
+    assert shards.of([]) == ()
+    with pytest.raises(UnknownIdError, match="nobody"):
+        shards.of(["nobody"])
+
+
+def test_blocks_of_days_begin_at_the_same_dates_whatever_the_book_holds():
+    dates = ["2024-01-02", "2024-01-07", "2024-01-08", "2024-02-20"]
+    # 2023-12-29 is day 19720 from 1970-01-01: a multiple of ten.
+    assert shard(labelled(date=dates), "date", size=10).sizes == {"2023-12-29": 2, "2024-01-08": 1, "2024-02-17": 1}
+    assert shard(labelled(date=dates[1:]), "date", size=10).sizes == {"2023-12-29": 1, "2024-01-08": 1, "2024-02-17": 1}
+    stamps = list(np.array(dates, "datetime64[s]"))
+    assert shard(labelled(date=stamps), "date", size=10).names == ("2023-12-29", "2024-01-08", "2024-02-17")
+
+
+def test_products_are_fixed_buckets_of_moneyness_and_maturity():
+    quotes = labelled(source=["a"] * 7)  # strikes 70, 80, .. 130; 0.05 to 1.5 years
+    assert shard(quotes, "moneyness").sizes == {
+        "<0.8 K/F": 1,
+        "0.8-0.95 K/F": 2,
+        "0.95-1.05 K/F": 1,
+        "1.05-1.2 K/F": 1,
+        ">=1.2 K/F": 2,
+    }
+    assert shard(quotes, "maturity").names == ("<30 days", "90-180 days", "180-365 days", ">=365 days")
+    assert shard(quotes, "product").names[0] == "<30 days, <0.8 K/F"
+
+
+def test_names_that_read_alike_are_one_shard_and_nothing_is_lost():
+    quotes = labelled(desk=["a / b", "a", "a"], book=["c", "b / c", "d"])
+    shards = shard(quotes, ["desk", "book"])
+    assert shards.sizes == {"a / b / c": 2, "a / d": 1}
+
+
+def test_an_order_of_its_own_does_not_confuse_the_shards():
+    rows = np.random.default_rng(2).permutation(len(QUOTES))
+    in_order, shuffled = shard(QUOTES, "day", size=30), shard(QUOTES[rows], "day", size=30)
+    assert shard_states(FOOTPRINTS, shuffled) == shard_states(FOOTPRINTS, in_order)
+    kept = FOOTPRINTS.without(QUOTES.ids[:100])
+    assert NormalEquations.total(shard_states(kept, in_order).values()) == kept.total()
+
+
+def test_a_quote_in_no_shard_is_refused_by_name():
+    with pytest.raises(UnknownIdError, match=str(QUOTES.ids[0])):
+        shard_states(FOOTPRINTS, shard(QUOTES[1:], "source"))
+
+
+def test_an_empty_book_has_no_shards():
+    assert shard(QUOTES[[]], "date", size=10).names == ()
+
+
+@pytest.mark.parametrize(
+    ("by", "size", "said"),
+    [
+        ("desk", None, "no label of this book"),
+        ([], None, "nothing to cut by"),
+        (["date", "source"], 10, "which of date, source"),
+        ("date", {"source": 10}, "which of date"),
+        ("source", 10, "holds no dates"),
+        ("date", 0, "above zero"),
+        ("date", 2.5, "whole number of days"),
+        ("moneyness", 10, "take no size"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused_with_a_way_on(by, size, said):
+    with pytest.raises(UsageError, match=said):
+        shard(QUOTES, by, size=size)
+
+
+def test_a_label_named_like_a_cut_is_ambiguous():
+    with pytest.raises(UsageError, match="Rename the label"):
+        shard(labelled(expiry=[1, 2]), "expiry")
+
+
+def test_quotes_without_a_date_cannot_be_cut_by_days():
+    with pytest.raises(UsageError, match="1 of 2 quotes have no date"):
+        shard(labelled(date=["2024-01-02", ""]), "date", size=10)
+
+
+def test_an_unknown_shard_is_answered_with_the_known_ones():
+    with pytest.raises(UsageError, match="2023-12-29"):
+        shard(QUOTES, "date", size=10).members("yesterday")
