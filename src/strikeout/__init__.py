@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration as Calibration
     from strikeout.calibration.termination import Termination as Termination
     from strikeout.models.characteristic import CharacteristicModel as CharacteristicModel
+    from strikeout.models.custom import custom_model as custom_model
     from strikeout.models.heston import Heston as Heston
     from strikeout.models.model import Model as Model
     from strikeout.models.model import ParameterSpace as ParameterSpace
@@ -39,6 +40,7 @@ _HOMES = {
     "Quotes": "strikeout.quotes.quotes",
     "Termination": "strikeout.calibration.termination",
     "calibrate": "strikeout.calibration.calibrate",
+    "custom_model": "strikeout.models.custom",
     "paper_quotes": "strikeout.quotes.synthetic",
     "random_quotes": "strikeout.quotes.synthetic",
     "read_quotes": "strikeout.quotes.reading",

@@ -23,6 +23,7 @@ NAMES = {
     "Termination",
     "__version__",
     "calibrate",
+    "custom_model",
     "paper_quotes",
     "random_quotes",
     "read_quotes",

@@ -42,13 +42,16 @@ class Box:
         walls = [i for i, x in enumerate(u) if x <= lower[i] or x >= upper[i]]
         return tuple(i for i in walls if (G[i] < 0.0 and u[i] <= lower[i]) or (G[i] > 0.0 and u[i] >= upper[i]))
 
-    def step(self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float) -> tuple[list[float], float]:
+    def step(
+        self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None
+    ) -> tuple[list[float], float]:
         """Where the damped Gauss-Newton step leads, and the fall of the cost it promises.
 
+        Damping is relative to ``scale``, one number a coordinate; to the diagonal of H where none is given.
         Coordinates that would go too far stop, the one that overshoots most first, and the others are solved again
         given that.
         """
-        A = self._damped(u, H, damping)
+        A = self._damped(u, H, damping) if scale is None else _added(H, damping, scale)
         lower, upper = self._stride(u)
         s = [0.0] * len(u)
         stops = {i: u[i] for i in self.pushed(u, G)}
@@ -101,6 +104,13 @@ class Box:
                 lower.append(lo if x - lo < near else x + SHARE * (lo - x))
                 upper.append(hi if hi - x < near else x + SHARE * (hi - x))
         return lower, upper
+
+
+def _added(H: Rows, damping: float, scale: Sequence[float]) -> list[list[float]]:
+    A = [list(row) for row in H]
+    for i, d in enumerate(scale):
+        A[i][i] += damping * d
+    return A
 
 
 def _promised(H: Rows, G: Sequence[float], s: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from strikeout.calibration.calibration import Calibration, StartEnd, Step
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End, Problem
-from strikeout.calibration.identifiability import Precision, precision_of
+from strikeout.calibration.identifiability import INFLATION, Precision, precision_of
 from strikeout.calibration.settings import settings_of
 from strikeout.calibration.starts import Progress, Start, agrees, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
@@ -77,7 +77,8 @@ def calibrate(
     ends = search(problem, points, progress)
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
-    precision = precision_of(coordinates, best.descent, _noise(best, model, theta))
+    inflation = getattr(model, "inflation", INFLATION)
+    precision = precision_of(coordinates, best.descent, _noise(best, model, theta), inflation=inflation)
     names = model.parameters.names
     held = {coordinates.free[i] for i in best.descent.held} - coordinates.replaced
     return Calibration(

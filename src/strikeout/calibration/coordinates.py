@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 
 from strikeout.calibration.box import Box
 from strikeout.calibration.feller import LONG_VARIANCE, MEAN_REVERSION, NAMES, VOL_OF_VOL, FellerShare
@@ -67,8 +67,9 @@ class Coordinates:
             values[self.share.replaced] = self.share.omega(values)
         inside = []
         for i, lo, hi in zip(self.free, self.box.lower, self.box.upper, strict=True):
-            margin = 0.05 * (hi - lo) if lo <= 0.0 else 0.05 * min(lo, hi - lo)
-            inside.append(min(max(values[i], lo + margin), hi - min(margin, 0.05 * (hi - lo))))
+            width = hi - lo if hi - lo < inf else max(abs(lo) if lo > -inf else 0.0, abs(values[i]))
+            margin = 0.05 * width if lo <= 0.0 else 0.05 * min(lo, width)
+            inside.append(min(max(values[i], lo + margin), hi - min(margin, 0.05 * width)))
         return inside
 
     def system(self, equations: Linearization, u: Sequence[float], theta: Sequence[float]) -> System:

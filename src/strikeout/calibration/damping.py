@@ -39,3 +39,25 @@ class Damping:
 
     def after_failure(self) -> Damping:
         return Damping(max(self.value, 1e-6) * self.growth, self.growth * 2.0)
+
+
+@dataclass(frozen=True)
+class WaryDamping:
+    """Damping for starts from afar: begins as large as the curvature, and no success divides it by more than 3.
+
+    Nielsen (1999), "Damping parameter in Marquardt's method": the factor follows the gain smoothly, so that a step
+    which delivers half of what it promised changes nothing.
+
+    >>> WaryDamping().after_success(gain=0.5).value == WaryDamping().value
+    True
+    """
+
+    value: float = 1.0
+    growth: float = 2.0
+
+    def after_success(self, gain: float) -> WaryDamping:
+        """``gain`` is the fall of the cost over the fall that was promised."""
+        return WaryDamping(max(self.value * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), SMALLEST))
+
+    def after_failure(self) -> WaryDamping:
+        return WaryDamping(self.value * self.growth, self.growth * 2.0)

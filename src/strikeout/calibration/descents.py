@@ -10,9 +10,11 @@ import numpy as np
 
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.loop import Descent, System, Visit, Watch, descend
+from strikeout.calibration.pace import BRISK, PATIENT, Pace
 from strikeout.calibration.termination import Termination
-from strikeout.calibration.yardstick import TOLERANCE, Yardstick
+from strikeout.calibration.yardstick import Yardstick
 from strikeout.models.model import Model
+from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.losses import TUNING, Huber, robust_scale
@@ -57,12 +59,17 @@ class Problem:
         descent = self._descend(start, watch)
         return End(descent, self.objective, descent.system.cost)
 
+    @property
+    def pace(self) -> Pace:
+        """Patient where the functions, the bounds and the starts are somebody's own."""
+        return PATIENT if isinstance(self.objective.book, Features) else BRISK
+
     def _descend(
-        self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float = TOLERANCE
+        self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float | None = None
     ) -> Descent:
-        freedom = max(len(self.objective) - len(start), 1)
-        yardstick = Yardstick(freedom, self.objective.magnitude, noise, tolerance)
-        return descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch)
+        freedom, pace = max(len(self.objective) - len(start), 1), self.pace
+        yardstick = Yardstick(freedom, self.objective.magnitude, noise, tolerance or pace.tolerance)
+        return descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch, pace=pace)
 
     def _settle(self, start: Sequence[float], watch: Watch | None) -> End:
         """Huber: descend, measure the threshold again at the end, and so on until it stays; then descend to the end.
@@ -76,7 +83,7 @@ class Problem:
         width = TUNING * max(robust_scale(self.weighted_residuals(u)), smallest)
         for _ in range(OUTER_CAP):
             posed = replace(self, objective=self.objective.with_loss(Huber(width)))
-            end = posed._descend(u, watch, width / TUNING, TOLERANCE if settled else max(0.01 * moved, 1e-6))
+            end = posed._descend(u, watch, width / TUNING, None if settled else max(0.01 * moved, 1e-6))
             u, visits, evaluations = end.point, visits + end.visits, evaluations + end.evaluations
             if settled or not end.termination.converged:
                 break

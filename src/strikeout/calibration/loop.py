@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from strikeout.calibration.box import Box
-from strikeout.calibration.damping import Damping
+from strikeout.calibration.pace import BRISK, Pace
 from strikeout.calibration.secant import corrected, updated
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
@@ -23,7 +23,6 @@ from strikeout.statistics.linearization import Linearization
 
 Rows = list[list[float]]
 
-CAP = 200  # evaluations; runs that converge take 6 to 60
 PATIENCE = 25  # failed steps in a row
 # Information below this share of a coordinate's own is none: it keeps the reach finite where a direction is lost.
 RIDGE = 1e-14
@@ -31,7 +30,6 @@ RIDGE = 1e-14
 # where Gauss-Newton shortens the next step by less than this factor: otherwise there is nothing to learn.
 LOCAL = 1.0
 SLOW = 0.01
-INITIAL = Damping()
 
 
 class System(NamedTuple):
@@ -70,14 +68,21 @@ Watch = Callable[[Sequence[float], System, Visit], Termination | None]
 
 
 def descend(
-    evaluate: Evaluate, start: Sequence[float], *, box: Box, yardstick: Yardstick, watch: Watch | None = None
+    evaluate: Evaluate,
+    start: Sequence[float],
+    *,
+    box: Box,
+    yardstick: Yardstick,
+    watch: Watch | None = None,
+    pace: Pace = BRISK,
 ) -> Descent:
     """Follow the cost down from ``start`` until the next step is negligible.
 
     ``watch`` looks at every accepted point and may end the search with a reason.
     """
     u, at = list(start), evaluate(start)
-    damping, evaluations, refused = INITIAL, 1, 0
+    damping, evaluations, refused = pace.damping, 1, 0
+    scale = _grown(None, at.curvature) if pace.remembers else None
     S: Rows | None = None
     reach = _reach(at, box.pushed(u, at.score))
     visits = [Visit(at.cost, yardstick.standard_errors(reach, at.cost), damping.value, tuple(u), 1)]
@@ -85,11 +90,11 @@ def descend(
         ended = yardstick.ended(reach, at.cost)
         if watch is not None and not refused:
             ended = watch(u, at, visits[-1]) or ended
-        if ended is None and evaluations >= CAP:
+        if ended is None and evaluations >= pace.cap:
             ended = Termination.CAP
         if ended is not None:
             break
-        trial, promised = box.step(u, corrected(at.curvature, S), at.score, damping.value)
+        trial, promised = box.step(u, corrected(at.curvature, S), at.score, damping.value, scale=scale)
         if S is not None and not promised > 0.0:  # the correction made the curvature indefinite: forget it
             S = None
             continue
@@ -109,6 +114,7 @@ def descend(
                 y = [a - b for a, b in zip(at.score, new.score, strict=True)]
                 S = updated(S, new.curvature, s, y)
             u, at, refused = trial, new, 0
+            scale = scale and _grown(scale, at.curvature)
             damping = damping.after_success(gain)
             gradient = yardstick.standard_errors(reach, at.cost)
             visits.append(Visit(at.cost, gradient, damping.value, tuple(u), evaluations))
@@ -121,6 +127,11 @@ def descend(
             ended = yardstick.resolved(reach, at.cost)
             break
     return Descent(u, at, ended, tuple(visits), evaluations, box.pushed(u, at.score))
+
+
+def _grown(scale: list[float] | None, H: Rows) -> list[float]:
+    """The largest curvature met so far, a coordinate."""
+    return [max(row[i], scale[i] if scale else 0.0) for i, row in enumerate(H)]
 
 
 def _reach(at: System, held: tuple[int, ...]) -> float:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts, Floats
+from strikeout.quotes.features import Features
 from strikeout.quotes.names import NameIndex, Names, as_names
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Quotes:
 
     Args:
         ids: a unique, stable name for each quote; never row numbers.
+        contracts: what each is a quote of; for a custom model named columns instead, see ``from_columns``.
         observed: the prices seen, in the currency of the forward.
         weight: of each squared residual; 1 where not given.
         spread: ask minus bid; not-a-number where unknown.
@@ -75,6 +77,30 @@ class Quotes:
         _check("weight", self.weight, np.isfinite(self.weight) & (self.weight > 0), "finite and above zero")
         _check("spread", self.spread, ~np.isinf(self.spread), "a number, or not-a-number where unknown")
         self._index  # noqa: B018  (built now so that a repeated id is refused here, not later)
+
+    @classmethod
+    def from_columns(
+        cls,
+        ids: ArrayLike,
+        observed: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        labels: Mapping[str, ArrayLike] | None = None,
+        **features: ArrayLike,
+    ) -> Quotes:
+        """Quotes of no option but of anything a custom model can price: named columns of numbers, one row a quote.
+
+        Their ``contracts`` are ``Features``; what needs options (implied volatilities, smiles, moments) is refused.
+
+        Raises:
+            UsageError: no column, lengths that differ, or a number that is not finite; and as for any book.
+
+        >>> Quotes.from_columns(["a", "b"], [10.1, 14.7], pressure=[77.6, 114.9])
+        <Quotes: 2 quotes of pressure>
+        """
+        # A book is typed by its usual contents. Features refuse, in a sentence, what only options have.
+        described = cast(Contracts, Features(features))
+        return cls(ids=ids, contracts=described, observed=observed, weight=weight, labels=labels)
 
     @classmethod
     def _trusted(cls, **columns: Any) -> Quotes:
@@ -169,6 +195,8 @@ class Quotes:
     def _headline(self) -> str:
         if not len(self):
             return "empty"
+        if isinstance(self.contracts, Features):
+            return f"{len(self):,} quotes of {', '.join(self.contracts.names)}"
         expiries = self.contracts.expiry
         distinct = len(np.unique(expiries))
         span = f"{expiries.min():.3g}" if distinct == 1 else f"{expiries.min():.3g} to {expiries.max():.3g}"
@@ -177,18 +205,25 @@ class Quotes:
     def _facts(self) -> list[tuple[str, str]]:
         if not len(self):
             return []
-        calls = int(self.contracts.is_call.sum())
         known = self.spread[np.isfinite(self.spread)]
         facts = [
-            ("calls / puts", f"{calls:,} / {len(self) - calls:,}"),
-            ("strike", _span(self.contracts.strike)),
-            ("forward", _span(self.contracts.forward)),
-            ("discount", _span(self.contracts.discount)),
+            *self._described(),
             ("observed", _span(self.observed)),
             ("weight", _span(self.weight)),
             ("spread", f"{_span(known)} ({known.size:,} known)" if known.size else "unknown"),
         ]
         return facts + [(f"label {name}", _values(column)) for name, column in self.labels.items()]
+
+    def _described(self) -> list[tuple[str, str]]:
+        if isinstance(self.contracts, Features):
+            return [(name, _span(column)) for name, column in self.contracts.columns.items()]
+        calls = int(self.contracts.is_call.sum())
+        return [
+            ("calls / puts", f"{calls:,} / {len(self) - calls:,}"),
+            ("strike", _span(self.contracts.strike)),
+            ("forward", _span(self.contracts.forward)),
+            ("discount", _span(self.contracts.discount)),
+        ]
 
     def summary(self) -> str:
         """The book in a few lines of plain text."""

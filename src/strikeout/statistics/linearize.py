@@ -31,8 +31,9 @@ def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> Lin
     if accumulate is not None and objective.residual == "price" and isinstance(objective.loss, Squared):
         sums = accumulate(reference, *objective.prepared)
         return Linearization(tuple(sums.tolist()), len(objective))
-    residual, jacobian = rows(objective, model, reference)
-    return _summed(objective, residual, jacobian)
+    with np.errstate(over="ignore", invalid="ignore"):  # a cost that overflows is a point to step back from
+        residual, jacobian = rows(objective, model, reference)
+        return _summed(objective, residual, jacobian)
 
 
 def rows(objective: Objective, model: Model, theta: Floats) -> tuple[Floats, Floats]:

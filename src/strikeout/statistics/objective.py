@@ -8,12 +8,13 @@ from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.quotes.contracts import Contracts, Rows
+from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
-from strikeout.statistics.weights import WeightRule, implied_volatilities, weights_of
+from strikeout.statistics.weights import Weighting, implied_volatilities, weights_of
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -22,13 +23,18 @@ Floats = NDArray[np.float64]
 Residual = Literal["price", "implied_vol"]
 RESIDUALS = ("price", "implied_vol")
 
+# The size of what a custom function returns, over this, stands for discount * forward: a plain formula rounds about a
+# thousand times finer than the Fourier integrals that the yardstick of a calibration is made for.
+FINER = 1e-3
+
 
 @dataclass(frozen=True, eq=False)
 class Objective:
     """``sum of loss(sqrt(w) (target - model))`` over contracts sorted so that no row order of the book can show.
 
-    The order is by expiry, log-moneyness, then every other column, the observed price and the weight included: two
-    rows that still tie are the same row. Quotes of weight zero are left out, as if they had never been there.
+    The order is by expiry, log-moneyness, then every other column, the observed price and the weight included (of a
+    book of features: by every feature, then these two): rows that still tie are the same row. Quotes of weight zero
+    are left out, as if they had never been there.
 
     ``book``, ``prices``, ``targets`` and ``weights`` are in the order of the quotes, all else in the canonical one.
     """
@@ -51,7 +57,7 @@ class Objective:
     @cached_property
     def contracts(self) -> Contracts:
         ordered = self.book[self.order]
-        if len(self.order) == len(self.book):
+        if len(self.order) == len(self.book) and not isinstance(self.book, Features):
             # Sorted contracts have the slices of the book itself; to sort them again would take as long as pricing.
             rows = np.arange(len(self.order))
             vars(ordered)["slices"] = replace(self.book.slices, order=rows, in_order=True)
@@ -90,12 +96,15 @@ class Objective:
     @cached_property
     def magnitude(self) -> float:
         """``sqrt(sum w size^2)``, with size what one rounding error is relative to: discount * forward, or one vol."""
+        if isinstance(self.book, Features):
+            size = FINER * np.abs(self.observed)
+            return sqrt(float(np.add.reduce(self.weight * size * size)))
         size = self.contracts.scale if self.residual == "price" else np.ones(len(self))
         return sqrt(float(np.add.reduce(self.weight * size * size)))
 
 
 def objective_of(
-    quotes: Quotes, *, residual: Residual = "price", weights: WeightRule | ArrayLike = "given"
+    quotes: Quotes, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> tuple[Objective, str]:
     """The objective these quotes pose, and the name of the weighting.
 
@@ -120,7 +129,14 @@ def objective_of(
 
 
 def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> tuple[Rows, int]:
-    """Rows of weight above zero by expiry, log-moneyness, then every other column; and how many differ in these two."""
+    """Rows of weight above zero by expiry, log-moneyness, then every other column; and how many differ in these two.
+
+    Features: by every column, then the observed price and the weight; and how many differ in the columns.
+    """
+    if isinstance(contracts, Features):
+        counts = np.flatnonzero(weight > 0.0)
+        found, places = contracts[counts].sorted_rows(observed[counts], weight[counts])
+        return counts[found], places
     order = contracts.slices.order
     if not weight.all():
         order = order[weight[order] > 0.0]

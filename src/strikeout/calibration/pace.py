@@ -1,0 +1,32 @@
+"""How a search walks: briskly where a model's bounds and starts are known to be good, else patiently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strikeout.calibration.damping import Damping, WaryDamping
+from strikeout.calibration.yardstick import TOLERANCE
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What a search may spend, and how wary it is.
+
+    Args:
+        cap: evaluations of the model.
+        damping: of the first step.
+        remembers: damping is relative to the largest curvature met so far in each coordinate (More, 1978), not to the
+            one at hand: a coordinate that has stopped to matter for the moment does not run away.
+        tolerance: in standard errors.
+    """
+
+    cap: int
+    damping: Damping | WaryDamping
+    remembers: bool
+    tolerance: float
+
+
+# Runs from canonical starts inside bounds take 6 to 60 evaluations.
+BRISK = Pace(cap=200, damping=Damping(), remembers=False, tolerance=TOLERANCE)
+# An author's start may be anywhere, and nothing holds a step back: NIST's hardest take up to 650 evaluations.
+PATIENT = Pace(cap=3000, damping=WaryDamping(), remembers=True, tolerance=1e-10)

@@ -1,0 +1,239 @@
+"""Your own model: any function of parameters and named columns that NumPy can evaluate row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import ParameterError, UsageError
+from strikeout.kernels import derivatives
+from strikeout.models.model import ParameterSpace, Theta
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.features import Features
+
+Floats = NDArray[np.float64]
+Function = Callable[..., Any]
+Starts = Mapping[str, float] | Sequence[Mapping[str, float]]
+Bounds = Mapping[str, tuple[float, float]]
+
+VERSION = 1  # of the rule in kernels/derivatives.py: another one moves the last bits of a footprint
+GRID = 50
+# How far the other parameters may inflate a variance before it is lost: only where rounding would decide. Whether a
+# function is truer than that is for its author to know.
+INFLATION = 1e13
+FINEST = 300  # 2^-300 is far below the rounding of anything a double can hold beside one
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CustomModel:
+    """A function of parameters and features as a model. Made by ``custom_model``.
+
+    ``grid``: residuals are kept on multiples of ``2^-grid`` where footprints are exact integers.
+    """
+
+    name: str
+    parameters: ParameterSpace
+    function: Function
+    jacobian: Function | None
+    features: tuple[str, ...]  # the columns the function takes
+    grid: int
+    inflation: float = INFLATION
+
+    def price(self, theta: Theta, contracts: Contracts | Features) -> Floats:
+        """What the function gives, one value a row; not-a-number where it has none.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or not finite.
+            UsageError: a feature is missing, or the function gives back no number a row.
+        """
+        vector, columns = self.parameters.vector(theta), self._columns(contracts)
+        with np.errstate(all="ignore"):
+            return self._evaluated(vector, columns, len(contracts))
+
+    def linearize(self, theta: Theta, contracts: Contracts | Features) -> tuple[Floats, Floats]:
+        """Values ``(n,)`` and their derivatives by the parameters ``(n, p)``.
+
+        The derivatives are those of ``jacobian`` where it was given, else as in ``kernels/derivatives.py``.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or not finite.
+            UsageError: a feature is missing, or a function gives back no number a row.
+        """
+        vector, columns, count = self.parameters.vector(theta), self._columns(contracts), len(contracts)
+        with np.errstate(all="ignore"):
+            value = self._evaluated(vector, columns, count)
+            if self.jacobian is not None:
+                return value, self._given(vector, columns, count)
+            return value, derivatives.rows(lambda x: self._evaluated(x, columns, count), vector, self._scales)
+
+    def suited(self, contracts: Contracts | Features) -> CustomModel:
+        """This model, tried out on these rows: a row alone must give the bits it gives among the others.
+
+        Raises:
+            UsageError: the function mixes rows, so that no quote could be taken away from what the others left.
+        """
+        start = self.parameters.starts[0]
+        cuts = sorted({0, min(1, len(contracts)), (len(contracts) + 1) // 2, len(contracts)})
+        whole = self.price(start, contracts)
+        apart = np.concatenate(
+            [whole[:0], *(self.price(start, contracts[slice(low, high)]) for low, high in pairwise(cuts))]
+        )
+        mixed = np.flatnonzero((whole != apart) & ~(np.isnan(whole) & np.isnan(apart)))
+        if mixed.size:
+            row = int(mixed[0])
+            raise UsageError(
+                f"{self.name}: the function mixes rows: row {row} is {whole[row]!r} among all {len(whole)} rows and "
+                f"{apart[row]!r} among fewer ({mixed.size} such rows). A value must follow from its own row alone: no "
+                "mean, sum, sort or matrix product over rows. Compute such a column before, and give it as a feature.",
+                row=row,
+            )
+        return self
+
+    @property
+    def _scales(self) -> Floats:
+        """What a step in a parameter is relative to where the parameter itself is zero: its start, or one."""
+        start = np.abs(np.asarray(self.parameters.starts[0], float))
+        return np.where(start > 0.0, start, 1.0)
+
+    def _columns(self, contracts: Contracts | Features) -> dict[str, Floats]:
+        if not isinstance(contracts, Features):
+            raise UsageError(
+                f"{self.name} takes named columns, but these quotes are option contracts. Make the book with "
+                "Quotes.from_columns(ids, observed, strike=..., expiry=..., ...)."
+            )
+        missing = [name for name in self.features if name not in contracts.columns]
+        if missing:
+            raise UsageError(
+                f"{self.name} takes {', '.join(self.features)}, but the quotes have no {', '.join(missing)}: their "
+                f"columns are {', '.join(contracts.names)}. Give the missing ones to Quotes.from_columns.",
+                missing=missing,
+            )
+        return {name: contracts.columns[name] for name in self.features}
+
+    def _evaluated(self, vector: NDArray[Any], columns: Mapping[str, Floats], count: int) -> NDArray[Any]:
+        """Real where the vector is real, complex where it is complex."""
+        found = self.function(**dict(zip(self.parameters.names, vector, strict=True)), **columns)
+        values = np.asarray(found)
+        if values.shape != (count,) and values.shape != ():
+            raise UsageError(
+                f"{self.name}: for {count} rows the function gave back shape {values.shape}. Give one number a row."
+            )
+        if vector.dtype.kind != "c" and values.dtype.kind not in "fiub":
+            raise UsageError(f"{self.name}: the function gave back {values.dtype}, not numbers. Give one number a row.")
+        return np.array(np.broadcast_to(values, (count,)), vector.dtype)
+
+    def _given(self, vector: Floats, columns: Mapping[str, Floats], count: int) -> Floats:
+        assert self.jacobian is not None
+        names = self.parameters.names
+        found = self.jacobian(**dict(zip(names, vector, strict=True)), **columns)
+        if not isinstance(found, Mapping) or set(found) != set(names):
+            got = sorted(found) if isinstance(found, Mapping) else type(found).__name__
+            raise UsageError(
+                f"{self.name}: jacobian must give back a mapping of {', '.join(names)} to derivatives; it gave {got}."
+            )
+        try:
+            return np.stack([np.broadcast_to(np.asarray(found[name], float), (count,)) for name in names], axis=1)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{self.name}: jacobian must give one number a row and parameter: {error}.") from error
+
+    def __repr__(self) -> str:
+        return f"<CustomModel {self.name}: {', '.join((*self.parameters.names, *self.features))}>"
+
+
+def custom_model(
+    name: str,
+    *,
+    parameters: Starts | ParameterSpace,
+    price: Function,
+    jacobian: Function | None = None,
+    bounds: Bounds | None = None,
+    grid: int = GRID,
+) -> CustomModel:
+    """Any function of parameters and named columns as a model that calibrates and forgets like every other.
+
+    ``price`` takes every parameter and every column it needs by name, and gives one number a row. A row's value must
+    follow from that row alone.
+
+    Args:
+        name: fingerprints the function: give another one whenever ``price`` changes.
+        parameters: a start by name, or several such; a search begins there. Or a whole ``ParameterSpace``.
+        jacobian: takes what ``price`` takes and gives a mapping of every parameter's name to its derivatives. By
+            default they are found by complex steps, each held against differences of fourth order, which take their
+            place where the function drops imaginary parts.
+        bounds: (lower, upper) by name, unbounded where not given. A search stays inside; differences look beyond them
+            by a thousandth of the parameter.
+        grid: footprints keep residuals on multiples of ``2^-grid``; they must stay below ``2^(62 - grid)``.
+
+    Raises:
+        UsageError: no name, no start, a function that takes no such parameter, or a grid out of reach.
+        ParameterError: starts that name different parameters, empty bounds, or a start outside them.
+
+    >>> decay = custom_model("decay", parameters={"height": 1.0, "rate": 0.1},
+    ...                      price=lambda height, rate, t: height * np.exp(-rate * t))
+    >>> decay.price({"height": 2.0, "rate": 0.0}, Features({"t": [1.0, 5.0]}))
+    array([2., 2.])
+    """
+    if not name.strip():
+        raise UsageError("custom_model: the name is empty. Name the function; rename it whenever it changes.")
+    if not 0 <= grid <= FINEST:
+        raise UsageError(f"custom_model: grid={grid} must lie between 0 and {FINEST}.")
+    space = _space(parameters, bounds or {})
+    features = _features(name, price, space.names)
+    if jacobian is not None:
+        _features(name, jacobian, space.names)
+    return CustomModel(f"{name}/custom-{VERSION}", space, price, jacobian, features, grid)
+
+
+def _space(parameters: Starts | ParameterSpace, bounds: Bounds) -> ParameterSpace:
+    if isinstance(parameters, ParameterSpace):
+        if bounds:
+            raise UsageError("custom_model: a ParameterSpace has bounds of its own. Leave bounds out.")
+        return parameters
+    starts = [parameters] if isinstance(parameters, Mapping) else list(parameters)
+    if not starts or not all(isinstance(start, Mapping) and start for start in starts):
+        raise UsageError("custom_model: parameters must be a start by name, such as {'rate': 0.1}, or several such.")
+    names = tuple(starts[0])
+    unknown = [name for name in bounds if name not in names]
+    if unknown:
+        raise ParameterError(f"bounds names {unknown}, no parameter of the model. They are {', '.join(names)}.")
+    sides = [bounds.get(name, (-inf, inf)) for name in names]
+    lower, upper = np.array([float(low) for low, _ in sides]), np.array([float(high) for _, high in sides])
+    space = ParameterSpace(names, lower, upper, np.empty((0, len(names))))
+    points = np.array([space.vector(start) for start in starts])
+    for i, parameter in enumerate(names):
+        if not lower[i] < upper[i]:
+            raise ParameterError(
+                f"bounds of {parameter}: ({lower[i]:g}, {upper[i]:g}) hold no room. Give (lower, upper)."
+            )
+        outside = points[(points[:, i] < lower[i]) | (points[:, i] > upper[i]), i]
+        if outside.size:
+            raise ParameterError(
+                f"The start of {parameter}, {outside[0]:g}, lies outside its bounds [{lower[i]:g}, {upper[i]:g}]. "
+                "Move it inside, or widen the bounds.",
+                parameter=parameter,
+            )
+    return ParameterSpace(names, lower, upper, points)
+
+
+def _features(name: str, function: Function, parameters: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns a function takes: its arguments that are no parameter and have no default."""
+    try:
+        taken = list(signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name}: the arguments of {function!r} cannot be read: {error}. Wrap it in a def.") from error
+    named = [p for p in taken if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
+    missing = [parameter for parameter in parameters if parameter not in {p.name for p in named}]
+    if missing or len(named) < len(taken):
+        raise UsageError(
+            f"{name}: every parameter and column is handed over by name, but the function takes "
+            f"({', '.join(map(str, taken))}). Let it take {', '.join(parameters)} and its columns, each by name.",
+            missing=missing,
+        )
+    return tuple(p.name for p in named if p.name not in parameters and p.default is Parameter.empty)
