@@ -42,7 +42,7 @@ def test_slices_go_by_expiry_then_log_moneyness_whatever_the_order_given() -> No
     assert slices.order.tolist() == [2, 1, 0]
     assert slices.expiries.tolist() == [0.25, 0.5]
     assert slices.offsets.tolist() == [0, 1, 3]
-    assert slices.log_moneyness.tolist() == np.log([1.0, 0.9, 1.1]).tolist()
+    assert slices.k.tolist() == np.log([1.0, 0.9, 1.1]).tolist()
 
 
 def test_the_intrinsic_value_is_discounted_and_never_below_zero() -> None:
@@ -57,3 +57,20 @@ def test_rows_are_picked_by_number_mask_or_slice() -> None:
     assert contracts[contracts.is_call].strike.tolist() == [110.0, 100.0]
     assert len(contracts[:0]) == len(contracts[[]]) == 0
     assert [one.strike.tolist() for one in contracts] == [[110.0], [90.0], [100.0]]
+
+
+def test_panels_go_by_panel_of_expiry_then_scaled_moneyness_whatever_the_order_given():
+    rng = np.random.default_rng(3)
+    expiry = np.exp(rng.uniform(-4.0, 1.0, 200))
+    strike = np.where(rng.random(200) < 0.3, 100.0, rng.uniform(50.0, 200.0, 200))  # ties at the money
+    given = Contracts(forward=100.0, strike=strike, expiry=expiry, discount=1.0, is_call=True)
+    mixed = rng.permutation(200)
+    panels, again = given.panels, given[mixed].panels
+    assert panels.t is not None
+    assert again.t is not None
+    assert (np.abs(panels.t) <= 1.0 + 1e-12).all()
+    assert (again.k == panels.k).all()
+    assert (again.t == panels.t).all()
+    assert (given.expiry[panels.order] == given[mixed].expiry[again.order]).all()
+    for begin, end in zip(panels.offsets[:-1], panels.offsets[1:], strict=True):
+        assert (np.diff(panels.k[begin:end]) >= 0.0).all()

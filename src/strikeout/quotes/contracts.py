@@ -105,7 +105,10 @@ class Contracts:
     def __getitem__(self, rows: ArrayLike | slice) -> Contracts:
         """The contracts of these rows (numbers, a mask or a slice), in that order."""
         picked = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
-        return Contracts(**{field.name: getattr(self, field.name)[picked] for field in fields(self)})
+        out = object.__new__(Contracts)  # what was checked once need not be checked again
+        for field in fields(self):
+            object.__setattr__(out, field.name, _frozen(np.atleast_1d(getattr(self, field.name)[picked])))
+        return out
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, tuple(getattr(self, field.name) for field in fields(self))
