@@ -1,0 +1,57 @@
+"""When the retained quotes give no honest number, in a sentence; nothing has been changed by then."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.termination import Termination
+from strikeout.errors import RefusedError, UnidentifiedError
+
+
+def determined(calibration: Calibration) -> Calibration:
+    """The calibration itself, where it found parameters that its quotes determine, inside the model's own bounds.
+
+    Raises:
+        UnidentifiedError: the quotes leave a parameter free.
+        RefusedError: a parameter ran into the model's own bound, or no optimum was found.
+    """
+    if calibration.converged:
+        return calibration
+    what, count = "quote" if calibration.count == 1 else "quotes", f"{calibration.count:,}"
+    if calibration.termination is Termination.NOT_IDENTIFIED:
+        free = calibration.unidentified
+        named = "; ".join(f"{name} is {calibration.identifiability[name]}" for name in free)
+        raise UnidentifiedError(
+            f"The {count} retained {what} no longer determine the parameters: {named}. "
+            f"Forget fewer quotes, or calibrate with {free[0]} fixed (fixed={{...}}).",
+            count=calibration.count,
+            unidentified=list(free),
+        )
+    if calibration.termination is Termination.AT_BOUND:
+        named = "; ".join(f"{name} ran into {bound:g}" for name, bound in calibration.on_bound.items())
+        raise RefusedError(
+            f"The {count} retained {what} lead out of the model's own bounds: {named}. "
+            "Forget fewer quotes, or give bounds of your own (bounds={...}) that make ending on one an answer.",
+            count=calibration.count,
+            on_bound=dict(calibration.on_bound),
+        )
+    raise RefusedError(
+        f"No optimum was found for the {count} retained {what}: {calibration.termination}. "
+        "Forget fewer quotes, or calibrate what is left with starts of your own.",
+        count=calibration.count,
+        termination=calibration.termination.name.lower(),
+    )
+
+
+def refuse_everything(count: int) -> NoReturn:
+    """Forgetting a whole book leaves no model to speak of.
+
+    Raises:
+        RefusedError: always.
+    """
+    raise RefusedError(
+        f"All {count:,} quotes of the book were to be forgotten, and no quotes determine no parameters. "
+        "Keep some, or drop the calibration itself.",
+        count=count,
+    )

@@ -1,0 +1,55 @@
+"""The same step rebuilt from the retained quotes: the paper's one-step "retrain", and the yardstick of `downdate`."""
+
+from __future__ import annotations
+
+from strikeout.errors import UsageError
+from strikeout.forgetting.step import OneStep
+from strikeout.models.model import Model
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.normal_equations import NormalEquations, Ridge, refuse_mixing
+from strikeout.statistics.objective import RESIDUALS
+from strikeout.statistics.schema import Schema
+from strikeout.statistics.weights import RULES, Weighting
+
+
+def restep(
+    retained: Quotes,
+    model: Model,
+    schema: Schema,
+    *,
+    weights: Weighting | None = None,
+    ridge: Ridge = None,
+    free: tuple[int, ...] | None = None,
+) -> OneStep:
+    """One Gauss-Newton step at the schema's reference from raw quotes; equals ``downdate`` bit for bit.
+
+    Args:
+        weights: needed where the schema's own are not one of the rules: by id or in the order of the quotes.
+
+    Raises:
+        UsageError: the model or the weights are not those of the schema.
+        RefusedError: a quote cannot be counted exactly.
+    """
+    return OneStep(equations_of(retained, model, schema, weights=weights), ridge, free)
+
+
+def equations_of(quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None) -> NormalEquations:
+    """What raw quotes leave behind in a schema; zero where there are none.
+
+    Raises:
+        UsageError: the model or the weights are not those of the schema.
+        RefusedError: a quote cannot be counted exactly.
+    """
+    if not len(quotes):
+        return NormalEquations.zero(schema)
+    if weights is None:
+        weights = next((rule for rule in RULES if rule == schema.weights), None)
+        if weights is None:
+            raise UsageError(f"The schema's weights are {schema.weights!r}: give them again, by id (weights={{...}}).")
+    residual = next(kind for kind in RESIDUALS if kind == schema.residual)
+    footprints = footprints_of(
+        quotes, model, schema.reference, residual=residual, weights=weights, grid=schema.exponents[-1]
+    )
+    refuse_mixing(schema, footprints.schema)
+    return footprints.total()

@@ -1,0 +1,225 @@
+"""The operators alone: three roads to one exact state, and what floating point makes of the same subtraction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import RefusedError, UnknownIdError, UsageError
+from strikeout.forgetting.cholesky import cholesky_downdate
+from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.recompute import recompute, recompute_shards, whole
+from strikeout.forgetting.refine import refine
+from strikeout.forgetting.restep import restep
+from strikeout.kernels import exact
+from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.shards import shard, shard_states
+
+SMALL = so.calibrate(so.paper_quotes("small", seed=7), so.Heston())
+LARGE = so.calibrate(so.paper_quotes("large", seed=7), so.Heston())
+
+
+def some(calibration: so.Calibration, share: float, seed: int = 0) -> np.ndarray:
+    ids = calibration.quotes.ids
+    return np.random.default_rng(seed).choice(ids, max(1, round(share * len(ids))), replace=False)
+
+
+def vector(parameters: dict[str, float]) -> np.ndarray:
+    return np.array(list(parameters.values()))
+
+
+def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
+    """The largest difference in standard errors of the optimum."""
+    return float(np.max(np.abs(vector(parameters) - vector(optimum.parameters)) / vector(optimum.standard_errors)))
+
+
+@pytest.mark.parametrize("calibration", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.05, 0.10, 0.25])
+@pytest.mark.parametrize("by", ["date", "expiry", "product"])
+def test_fast_sharded_and_rebuilt_steps_are_equal_bit_for_bit(calibration, share, by):
+    """The paper's three operators (its figures and tables compare them at these shares)."""
+    ids, footprints = some(calibration, share), calibration.footprints
+    fast = downdate(footprints, footprints.total(), ids)
+    sharded = recompute_shards(calibration, ids, shards=shard(calibration.quotes, by))
+    rebuilt = restep(calibration.quotes.without(ids), calibration.model, footprints.schema)
+    assert fast.equations.digest() == sharded.equations.digest() == rebuilt.equations.digest()
+    assert fast.change.tobytes() == sharded.change.tobytes() == rebuilt.change.tobytes()
+    assert fast.parameters == sharded.parameters == rebuilt.parameters
+    assert fast.equations.count == len(calibration.quotes) - len(ids)
+
+
+def test_a_no_op_a_wrong_sign_and_a_wrong_set_are_not_equal():
+    """Negative controls: what the equality above must not be blind to."""
+    ids, footprints = some(SMALL, 0.02), SMALL.footprints
+    truth = restep(SMALL.quotes.without(ids), SMALL.model, footprints.schema).equations
+    total = footprints.total()
+    assert total != truth
+    assert total + footprints.only(ids).total() != truth
+    assert downdate(footprints, total, some(SMALL, 0.02, seed=1)).equations != truth
+    assert downdate(footprints, total, ids[:-1]).equations != truth
+    assert downdate(footprints, total, ids).equations == truth
+
+
+def test_shards_are_left_as_if_they_had_never_held_the_quotes():
+    ids, shards = some(SMALL, 0.05), shard(SMALL.quotes, "date")
+    after = recompute_shards(SMALL, ids, shards=shards).states
+    retained = SMALL.footprints.without(ids)
+    fresh = shard_states(retained, shard(SMALL.quotes.without(ids), "date"))
+    assert {name: state.digest() for name, state in after.items() if state.count} == {
+        name: state.digest() for name, state in fresh.items()
+    }
+
+
+def test_a_whole_shard_can_go():
+    ids = SMALL.quotes.ids[SMALL.quotes.labels["day"] == 3]
+    sharded = recompute_shards(SMALL, ids, shards=shard(SMALL.quotes, "day"))
+    assert sharded.states["3"].count == 0
+    assert sharded.equations == downdate(SMALL.footprints, SMALL.footprints.total(), ids).equations
+
+
+def test_quotes_without_footprints_are_healed_through_their_shard():
+    """The footprints of one day are lost: a downdate refuses its quotes, the shard's state and raw quotes suffice."""
+    quotes, footprints, shards = SMALL.quotes, SMALL.footprints, shard(SMALL.quotes, "day")
+    states = shard_states(footprints, shards)
+    day = shards.members("5")
+    kept = footprints.without(day)
+    with pytest.raises(UnknownIdError, match="are not in this book"):
+        downdate(kept, footprints.total(), day[:2])
+    healed = recompute(states, {"5": quotes.only(day[2:])}, model=SMALL.model)
+    assert healed.equations == footprints.without(day[:2]).total()
+
+
+def test_weights_of_your_own_stay_with_their_quotes():
+    quotes = so.paper_quotes("small", seed=7)
+    weights = np.random.default_rng(3).uniform(0.5, 2.0, len(quotes))
+    calibration = so.calibrate(quotes, so.Heston(), weights=weights)
+    ids, footprints = some(calibration, 0.1), calibration.footprints
+    fast = downdate(footprints, footprints.total(), ids)
+    retained = quotes.without(ids)
+    rebuilt = restep(retained, calibration.model, footprints.schema, weights=calibration.settings.weights)
+    assert fast.equations == rebuilt.equations == recompute_shards(calibration, ids).equations
+    with pytest.raises(UsageError, match="give them again"):
+        restep(retained, calibration.model, footprints.schema)
+
+
+def test_a_model_that_is_not_the_schemas_is_refused():
+    with pytest.raises(UsageError, match="model"):
+        restep(SMALL.quotes, so.Heston(kernel="numpy", expiries="shared"), SMALL.footprints.schema)
+
+
+def test_an_unknown_shard_is_refused_by_name():
+    states = shard_states(SMALL.footprints, shard(SMALL.quotes, "day"))
+    with pytest.raises(UsageError, match="1 of the 1 touched shards are not among the 90 known: 90"):
+        recompute(states, {"90": SMALL.quotes[:3]}, model=SMALL.model)
+
+
+def test_fixed_parameters_do_not_move():
+    fixed = {"mean_reversion": 2.0, "correlation": -0.6}
+    calibration = so.calibrate(SMALL.quotes, so.Heston(), fixed=fixed)
+    ids, footprints = some(calibration, 0.05), calibration.footprints
+    step = downdate(footprints, footprints.total(), ids, free=(1, 2, 4))
+    assert {name: step.parameters[name] for name in fixed} == fixed
+    optimum = so.calibrate(SMALL.quotes.without(ids), so.Heston(), fixed=fixed)
+    free = ["long_variance", "vol_of_vol", "initial_variance"]
+    errors = [(step.parameters[n] - optimum.parameters[n]) / optimum.standard_errors[n] for n in free]
+    assert np.max(np.abs(errors)) < 0.01  # one step of under a standard error errs by its square, in relative terms
+
+
+@pytest.mark.parametrize("ridge", [None, 1e-3, "paper"])
+def test_a_ridge_is_the_same_whether_all_or_listed_parameters_are_free(ridge):
+    footprints = SMALL.footprints
+    one = downdate(footprints, footprints.total(), some(SMALL, 0.1), ridge=ridge)
+    other = downdate(footprints, footprints.total(), some(SMALL, 0.1), ridge=ridge, free=(0, 1, 2, 3, 4))
+    assert one.change.tobytes() == other.change.tobytes()
+
+
+def test_the_papers_ridge_biases_the_step_and_a_scaled_one_is_asked_for_by_number():
+    """1e-6 on every diagonal is not small for a parameter of small curvature: it moves the step by 1e-5 and more."""
+    footprints, ids = SMALL.footprints, some(SMALL, 0.1)
+    plain, paper, scaled = (
+        downdate(footprints, footprints.total(), ids, ridge=ridge).change for ridge in (None, "paper", 1e-9)
+    )
+    bias = np.abs(paper / plain - 1.0).max()
+    assert 1e-6 < bias < 1e-2
+    assert np.abs(scaled / plain - 1.0).max() < 1e-5
+
+
+def test_a_cholesky_downdate_agrees_to_rounding():
+    footprints, ids = LARGE.footprints, some(LARGE, 0.1)
+    exactly = downdate(footprints, footprints.total(), ids).change
+    errors = vector(LARGE.standard_errors)
+    # 270 rotations of a factor with condition 1e4: 1e-16 * 270 * 1e4 of a step below one standard error.
+    assert np.max(np.abs(cholesky_downdate(footprints, footprints.total(), ids) - exactly) / errors) < 1e-9
+
+
+def test_a_cholesky_downdate_of_a_huge_quote_leaves_what_the_exact_one_does_not():
+    quotes = SMALL.quotes
+    observed = quotes.observed.copy()
+    observed[17] = 1e6
+    schema = SMALL.footprints.schema
+    spoilt = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=observed)
+    rows = SMALL.footprints.rows.copy()
+    rows[17] = exact.quantise(np.r_[np.ldexp(rows[17, :5].astype(float), -schema.grid[:5]), 1e6][None, :], schema.grid)[
+        0
+    ][0]
+    footprints = Footprints(schema, spoilt.ids, rows)
+    truth = SMALL.footprints.without([quotes.ids[17]]).total()
+    left = downdate(footprints, footprints.total(), [quotes.ids[17]])
+    assert left.equations == truth
+    errors = vector(SMALL.standard_errors)
+    try:
+        rough = cholesky_downdate(footprints, footprints.total(), [quotes.ids[17]])
+    except RefusedError as refused:
+        assert "Rounding" in refused.sentence
+    else:
+        assert np.max(np.abs(rough - left.change) / errors) > 1e-6
+
+
+def test_refining_converges_to_the_refit_and_says_what_is_left():
+    ids = LARGE.quotes.ids[LARGE.quotes.labels["day"] < 60]
+    optimum = so.calibrate(LARGE.quotes.without(ids), so.Heston())
+    found = [refine(LARGE, ids, passes=passes) for passes in range(3)]
+    errors = [apart(one.parameters, optimum) for one in found]
+    assert errors[0] > 100 * errors[1]
+    assert errors[2] < 1e-6
+    # The step after a pass is the error left by it, in the metric of the curvature: at least the largest coordinate.
+    assert errors[0] <= found[0].error * 1.2
+    assert found[2].errors[:2] == (found[0].error, found[1].error)
+
+
+def test_refining_goes_through_a_retained_book_that_still_has_fixed_parameters():
+    fixed = so.calibrate(SMALL.quotes, so.Heston(), fixed={"mean_reversion": 2.0})
+    ids = some(fixed, 0.1)
+    found = refine(fixed, ids, passes=3)
+    again = so.calibrate(SMALL.quotes.without(ids), so.Heston(), fixed={"mean_reversion": 2.0})
+    assert found.parameters["mean_reversion"] == 2.0
+    assert found.parameters == pytest.approx(again.parameters, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: refine(SMALL, some(SMALL, 0.1), passes=-1), "passes=-1"),
+        (lambda: refine(replace(SMALL, loss="huber"), some(SMALL, 0.1)), "squared loss"),
+    ],
+)
+def test_refine_says_what_it_does_not_take(call, says):
+    with pytest.raises(UsageError, match=says):
+        call()
+
+
+def test_nothing_left_behind_is_zero():
+    footprints = SMALL.footprints
+    left = downdate(footprints, footprints.total(), footprints.ids)
+    assert left.equations == NormalEquations.zero(footprints.schema)
+    assert not left.change.any() or np.isnan(left.change).any()
+
+
+def test_a_book_as_one_shard_has_all_its_quotes():
+    shards = whole(SMALL.quotes)
+    assert shards.sizes == {"all": 540}
+    assert shard_states(SMALL.footprints, shards)["all"] == SMALL.footprints.total()
