@@ -81,8 +81,8 @@ def downdate(state: Words, rows: Integers, pick: Integers | None, exponents: Exp
     """Takes rows away, reads the sums and solves for the Gauss-Newton step: the state, and the sums then the step."""
     module = native()
     if module is not None:
-        answer: tuple[Words, Floats] = module.exact_downdate(state, rows, pick, exponents)
-        return answer
+        words, solved = module.exact_downdate(state, rows, pick, exponents)
+        return np.frombuffer(words, np.uint64).reshape(-1, 3), np.frombuffer(solved)
     left = change_twin(state, rows if pick is None else rows[pick], subtract=True)
     triangle = read_twin(left, exponents)
     return left, np.concatenate([triangle, solve_twin(triangle)])
