@@ -1,0 +1,153 @@
+"""A calibration made in the same call: the options that say how, shared by every command that needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import terminal
+from strikeout.cli.options import Distinct, Named, NamedRange, constant_option
+from strikeout.errors import RejectedError
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibration import Calibration
+    from strikeout.models.model import Model
+    from strikeout.quotes.reading import Reading
+
+MODELS = ("heston",)
+READING = ("constants", "max_reject", "quarantine")
+
+model_option = click.option(
+    "--model", type=click.Choice(MODELS), default="heston", show_default=True, help="What is calibrated."
+)
+max_reject_option = click.option(
+    "--max-reject",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.1,
+    show_default=True,
+    help="The share of bad rows above which the file is refused.",
+)
+OPTIONS = (
+    model_option,
+    click.option(
+        "--weights",
+        type=click.Choice(["given", "none", "vega", "spread"]),
+        default="given",
+        show_default=True,
+        help="What each quote counts for: its weight column, all the same, 1/vega², 1/spread².",
+    ),
+    click.option(
+        "--residual",
+        type=click.Choice(["price", "implied_vol"]),
+        default="price",
+        show_default=True,
+        help="What is compared with the model.",
+    ),
+    click.option(
+        "--loss",
+        type=click.Choice(["squared", "huber"]),
+        default="squared",
+        show_default=True,
+        help="How a residual is charged; huber bears with outliers.",
+    ),
+    click.option(
+        "--bound", "bounds", cls=Distinct, type=NamedRange(), multiple=True, help="Keep a parameter in a range."
+    ),
+    click.option("--fix", "fixed", cls=Distinct, type=Named(), multiple=True, help="Take a parameter as known."),
+    click.option(
+        "--feller",
+        type=click.Choice(["warn", "enforce", "ignore"]),
+        default="warn",
+        show_default=True,
+        help="Say when Feller's condition is not met, keep to it, or leave it.",
+    ),
+    click.option(
+        "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
+    ),
+    max_reject_option,
+    click.option(
+        "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
+    ),
+    constant_option,
+)
+
+
+def calibration_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command every option of a calibration; they reach it as keywords for ``calibrated``."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration]:
+    """The quotes of a file and the calibration of them, as the options say.
+
+    Raises:
+        QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
+        UsageError: an option that cannot be.
+        RefusedError: there are too few quotes, or one lacks what an option needs.
+    """
+    from strikeout.calibration.calibrate import calibrate
+
+    how = {name: value for name, value in options.items() if name not in READING}
+    reading = accepted(file, **{name: options[name] for name in READING})
+    chosen = _model(model)
+    progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
+    try:
+        return reading, calibrate(reading.quotes, chosen, progress=progress, **how)
+    finally:
+        progress.end()
+
+
+def accepted(
+    file: str, *, constants: dict[str, float | str], max_reject: float, quarantine: str | None = None
+) -> Reading:
+    """The reading of a file, its bad rows in the quarantine.
+
+    Raises:
+        QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
+    """
+    from strikeout.quotes.reading import accept, inspect_quotes
+
+    reading = inspect_quotes(file, constants=constants)
+    try:
+        accept(reading, max_reject=max_reject, quarantine=quarantine)
+    except RejectedError as error:
+        if quarantine is None:
+            raise
+        sentence = f"{error.sentence} The bad rows are in {quarantine}."
+        raise RejectedError(sentence, **error.facts, quarantine=quarantine) from error
+    return reading
+
+
+def tell_reading(reading: Reading, quarantine: str | None = None) -> None:
+    """Says which rows were left out, kept once or are doubtful; nothing where all are fine."""
+    if reading.rejected:
+        first = next(issue for issue in reading.issues if issue.is_rejected)
+        where = f"quarantined in {quarantine}" if quarantine else "left out"
+        terminal.note(f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows {where}. The first: {first}")
+    if reading.repeated:
+        terminal.note(f"{reading.source}: {reading.repeated:,} rows repeat an earlier one exactly; kept once.")
+    flags = reading.issues.tally("Q2")
+    if flags:
+        terminal.note(f"{reading.source}: kept, but look at them: {flags}.")
+
+
+def described_reading(reading: Reading, quarantine: str | None = None) -> dict[str, Any]:
+    """What was read, as plain values."""
+    return {
+        "source": reading.source,
+        "rows": reading.rows,
+        "rejected": reading.rejected,
+        "repeated": reading.repeated,
+        "issues": reading.issues.counts,
+        "quarantine": quarantine if reading.rejected else None,
+    }
+
+
+def _model(name: str) -> Model:
+    from strikeout.models.heston import Heston
+
+    return {"heston": Heston}[name]()
