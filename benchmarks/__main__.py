@@ -17,6 +17,7 @@ BENCHMARKS = {
     "pass": ("one_pass", "one Gauss-Newton pass over the paper's 2,700 quotes"),
     "calibrate": ("calibration", "a whole calibration of the same book"),
     "scale": ("scale", "a million quotes; all maturities distinct; time and memory a quote"),
+    "forget": ("forget", "striking quotes out: the step, and the optimum without data"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "STRIKEOUT_THREADS")
