@@ -109,11 +109,24 @@ def test_a_downdate_is_a_subtraction_a_reading_and_a_solve():
     assert (left == exact.change(exact.zero(6), kept)).all()
     triangle = exact.read(left, grid)
     assert solved[:21].tolist() == triangle.tolist()
+    twin, by_twin = exact.downdate_twin(state, rows, pick, grid)
+    assert (twin == left).all()
+    assert by_twin.tolist() == solved.tolist()
+    assert not any(array.flags.writeable for array in (left, solved, twin, by_twin))
     assert solved[21:].tolist() == exact.solve(triangle).tolist() == exact.solve_twin(triangle).tolist()
     # The exact solution by least squares on the same rows; a condition number near 2 leaves a few eps.
     real = np.ldexp(kept.astype(float), -grid)
     expected = np.linalg.lstsq(real[:, :5], real[:, 5], rcond=None)[0]
     np.testing.assert_allclose(solved[21:], expected, rtol=1e-12)
+
+
+def test_taking_every_row_away_leaves_zero():
+    rows = np.random.default_rng(6).integers(-(2**50), 2**50, (20, 3), dtype=np.int64)
+    grid, state = np.array([40, 40, 41], np.int32), exact.change(exact.zero(3), rows)
+    for downdate in (exact.downdate, exact.downdate_twin):
+        left, solved = downdate(state, rows, None, grid)
+        assert not left.any()
+        assert not solved.any()
 
 
 def test_a_curvature_that_is_not_positive_definite_has_no_step():

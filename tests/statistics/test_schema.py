@@ -56,13 +56,13 @@ def test_a_model_may_state_its_own_grid_and_the_caller_another():
     assert schema_of(Gridded(), START, grid=20).exponents == (22, 17, 20, 19, 17, 20)
 
 
-def test_a_parameter_that_starts_at_zero_is_counted_on_the_grid_of_the_residual():
-    class AtZero(so.Heston):
+def test_the_nearest_power_of_two_counts_and_one_for_a_parameter_that_starts_at_zero():
+    class Odd(so.Heston):
         @property
         def parameters(self) -> so.ParameterSpace:
-            return replace(super().parameters, starts=np.zeros((1, 5)))
+            return replace(super().parameters, starts=np.array([[0.0, 0.7, -0.75, 1.4, 1.5]]))
 
-    assert schema_of(AtZero(), START).exponents == (41,) * 6
+    assert schema_of(Odd(), START).exponents == (41, 40, 41, 41, 42, 41)
 
 
 def test_a_reference_that_is_no_point_of_the_model_is_refused():

@@ -78,14 +78,24 @@ def read_twin(state: Words, exponents: Exponents) -> Floats:
 
 
 def downdate(state: Words, rows: Integers, pick: Integers | None, exponents: Exponents) -> tuple[Words, Floats]:
-    """Takes rows away, reads the sums and solves for the Gauss-Newton step: the state, and the sums then the step."""
+    """Takes rows away, reads the sums and solves for the Gauss-Newton step: the state, and the sums then the step.
+
+    Both are read-only.
+    """
     module = native()
     if module is not None:
         words, solved = module.exact_downdate(state, rows, pick, exponents)
         return np.frombuffer(words, np.uint64).reshape(-1, 3), np.frombuffer(solved)
+    return downdate_twin(state, rows, pick, exponents)
+
+
+def downdate_twin(state: Words, rows: Integers, pick: Integers | None, exponents: Exponents) -> tuple[Words, Floats]:
+    """``downdate`` without compiled code."""
     left = change_twin(state, rows if pick is None else rows[pick], subtract=True)
     triangle = read_twin(left, exponents)
-    return left, np.concatenate([triangle, solve_twin(triangle)])
+    solved = np.concatenate([triangle, solve_twin(triangle)])
+    left.flags.writeable = solved.flags.writeable = False
+    return left, solved
 
 
 def solve(triangle: Floats) -> Floats:
