@@ -1,0 +1,187 @@
+"""Making a certificate: which claims an answer supports, and why the others are not made."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
+from strikeout.assurance.stationarity import scaled_gradient
+from strikeout.calibration.settings import Settings
+from strikeout.errors import RefusedError, UsageError
+from strikeout.statistics.weights import name_of
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibration import Calibration
+    from strikeout.statistics.normal_equations import NormalEquations, Ridge
+
+# A converged search ends below 1e-8 standard errors; who recomputes the gradient elsewhere meets other rounding.
+STATIONARY = 1e-5
+# Moments stand for prices through polynomials; on real books that moves the optimum by some 1e-5 standard errors.
+THROUGH_MOMENTS = 1e-3
+
+REFERENCE_LEAKS = (
+    "That the reference of the step says nothing of the forgotten quotes: it was found with them in the book, and is "
+    "written in this certificate."
+)
+
+
+def issue(
+    before: Calibration,
+    parameters: Mapping[str, float],
+    *,
+    operator: str,
+    path: Sequence[str],
+    after: Calibration | None = None,
+    equations: NormalEquations | None = None,
+    is_step: bool = True,
+    ridge: Ridge = None,
+    free: Sequence[int] | None = None,
+    tolerance: float | None = None,
+    indicators: Mapping[str, float] | None = None,
+) -> Certificate:
+    """The certificate of an answer: parameters found by ``operator`` once some of the quotes of ``before`` are gone.
+
+    Args:
+        after: a calibration of the retained quotes. Supports STATE; where its parameters are the answer, bit for bit,
+            also NEVER_SEEN, and OPTIMUM where it converged.
+        equations: the state of the retained quotes at the reference of a step; supports STATE, and STEP where the
+            answer is that one step (``is_step``), solved with this ``ridge`` for these ``free`` parameters.
+        tolerance: standard errors within which the answer is claimed to be the OPTIMUM, where ``after`` does not say.
+        indicators: numbers by name that support the claims.
+
+    Raises:
+        UsageError: neither ``after`` nor ``equations`` is given, so that nothing could be claimed.
+    """
+    if after is None and equations is None:
+        raise UsageError("issue: give after, a calibration of the retained quotes, or equations, their state.")
+    retained = after.count if after is not None else equations.count  # type: ignore[union-attr]
+    state, obstacle = _state(after, equations)
+    numbers = dict(indicators or {})
+    names = before.model.parameters.names
+    same = after is not None and all(after.parameters[name] == parameters[name] for name in names)
+    optimum, epsilon = _optimum(after if same else None, tolerance, numbers)
+    step = equations is not None and is_step
+    claims = {
+        Claim.STATE: _entry(bool(state), "its digest is that of the retained quotes" if state else obstacle),
+        Claim.STEP: _step_entry(step, ridge, free, names),
+        Claim.OPTIMUM: _entry(
+            epsilon is not None, optimum, **({} if epsilon is None else {"tolerance": epsilon.hex()})
+        ),
+        Claim.NEVER_SEEN: _never_seen(same, after),
+    }
+    posed = after if after is not None else before
+    return Certificate(
+        software=_software(),
+        build=build_of(),
+        model=posed.model.name,
+        objective=_objective(before.settings, posed if same else before),
+        operator=operator,
+        path=tuple(path),
+        parameters={name: float(parameters[name]).hex() for name in names},
+        counts={"before": before.count, "forgotten": before.count - retained, "retained": retained},
+        state=state,
+        claims={claim.name: entry for claim, entry in claims.items()},
+        indicators={name: float(value).hex() for name, value in sorted(numbers.items())},
+        identifiability=dict(after.identifiability) if same and after is not None else {},
+        not_claimed=(*NEVER_CLAIMED, *([REFERENCE_LEAKS] if "reference" in state else [])),
+    )
+
+
+def _state(after: Calibration | None, equations: NormalEquations | None) -> tuple[dict[str, Any], str]:
+    if equations is None:
+        assert after is not None
+        try:
+            found = after.state
+        except RefusedError:
+            return {}, "a retained quote is too large for the grid of the state"
+        if after.moments is not None:
+            return {"kind": "moments", "digest": found.digest(), "count": len(found), "basis": found.basis.name}, ""
+        equations = found
+        reference = {}
+    else:
+        named = zip(equations.schema.parameters, equations.schema.reference, strict=True)
+        reference = {"reference": {name: value.hex() for name, value in named}}
+    schema = equations.schema.digest()
+    kind = {"kind": "normal equations", "digest": equations.digest(), "count": equations.count, "schema": schema}
+    return {**kind, **reference}, ""
+
+
+def _entry(claimed: bool, support: str, **facts: Any) -> dict[str, Any]:
+    return {"claimed": claimed, "support": support, **facts}
+
+
+def _step_entry(claimed: bool, ridge: Ridge, free: Sequence[int] | None, names: tuple[str, ...]) -> dict[str, Any]:
+    if not claimed:
+        return _entry(False, "the parameters are not one step from a reference")
+    solved = "none" if ridge is None else ridge if isinstance(ridge, str) else float(ridge).hex()
+    moved = list(names) if free is None else [names[i] for i in free]
+    return _entry(True, "solved from the state at the reference", ridge=solved, free=moved)
+
+
+def _optimum(after: Calibration | None, tolerance: float | None, numbers: dict[str, float]) -> tuple[str, float | None]:
+    if after is None:
+        if tolerance is None:
+            return "one step is no optimum, and no tolerance was asked for", None
+        return f"within {tolerance:g} standard errors, by the indicators in this certificate", float(tolerance)
+    if not after.converged:
+        return f"the calibration did not converge: {after.termination}", None
+    if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
+        return "the parameters lie on Feller's condition, where the gradient need not vanish", None
+    held = {*after.fixed, *after.on_bound}
+    free = [i for i, name in enumerate(after.model.parameters.names) if name not in held]
+    found = scaled_gradient(after.equations, free=free) if after.loss == "squared" else after.history[-1].gradient
+    if isfinite(found):
+        numbers.setdefault("scaled_gradient", found)
+    limit = STATIONARY if after.moments is None else THROUGH_MOMENTS
+    return f"the next step is below {limit:g} standard errors, or below rounding", limit
+
+
+def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:
+    if not same or after is None:
+        return _entry(False, "the parameters are not those of a calibration of the retained quotes")
+    if not after.converged:
+        return _entry(False, "the calibration of the retained quotes did not converge")
+    source = "quotes" if after.moments is None else "moments"
+    return _entry(True, f"solved from the {source} alone, from cold starts", source=source)
+
+
+def _objective(settings: Settings, posed: Calibration) -> dict[str, Any]:
+    """What ``calibrate`` was asked; weights given as numbers stay out, since they are listed by id."""
+    starts = settings.starts
+    return {
+        "weights": name_of(settings.weights),
+        "residual": settings.residual,
+        "loss": settings.loss,
+        "threshold": None if posed.threshold is None else float(posed.threshold).hex(),
+        "bounds": None
+        if settings.bounds is None
+        else {name: [float(low).hex(), float(high).hex()] for name, (low, high) in settings.bounds.items()},
+        "fixed": None if settings.fixed is None else _hexed(settings.fixed),
+        "feller": settings.feller,
+        "starts": starts
+        if isinstance(starts, int)
+        else _hexed(starts)
+        if isinstance(starts, Mapping)
+        else [_hexed(start) for start in starts],
+        "on_bound": _hexed(posed.on_bound),
+    }
+
+
+def _hexed(values: Mapping[str, float]) -> dict[str, str]:
+    return {name: float(value).hex() for name, value in values.items()}
+
+
+def _software() -> str:
+    from strikeout import __version__
+
+    return f"strikeout {__version__}"
+
+
+def build_of() -> dict[str, str]:
+    """Where bits may differ: NEVER_SEEN is claimed of this build."""
+    return {"machine": platform.machine(), "python": platform.python_version(), "numpy": np.__version__}

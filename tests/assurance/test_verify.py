@@ -1,0 +1,297 @@
+"""Verification confirms what is so, and catches every fake we could think of."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.assurance.audit import audited
+from strikeout.assurance.issuing import issue
+from strikeout.assurance.verify import verify
+from tests.calibration.smile_model import Smile
+from tests.calibration.smile_model import book as smile_book
+
+
+@pytest.fixture(scope="module")
+def case():
+    """A book, a calibration of all of it, the retained quotes, and the calibration of those."""
+    book = so.paper_quotes("small", seed=21)
+    gone = book.ids[10:40]
+    kept = book.without(gone)
+    return book, so.calibrate(book, so.Heston()), kept, so.calibrate(kept, so.Heston())
+
+
+@pytest.fixture(scope="module")
+def certificate(case):
+    _, before, _, after = case
+    return issue(before, after.parameters, operator="recalibrate", path=["from cold starts"], after=after)
+
+
+def stepped(case, left, **options):
+    """A certificate of one step from these normal equations."""
+    before = case[1]
+    step = dict(zip(left.schema.parameters, left.schema.reference + left.step(), strict=True))
+    return issue(before, step, operator="downdate", path=["one step"], equations=left, **options)
+
+
+@pytest.fixture(scope="module")
+def one_step(case):
+    book, before, kept, _ = case
+    gone = book.ids[~np.isin(book.ids, kept.ids)]
+    footprints = before.footprints
+    return stepped(case, footprints.total().less(footprints, footprints.places(gone)), tolerance=0.1)
+
+
+def failed(verification):
+    return {check.name for check in verification.checks if check.holds is False}
+
+
+def test_an_honest_certificate_holds_and_has_no_reasons(case, certificate, one_step):
+    for made in (certificate, one_step, certificate.to_bytes()):
+        found = verify(made, case[2])
+        assert found.holds, found.summary()
+        assert found
+        assert found.reasons == ()
+    assert {check.name: check.holds for check in verify(certificate, case[2]).checks} == {
+        "COUNT": True, "STATE": True, "STEP": None, "OPTIMUM": True, "NEVER_SEEN": True,
+    }  # fmt: skip
+    assert verify(certificate, case[2]).summary().startswith("The certificate holds.")
+
+
+def test_the_order_of_the_retained_quotes_does_not_matter(case, certificate, one_step):
+    shuffled = case[2][np.random.default_rng(0).permutation(len(case[2]))]
+    assert verify(certificate, shuffled).holds
+    assert verify(one_step, shuffled).holds
+
+
+def test_a_fake_forget_that_kept_everything_is_caught(case, certificate):
+    _, before, kept, _ = case
+    fake = issue(before, before.parameters, operator="recalibrate", path=["from cold starts"], after=before)
+    fake = replace(fake, counts=certificate.counts, state={**fake.state, "count": len(kept)})
+    found = verify(fake, kept)
+    assert not found.holds
+    assert failed(found) == {"STATE", "OPTIMUM", "NEVER_SEEN"}
+    assert any("other quotes" in reason for reason in found.reasons)
+
+
+def test_a_fake_that_took_only_the_number_away_is_caught(case):
+    """The right count over the sums of the whole book."""
+    _, before, kept, _ = case
+    whole = before.footprints.total()
+    fake = stepped(case, type(whole)(whole.schema, whole.words, len(kept)))
+    assert failed(verify(fake, kept)) == {"STATE", "STEP"}
+
+
+def test_a_wrong_sign_is_caught(case):
+    _, before, kept, _ = case
+    gone = before.footprints.without(kept.ids).total()
+    doubled = before.footprints.total() + gone
+    fake = stepped(case, type(doubled)(doubled.schema, doubled.words, len(kept)))
+    assert failed(verify(fake, kept)) == {"STATE", "STEP"}
+
+
+def test_a_wrong_set_of_the_same_size_is_caught(case):
+    book, before, kept, _ = case
+    others = book.without(book.ids[100:130])
+    after = so.calibrate(others, so.Heston())
+    fake = issue(before, after.parameters, operator="recalibrate", path=[], after=after)
+    assert fake.counts["retained"] == len(kept)
+    assert failed(verify(fake, kept)) == {"STATE", "OPTIMUM", "NEVER_SEEN"}
+    assert failed(verify(stepped(case, before.footprints.only(others.ids).total()), kept)) == {"STATE", "STEP"}
+
+
+def test_a_single_quote_too_many_is_caught(case, certificate):
+    book, _, kept, _ = case
+    assert "COUNT" in failed(verify(certificate, kept.without(kept.ids[:1])))
+    assert {"COUNT", "STATE", "NEVER_SEEN"} <= failed(verify(certificate, book))
+
+
+def test_a_stale_state_is_caught(case, certificate):
+    """One retained price was corrected since, by a hundredth of a cent."""
+    kept = case[2]
+    observed = kept.observed.copy()
+    observed[5] += 1e-4
+    assert {"STATE", "NEVER_SEEN"} <= failed(verify(certificate, kept.with_observed(observed)))
+
+
+@pytest.mark.parametrize("name", ["mean_reversion", "correlation"])
+def test_a_parameter_altered_in_its_last_bit_is_caught(case, certificate, one_step, name):
+    for made, claim in ((certificate, "NEVER_SEEN"), (one_step, "STEP")):
+        bit = np.nextafter(made.values()[name], np.inf).item()
+        altered = replace(made, parameters={**made.parameters, name: bit.hex()})
+        found = verify(altered, case[2])
+        assert failed(found) == {claim}
+        assert name in found.reasons[0]
+
+
+def test_parameters_a_standard_error_away_are_no_optimum(case, certificate):
+    _, _, kept, after = case
+    moved = after.parameters["correlation"] + after.standard_errors["correlation"]
+    altered = replace(certificate, parameters={**certificate.parameters, "correlation": moved.hex()})
+    assert {"OPTIMUM", "NEVER_SEEN"} == failed(verify(altered, kept))
+    outside = replace(certificate, parameters={**certificate.parameters, "correlation": (0.9995).hex()})
+    reasons = verify(outside, kept).reasons
+    assert any("outside its bounds" in reason for reason in reasons)
+
+
+def test_altered_bytes_are_caught(case, certificate):
+    data = certificate.to_bytes()
+    found = verify(data.replace(b'"forgotten":30', b'"forgotten":31'), case[2])
+    assert not found.holds
+    assert "changed since" in found.reasons[0]
+    assert not verify(b"", case[2]).holds
+
+
+def test_a_certificate_that_claims_nothing_does_not_hold(case, certificate):
+    silent = {name: {"claimed": False, "support": "no"} for name in certificate.claims}
+    found = verify(replace(certificate, claims=silent), case[2])
+    assert not found.holds
+    assert found.reasons == ("The certificate claims nothing.",)
+
+
+def test_nothing_is_raised_whatever_is_asked(case, certificate, one_step):
+    kept = case[2]
+    half = {**certificate.claims, "OPTIMUM": {"claimed": True, "support": "x"}}
+    for made in (
+        replace(certificate, objective={}),
+        replace(certificate, state={}),
+        replace(certificate, claims={}),
+        replace(certificate, claims=half),
+        replace(certificate, model="sabr/numpy-1"),
+        replace(certificate, model="heston/native"),
+        replace(certificate, parameters={}),
+        replace(certificate, build={"numpy": object()}),
+        replace(one_step, state={**one_step.state, "reference": {}}),
+        None,
+    ):
+        found = verify(made, kept)
+        assert not found.holds
+        assert found.reasons
+    for quotes in (None, kept[:0], kept[:3], smile_book()):
+        assert not verify(certificate, quotes).holds
+
+
+def test_an_optimum_the_quotes_do_not_determine_is_not_confirmed(case, certificate):
+    """One expiry: the model fits it well, and mean reversion runs into the model's own bound, or is free."""
+    book, before, _, _ = case
+    kept = book[book.contracts.expiry == book.contracts.expiry.min()]
+    after = so.calibrate(kept, so.Heston())
+    claims = {**certificate.claims, "NEVER_SEEN": {"claimed": False, "support": "no"}}
+    made = replace(issue(before, after.parameters, operator="recalibrate", path=[], after=after), claims=claims)
+    assert after.on_bound
+    found = verify(made, kept)
+    assert failed(found) == {"OPTIMUM"}
+    assert "bound that was asked for" in found.reasons[0]
+    found = verify(replace(made, objective={**made.objective, "on_bound": {}}), kept)
+    assert failed(found) == {"OPTIMUM"}
+    assert "do not determine" in found.reasons[0]
+
+
+def test_a_bound_the_quotes_pull_away_from_is_no_optimum(case):
+    """The truth, 0.3, is inside these bounds; the certificate says the search ended on one of them."""
+    kept = case[2]
+    for bounds, end in (((0.25, 0.5), 0.25), ((0.1, 0.35), 0.35)):
+        at = so.calibrate(kept, so.Heston(), fixed={"vol_of_vol": end})
+        inside = so.calibrate(kept, so.Heston(), bounds={"vol_of_vol": bounds})
+        made = issue(inside, inside.parameters, operator="recalibrate", path=[], after=inside)
+        assert verify(made, kept).holds
+        fake = replace(
+            made,
+            parameters={name: value.hex() for name, value in at.parameters.items()},
+            objective={**made.objective, "on_bound": {"vol_of_vol": end.hex()}},
+        )
+        found = verify(fake, kept)
+        assert failed(found) == {"OPTIMUM", "NEVER_SEEN"}
+        assert "pull it back inside" in found.reasons[0]
+
+
+SETTINGS = [
+    {"loss": "huber"},
+    {"residual": "implied_vol", "weights": "none"},
+    {"weights": "vega"},
+    {"fixed": {"mean_reversion": 2.5}},
+    {"bounds": {"vol_of_vol": (0.05, 0.25)}},
+    {"feller": "enforce"},
+    {"starts": 1},
+    {"starts": {"mean_reversion": 3.0, "long_variance": 0.05, "vol_of_vol": 0.5, "correlation": -0.3,
+                "initial_variance": 0.05}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", SETTINGS, ids=str)
+def test_certificates_hold_however_the_calibration_was_asked_for(asked):
+    book = so.random_quotes(300, maturities=5, seed=2)
+    kept = book[20:]
+    before, after = so.calibrate(book, so.Heston(), **asked), so.calibrate(kept, so.Heston(), **asked)
+    made = issue(before, after.parameters, operator="recalibrate", path=[], after=after)
+    found = verify(made.to_bytes(), kept)
+    assert found.holds, found.summary()
+    assert "NEVER_SEEN" in {claim.name for claim in made.claimed()}
+    assert not verify(made, book[:280]).holds
+
+
+@pytest.mark.parametrize(("ridge", "free"), [("paper", None), (1e-4, None), (None, (1, 2, 3, 4))])
+def test_a_step_with_a_ridge_or_a_fixed_parameter_is_verified_as_it_was_solved(case, ridge, free):
+    _, before, kept, _ = case
+    left = before.footprints.only(kept.ids).total()
+    theta = np.array(left.schema.reference)
+    if free is None:
+        theta += left.step(ridge=ridge)
+    else:
+        H, G = left.system().curvature, left.system().score
+        rows = [[H[i, j].item() for j in free] for i in free]
+        from strikeout.kernels.symmetric import solve
+
+        theta[list(free)] += solve(rows, [G[i].item() for i in free])
+    step = dict(zip(left.schema.parameters, theta.tolist(), strict=True))
+    made = issue(before, step, operator="downdate", path=[], equations=left, ridge=ridge, free=free)
+    assert verify(made, kept).holds
+    plain = {**made.claims["STEP"], "ridge": "none", "free": list(left.schema.parameters)}
+    assert failed(verify(replace(made, claims={**made.claims, "STEP": plain}), kept)) == {"STEP"}
+
+
+def test_a_model_of_ones_own_and_weights_of_ones_own_have_to_be_given_again():
+    book = smile_book(noise=1e-3)
+    weight = dict(zip(book.ids.tolist(), np.linspace(1.0, 2.0, len(book)).tolist(), strict=True))
+    kept = book[2:]
+    before, after = (so.calibrate(quotes, Smile(), weights=weight) for quotes in (book, kept))
+    made = issue(before, after.parameters, operator="recalibrate", path=[], after=after)
+    assert "q0" not in made.to_bytes().decode()
+    assert verify(made, kept, model=Smile(), weights=weight).holds
+    assert "model=" in verify(made, kept, weights=weight).reasons[0]
+    assert "weights=" in verify(made, kept, model=Smile()).reasons[0]
+    others = dict.fromkeys(weight, 1.0)
+    assert "STATE" in failed(verify(made, kept, model=Smile(), weights=others))
+    assert "of the model" in verify(made, kept, model=Smile(name="another"), weights=weight).reasons[0]
+
+
+@pytest.mark.parametrize("asked", [{}, {"residual": "implied_vol"}, {"weights": "vega"}], ids=str)
+def test_the_audit_in_whole_numbers_finds_the_state_of_the_calibration(asked):
+    book = so.random_quotes(120, maturities=4, seed=5)
+    calibration = so.calibrate(book, so.Heston(), **asked)
+    how = {"residual": "price", "weights": "given", **asked}
+    start = calibration.model.parameters.starts[0]
+    audit = audited(book, calibration.model, start, **how)
+    assert audit.digest() == calibration.state.digest()
+    assert audit.matrix() == calibration.state.system().rows
+    assert audited(book[1:], calibration.model, start, **how).digest() != audit.digest()
+
+
+def test_verifying_never_imports_an_operator():
+    code = (
+        "import sys, strikeout as so\n"
+        "from strikeout.assurance.issuing import issue\n"
+        "from strikeout.assurance.verify import verify\n"
+        "book = so.paper_quotes('small')\n"
+        "before, after = so.calibrate(book, so.Heston()), so.calibrate(book[9:], so.Heston())\n"
+        "made = issue(before, after.parameters, operator='recalibrate', path=[], after=after)\n"
+        "assert verify(made.to_bytes(), book[9:]).holds\n"
+        "assert not [name for name in sys.modules if 'forgetting' in name]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
