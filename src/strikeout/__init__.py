@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from strikeout.quotes.synthetic import paper_quotes as paper_quotes
     from strikeout.quotes.synthetic import random_quotes as random_quotes
     from strikeout.quotes.writing import write_quotes as write_quotes
+    from strikeout.statistics.footprinting import footprints_of as footprints_of
+    from strikeout.statistics.normal_equations import NormalEquations as NormalEquations
+    from strikeout.statistics.shards import shard as shard
+    from strikeout.statistics.shards import shard_states as shard_states
 
 __version__ = "0.1.0"
 
@@ -35,15 +39,19 @@ _HOMES = {
     "Contracts": "strikeout.quotes.contracts",
     "Heston": "strikeout.models.heston",
     "Model": "strikeout.models.model",
+    "NormalEquations": "strikeout.statistics.normal_equations",
     "PaperHeston": "strikeout.models.paper_heston",
     "ParameterSpace": "strikeout.models.model",
     "Quotes": "strikeout.quotes.quotes",
     "Termination": "strikeout.calibration.termination",
     "calibrate": "strikeout.calibration.calibrate",
     "custom_model": "strikeout.models.custom",
+    "footprints_of": "strikeout.statistics.footprinting",
     "paper_quotes": "strikeout.quotes.synthetic",
     "random_quotes": "strikeout.quotes.synthetic",
     "read_quotes": "strikeout.quotes.reading",
+    "shard": "strikeout.statistics.shards",
+    "shard_states": "strikeout.statistics.shards",
     "write_quotes": "strikeout.quotes.writing",
 }
 

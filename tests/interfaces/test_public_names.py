@@ -16,6 +16,7 @@ NAMES = {
     "Contracts",
     "Heston",
     "Model",
+    "NormalEquations",
     "PaperHeston",
     "ParameterSpace",
     "Quotes",
@@ -24,9 +25,12 @@ NAMES = {
     "__version__",
     "calibrate",
     "custom_model",
+    "footprints_of",
     "paper_quotes",
     "random_quotes",
     "read_quotes",
+    "shard",
+    "shard_states",
     "write_quotes",
 }
 

@@ -135,9 +135,10 @@ class NormalEquations:
         return np.array(rational.step(exact.to_integers(self.words), self.schema.exponents))
 
     def step(self, *, ridge: Ridge = None) -> Floats:
-        """The Gauss-Newton step at the reference, ``H^-1 G``, read-only; not-a-number where H, read out, is not positive definite.
+        """The Gauss-Newton step at the reference, ``H^-1 G``.
 
-        A state that hardly determines the parameters still gives numbers: judge it by the condition of ``system()``.
+        Not-a-number where H, read out, is not positive definite. A state that hardly determines the parameters still
+        gives numbers: judge it by the condition of ``system()``.
 
         Args:
             ridge: none; a number lambda for ``H + lambda diag(H)``; or "paper" for ``H + 1e-6 I``, which depends on
