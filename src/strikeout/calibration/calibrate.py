@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from strikeout.calibration.calibration import Calibration, StartEnd, Step
+from strikeout.calibration.calibration import Calibration, Step
+from strikeout.calibration.conclusion import start_end, termination_of
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End, Problem
-from strikeout.calibration.identifiability import INFLATION, Precision, precision_of
+from strikeout.calibration.identifiability import INFLATION, precision_of
 from strikeout.calibration.settings import settings_of
-from strikeout.calibration.starts import Progress, Start, agrees, best_of, search, starting_points
-from strikeout.calibration.termination import Termination
+from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model
 from strikeout.statistics.linearize import price_residuals, rows
@@ -93,13 +93,13 @@ def calibrate(
         rmse=_rmse(best, model, theta),
         cost=best.descent.system.cost,
         count=len(objective),
-        termination=_termination(best, coordinates, precision, {*(bounds or {})}),
+        termination=termination_of(best.descent, coordinates, precision, {*(bounds or {})}),
         equations=best.descent.system.equations,
         history=tuple(
             Step(visit.cost, visit.gradient, visit.damping, coordinates.named(visit.point))
             for visit in best.descent.visits
         ),
-        starts=tuple(_start_end(end, best, coordinates) for end in ends),
+        starts=tuple(start_end(end, best, coordinates) for end in ends),
         residual=residual,
         weights=rule,
         loss=loss,
@@ -133,7 +133,7 @@ def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
         )
 
 
-def _rmse(best: End, model: Model, theta: list[float]) -> float:
+def _rmse(best: End[Objective], model: Model, theta: list[float]) -> float:
     posed = best.objective
     if posed.residual == "price" and isinstance(posed.loss, Squared) and bool((posed.weights == 1.0).all()):
         return sqrt(best.descent.system.cost / len(posed))
@@ -141,33 +141,8 @@ def _rmse(best: End, model: Model, theta: list[float]) -> float:
     return sqrt(float(np.add.reduce(errors * errors)) / len(posed))
 
 
-def _noise(best: End, model: Model, theta: list[float]) -> float:
+def _noise(best: End[Objective], model: Model, theta: list[float]) -> float:
     if isinstance(best.objective.loss, Squared):
         return best.descent.system.cost / (len(best.objective) - len(best.descent.point))
     residual, _ = rows(best.objective, model, np.array(theta))
     return noise_variance(best.objective.loss, best.objective.root_weight * residual, len(best.descent.point))
-
-
-def _termination(best: End, coordinates: Coordinates, precision: Precision, asked: set[str]) -> Termination:
-    """The search's own end, unless it ended on a bound or at parameters the quotes do not determine."""
-    ended = best.descent.termination
-    if ended is not Termination.NOT_FINITE and (precision.inseparable or (precision.free and ended.converged)):
-        return Termination.NOT_IDENTIFIED
-    if not ended.converged:
-        return ended
-    held = {coordinates.free[i] for i in best.descent.held}
-    if not held:
-        return ended
-    own = {i for i in held - coordinates.replaced if coordinates.names[i] not in asked}
-    return Termination.AT_BOUND if own else Termination.CONVERGED_ON_BOUND
-
-
-def _start_end(end: End, best: End, coordinates: Coordinates) -> StartEnd:
-    descent = end.descent
-    return StartEnd(
-        parameters=coordinates.named(descent.point),
-        cost=descent.system.cost,
-        termination=descent.termination,
-        evaluations=descent.evaluations,
-        agrees=agrees(end, best),
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,20 +18,41 @@ from strikeout.models.model import Model
 from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize, rows
-from strikeout.statistics.losses import TUNING, Huber, robust_scale
+from strikeout.statistics.losses import TUNING, Huber, Loss, robust_scale
 from strikeout.statistics.objective import Objective
 
 SETTLED = 1e-6  # relative change of Huber's threshold; its effect on the parameters is far smaller
 OUTER_CAP = 100
 
 
+class Posed(Protocol):
+    """What was asked of a model, of quotes or of their moments: as much of it as the comparison of ends needs."""
+
+    @property
+    def loss(self) -> Loss: ...
+
+    @property
+    def magnitude(self) -> float: ...
+
+    def __len__(self) -> int: ...
+
+
+AnyPosed = TypeVar("AnyPosed", bound=Posed, covariant=True)
+
+
 @dataclass(frozen=True)
-class End:
+class End(Generic[AnyPosed]):
     """Where one start led, with the objective it ended on (Huber's threshold is found on the way)."""
 
     descent: Descent
-    objective: Objective
+    objective: AnyPosed
     merit: float  # what is compared between starts: the cost, or Huber's threshold
+
+
+class Search(Protocol[AnyPosed]):
+    """Something that can be followed from a start to its end."""
+
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[AnyPosed]: ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +74,7 @@ class Problem:
         residual, _ = rows(self.objective, self.model, np.array(self.coordinates.theta(u)))
         return self.objective.root_weight * residual
 
-    def follow(self, start: Sequence[float], watch: Watch | None = None) -> End:
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[Objective]:
         """The end of one start."""
         if isinstance(self.objective.loss, Huber):
             return self._settle(start, watch)
@@ -71,7 +93,7 @@ class Problem:
         yardstick = Yardstick(freedom, self.objective.magnitude, noise, tolerance or pace.tolerance)
         return descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch, pace=pace)
 
-    def _settle(self, start: Sequence[float], watch: Watch | None) -> End:
+    def _settle(self, start: Sequence[float], watch: Watch | None) -> End[Objective]:
         """Huber: descend, measure the threshold again at the end, and so on until it stays; then descend to the end.
 
         The first threshold comes from the residuals at the start itself: half the quotes can be absurd, and it is

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from strikeout.calibration.coordinates import Coordinates
-from strikeout.calibration.descents import End, Problem
+from strikeout.calibration.descents import AnyPosed, End, Posed, Search
 from strikeout.calibration.loop import Descent, System, Visit, Watch
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
@@ -41,11 +41,20 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
     return [coordinates.point(space.vector({**start, **fixed}).tolist()) for start in given]
 
 
-def search(problem: Problem, points: Sequence[Sequence[float]], progress: Progress | None = None) -> list[End]:
-    """The end of every start, in their order. A later start stops once it is sure to end like an earlier one."""
-    ends: list[End] = []
-    best: End | None = None
-    for number, point in enumerate(points):
+def search(
+    problem: Search[AnyPosed],
+    points: Sequence[Sequence[float]],
+    progress: Progress | None = None,
+    *,
+    first: End[AnyPosed] | None = None,
+) -> list[End[AnyPosed]]:
+    """The end of every start, in their order. A later start stops once it is sure to end like an earlier one.
+
+    ``first`` is the end of a start that was followed already; it comes before the others.
+    """
+    ends: list[End[AnyPosed]] = [] if first is None else [first]
+    best = first if first is not None and first.descent.termination.converged else None
+    for number, point in enumerate(points, len(ends)):
         end = problem.follow(point, _watch(best, number, progress))
         if end.descent.termination.converged and (best is None or end.merit < best.merit):
             best = end
@@ -53,13 +62,13 @@ def search(problem: Problem, points: Sequence[Sequence[float]], progress: Progre
     return ends
 
 
-def best_of(ends: Sequence[End]) -> End:
+def best_of(ends: Sequence[End[AnyPosed]]) -> End[AnyPosed]:
     """The converged end of least merit, or, where none converged, simply the least; the first among equals."""
     converged = [end for end in ends if end.descent.termination.converged]
     return min(converged or ends, key=lambda end: end.merit if end.merit == end.merit else float("inf"))
 
 
-def agrees(end: End, best: End) -> bool:
+def agrees(end: End[Posed], best: End[Posed]) -> bool:
     """True where the end is the same optimum as the best, to a thousandth of a standard error, or on its way there."""
     if end.descent.termination is Termination.JOINED:
         return True
@@ -71,7 +80,7 @@ def agrees(end: End, best: End) -> bool:
     return _apart(end.descent.point, best.descent) <= limit
 
 
-def _watch(best: End | None, number: int, progress: Progress | None) -> Watch | None:
+def _watch(best: End[Posed] | None, number: int, progress: Progress | None) -> Watch | None:
     if best is None and progress is None:
         return None
     known = best.descent if best is not None and isinstance(best.objective.loss, Squared) else None

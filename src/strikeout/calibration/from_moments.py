@@ -1,0 +1,192 @@
+"""A calibration from moments alone: no quote in memory, and a cost that does not grow with the book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import nan, sqrt
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from strikeout.calibration.calibrate import FELLER
+from strikeout.calibration.calibration import Calibration, Step
+from strikeout.calibration.conclusion import start_end, termination_of
+from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
+from strikeout.calibration.descents import End
+from strikeout.calibration.identifiability import INFLATION, precision_of
+from strikeout.calibration.loop import System, Watch, descend
+from strikeout.calibration.settings import Settings
+from strikeout.calibration.starts import Start, best_of, search, starting_points
+from strikeout.calibration.yardstick import Yardstick
+from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.kernels.symmetric import inverse, solve
+from strikeout.models.model import Model
+from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearize import linearize
+from strikeout.statistics.moments import Moments
+from strikeout.statistics.objective import objective_of
+from strikeout.statistics.quadrature import Quadrature, quadrature_of
+from strikeout.statistics.weights import Weighting
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+
+def calibrate_moments(
+    moments: Moments,
+    model: Model,
+    *,
+    bounds: Bounds | None = None,
+    fixed: Mapping[str, float] | None = None,
+    feller: Literal["warn", "enforce", "ignore"] = "warn",
+    starts: int | Start | Sequence[Start] = 4,
+) -> Calibration:
+    """The parameters that bring the model closest to the quotes behind the moments; a pure function of the two.
+
+    Equal moments give equal bits, whatever was added to them and taken away on the way. Squared price residuals with
+    the weights the moments were taken with. ``rmse`` is the weighted root mean square, in currency.
+
+    Args:
+        bounds, fixed, feller, starts: as for ``calibrate``.
+
+    Raises:
+        UsageError: an unknown option.
+        ParameterError: an unknown name, empty bounds, or a value outside them.
+        UnidentifiedError: there are too few quotes for the free parameters.
+    """
+    if feller not in FELLER:
+        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(FELLER)}.")
+    coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
+    points = starting_points(model, coordinates, starts)
+    free = len(coordinates.free)
+    if len(moments) <= free:
+        raise UnidentifiedError(
+            f"{len(moments)} quotes cannot determine {free} free parameters with standard errors: at least {free + 1} "
+            "are needed. Add quotes, or fix parameters (fixed={...}).",
+            count=len(moments),
+            free=free,
+        )
+    ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points)
+    theta = coordinates.theta(best.descent.point)
+    cost = best.descent.system.cost
+    inflation = getattr(model, "inflation", INFLATION)
+    precision = precision_of(coordinates, best.descent, cost / (len(moments) - free), inflation=inflation)
+    names = model.parameters.names
+    held = {coordinates.free[i] for i in best.descent.held} - coordinates.replaced
+    return Calibration(
+        model=model,
+        quotes=None,  # type: ignore[arg-type]  # there are none; what needs quotes says so
+        parameters=dict(zip(names, theta, strict=True)),
+        standard_errors=dict(zip(names, precision.standard_errors, strict=True)),
+        relative_errors=dict(zip(names, precision.relative_errors, strict=True)),
+        unidentified=tuple(names[i] for i in precision.free),
+        on_bound={names[i]: theta[i] for i in sorted(held)},
+        fixed={names[i]: value for i, value in sorted(coordinates.fixed.items())},
+        rmse=sqrt(cost / best.objective.total_weight),
+        cost=cost,
+        count=len(moments),
+        termination=termination_of(best.descent, coordinates, precision, {*(bounds or {})}),
+        equations=best.descent.system.equations,
+        history=tuple(
+            Step(visit.cost, visit.gradient, visit.damping, coordinates.named(visit.point))
+            for visit in best.descent.visits
+        ),
+        starts=tuple(start_end(end, best, coordinates) for end in ends),
+        residual="price",
+        weights=moments.weights,
+        loss="squared",
+        threshold=None,
+        feller=feller,
+        settings=Settings(weights=moments.weights, bounds=bounds, fixed=fixed, feller=feller, starts=starts),
+        asked=model,
+        moments=moments,
+    )
+
+
+def interpolation_error(calibration: Calibration, quotes: Quotes, *, weights: Weighting | None = None) -> float:
+    """How far a calibration from moments is from the optimum of the quotes themselves, in standard errors.
+
+    Measured on the book: the largest component of the next Gauss-Newton step of the quotes' own problem, each over its
+    standard error there. Zero but for rounding where the basis resolves the model's prices.
+
+    Args:
+        quotes: the ones the moments were taken from.
+        weights: as the moments were taken; the rule of that name where not given.
+
+    Raises:
+        UsageError: weights of your own that are not given here, or another number of quotes.
+        RefusedError: a quote lacks what the weighting needs.
+    """
+    if weights is None and calibration.weights == "own":
+        raise UsageError("interpolation_error: the moments were taken with weights of your own. Give them again.")
+    objective, _ = objective_of(quotes, weights=weights or calibration.weights)
+    if len(objective) != calibration.count:
+        raise UsageError(
+            f"interpolation_error: the calibration knows {calibration.count} quotes and {len(objective)} were given. "
+            "Give those that the moments were taken from."
+        )
+    names = calibration.model.parameters.names
+    theta = [calibration.parameters[name] for name in names]
+    suited = getattr(calibration.model, "suited", None)
+    model = calibration.model if suited is None else suited(quotes.contracts)
+    rows = linearize(objective, model, theta).rows
+    kept = [i for i, name in enumerate(names) if name not in calibration.fixed and name not in calibration.on_bound]
+    curvature = [[rows[i][j] for j in kept] for i in kept]
+    step, unscaled = solve(curvature, [rows[-1][i] for i in kept]), inverse(curvature)
+    noise = sqrt(rows[-1][-1] / (len(objective) - len(kept)))
+    return max(abs(s) / (noise * sqrt(unscaled[n][n])) for n, s in enumerate(step))
+
+
+@dataclass(frozen=True)
+class MomentProblem:
+    """Moments read out, the model that is to meet them, and the coordinates in which to search."""
+
+    quadrature: Quadrature
+    model: Model
+    coordinates: Coordinates
+
+    def evaluate(self, u: Sequence[float]) -> System:
+        theta = self.coordinates.theta(u)
+        if theta[0] != theta[0]:
+            nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.quadrature))
+            return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
+        return self.coordinates.system(self.quadrature.linearize(self.model, np.array(theta)), u, theta)
+
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[Quadrature]:
+        """The end of one start."""
+        yardstick = self._yardstick(len(start))
+        descent = descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch)
+        return End(descent, self.quadrature, descent.system.cost)
+
+    def resolves(self, end: End[Quadrature]) -> bool:
+        """True where costs near the end have all the digits that a search makes use of."""
+        return self.quadrature.jitter <= self._yardstick(len(end.descent.point)).blur(end.descent.system.cost)
+
+    def centred(self, u: Sequence[float]) -> MomentProblem:
+        """The same problem, with costs near u to all their digits."""
+        theta = np.array(self.coordinates.theta(u))
+        return self if theta[0] != theta[0] else replace(self, quadrature=self.quadrature.centred(self.model, theta))
+
+    def _yardstick(self, free: int) -> Yardstick:
+        return Yardstick(max(len(self.quadrature) - free, 1), self.quadrature.magnitude)
+
+
+def _search(problem: MomentProblem, points: Sequence[Sequence[float]]) -> tuple[list[End[Quadrature]], End[Quadrature]]:
+    """The end of every start, and the best of them with a cost to all digits."""
+    first = problem.follow(points[0])
+    if not problem.resolves(first):
+        problem = problem.centred(first.descent.point)
+        first = _joined(first, problem.follow(first.descent.point))
+    ends = search(problem, points[1:], first=first)
+    best = best_of(ends)
+    if not problem.resolves(best):
+        at = ends.index(best)
+        ends[at] = best = _joined(best, problem.centred(best.descent.point).follow(best.descent.point))
+    return ends, best
+
+
+def _joined(first: End[Quadrature], then: End[Quadrature]) -> End[Quadrature]:
+    visits = (*first.descent.visits, *then.descent.visits)
+    evaluations = first.descent.evaluations + then.descent.evaluations
+    return replace(then, descent=replace(then.descent, visits=visits, evaluations=evaluations))

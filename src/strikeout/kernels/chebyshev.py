@@ -1,0 +1,124 @@
+"""Chebyshev polynomials: exact sums over many points, and the quadrature that such sums amount to.
+
+    symbol   meaning                                                               shape
+    x        points in [-1, 1]                                                     (n,)
+    basis    values of the polynomials at the points, T_q(x) or T_a(x) T_b(t)      (q, n)
+    factors  what each point counts for; several columns                           (c, n)
+    nodes    roots of T_m, ascending
+    E        from the moments of degree below m to weights at the nodes            (m, m)
+
+A sum over points of f(x) is, for every polynomial f of degree below m, the sum over the m nodes of f times weights that
+follow linearly from the m moments ``sum T_q(x)``: so m numbers stand for any number of points.
+
+Each basis value is rounded once to a multiple of 2^-48 and each factor once to a multiple of 2^-72, ties to even; the
+products are then summed as integers, exactly. An auditor needs one line of Python: ``sum(a * t for a, t in rows)``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import words
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+BASIS_GRID = 48
+FACTOR_GRID = 72
+EXPONENT = -(BASIS_GRID + FACTOR_GRID)  # of the lowest bit of a sum
+AT_ONCE = 1 << 13  # points: products of digits of 24 and of 16 bits then sum below 2^53
+_BASIS_DIGIT, _FACTOR_DIGIT = 24, 16
+
+
+def polynomials(x: Floats, count: int) -> Floats:
+    """``T_0(x) .. T_{count-1}(x)``, one a row, by the three-term recurrence; elementwise."""
+    out = np.empty((count, len(x)))
+    out[0] = 1.0
+    if count > 1:
+        out[1] = x
+        twice = 2.0 * x
+        for q in range(2, count):
+            np.multiply(twice, out[q - 1], out=out[q])
+            out[q] -= out[q - 2]
+    return out
+
+
+@cache
+def nodes(count: int) -> Floats:
+    """The roots of ``T_count``, ascending."""
+    roots = np.sin(np.pi * (np.arange(count) - 0.5 * (count - 1)) / count)
+    roots.flags.writeable = False
+    return roots
+
+
+@cache
+def quadrature(count: int) -> Floats:
+    """E: row j gives the weight at node j, ``(mu_0 + 2 sum_q T_q(x_j) mu_q) / count``."""
+    matrix = polynomials(nodes(count), count).T * (2.0 / count)
+    matrix[:, 0] *= 0.5
+    matrix = np.ascontiguousarray(matrix)
+    matrix.flags.writeable = False
+    return matrix
+
+
+def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
+    """Sums of ``factor * basis`` over consecutive groups of points, ``(groups, c, q, 3)`` words of 192 bits.
+
+    At most ``AT_ONCE`` points. Group g begins at point ``starts[g]``; none is empty.
+    """
+    groups = len(starts)
+    sizes = np.diff(np.r_[starts, factors.shape[1]])
+    # Groups are cut into blocks of one width, the last of a group filled up with zeros, so that one call multiplies
+    # all of them.
+    width = 1 << max(0, int(np.ceil(np.log2(np.mean(sizes)))))
+    blocks = -(-sizes // width)
+    first = np.cumsum(blocks) - blocks
+    slot = np.repeat(first * width - starts, sizes) + np.arange(factors.shape[1])
+    count = int(blocks.sum())
+
+    digits, places = _digits(factors)
+    spread = np.zeros((len(digits), count * width))
+    spread[:, slot] = digits
+    right = spread.reshape(len(digits), count, width).transpose(1, 2, 0)
+    padded = np.zeros((len(basis), count * width))
+    padded[:, slot] = np.rint(basis * 2.0**BASIS_GRID)
+    upper = np.floor(padded * 2.0**-_BASIS_DIGIT)
+    padded -= upper * 2.0**_BASIS_DIGIT
+
+    parts = []
+    for digit, at in ((padded, 0), (upper, _BASIS_DIGIT)):
+        left = digit.reshape(len(basis), count, width).transpose(1, 0, 2)
+        # Integers below 2^53 throughout: whatever the order in which BLAS adds, the sums are exact.
+        products = np.add.reduceat((left @ right).astype(np.int64), first, axis=0).transpose(0, 2, 1)
+        for place in sorted({p for _, p in places}):
+            rows = [d for d, (_, p) in enumerate(places) if p == place]
+            columns = [places[d][0] for d in rows]
+            part = np.zeros((groups, len(factors), len(basis), 3), np.uint64)
+            part[:, columns] = words.placed(products[:, rows], at + place)
+            parts.append(part)
+    if not parts:
+        return np.zeros((groups, len(factors), len(basis), 3), np.uint64)
+    total: words.Words = words.sums(np.stack(parts), np.zeros(1, np.intp))[0]
+    return total
+
+
+def _digits(factors: Floats) -> tuple[Floats, list[tuple[int, int]]]:
+    """Signed digits of 16 bits of the factors on their grid, and of each its column and its place in the bits.
+
+    Digits that are zero for all points are left out: a double has 53 bits, so few remain.
+    """
+    size = np.rint(np.ldexp(np.abs(factors), FACTOR_GRID))
+    digits: list[Floats] = []
+    places: list[tuple[int, int]] = []
+    for column, (rest, sign) in enumerate(zip(size, np.sign(factors), strict=True)):
+        top = int(np.frexp(np.max(rest, initial=0.0))[1])
+        for place in range((top - 1) // _FACTOR_DIGIT * _FACTOR_DIGIT, -1, -_FACTOR_DIGIT):
+            digit = np.floor(np.ldexp(rest, -place))
+            rest = rest - np.ldexp(digit, place)
+            if digit.any():
+                digits.append(digit * sign)
+                places.append((column, place))
+    return np.array(digits).reshape(len(digits), factors.shape[1]), places

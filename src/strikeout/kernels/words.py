@@ -1,0 +1,72 @@
+"""Integers of 192 bits as arrays of three words: added and negated without a lost bit, and read as doubles.
+
+    symbol  meaning                                                                   shape
+    words   integers modulo 2^192 in two's complement, lowest word first              (..., 3) uint64
+    at      where in the bits the lowest bit of a smaller integer goes                int, 0 .. 191
+
+Sums modulo 2^192 form a group: no order, batch or shard can show, and what was added can be taken away.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+def placed(values: Integers, at: int) -> Words:
+    """``values * 2^at``."""
+    out = np.empty((*values.shape, 3), np.uint64)
+    sign = (values >> 63).view(np.uint64)
+    skip, shift = divmod(at, 64)
+    out[..., :skip] = 0
+    out[..., skip] = (values << shift).view(np.uint64)
+    if skip < 2:
+        out[..., skip + 1] = (values >> (64 - shift)).view(np.uint64) if shift else sign
+    if skip < 1:
+        out[..., 2] = sign
+    return out
+
+
+def sums(words: Words, starts: NDArray[np.intp]) -> Words:
+    """Sums of consecutive groups along the first axis; group g begins at ``starts[g]``. Up to 2^32 in a group."""
+    halves = np.empty((*words.shape[:-1], 6), np.uint64)
+    halves[..., 0::2] = words & _LOW
+    halves[..., 1::2] = words >> _HALF
+    return _carried(np.add.reduceat(halves, starts, axis=0))
+
+
+def negated(words: Words) -> Words:
+    """``-words``."""
+    halves = np.empty((*words.shape[:-1], 6), np.uint64)
+    halves[..., 0::2] = ~words & _LOW
+    halves[..., 1::2] = ~words >> _HALF
+    halves[..., 0] += np.uint64(1)
+    return _carried(halves)
+
+
+def read(words: Words, exponent: int) -> Floats:
+    """``words * 2^exponent`` as doubles, to within 1.5 units in the last place."""
+    is_negative = words[..., 2] >> np.uint64(63) == 1
+    size = np.where(is_negative[..., None], negated(words), words) if is_negative.any() else words
+    parts = np.ldexp(size.astype(np.float64), np.array([0, 64, 128]) + exponent)
+    value = parts[..., 2] + (parts[..., 1] + parts[..., 0])
+    signed: Floats = np.where(is_negative, -value, value)
+    return signed
+
+
+def _carried(halves: Words) -> Words:
+    out = np.empty((*halves.shape[:-1], 3), np.uint64)
+    carry = np.zeros(halves.shape[:-1], np.uint64)
+    for word in range(3):
+        low = halves[..., 2 * word] + carry
+        high = halves[..., 2 * word + 1] + (low >> _HALF)
+        out[..., word] = (low & _LOW) | (high << _HALF)
+        carry = high >> _HALF
+    return out

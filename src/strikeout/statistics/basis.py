@@ -1,0 +1,129 @@
+"""The grid on which moments are taken: fixed panels of log-moneyness and of the expiry, never set by a quote.
+
+symbol  meaning
+k       ln(strike / forward)
+z       k / sqrt(T): log-moneyness in units in which smiles of all expiries are about equally wide
+x       z across its panel, -1 to 1
+t       ln T across its panel, -1 to 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.kernels import black, chebyshev
+from strikeout.quotes.contracts import Contracts
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Edges of the panels of |z|: one panel of -0.25 .. 0.25, then one of 0.5, and each further twice as wide. Prices bend
+# over a few volatilities around the money and are smooth far from it. The last edge holds strikes of 46 % to 219 % at
+# one day, and more at every longer expiry.
+EDGES = np.array([0.25, 0.75, 1.75, 3.75, 7.75, 15.75])
+# Width of a panel of ln T: prices in (z, ln T) change over about a factor of e in T.
+EXPIRY_PANEL = 0.5
+# Black's prices at this volatility are subtracted from quotes and model alike. What is left is small, and smooth at
+# the money, where the out-of-the-money price has a corner.
+VOLATILITY = 0.25
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Chebyshev polynomials on fixed panels: what a quote is resolved into.
+
+    Args:
+        expiries: "shared" keeps every expiry apart, exactly as it is; "scattered" takes panels of ln T, for books in
+            which hardly two quotes share an expiry.
+        nodes: how many polynomials in log-moneyness a panel has.
+        expiry_nodes: how many in ln T; for scattered expiries only.
+
+    Raises:
+        UsageError: another kind of expiries, or fewer than 4 or more than 256 nodes.
+    """
+
+    expiries: Literal["shared", "scattered"] = "shared"
+    nodes: int = 48
+    expiry_nodes: int = 16
+
+    def __post_init__(self) -> None:
+        if self.expiries not in ("shared", "scattered"):
+            raise UsageError(f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".')
+        for name, count in (("nodes", self.nodes), ("expiry_nodes", self.expiry_nodes)):
+            if not 4 <= count <= 256:
+                raise UsageError(f"Basis: {name}={count} is out of range. Use 4 to 256; 48 resolves ordinary smiles.")
+
+    @property
+    def name(self) -> str:
+        """Everything that moves a moment."""
+        size = f"{self.nodes}" if self.expiries == "shared" else f"{self.nodes}x{self.expiry_nodes}"
+        return f"chebyshev/{self.expiries}-{size}-1"
+
+    @property
+    def size(self) -> int:
+        """Polynomials, and so nodes, a cell."""
+        return self.nodes if self.expiries == "shared" else self.nodes * self.expiry_nodes
+
+    def cells(self, contracts: Contracts) -> tuple[Floats, NDArray[np.bool_]]:
+        """The cell of every contract, ``(n, 2)``: its expiry or the number of its panel of ln T, and its panel of z.
+
+        The second array is true for contracts off the grid.
+        """
+        z = contracts.log_moneyness / np.sqrt(contracts.expiry)
+        panel = np.searchsorted(EDGES, np.abs(z), side="right")
+        first = contracts.expiry if self.expiries == "shared" else np.floor(np.log(contracts.expiry) / EXPIRY_PANEL)
+        return np.stack([first, np.where(z < 0.0, -panel, panel)], axis=1), panel >= len(EDGES)
+
+    def values(self, contracts: Contracts, cells: Floats) -> Floats:
+        """The polynomials of its cell at every contract, ``(size, n)``."""
+        centre, half = _panels(cells[:, 1])
+        x = (contracts.log_moneyness / np.sqrt(contracts.expiry) - centre) / half
+        along = chebyshev.polynomials(x, self.nodes)
+        if self.expiries == "shared":
+            return along
+        t = np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)
+        across = chebyshev.polynomials(t, self.expiry_nodes)
+        return (across[:, None, :] * along[None, :, :]).reshape(self.size, -1)
+
+    def contracts(self, cells: Floats) -> Contracts:
+        """The nodes of these cells as contracts of forward and discount one, out of the money; cell after cell."""
+        centre, half = _panels(cells[:, 1])
+        z = centre[:, None] + half[:, None] * chebyshev.nodes(self.nodes)
+        if self.expiries == "shared":
+            expiry = np.repeat(cells[:, 0], self.nodes)
+            k = z.ravel() * np.sqrt(expiry)
+        else:
+            log_expiry = (cells[:, :1] + 0.5 * (chebyshev.nodes(self.expiry_nodes) + 1.0)) * EXPIRY_PANEL
+            years = np.exp(log_expiry)[:, :, None]
+            k = (z[:, None, :] * np.sqrt(years)).ravel()
+            expiry = np.broadcast_to(years, (*log_expiry.shape, self.nodes)).ravel()
+        return Contracts(forward=1.0, strike=np.exp(k), expiry=expiry, discount=1.0, is_call=k >= 0.0)
+
+    def weights(self, moments: Floats) -> Floats:
+        """Weights at the nodes, ``(cells, size)``, from moments ``(cells, size)``. No BLAS: a fixed order."""
+        if self.expiries == "shared":
+            weights: Floats = np.einsum("jq,cq->cj", chebyshev.quadrature(self.nodes), moments)
+            return weights
+        tensor = moments.reshape(-1, self.expiry_nodes, self.nodes)
+        half = np.einsum("jq,ctq->ctj", chebyshev.quadrature(self.nodes), tensor)
+        whole: Floats = np.einsum("st,ctj->csj", chebyshev.quadrature(self.expiry_nodes), half)
+        return whole.reshape(len(moments), -1)
+
+
+def reference_price(contracts: Contracts) -> Floats:
+    """Black's out-of-the-money price at the one fixed volatility."""
+    c = contracts
+    return black.price(c.forward, c.strike, c.expiry, VOLATILITY, c.discount, c.log_moneyness >= 0.0)
+
+
+def _panels(panel: Floats) -> tuple[Floats, Floats]:
+    """Centre and half-width of panels of z by number."""
+    number = np.abs(panel).astype(np.intp)
+    inner = np.where(number > 0, EDGES[np.maximum(number, 1) - 1], -EDGES[0])
+    outer = EDGES[number]
+    return np.sign(panel) * 0.5 * (outer + inner), 0.5 * (outer - inner)

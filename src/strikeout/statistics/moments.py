@@ -1,0 +1,245 @@
+"""What quotes leave behind whatever the model and its parameters: exact moments that add and subtract.
+
+    symbol  meaning
+    s, w    discount * forward of a quote; its weight
+    y       its observed price less intrinsic value and Black's reference price
+    phi_q   the polynomials of its cell (basis.py)
+
+A cell holds ``sum w s^2 phi_q``, ``sum w s y phi_q``, ``sum w y^2``, ``sum w`` and how many quotes it has. From these
+the cost, score and curvature of any model whose prices the basis resolves follow at every theta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels import chebyshev, words
+from strikeout.kernels.words import Words
+from strikeout.quotes.contracts import Contracts
+from strikeout.statistics.basis import Basis, reference_price
+from strikeout.statistics.weights import Weighting, weights_of
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# What one quote may count for. 32,768 quotes at the limit still fit in 192 bits, and real ones are far below it: room
+# for books of any size, and for a price of 1e12 that somebody typed in place of "none".
+LARGEST = (("w s^2", 2.0**40), ("w s y", 2.0**56), ("w y^2", 2.0**96), ("w", 2.0**40))
+PLAIN_EXPONENT = -chebyshev.FACTOR_GRID  # of the lowest bit of sum w y^2 and sum w
+_ELEMENTS = 1 << 20  # of the basis, at a time: bounds the memory, changes no bit
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments:
+    """An exact state of quotes: ``a + b``, ``a - b``, ``digest()``. No quote is in it, but it is data to guard.
+
+    ``cells`` are the cells that hold quotes, in order; ``words`` their sums (see the module), integers of 192 bits in
+    units of 2^-120, the last two of 2^-72; ``counts`` how many quotes each holds. All read-only.
+    """
+
+    basis: Basis
+    weights: str  # the name of the weighting
+    cells: Floats  # (c, 2)
+    words: Words  # (c, 2 size + 2, 3)
+    counts: Integers  # (c,)
+
+    @staticmethod
+    def zero(basis: Basis | None = None, *, weights: str = "given") -> Moments:
+        """What no quotes leave behind."""
+        basis = basis or Basis()
+        nothing = np.zeros((0, 2 * basis.size + 2, 3), np.uint64)
+        return _frozen(basis, weights, np.zeros((0, 2)), nothing, np.zeros(0, np.int64))
+
+    @staticmethod
+    def total(parts: Iterable[Moments]) -> Moments:
+        """What the quotes of all the parts leave behind, whatever their order.
+
+        Raises:
+            UsageError: there are none, or they differ in basis or weighting.
+        """
+        given = list(parts)
+        if not given:
+            raise UsageError("Moments.total of nothing: use Moments.zero().")
+        for other in given[1:]:
+            given[0]._refuse_another(other)
+        return _merged(given[0].basis, given[0].weights, [(part.cells, part.words, part.counts) for part in given])
+
+    def __add__(self, other: Moments) -> Moments:
+        """What the quotes of both leave behind.
+
+        Raises:
+            UsageError: they differ in basis or weighting.
+        """
+        return Moments.total((self, other))
+
+    def __sub__(self, other: Moments) -> Moments:
+        """What is left without the quotes of the other, as if they had never been added.
+
+        Raises:
+            UsageError: they differ in basis or weighting, or the other holds quotes that were never in this one.
+        """
+        self._refuse_another(other)
+        taken = (other.cells, words.negated(other.words), -other.counts)
+        return _merged(self.basis, self.weights, [(self.cells, self.words, self.counts), taken])
+
+    def __len__(self) -> int:
+        """How many quotes."""
+        return int(self.counts.sum())
+
+    @property
+    def count(self) -> int:
+        return len(self)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers stand for the quotes."""
+        return int(self.words.shape[0] * self.words.shape[1])
+
+    def digest(self) -> str:
+        """64 hexadecimal digits that name what is known: equal for equal quotes, whatever was added and taken away."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        named = f"strikeout moments 1\n{self.basis.name}\n{self.weights}\n{len(self.cells)}\n"
+        columns = (self.cells.astype("<f8"), self.counts.astype("<i8"), self.words.astype("<u8"))
+        return sha256(named.encode() + b"".join(column.tobytes() for column in columns)).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Moments) and self.digest() == other.digest()
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __repr__(self) -> str:
+        return f"Moments({len(self):,} quotes in {len(self.cells)} cells, {self.basis.name}, {self._digest[:12]})"
+
+    def _refuse_another(self, other: Moments) -> None:
+        for what, mine, theirs in (
+            ("basis", self.basis.name, other.basis.name),
+            ("weighting", self.weights, other.weights),
+        ):
+            if mine != theirs:
+                raise UsageError(
+                    f"Moments with the {what} {mine} and with {theirs} have nothing to do with each other. "
+                    f"Take both with the same {what}."
+                )
+
+
+def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | None = None) -> Moments:
+    """What these quotes leave behind for calibrations by squared price residuals: exact, and additive.
+
+    Large books can be taken in pieces: the sum of the moments of the pieces is that of the whole, bit for bit.
+
+    Args:
+        weights: of the squared residuals; see ``weights_of``. Quotes of weight zero are left out.
+        basis: the grid, ``Basis()`` where not given. Moments add and subtract only on one basis.
+
+    Raises:
+        UsageError: an unknown weighting, or quotes that are no European options.
+        RefusedError: quotes off the grid or beyond its range; ``error.ids`` names them, and nothing is taken.
+
+    >>> import strikeout as so
+    >>> book = so.paper_quotes("small")
+    >>> moments_of(book) - moments_of(book[:5]) == moments_of(book[5:])
+    True
+    """
+    if not isinstance(quotes.contracts, Contracts):
+        raise UsageError("moments_of needs quotes of European options (so.Contracts). Calibrate others from quotes.")
+    basis = basis or Basis()
+    weight, rule = weights_of(quotes, weights)
+    cells, is_off = basis.cells(quotes.contracts)
+    _refuse(quotes, is_off & (weight > 0.0), "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of")
+    factors = _factors(quotes, weight)
+    for row, (name, largest) in zip(factors, LARGEST, strict=True):
+        with np.errstate(invalid="ignore"):
+            unfit = ~(np.abs(row) < largest)
+        _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
+    nothing = Moments.zero(basis, weights=rule)
+    pending = [(nothing.cells, nothing.words, nothing.counts)]
+    for piece in _pieces(np.flatnonzero(weight > 0.0), max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))):
+        pending.append(_taken(quotes.contracts, piece, cells[piece], factors[:, piece], basis))
+        if len(pending) == 32:
+            merged = _merged(basis, rule, pending)
+            pending = [(merged.cells, merged.words, merged.counts)]
+    return _merged(basis, rule, pending)
+
+
+Part = tuple[Floats, Words, Integers]  # cells, words, counts
+
+
+def _factors(quotes: Quotes, w: Floats) -> Floats:
+    c = quotes.contracts
+    s, y = c.scale, quotes.observed - c.intrinsic - reference_price(c)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.stack([w * s * s, w * s * y, w * y * y, w])
+
+
+def _pieces(rows: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
+    return (rows[begin : begin + size] for begin in range(0, len(rows), size))
+
+
+def _taken(contracts: Contracts, piece: NDArray[np.intp], cells: Floats, factors: Floats, basis: Basis) -> Part:
+    order, starts = _grouped(cells)
+    cells, factors = cells[order], factors[:, order]
+    values = basis.values(contracts[piece[order]], cells)
+    resolved = chebyshev.exact_sums(values, factors[:2], starts)
+    plain = chebyshev.exact_sums(np.full((1, len(order)), 2.0**-chebyshev.BASIS_GRID), factors[2:], starts)
+    groups = len(starts)
+    both = np.concatenate([resolved.reshape(groups, -1, 3), plain.reshape(groups, -1, 3)], axis=1)
+    return cells[starts], both, np.diff(np.r_[starts, len(order)]).astype(np.int64)
+
+
+def _merged(basis: Basis, weights: str, parts: list[Part]) -> Moments:
+    """The sum of the parts, cell by cell; cells that nothing is left of are gone."""
+    cells, sums, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    if len(cells):
+        order, starts = _grouped(cells)
+        cells, sums = cells[order][starts], words.sums(sums[order], starts)
+        counts = np.add.reduceat(counts[order], starts)
+        is_left = counts != 0
+        if (counts < 0).any() or sums[~is_left].any():
+            raise UsageError(
+                "Moments: quotes are taken away that were never in. Subtract only what was added, with the same "
+                "prices and weights."
+            )
+        cells, sums, counts = cells[is_left], sums[is_left], counts[is_left]
+    return _frozen(basis, weights, cells, sums, counts)
+
+
+def _grouped(cells: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """An order that brings equal cells together, and where in it each begins."""
+    order = np.lexsort((cells[:, 1], cells[:, 0]))
+    ordered = cells[order]
+    return order, np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
+
+
+def _frozen(basis: Basis, weights: str, cells: Floats, sums: Words, counts: Integers) -> Moments:
+    for array in (cells, sums, counts):
+        array.flags.writeable = False
+    return Moments(basis, weights, cells, sums, counts)
+
+
+def _refuse(quotes: Quotes, bad: NDArray[np.bool_], what: str) -> None:
+    rows = np.flatnonzero(bad)
+    if rows.size:
+        ids = [str(quotes.ids[row]) for row in rows]
+        c, row = quotes.contracts, rows[0]
+        first = f"strike {c.strike[row]:g}, forward {c.forward[row]:g}, expiry {c.expiry[row]:g}"
+        raise RefusedError(
+            f"{rows.size} of {len(quotes)} quotes {what}: {', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''} "
+            f"(the first has {first}, observed {quotes.observed[row]:g}). Leave them out (quotes.without(error.ids)), "
+            "or calibrate from the quotes themselves.",
+            ids=ids,
+        )

@@ -1,0 +1,133 @@
+"""Moments as a weighted sum over nodes: curvature, score and cost of a model at any theta, without a quote.
+
+    symbol      meaning                                                                     shape
+    d           model less reference less centre, at the nodes, per unit of discount * forward   (n,)
+    J           its derivatives by theta                                                    (p, n)
+    quadratic   weights of a sum of w s^2 f(x) over the quotes                              (n,)
+    linear      weights of a sum of w s y f(x)                                              (n,)
+
+    H = sum quadratic J J',    G = sum (linear - quadratic d) J,    cost = constant - 2 sum linear d + sum quadratic d^2
+
+for every f the basis resolves. The cost is a small difference of large numbers, unless d is small: a quadrature is
+centred on the surface of a calibration, and only what differs from that is still summed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import fsum, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import chebyshev, words
+from strikeout.models.model import Model
+from strikeout.quotes.contracts import Contracts
+from strikeout.statistics.basis import Basis, reference_price
+from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.losses import Loss, Squared
+from strikeout.statistics.moments import PLAIN_EXPONENT, Moments
+
+Floats = NDArray[np.float64]
+
+# A cost below this share of that of the reference surface is rounding, and may come out negative. It is taken as this
+# share: a residual of about 1e-9 of the forward, far below any tick.
+RESOLUTION = 2.0**-44
+ROUNDING = 2.0**-50  # of one evaluation of the cost, as a share of that of the centre
+
+
+@dataclass(frozen=True, eq=False)
+class Quadrature:
+    """What a calibration minimises, from moments alone."""
+
+    nodes: Contracts
+    quadratic: Floats
+    linear: Floats
+    centre: Floats  # the surface that has been subtracted, at the nodes
+    constant: float  # the cost of the centre
+    smallest: float  # cost that can be told from rounding
+    magnitude: float  # sqrt(sum w s^2): what one rounding error is relative to
+    count: int
+    total_weight: float
+    loss: Loss = field(default_factory=Squared)
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def jitter(self) -> float:
+        """How much of the cost rounding makes up."""
+        return ROUNDING * self.constant
+
+    def linearize(self, model: Model, theta: Floats) -> Linearization:
+        """Curvature, score and cost at theta, in a fixed order without BLAS: the same bits for the same moments."""
+        price, jacobian = model.linearize(theta, self.nodes)
+        p = jacobian.shape[1]
+        rows, weighted = np.empty((p + 1, len(price))), np.empty((p + 2, len(price)))
+        rows[:p] = jacobian.T
+        np.subtract(price, self.centre, out=rows[p])
+        np.multiply(rows, self.quadratic, out=weighted[:-1])
+        weighted[-1] = self.linear
+        products = np.einsum("in,jn->ij", rows, weighted).tolist()
+        triangle: list[float] = []
+        for i, row in enumerate(products[:p]):
+            triangle += row[i:p]
+            triangle.append(row[-1] - row[p])
+        cost = self.constant - 2.0 * products[p][-1] + products[p][p]
+        triangle.append(cost if not cost < 2.0**-10 * self.smallest else 2.0**-10 * self.smallest)
+        return Linearization(tuple(triangle), self.count)
+
+    def centred(self, model: Model, theta: Floats) -> Quadrature:
+        """The same problem around the surface at theta: costs near it then have all their digits."""
+        surface = model.price(theta, self.nodes)
+        if not np.isfinite(surface).all():
+            return self
+        moved = surface - self.centre
+        product, lost = _product(self.quadratic, moved)
+        linear = (self.linear - product) - lost
+        # cost(d) - cost(0) = -d (linear_before + linear_after), summed without a rounding error.
+        pairs = (*_product(moved, self.linear), *_product(moved, linear))
+        constant = self.constant - fsum(x for pair in pairs for x in pair.tolist())
+        return replace(self, linear=linear, centre=surface, constant=max(constant, self.smallest))
+
+
+def quadrature_of(moments: Moments) -> Quadrature:
+    """The sums over nodes that these moments amount to, around Black's reference surface."""
+    size = moments.basis.size
+    nodes, reference = _nodes(moments.basis, moments.cells.tobytes())
+    resolved = words.read(moments.words[:, : 2 * size], chebyshev.EXPONENT)
+    plain = words.read(words.sums(moments.words[:, 2 * size :], np.zeros(1, np.intp))[0], PLAIN_EXPONENT)
+    constant, total_weight = plain.tolist()
+    return Quadrature(
+        nodes=nodes,
+        quadratic=moments.basis.weights(resolved[:, :size]).ravel(),
+        linear=moments.basis.weights(resolved[:, size:]).ravel(),
+        centre=reference,
+        constant=constant,
+        smallest=RESOLUTION * constant,
+        magnitude=sqrt(fsum(resolved[:, 0].tolist())),
+        count=len(moments),
+        total_weight=total_weight,
+    )
+
+
+@lru_cache(maxsize=16)
+def _nodes(basis: Basis, cells: bytes) -> tuple[Contracts, Floats]:
+    """The nodes and the reference there: they follow from the cells alone, and forgetting rarely empties one."""
+    contracts = basis.contracts(np.frombuffer(cells).reshape(-1, 2))
+    return contracts, reference_price(contracts)
+
+
+def _product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """``a * b`` rounded, and exactly what rounding took (Dekker)."""
+    product = a * b
+    a_high, a_low = _split(a)
+    b_high, b_low = _split(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _split(a: Floats) -> tuple[Floats, Floats]:
+    shifted = 134217729.0 * a  # 2^27 + 1
+    high = shifted - (shifted - a)
+    return high, a - high

@@ -1,0 +1,156 @@
+"""Calibrations from moments agree with those from quotes, and are a function of the moments alone."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.calibration.from_moments import calibrate_moments, interpolation_error
+from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.statistics.basis import Basis
+from strikeout.statistics.moments import moments_of
+
+LARGE = so.paper_quotes("large")
+MODEL = so.Heston()
+
+
+def apart(one: so.Calibration, other: so.Calibration) -> float:
+    """The largest relative difference of a parameter."""
+    return max(abs(one.parameters[name] / value - 1.0) for name, value in other.parameters.items())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.25])
+def test_moments_after_forgetting_calibrate_like_the_retained_quotes(share):
+    gone = LARGE[np.random.default_rng(5).choice(2700, int(share * 2700), replace=False)]
+    retained = LARGE.without(gone.ids)
+    left = moments_of(LARGE) - moments_of(gone)
+    resolved, raw = calibrate_moments(left, MODEL), so.calibrate(retained, MODEL)
+    assert resolved.converged
+    # The search stops at 1e-8 standard errors, which are about 1e-3 of the parameters.
+    assert apart(resolved, raw) < 1e-10
+    for name, error in raw.standard_errors.items():
+        assert resolved.standard_errors[name] == pytest.approx(error, rel=1e-8)
+    assert resolved.rmse == pytest.approx(raw.rmse, rel=1e-8)
+    fresh = calibrate_moments(moments_of(retained), MODEL)
+    assert left.digest() == fresh.state.digest()
+    assert resolved.parameters == fresh.parameters
+    assert resolved.standard_errors == fresh.standard_errors
+
+
+def test_the_interpolation_error_on_the_book_is_measured_and_small():
+    calibration = calibrate_moments(moments_of(LARGE), MODEL)
+    # Both searches stop at 1e-8 standard errors; a basis of 48 polynomials adds nothing to that.
+    assert interpolation_error(calibration, LARGE) < 3e-8
+
+
+def test_a_basis_too_coarse_shows_in_the_interpolation_error():
+    coarse = calibrate_moments(moments_of(LARGE, basis=Basis(nodes=12)), MODEL)
+    raw = so.calibrate(LARGE, MODEL)
+    error = interpolation_error(coarse, LARGE)
+    assert error > 1e-4
+    moved = max(abs(coarse.parameters[n] - raw.parameters[n]) / raw.standard_errors[n] for n in raw.parameters)
+    assert error == pytest.approx(moved, rel=0.1)  # it is that far from the quotes' own optimum
+
+
+@pytest.mark.parametrize("nodes", [48, 64])
+def test_a_smile_with_a_sharp_corner_is_resolved_to_a_hundredth_of_a_standard_error(nodes):
+    theta = {
+        "mean_reversion": 2.0,
+        "long_variance": 0.02,
+        "vol_of_vol": 0.5,
+        "correlation": -0.7,
+        "initial_variance": 0.01,
+    }
+    quotes = so.random_quotes(5000, maturities=6, seed=3, theta=theta)
+    calibration = calibrate_moments(moments_of(quotes, basis=Basis(nodes=nodes)), MODEL)
+    assert interpolation_error(calibration, quotes) < 0.01
+
+
+def test_scattered_expiries_are_calibrated_from_panels_of_expiry():
+    quotes = so.random_quotes(3000, maturities=3000, seed=2)
+    moments = moments_of(quotes, basis=Basis("scattered"))
+    calibration = calibrate_moments(moments, MODEL)
+    assert calibration.converged
+    assert interpolation_error(calibration, quotes) < 1e-6
+    gone = quotes[::10]
+    fresh = calibrate_moments(moments_of(quotes.without(gone.ids), basis=Basis("scattered")), MODEL)
+    left = moments - moments_of(gone, basis=Basis("scattered"))
+    assert calibrate_moments(left, MODEL).parameters == fresh.parameters
+
+
+def test_prices_without_noise_give_the_truth_back():
+    theta = [2.0, 0.06, 0.3, -0.6, 0.06]
+    quotes = LARGE.with_observed(MODEL.price(theta, LARGE.contracts))
+    calibration = calibrate_moments(moments_of(quotes), MODEL)
+    assert calibration.converged
+    # Residuals are resolved to about 1e-7 in currency, where a parameter has a sensitivity of at least 0.1.
+    assert list(calibration.parameters.values()) == pytest.approx(theta, rel=1e-7)
+    assert calibration.rmse < 1e-6
+
+
+def test_a_book_far_from_the_reference_keeps_its_digits():
+    quotes = so.random_quotes(4000, maturities=5, seed=6, theta=[3.0, 0.5, 1.2, -0.4, 0.6], noise=1e-5)
+    # Black's reference at 25 % misses prices at 75 % by tens, and the residuals are a millionth of that.
+    assert apart(calibrate_moments(moments_of(quotes), MODEL), so.calibrate(quotes, MODEL)) < 1e-9
+
+
+def test_weights_count_as_in_a_calibration_of_the_quotes():
+    quotes = so.random_quotes(2000, maturities=4, seed=8, noise=1e-4)[:1500]
+    c = quotes.contracts
+    quotes = quotes[np.flatnonzero(quotes.observed - c.intrinsic > 1e-3 * c.scale)]
+    resolved = calibrate_moments(moments_of(quotes, weights="vega"), MODEL)
+    raw = so.calibrate(quotes, MODEL, weights="vega")
+    assert apart(resolved, raw) < 1e-9
+    assert resolved.cost == pytest.approx(raw.cost, rel=1e-7)
+
+
+def test_bounds_fixed_parameters_and_feller_hold():
+    moments = moments_of(LARGE)
+    for options in (
+        {"fixed": {"mean_reversion": 1.5}},
+        {"bounds": {"correlation": (-0.5, 0.0)}},
+        {"feller": "enforce", "starts": 2},
+    ):
+        resolved, raw = calibrate_moments(moments, MODEL, **options), so.calibrate(LARGE, MODEL, **options)
+        assert apart(resolved, raw) < 1e-8
+        assert resolved.termination == raw.termination
+
+
+def test_one_maturity_is_not_identified():
+    one = LARGE[np.flatnonzero(LARGE.contracts.expiry == LARGE.contracts.expiry[0])]
+    assert calibrate_moments(moments_of(one), MODEL).termination is so.Termination.NOT_IDENTIFIED
+
+
+def test_a_model_of_your_own_calibrates_from_moments():
+    paper = so.PaperHeston()
+    start = [{"mean_reversion": 2.1, "long_variance": 0.06, "vol_of_vol": 0.3, "correlation": -0.6,
+              "initial_variance": 0.06}]  # fmt: skip
+    quotes = so.paper_quotes("small")
+    resolved = calibrate_moments(moments_of(quotes, basis=Basis(nodes=24)), paper, starts=start)
+    raw = so.calibrate(quotes, MODEL)
+    moved = max(abs(resolved.parameters[n] - raw.parameters[n]) / raw.standard_errors[n] for n in raw.parameters)
+    assert moved < 0.05  # the paper's quadrature is not exact
+
+
+def test_what_cannot_be_calibrated_is_refused():
+    with pytest.raises(UnidentifiedError, match="5 quotes cannot determine 5 free parameters"):
+        calibrate_moments(moments_of(LARGE[:5]), MODEL)
+    with pytest.raises(UsageError, match="feller"):
+        calibrate_moments(moments_of(LARGE), MODEL, feller="maybe")
+    calibration = calibrate_moments(moments_of(LARGE), MODEL)
+    with pytest.raises(UsageError, match="2700 quotes and 2699 were given"):
+        interpolation_error(calibration, LARGE[1:])
+    with pytest.raises(UsageError, match="Give them again"):
+        interpolation_error(calibrate_moments(moments_of(LARGE, weights=np.ones(2700)), MODEL), LARGE)
+
+
+def test_a_calibration_from_moments_can_be_read_like_any_other():
+    calibration = calibrate_moments(moments_of(LARGE), MODEL)
+    assert calibration.state == moments_of(LARGE)
+    assert "mean_reversion" in calibration.summary()
+    assert calibration.to_dict()["count"] == 2700
+    assert calibration.agreement == 4
+    assert all(0.0 < error < inf for error in calibration.standard_errors.values())

@@ -1,0 +1,84 @@
+"""Chebyshev sums: exact to the last bit, and as good as the points they stand for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.polynomial import chebyshev as peer
+
+from strikeout.kernels import chebyshev, exact, words
+
+
+def points(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, count)
+
+
+def audit(basis: np.ndarray, factors: np.ndarray, starts: list[int]) -> list[int]:
+    """The definition: every value rounded once (Python's round is half-even), products summed as integers."""
+    t = [[round(Fraction(value) * 2**48) for value in row] for row in basis.tolist()]
+    a = [[round(Fraction(value) * 2**72) for value in row] for row in factors.tolist()]
+    ends = [*starts[1:], basis.shape[1]]
+    return [
+        sum(x * y for x, y in zip(column[begin:end], row[begin:end], strict=True))
+        for begin, end in zip(starts, ends, strict=True)
+        for column in a
+        for row in t
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 1e-20, 1e8, 1e12], ids=str)
+@pytest.mark.parametrize("starts", [[0], [0, 1, 2], [0, 3, 4, 200, 490]], ids=str)
+def test_exact_sums_are_those_of_python_integers(size, starts):
+    rng = np.random.default_rng(1)
+    basis = chebyshev.polynomials(points(500), 7)
+    factors = size * np.stack([rng.standard_normal(500), rng.lognormal(0.0, 3.0, 500), np.zeros(500)])
+    got = chebyshev.exact_sums(basis, factors, np.array(starts))
+    assert got.shape == (len(starts), 3, 7, 3)
+    assert exact.to_integers(got) == audit(basis, factors, starts)
+
+
+def test_the_largest_digits_still_sum_exactly():
+    basis = np.full((2, chebyshev.AT_ONCE), -1.0)
+    basis[0] = 1.0 - 2.0**-48  # every bit set
+    factors = np.full((1, chebyshev.AT_ONCE), 2.0**16 - 2.0**-36)
+    got = exact.to_integers(chebyshev.exact_sums(basis, factors, np.zeros(1, np.intp)))
+    assert got == audit(basis, factors, [0])
+
+
+def test_sums_of_nothing_are_zero():
+    got = chebyshev.exact_sums(np.ones((2, 3)), np.zeros((2, 3)), np.array([0, 2]))
+    assert got.shape == (2, 2, 2, 3)
+    assert not got.any()
+
+
+def test_polynomials_are_those_of_numpy():
+    # The recurrence loses about one rounding error a degree: 48 * 2^-52 is 1e-14.
+    assert np.abs(chebyshev.polynomials(points(300), 48) - peer.chebvander(points(300), 47).T).max() < 5e-14
+
+
+def test_the_nodes_are_the_roots_in_order():
+    nodes = chebyshev.nodes(9)
+    assert (np.diff(nodes) > 0).all()
+    assert np.abs(chebyshev.polynomials(nodes, 10)[9]).max() < 1e-14
+    assert (nodes == -nodes[::-1]).all()
+
+
+def test_weights_at_the_nodes_stand_for_all_points():
+    x, w = points(1000), np.random.default_rng(2).lognormal(0.0, 2.0, 1000)
+    moments = words.read(
+        chebyshev.exact_sums(chebyshev.polynomials(x, 24), w[None], np.zeros(1, np.intp)), chebyshev.EXPONENT
+    )[0, 0]
+    weights = chebyshev.quadrature(24) @ moments
+    coefficients = np.random.default_rng(3).standard_normal(24)
+    at_points, at_nodes = (peer.chebval(points, coefficients) for points in (x, chebyshev.nodes(24)))
+    # A polynomial of degree below 24, of size up to 24 * max|c|: rounding of sums of w.
+    assert abs(w @ at_points - weights @ at_nodes) < 1e-13 * w.sum()
+
+
+def test_a_degree_too_many_is_not_resolved():
+    x = points(50)
+    moments = chebyshev.polynomials(x, 8).sum(axis=1)
+    at_nodes = (chebyshev.quadrature(8) @ moments) @ chebyshev.polynomials(chebyshev.nodes(8), 9)[8]
+    assert abs(at_nodes - chebyshev.polynomials(x, 9)[8].sum()) > 0.1
