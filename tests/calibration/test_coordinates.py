@@ -88,6 +88,23 @@ def test_a_start_outside_the_bounds_is_moved_inside():
     assert 0.5 < here.point(THETA)[0] < 1.0
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "start", "inside"),
+    [
+        (-np.inf, np.inf, 3.0, 3.0),
+        (0.0, np.inf, 3.0, 3.0),
+        (0.0, np.inf, 1e-9, 1e-9),
+        (2.0, np.inf, 1.0, 2.1),
+        (-np.inf, 10.0, 10.0, 9.5),
+    ],
+)
+def test_a_start_in_open_bounds_stays_where_it_is_unless_on_a_wall(lower, upper, start, inside):
+    space = so.ParameterSpace(("x",), np.array([lower]), np.array([upper]), np.array([[start]]))
+    assert coordinates_of(space, bounds=None, fixed=None, enforce_feller=False).point([start]) == pytest.approx(
+        [inside]
+    )
+
+
 def test_bounds_that_meet_fix_the_parameter():
     here = coordinates(bounds={"correlation": (-0.5, -0.5)})
     assert here.fixed == {3: -0.5}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strikeout.calibration.damping import SMALLEST, Damping
+from strikeout.calibration.damping import SMALLEST, Damping, WaryDamping
 
 
 def test_a_step_that_delivers_what_it_promised_divides_the_damping_by_fifty():
@@ -48,3 +48,19 @@ def test_no_history_brings_the_damping_to_zero_or_below(history):
 def test_a_better_gain_never_leaves_more_damping(value, one, other):
     worse, better = sorted((one, other))
     assert Damping(value).after_success(better).value <= Damping(value).after_success(worse).value
+
+
+def test_a_wary_damping_is_never_divided_by_more_than_three():
+    assert WaryDamping(1.0).after_success(gain=1.0).value == pytest.approx(1.0 / 3.0)
+    assert WaryDamping(1.0).after_success(gain=50.0).value == pytest.approx(1.0 / 3.0)
+
+
+def test_a_wary_damping_stays_where_a_step_delivered_half():
+    assert WaryDamping(0.25).after_success(gain=0.5).value == 0.25
+    assert WaryDamping(0.25).after_success(gain=0.1).value > 0.25
+
+
+def test_failures_in_a_row_raise_a_wary_damping_ever_faster():
+    once = WaryDamping(1.0).after_failure()
+    assert (once.value, once.after_failure().value) == (2.0, 8.0)
+    assert once.after_success(gain=1.0).growth == WaryDamping().growth

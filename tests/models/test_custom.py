@@ -9,11 +9,17 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.errors import ParameterError, UnidentifiedError, UsageError
+from strikeout.errors import ParameterError, RefusedError, UnidentifiedError, UsageError
+from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.restep import restep
 from strikeout.quotes.features import Features
+from strikeout.quotes.joining import join
+from strikeout.quotes.selection import select
+from strikeout.statistics.footprinting import footprints_of
 
 T = np.linspace(0.1, 6.0, 40)
 X = Features({"t": T})
+STARTED = {"height": 1.0, "rate": 1.0, "floor": 0.0}
 TRUTH = {"height": 3.0, "rate": 0.4, "floor": -0.5}
 
 
@@ -27,7 +33,7 @@ def decay_jacobian(height, rate, floor, t):  # noqa: ARG001
 
 
 def model(price=decay, **options):
-    return so.custom_model("decay", parameters={"height": 1.0, "rate": 1.0, "floor": 0.0}, price=price, **options)
+    return so.custom_model("decay", parameters=STARTED, price=price, **options)
 
 
 def book(noise: float = 0.01, **more) -> so.Quotes:
@@ -280,3 +286,47 @@ def test_a_book_of_columns_reads_like_any_other():
 def test_columns_that_are_no_features_are_refused(columns, says):
     with pytest.raises(UsageError, match=says):
         so.Quotes.from_columns(["a", "b"], [1.0, 2.0], **columns)
+
+
+def test_a_feature_and_a_label_of_one_name_are_refused():
+    with pytest.raises(UsageError, match="'t' is a feature and a label"):
+        book(labels={"t": T})
+
+
+def test_quotes_are_selected_by_their_features():
+    quotes = book(labels={"source": ["a", "b"] * 20})
+    chosen = select(quotes, "source = 'a' and t < 1 and price > 0")
+    rows = np.flatnonzero((np.arange(40) % 2 == 0) & (T < 1.0) & (quotes.observed > 0.0))
+    assert chosen.tolist() == quotes.ids[rows].tolist()
+    with pytest.raises(UsageError, match="no such column: strike"):
+        select(quotes, "strike < 1")
+
+
+def test_halves_of_a_book_of_features_join_to_the_whole():
+    quotes = book()
+    again = join(quotes[:13], quotes[13:])
+    assert (again.contracts.columns["t"] == T).all()
+    assert so.calibrate(again, model()).parameters == so.calibrate(quotes, model()).parameters
+    with pytest.raises(UsageError, match="book of t and one of options"):
+        join(quotes, so.paper_quotes("small"))
+
+
+def test_what_is_left_after_a_step_is_what_a_book_without_the_quotes_leaves():
+    quotes, decaying = book(), model()
+    calibration = so.calibrate(quotes, decaying)
+    gone = quotes.ids[[3, 5, 17]]
+    left = downdate(calibration.footprints, calibration.footprints.total(), gone)
+    rebuilt = restep(quotes.without(gone), decaying, calibration.footprints.schema)
+    assert left.equations.digest() == rebuilt.equations.digest()
+    assert left.parameters == rebuilt.parameters
+    fewer = so.calibrate(quotes.without(gone), decaying)
+    assert (calibration.state - footprints_of(quotes.only(gone), decaying, STARTED).total()).digest() == (
+        fewer.state.digest()
+    )
+
+
+def test_residuals_too_large_for_the_grid_are_refused_and_fit_a_coarser_one():
+    far = so.Quotes.from_columns(["a", "b"], [1.0, 1e5], t=[1.0, 2.0])
+    with pytest.raises(RefusedError, match="grid"):
+        footprints_of(far, model(), STARTED)
+    assert len(footprints_of(far, model(grid=41), STARTED)) == 2

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.features import Features
 from strikeout.quotes.quotes import Quotes
 
 
@@ -18,7 +19,7 @@ def join(first: Quotes, second: Quotes) -> Quotes:
     A label that only one of them has is empty (or not-a-number) for the quotes of the other.
 
     Raises:
-        UsageError: an id is in both.
+        UsageError: an id is in both, or they are not of the same kind: options, or the same features.
 
     >>> from strikeout.quotes.synthetic import paper_quotes
     >>> book = paper_quotes("small")
@@ -33,17 +34,25 @@ def join(first: Quotes, second: Quotes) -> Quotes:
             "Forget the old ones first, or give the new ones other ids.",
             ids=both.tolist(),
         )
-    a, b = first.contracts, second.contracts
-    columns = ("forward", "strike", "expiry", "discount", "is_call")
     names = dict.fromkeys([*first.labels, *second.labels])
     return Quotes._trusted(
         ids=np.concatenate([first.ids, second.ids]),
-        contracts=Contracts(**{name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in columns}),
+        contracts=_contracts(first.contracts, second.contracts),
         observed=np.concatenate([first.observed, second.observed]),
         weight=np.concatenate([first.weight, second.weight]),
         spread=np.concatenate([first.spread, second.spread]),
         labels={name: _label(first, second, name) for name in names},
     )
+
+
+def _contracts(a: Contracts | Features, b: Contracts | Features) -> Contracts | Features:
+    if isinstance(a, Contracts) and isinstance(b, Contracts):
+        columns = ("forward", "strike", "expiry", "discount", "is_call")
+        return Contracts(**{name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in columns})
+    if isinstance(a, Features) and isinstance(b, Features) and a.names == b.names:
+        return Features({name: np.concatenate([a.columns[name], b.columns[name]]) for name in a.names})
+    kinds = [", ".join(c.names) if isinstance(c, Features) else "options" for c in (a, b)]
+    raise UsageError(f"A book of {kinds[0]} and one of {kinds[1]} cannot be joined. Give both the same columns.")
 
 
 def _label(first: Quotes, second: Quotes, name: str) -> NDArray[Any]:

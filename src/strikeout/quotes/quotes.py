@@ -93,13 +93,17 @@ class Quotes:
         Their ``contracts`` are ``Features``; what needs options (implied volatilities, smiles, moments) is refused.
 
         Raises:
-            UsageError: no column, lengths that differ, or a number that is not finite; and as for any book.
+            UsageError: no column, lengths that differ, a number that is not finite, a label with the name of a
+                feature; and as for any book.
 
         >>> Quotes.from_columns(["a", "b"], [10.1, 14.7], pressure=[77.6, 114.9])
         <Quotes: 2 quotes of pressure>
         """
         # A book is typed by its usual contents. Features refuse, in a sentence, what only options have.
         described = cast(Contracts, Features(features))
+        twice = sorted(set(features) & set(labels or {}))
+        if twice:
+            raise UsageError(f"Quotes: {twice[0]!r} is a feature and a label. Rename one.", column=twice[0])
         return cls(ids=ids, contracts=described, observed=observed, weight=weight, labels=labels)
 
     @classmethod

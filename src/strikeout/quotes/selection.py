@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 
@@ -34,7 +35,8 @@ def select(quotes: Quotes, where: str) -> Names:
     """The ids of the quotes for which a condition in SQL holds, in the order of the book.
 
     The condition sees the columns ``id, price, strike, right ('C' or 'P'), expiry_years, forward, discount, weight,
-    spread, log_moneyness`` and every label by its name. It can read and compute, nothing else.
+    spread, log_moneyness`` and every label by its name; in a book of features these instead of what only options have.
+    It can read and compute, nothing else.
 
     Raises:
         UsageError: the condition is empty or no SQL, names an unknown column, one that is both a label and a column of
@@ -46,7 +48,7 @@ def select(quotes: Quotes, where: str) -> Names:
     """
     if not isinstance(where, str) or not where.strip():
         raise UsageError("where is empty. Give a condition, such as \"source = 'b' and strike > 120\".")
-    own, labels = _columns(quotes), quotes.labels
+    own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
     columns: dict[str, Column] = {**{name: partial(labels.__getitem__, name) for name in labels}, **own}
     _refuse_quoted_text(where, columns)
     used = _used(where, columns)
@@ -126,11 +128,15 @@ def _ask(table: sqlite3.Connection, where: str, read: set[str], columns: dict[st
 
 def _columns(quotes: Quotes) -> dict[str, Column]:
     c = quotes.contracts
-    return {
+    every: dict[str, Column] = {
         "id": lambda: quotes.ids,
         "price": lambda: quotes.observed,
         "weight": lambda: quotes.weight,
         "spread": lambda: quotes.spread,
+    }
+    if isinstance(c, Features):
+        return every
+    return every | {
         "strike": lambda: c.strike,
         "right": lambda: np.where(c.is_call, "C", "P"),
         "expiry_years": lambda: c.expiry,
@@ -138,6 +144,10 @@ def _columns(quotes: Quotes) -> dict[str, Column]:
         "discount": lambda: c.discount,
         "log_moneyness": lambda: c.log_moneyness,
     }
+
+
+def _features(quotes: Quotes) -> dict[str, NDArray[Any]]:
+    return dict(quotes.contracts.columns) if isinstance(quotes.contracts, Features) else {}
 
 
 def _plain(array: NDArray[Any]) -> list[Any]:
