@@ -1,0 +1,83 @@
+"""The map shows every date and expiry where it belongs, and a bad one stands out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.assurance.influence import influence
+from strikeout.errors import UsageError
+from strikeout.plots.influence_map import influence_map, plot_influence_map, write_influence_map
+
+
+@pytest.fixture(scope="module")
+def shifted():
+    """The 60-day quotes of one day have their decimal point in the wrong place."""
+    book = so.paper_quotes("small", seed=2)
+    bad = (book.labels["day"] == 40) & (book.labels["expiry_days"] == 60)
+    return so.calibrate(book.with_observed(np.where(bad, 0.1 * book.observed, book.observed)), so.Heston()), bad
+
+
+def test_every_cell_is_the_cooks_distance_of_its_date_and_expiry(shifted):
+    calibration, _ = shifted
+    found, groups = influence_map(calibration), influence(calibration, ["date", "expiry"])
+    assert found.distance.shape == (2, 90)
+    expiries = np.unique(calibration.quotes.contracts.expiry).tolist()
+    for date, expiry, distance in zip(groups["date"], groups["expiry"], groups["cooks_d"], strict=True):
+        cell = found.distance[expiries.index(expiry), found.dates.index(date)]
+        assert cell == pytest.approx(distance, rel=1e-9)
+
+
+def test_a_bad_day_is_the_largest_and_named_in_the_title(shifted):
+    calibration, bad = shifted
+    date, expiry = influence_map(calibration).largest()
+    assert date == calibration.quotes.labels["date"][bad][0]
+    assert expiry == f"{60 / 252 * 365:.4g} days"
+    text = "\n".join(text.get_text() for text in plot_influence_map(calibration).texts)
+    assert date in text
+    assert expiry in text
+
+
+def test_many_expiries_are_put_in_buckets_of_fixed_edges():
+    book = so.random_quotes(400, maturities=40, seed=3)
+    labelled = so.Quotes(
+        ids=book.ids,
+        contracts=book.contracts,
+        observed=book.observed,
+        labels={"date": np.where(np.arange(400) < 200, "2025-01-02", "2025-01-03")},
+    )
+    found = influence_map(so.calibrate(labelled, so.Heston()))
+    assert found.expiries == ("to 1m", "to 2m", "to 3m", "to 6m", "to 1y", "to 2y")
+    assert found.dates == ("2025-01-02", "2025-01-03")
+
+
+def test_a_cell_without_quotes_is_empty_and_one_that_all_hangs_on_is_crossed():
+    book = so.paper_quotes("small", seed=4)
+    early = book.labels["day"] < 45
+    long = book.labels["expiry_days"] == 60
+    labelled = so.Quotes(
+        ids=book.ids, contracts=book.contracts, observed=book.observed, labels={"half": np.where(early, "a", "b")}
+    )[early | ~long]  # the second half quotes the short expiry alone
+    found = influence_map(so.calibrate(labelled, so.Heston()), by="half")
+    assert np.isnan(found.distance[1, 1])
+    assert np.isinf(found.distance[1, 0])
+    figure = plot_influence_map(so.calibrate(labelled, so.Heston()), by="half")
+    crosses = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "x"]
+    assert [line.get_xydata().tolist() for line in crosses] == [[[0.0, 1.0]]]
+
+
+def test_the_file_is_a_picture_of_the_kind_its_name_says(shifted, tmp_path):
+    calibration, _ = shifted
+    png = write_influence_map(calibration, tmp_path / "map.png").read_bytes()
+    svg = write_influence_map(calibration, tmp_path / "map.svg").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert b"<svg" in svg
+    assert svg == write_influence_map(calibration, tmp_path / "again.svg").read_bytes()
+    with pytest.raises(UsageError, match=r"\.png or \.svg"):
+        write_influence_map(calibration, tmp_path / "map.pdf")
+
+
+def test_quotes_without_the_label_are_refused_by_its_name():
+    with pytest.raises(UsageError, match=r"no label 'date'.*source"):
+        influence_map(so.calibrate(so.random_quotes(100, maturities=4), so.Heston()))
