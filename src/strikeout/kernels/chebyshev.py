@@ -31,6 +31,7 @@ FACTOR_GRID = 72
 EXPONENT = -(BASIS_GRID + FACTOR_GRID)  # of the lowest bit of a sum
 AT_ONCE = 1 << 13  # points: products of digits of 24 and of 16 bits then sum below 2^53
 _BASIS_DIGIT, _FACTOR_DIGIT = 24, 16
+_QUIET = 1 << 17  # multiplications: a larger product wakes the threads of BLAS, which takes longer than the product
 
 
 def polynomials(x: Floats, count: int) -> Floats:
@@ -70,37 +71,39 @@ def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
     At most ``AT_ONCE`` points. Group g begins at point ``starts[g]``; none is empty.
     """
     groups = len(starts)
-    sizes = np.diff(np.r_[starts, factors.shape[1]])
+    digits, places = _digits(factors)
+    if not places:
+        return np.zeros((groups, len(factors), len(basis), 3), np.uint64)
     # Groups are cut into blocks of one width, the last of a group filled up with zeros, so that one call multiplies
     # all of them.
-    width = 1 << max(0, int(np.ceil(np.log2(np.mean(sizes)))))
+    sizes = np.diff(np.r_[starts, factors.shape[1]])
+    most = max(1, _QUIET // (len(basis) * len(digits)))
+    width = 1 << int(min(np.ceil(np.log2(np.mean(sizes))), np.floor(np.log2(most))))
     blocks = -(-sizes // width)
     first = np.cumsum(blocks) - blocks
     slot = np.repeat(first * width - starts, sizes) + np.arange(factors.shape[1])
     count = int(blocks.sum())
 
-    digits, places = _digits(factors)
-    spread = np.zeros((len(digits), count * width))
-    spread[:, slot] = digits
-    right = spread.reshape(len(digits), count, width).transpose(1, 2, 0)
-    padded = np.zeros((len(basis), count * width))
-    padded[:, slot] = np.rint(basis * 2.0**BASIS_GRID)
-    upper = np.floor(padded * 2.0**-_BASIS_DIGIT)
-    padded -= upper * 2.0**_BASIS_DIGIT
+    left = np.zeros((count * width, len(digits)))
+    left[slot] = digits.T
+    upper = np.zeros((count * width, len(basis)))
+    upper[slot] = basis.T
+    upper *= 2.0**BASIS_GRID
+    lower = np.rint(upper, out=upper).copy()
+    np.floor(np.multiply(upper, 2.0**-_BASIS_DIGIT, out=upper), out=upper)
+    lower -= upper * 2.0**_BASIS_DIGIT
 
     parts = []
-    for digit, at in ((padded, 0), (upper, _BASIS_DIGIT)):
-        left = digit.reshape(len(basis), count, width).transpose(1, 0, 2)
+    by_block = left.reshape(count, width, -1).transpose(0, 2, 1)
+    for right, at in ((lower, 0), (upper, _BASIS_DIGIT)):
         # Integers below 2^53 throughout: whatever the order in which BLAS adds, the sums are exact.
-        products = np.add.reduceat((left @ right).astype(np.int64), first, axis=0).transpose(0, 2, 1)
+        sums = (by_block @ right.reshape(count, width, -1)).astype(np.int64)
+        products = np.add.reduceat(sums, first, axis=0)
         for place in sorted({p for _, p in places}):
             rows = [d for d, (_, p) in enumerate(places) if p == place]
-            columns = [places[d][0] for d in rows]
             part = np.zeros((groups, len(factors), len(basis), 3), np.uint64)
-            part[:, columns] = words.placed(products[:, rows], at + place)
+            part[:, [places[d][0] for d in rows]] = words.placed(products[:, rows], at + place)
             parts.append(part)
-    if not parts:
-        return np.zeros((groups, len(factors), len(basis), 3), np.uint64)
     total: words.Words = words.sums(np.stack(parts), np.zeros(1, np.intp))[0]
     return total
 

@@ -22,10 +22,10 @@ from strikeout.quotes.contracts import Contracts
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Edges of the panels of |z|: one panel of -0.25 .. 0.25, then one of 0.5, and each further twice as wide. Prices bend
-# over a few volatilities around the money and are smooth far from it. The last edge holds strikes of 46 % to 219 % at
-# one day, and more at every longer expiry.
-EDGES = np.array([0.25, 0.75, 1.75, 3.75, 7.75, 15.75])
+# Edges of the panels of |z|: one panel of -0.125 .. 0.125, then one of 0.25, and each further twice as wide. Prices
+# bend over a few volatilities around the money and are smooth far from it. The last edge holds strikes of 44 % to 229 %
+# of the forward at one day, and more at every longer expiry.
+EDGES = np.array([0.125, 0.375, 0.875, 1.875, 3.875, 7.875, 15.875])
 # Width of a panel of ln T: prices in (z, ln T) change over about a factor of e in T.
 EXPIRY_PANEL = 0.5
 # Black's prices at this volatility are subtracted from quotes and model alike. What is left is small, and smooth at
@@ -48,15 +48,15 @@ class Basis:
     """
 
     expiries: Literal["shared", "scattered"] = "shared"
-    nodes: int = 48
-    expiry_nodes: int = 16
+    nodes: int = 32
+    expiry_nodes: int = 12
 
     def __post_init__(self) -> None:
         if self.expiries not in ("shared", "scattered"):
             raise UsageError(f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".')
         for name, count in (("nodes", self.nodes), ("expiry_nodes", self.expiry_nodes)):
             if not 4 <= count <= 256:
-                raise UsageError(f"Basis: {name}={count} is out of range. Use 4 to 256; 48 resolves ordinary smiles.")
+                raise UsageError(f"Basis: {name}={count} is out of range. Use 4 to 256; 32 resolve ordinary smiles.")
 
     @property
     def name(self) -> str:
