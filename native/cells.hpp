@@ -9,7 +9,7 @@
 namespace STRIKEOUT_BUILD {
 
 constexpr int DEGREE = 16;      // coefficients a polynomial
-constexpr int MOST_NODES = 256;
+constexpr int MOST_NODES = 512;
 constexpr double INNER = 8.0;   // narrowest cells on each side of k*
 constexpr double SMALLEST_COEFFICIENT = 1e-13;  // of the value; thirty times that of a derivative
 constexpr double LEVEL = 31.0;  // terms below exp(-31) are cut
@@ -48,8 +48,14 @@ INLINE Cell cell_at(double k, const Grid& grid) {
     while (!within(width * (n + 1.0))) n += 1.0;
     while (n > 0.0 && within(width * n)) n -= 1.0;
     const double near = width * n, middle = width * (n + 0.5), far = width * (n + 1.0);
-    if (left) return {grid.kstar - middle, 0.5 * width, grid.kstar - far, grid.kstar - near};
-    return {grid.kstar + middle, 0.5 * width, grid.kstar + near, grid.kstar + far};
+    Cell cell = {grid.kstar + middle, 0.5 * width, grid.kstar + near, grid.kstar + far};
+    if (left) cell = {grid.kstar - middle, 0.5 * width, grid.kstar - far, grid.kstar - near};
+    // A contour is good on its own side of the money, so a cell across it is cut there.
+    if (cell.begin < 0.0 && cell.end > 0.0) {
+        if (k < 0.0) cell = {0.5 * cell.begin, -0.5 * cell.begin, cell.begin, 0.0};
+        else cell = {0.5 * cell.end, 0.5 * cell.end, 0.0, cell.end};
+    }
+    return cell;
 }
 
 template <int FUNCTIONS>

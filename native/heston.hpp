@@ -12,7 +12,7 @@ struct Heston {
 };
 
 constexpr int FUNCTIONS = 6;  // the value and five derivatives
-constexpr double LOG_TOLERANCE = 28.0, MOMENT_CAP = 4.0;
+constexpr double LOG_TOLERANCE = 28.0, MOMENT_CAP = 4.0, MIDDLE = 3.0;
 constexpr double INF = std::numeric_limits<double>::infinity();
 
 // Scalars go through the vector functions too: their bits must not depend on the C library.
@@ -51,9 +51,10 @@ INLINE Slice slice_of(double T, const Heston& m) {
     double rate = (1.0 / T + m.kappa) / m.sigma, spread = 1.0 - m.rho * m.rho;
     s.g = 0.5 * variance * rate * rate;
     double core = s.asymptote * std::sqrt(spread) * (1.0 + s.g * spread);
+    const double widest = s.sd < 1.0 ? s.sd : 1.0;  // a cell of log-strike; wider, and 16 powers of x do not suffice
     int doublings = 0;
-    while (doublings < 60 && std::ldexp(core, doublings) < 8.0 * s.sd) doublings++;
-    s.grid = {-m.rho * s.asymptote, std::ldexp(s.sd, -doublings), doublings};
+    while (doublings < 60 && std::ldexp(core, doublings) < 8.0 * widest) doublings++;
+    s.grid = {-m.rho * s.asymptote, std::ldexp(widest, -doublings), doublings};
     return s;
 }
 
@@ -112,6 +113,12 @@ INLINE double strip(const Slice& s, int cross, const Heston& m) {
     return inside < 0 ? 0.0 : 2.0 / s.sd * strip_step(inside);
 }
 
+inline void no_price(Terms<FUNCTIONS>& out) {
+    out.count = 4;
+    store(out.re, all(0.0)), store(out.im, all(0.0)), store(out.size, all(INF));
+    for (int j = 0; j < FUNCTIONS; j++) store(out.fre[j], all(NAN)), store(out.fim[j], all(NAN));
+}
+
 // group: 0 left, 1 middle, 2 right (cut at 0 and at k*). Not-a-number where no contour exists.
 inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m) {
     const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho), T = s.T;
@@ -133,14 +140,9 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     const double b = width / (sines[0] - sines[1]);
     // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
     const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
-    const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP);
+    const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + (group == 1 ? MIDDLE : 0.0));
     out.count = 0;
-    if (!(b > 0.0)) {  // no strip, no contour, no price
-        out.count = 4;
-        store(out.re, all(0.0)), store(out.im, all(0.0)), store(out.size, all(INF));
-        for (int j = 0; j < FUNCTIONS; j++) store(out.fre[j], all(NAN)), store(out.fim[j], all(NAN));
-        return;
-    }
+    if (!(b > 0.0)) return no_price(out);  // no strip, no contour
 
     const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
     const double longest = 3.0 * (gaussian > exponential ? gaussian : exponential) / (b * co);
@@ -210,8 +212,9 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
             if (any(needed)) out.count = at + 4;
             more = needed[3] != 0;  // terms shrink along the contour: once the last is negligible, so is the rest
         }
-        if (!more) break;
+        if (!more) return;
     }
+    if (nodes > MOST_NODES) no_price(out);  // the contour would have had to go on
 }
 
 }  // namespace STRIKEOUT_BUILD

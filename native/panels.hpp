@@ -94,8 +94,7 @@ void run_panel(PanelWorkspace& w, double middle, double half, const double* zeta
     }
     while (i < stop) {
         const Cell cell = cell_at(zeta[i], grid);
-        const double edge = zeta[i] < 0.0 && cell.end > 0.0 ? 0.0 : cell.end;
-        const int64_t next = std::lower_bound(zeta + i + 1, zeta + stop, edge) - zeta;
+        const int64_t next = std::lower_bound(zeta + i + 1, zeta + stop, cell.end) - zeta;
         const bool call = zeta[i] >= 0.0;
         int top = 1;
         for (int r = 0; r < NODES; r++) {

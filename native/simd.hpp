@@ -26,6 +26,9 @@ INLINE v4 load(const double* p) { v4 r; std::memcpy(&r, p, sizeof r); return r; 
 INLINE void store(double* p, v4 x) { std::memcpy(p, &x, sizeof x); }
 INLINE i4 bits(v4 x) { i4 r; std::memcpy(&r, &x, sizeof r); return r; }
 INLINE v4 value(i4 x) { v4 r; std::memcpy(&r, &x, sizeof r); return r; }
+// Sums and shifts of bit patterns wrap around, so they are done without sign.
+INLINE u4 pattern(v4 x) { u4 r; std::memcpy(&r, &x, sizeof r); return r; }
+INLINE v4 value(u4 x) { v4 r; std::memcpy(&r, &x, sizeof r); return r; }
 INLINE v4 pick(i4 mask, v4 a, v4 b) { return value((bits(a) & mask) | (bits(b) & ~mask)); }
 INLINE v4 magnitude(v4 x) { return value(bits(x) & INT64_MAX); }
 INLINE v4 smaller(v4 a, v4 b) { return pick(a < b, a, b); }
@@ -65,7 +68,7 @@ INLINE v4 fma(v4 a, v4 b, double c) { return fma(a, b, all(c)); }
 constexpr double ROUNDER = 6755399441055744.0;
 INLINE v4 nearest(v4 x, i4& n) {
     v4 shifted = x + ROUNDER;
-    n = bits(shifted) - bits(all(ROUNDER));
+    n = (i4)(pattern(shifted) - pattern(all(ROUNDER)));
     return shifted - ROUNDER;
 }
 
@@ -89,7 +92,7 @@ INLINE v4 exp(v4 x) {  // clamped to the normal range
     p = fma(p, r, 0.5);
     p = fma(p, r, 1.0);
     p = fma(p, r, 1.0);
-    return value(bits(p) + (k << 52));  // times 2^k; the clamp keeps the result normal
+    return value(pattern(p) + ((u4)k << 52));  // times 2^k; the clamp keeps the result normal
 }
 
 INLINE void sincos(v4 x, v4& s, v4& c) {
@@ -113,17 +116,17 @@ INLINE void sincos(v4 x, v4& s, v4& c) {
     b = fma(b, z, 4.16666666666666019037e-02);
     v4 cosine = fma(z * z, b, fma(z, all(-0.5), 1.0));
     i4 odd = -(q & 1);
-    s = value(bits(pick(odd, cosine, sine)) ^ ((q & 2) << 62));
-    c = value(bits(pick(odd, sine, cosine)) ^ (((q + 1) & 2) << 62));
+    s = value(bits(pick(odd, cosine, sine)) ^ (i4)((u4)(q & 2) << 62));
+    c = value(bits(pick(odd, sine, cosine)) ^ (i4)((((u4)q + 1) & 2) << 62));
 }
 
 INLINE v4 log(v4 x) {  // x > 0 and normal
-    i4 b = bits(x);
+    u4 b = pattern(x);
     // e so that m lies in [sqrt(1/2), sqrt(2)); biased and unsigned, for AVX2 has no arithmetic shift of 64 bits
-    u4 biased = (u4)(b + (0x3ff0000000000000LL - 0x3fe6a09e667f3bcdLL)) >> 52;
-    i4 e = (i4)biased - 1023;
+    u4 biased = (b + (0x3ff0000000000000ULL - 0x3fe6a09e667f3bcdULL)) >> 52;
+    u4 e = biased - 1023;
     v4 m = value(b - (e << 52));
-    v4 k = value(e + bits(all(ROUNDER))) - ROUNDER;
+    v4 k = value(e + pattern(all(ROUNDER))) - ROUNDER;
     v4 f = m - 1.0, s = f / (m + 1.0), z = s * s;
     v4 p = all(1.479819860511658591e-01);
     p = fma(p, z, 1.531383769920937332e-01);

@@ -71,8 +71,7 @@ void run_slice(Workspace& w, double T, const double* k, int64_t begin, int64_t e
         const int its_group = (k[i] >= 0.0) + (k[i] >= s.grid.kstar);
         if (its_group != group) contour(w.terms, s, group = its_group, m);
         const Cell cell = cell_at(k[i], s.grid);
-        const double edge = k[i] < 0.0 && cell.end > 0.0 ? 0.0 : cell.end;
-        const int64_t next = std::lower_bound(k + i + 1, k + stop, edge) - k;
+        const int64_t next = std::lower_bound(k + i + 1, k + stop, cell.end) - k;
         w.polynomials.expand(w.terms, cell.centre, cell.half);
         const double scale = 1.0 / cell.half;
         v4 vx[FUNCTIONS], vy[FUNCTIONS];

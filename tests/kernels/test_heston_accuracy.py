@@ -64,17 +64,17 @@ ORDINARY = st.tuples(
 
 @settings(max_examples=60)
 @given(theta=ORDINARY, T=EXPIRIES)
-@example(theta=(4.42144, 0.30681, 0.97099, 0.79137, 0.00011), T=2.358)  # the worst found: 3e-11 and 4.6e-9
+@example(theta=(4.42144, 0.30681, 0.97099, 0.79137, 0.00011), T=2.358)  # once off by 3e-11: a cell lay across the money
 def test_contours_and_the_general_rule_agree_on_a_dense_grid_of_strikes(theta, T):
-    """Two methods with nothing in common but the model; 1e-10 of the forward in prices, 1e-8 in sensitivities."""
+    """Two methods with nothing in common but the model; 1e-11 of the forward in prices, 1e-9 in sensitivities."""
     assume(total_variance(theta, T) < 1.0)
     k = np.linspace(-FIFTY_TO_TWO_HUNDRED, FIFTY_TO_TWO_HUNDRED, 33)
     expected = values(GENERAL, theta, T, k)
     assume(np.isfinite(expected).all())  # the general rule gives no price where it would take too many nodes
     for kernel in KERNELS:
         found = values(kernel, theta, T, k)
-        np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-10, err_msg=kernel)
-        np.testing.assert_allclose(found[1:], expected[1:], rtol=0, atol=1e-8, err_msg=kernel)
+        np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-11, err_msg=kernel)
+        np.testing.assert_allclose(found[1:], expected[1:], rtol=0, atol=1e-9, err_msg=kernel)
 
 
 @needs_native
@@ -89,7 +89,7 @@ def test_the_compiled_kernel_and_its_twin_agree(theta, T):
     np.testing.assert_allclose(native[1:], twin[1:], rtol=0, atol=1e-10)
 
 
-# The ends of the calibration bounds one by one, and where the accuracy ends: beyond a total variance of a few.
+# The ends of the calibration bounds one by one, and total variances no market has.
 @pytest.mark.parametrize(
     ("theta", "T", "allowed"),
     [
@@ -99,8 +99,8 @@ def test_the_compiled_kernel_and_its_twin_agree(theta, T):
         pytest.param([2.0, 0.06, 0.5, 0.999, 0.06], 0.5, 1e-11, id="correlation 0.999"),
         pytest.param([2.0, 0.06, 0.5, -0.6, 1e-5], 0.5, 1e-11, id="next to no initial variance"),
         pytest.param([60.0, 0.06, 2.0, -0.6, 0.04], 0.5, 1e-11, id="mean reversion 60"),
-        pytest.param([1.0, 0.5, 0.5, -0.6, 0.5], 10.0, 1e-9, id="total variance 5"),
-        pytest.param([4.0, 3.0, 2.0, 0.5, 0.1], 6.0, 1e-6, id="total variance 17"),
+        pytest.param([1.0, 0.5, 0.5, -0.6, 0.5], 10.0, 1e-11, id="total variance 5"),
+        pytest.param([4.0, 3.0, 2.0, 0.5, 0.1], 6.0, 1e-11, id="total variance 17"),
     ],
 )
 def test_extreme_parameters_are_priced_as_well_as_said(theta, T, allowed):

@@ -29,7 +29,12 @@ def cell_of(k: Floats, kstar: Floats, widest: Floats, doublings: NDArray[np.int3
     _, exponent = np.frexp(distance / (INNER * narrowest))
     width = np.ldexp(narrowest, np.clip(exponent, 0, doublings))
     middle = width * (np.floor(distance / width) + 0.5)
-    return kstar + np.where(k < kstar, -middle, middle), 0.5 * width
+    centre, half = kstar + np.where(k < kstar, -middle, middle), 0.5 * width
+    # A contour is good on its own side of the money, so a cell across it is cut there.
+    begin, end = centre - half, centre + half
+    across = (begin < 0.0) & (end > 0.0)
+    outer = np.where(k < 0.0, begin, end)
+    return np.where(across, 0.5 * outer, centre), np.where(across, 0.5 * np.abs(outer), half)
 
 
 def coefficients(zeta: Complexes, F: Complexes, centre: Floats, half: Floats) -> Floats:

@@ -32,7 +32,8 @@ MOMENT_CAP = 4.0  # ln of the moment allowed at the edge of the strip
 MARGIN = 3.0  # terms are cut, and far wings called zero, this much below the tolerance
 # The strip's half-width is one of these steps, in units of 2 / sd; heavy tails reach far down.
 STRIP_STEPS = 2.0 ** np.r_[np.arange(-40.0, -4.0), np.arange(-4.0, 9.0, 0.25)]
-MOST_NODES = 256
+MOST_NODES = 512
+MIDDLE = 3.0  # added to the tolerance of the middle group, whose contour is the most confined
 WING_STEPS = 16  # as is the slope of the Chernoff bound
 WING_RATIO = 2.0**0.5
 FAR = 4.0  # standard deviations within which no strike is so far out
@@ -57,8 +58,9 @@ def geometry(T: Floats, theta: Floats) -> Geometry:
     g = 0.5 * sd * sd * ((1.0 / T + kappa) / sigma) ** 2
     spread = 1.0 - rho * rho
     core = asymptote * np.sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
-    doublings = np.clip(np.ceil(np.log2(8.0 * sd / core)), 0.0, 60.0).astype(np.int32)
-    return Geometry(T=T, sd=sd, kstar=-rho * asymptote, g=g, widest=sd, doublings=doublings)
+    widest = np.minimum(sd, 1.0)  # wider, and 16 powers of x do not suffice
+    doublings = np.clip(np.ceil(np.log2(8.0 * widest / core)), 0.0, 60.0).astype(np.int32)
+    return Geometry(T=T, sd=sd, kstar=-rho * asymptote, g=g, widest=widest, doublings=doublings)
 
 
 def wings(T: Floats, sd: Floats, theta: Floats) -> tuple[Floats, Floats]:
@@ -102,13 +104,13 @@ def terms(
     call = cross > 0
     offset = np.where(call, -b * np.sin(up), -b * np.sin(lo))
     omega = 0.5 * (up + lo)
-    h = np.pi * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP)
+    h = np.pi * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + np.where(middle, MIDDLE, 0.0))
 
     asymptote = (v0 + kappa * vbar * T) / sigma * root
     level = LOG_TOLERANCE + MARGIN
     longest = np.maximum(np.sqrt(2.0 * level) / sd, level / asymptote)  # Gaussian, then exponential decay of cf
-    count = np.ceil(np.arcsinh(3.0 * longest / (b * np.cos(omega))) / h) + 1.0
-    count = np.minimum(np.where(np.isfinite(count), count, 1.0), MOST_NODES)
+    wanted = np.ceil(np.arcsinh(3.0 * longest / (b * np.cos(omega))) / h) + 1.0
+    count = np.minimum(np.where(np.isfinite(wanted), wanted, 1.0), MOST_NODES)
     y = h * np.arange(int(count.max()))[:, None]
     grown = np.exp(y)
     shrunk = 1.0 / grown
@@ -127,7 +129,8 @@ def terms(
     F[0] *= 0.5
     needed = (np.arange(len(y))[:, None] < count) & ~negligible(zeta, F, slices, pair_slice, pair_group)
     F[~np.broadcast_to(needed[:, None, :], F.shape)] = 0.0
-    F[:, :, np.isnan(b)] = np.nan  # no strip, no contour, no price
+    unfinished = (wanted > MOST_NODES) & needed[-1]  # then count is MOST_NODES, and so is the last node's number
+    F[:, :, np.isnan(b) | unfinished] = np.nan  # no contour, no price
     zeta[~needed] = 0.0  # or the phase of a node that is not there could overflow
     used = int(np.max(np.flatnonzero(needed.any(axis=1)), initial=0)) + 1
     return zeta[:used], F[:used]
