@@ -16,7 +16,7 @@ class Pace:
         cap: evaluations of the model.
         damping: of the first step.
         remembers: damping is relative to the largest curvature met so far in each coordinate (More, 1978), not to the
-            one at hand: a coordinate that has stopped to matter for the moment does not run away.
+            one at hand: a coordinate that does not matter for the moment does not run away.
         tolerance: in standard errors.
     """
 
@@ -28,5 +28,5 @@ class Pace:
 
 # Runs from canonical starts inside bounds take 6 to 60 evaluations.
 BRISK = Pace(cap=200, damping=Damping(), remembers=False, tolerance=TOLERANCE)
-# An author's start may be anywhere, and nothing holds a step back: NIST's hardest take up to 650 evaluations.
+# An author's start may be anywhere, and nothing holds a step back: NIST's hardest takes 1,040 evaluations.
 PATIENT = Pace(cap=3000, damping=WaryDamping(), remembers=True, tolerance=1e-10)
