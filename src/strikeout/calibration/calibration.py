@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from strikeout.calibration.feller import feller_ratio
 from strikeout.calibration.settings import Settings
@@ -17,6 +17,7 @@ from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model, Theta
+from strikeout.statistics.bending import AT_ONCE, Bending, Bends, bending_of, bends_of
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
@@ -138,6 +139,35 @@ class Calibration:
             RefusedError: a quote is too large for the grid, or there are no quotes but moments.
         """
         return self._footprints_at(self.reference)
+
+    @cached_property
+    def bending(self) -> Bending:
+        """How residuals and prices bend around the reference, summed over the quotes: what one step leaves out.
+
+        Raises:
+            ParameterError: the reference is too close to where the model ends.
+        """
+        return self._bends.total if len(self.quotes) <= AT_ONCE else self._bending_of(self.quotes)
+
+    def bending_of(self, ids: ArrayLike) -> Bending:
+        """The part of these quotes in ``bending``. A book of moderate size keeps every quote's; a large one does not.
+
+        Raises:
+            UnknownIdError: an id that no quote has, or one given twice.
+            ParameterError: the reference is too close to where the model ends.
+        """
+        if len(self.quotes) <= AT_ONCE:
+            return self._bends.only(self.footprints.places(ids))
+        return self._bending_of(self.quotes.only(ids))
+
+    @cached_property
+    def _bends(self) -> Bends:
+        how = self.settings
+        return bends_of(self.quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
+
+    def _bending_of(self, quotes: Quotes) -> Bending:
+        how = self.settings
+        return bending_of(quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
 
     def _footprints_at(self, theta: Theta) -> Footprints:
         if self.moments is not None:

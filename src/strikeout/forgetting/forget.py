@@ -1,0 +1,208 @@
+"""The door: strike quotes out of a calibration, as if they had never been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import isinf, isnan
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.calibration import Calibration
+from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.recalibrate import recalibrate
+from strikeout.forgetting.recompute import recompute_shards
+from strikeout.forgetting.refine import refine
+from strikeout.forgetting.request import Request, moments_for, request_of
+from strikeout.forgetting.resolve import resolve
+from strikeout.forgetting.restep import restep
+from strikeout.forgetting.step import OneStep
+from strikeout.forgetting.trust import Trust, trust
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+
+Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", "refine"]
+OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")
+
+
+def forget(
+    calibration: Calibration,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    quotes: Quotes | Moments | None = None,
+    operator: Operator | None = None,
+    tolerance: float | None = None,
+) -> Forgetting:
+    """The calibration without these quotes, as if they had never been seen; the calibration given is not changed.
+
+    By default the road is that of the calibration itself: one made from quotes is solved again from the retained
+    quotes, one made from moments from the subtracted moments. Parameters and state are then, bit for bit, those of a
+    fresh calibration of what is retained, whatever was learnt and forgotten before.
+
+    Args:
+        ids: of the quotes to strike out.
+        where: or a condition in SQL on their columns and labels; see ``quotes.selection``.
+        quotes: or the quotes themselves, the only way where a calibration was made from moments.
+        operator: this one and no other.
+        tolerance: in standard errors. The microsecond downdate is taken where its indicator certifies that much;
+            else the retained quotes are calibrated anew.
+
+    Raises:
+        UsageError: what to forget is said in no way or in two, or operator and tolerance are not as above.
+        UnknownIdError: an id that no quote of the book has, or one given twice.
+        UnidentifiedError: the retained quotes do not determine the parameters.
+        RefusedError: everything is to be forgotten, the retained quotes lead out of the model's bounds, or no optimum
+            was found. Nothing is changed.
+
+    >>> import strikeout as so
+    >>> calibration = so.calibrate(so.paper_quotes("small"), so.Heston())
+    >>> without = so.forget(calibration, where="date < '2024-01-10'")
+    >>> without.parameters == so.calibrate(calibration.quotes.without(without.ids), so.Heston()).parameters
+    True
+    """
+    _check(operator, tolerance)
+    request = request_of(calibration, ids=ids, where=where, quotes=quotes)
+    answer = partial(Forgetting, request.ids, calibration, request.forgotten)
+    if not len(request.forgotten):
+        nothing = ("nothing to forget: the calibration is as it was",)
+        return answer(dict(calibration.parameters), "none", nothing, _calibrated=calibration)
+    if request.retained is None:
+        return _by_moments(answer, calibration, request, operator)
+    fresh = partial(recalibrate, request.retained, calibration.asked, calibration.settings)
+    path: tuple[str, ...] = ()
+    if tolerance is not None:
+        step, judged, path = _certified_step(calibration, request, tolerance)
+        if step is not None and judged is not None:
+            path = (f"downdate: {_known(judged)}, and {tolerance:g} were asked for",)
+            return answer(step.parameters, "downdate", path, step, judged, tolerance, _calibrated=fresh)
+    elif operator not in (None, "recalibrate"):
+        return _forced(answer, calibration, request, operator, fresh)
+    found = fresh()
+    path = (*path, "recalibrate: the retained quotes, from cold starts")
+    return answer(dict(found.parameters), "recalibrate", path, tolerance=tolerance, _calibrated=found)
+
+
+def free_parameters(calibration: Calibration) -> tuple[int, ...] | None:
+    """Numbers of the parameters that were not fixed; None where none was."""
+    if not calibration.fixed:
+        return None
+    return tuple(i for i, name in enumerate(calibration.model.parameters.names) if name not in calibration.fixed)
+
+
+def unsuited(calibration: Calibration) -> str | None:
+    """Why one step from the footprints cannot stand for this calibration's optimum; None where it can."""
+    if calibration.loss != "squared":
+        return "a robust loss decides its weights again, which a step does not"
+    if calibration.on_bound or calibration.feller == "enforce":
+        return "an optimum on a bound is not where a free step leads"
+    return None
+
+
+def _check(operator: Operator | None, tolerance: float | None) -> None:
+    if operator is not None and operator not in OPERATORS:
+        raise UsageError(f"operator={operator!r} is unknown. Use one of {', '.join(OPERATORS)}.")
+    if tolerance is None:
+        return
+    if operator is not None:
+        raise UsageError("Give operator or tolerance, not both: a tolerance lets forget choose the operator.")
+    if isnan(tolerance) or tolerance <= 0.0:
+        raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
+
+
+def _certified_step(
+    calibration: Calibration, request: Request, tolerance: float
+) -> tuple[OneStep | None, Trust | None, tuple[str, ...]]:
+    reason = unsuited(calibration)
+    if reason is None:
+        try:
+            step = downdate(
+                calibration.footprints, calibration.footprints.total(), request.ids, free=free_parameters(calibration)
+            )
+        except RefusedError:
+            reason = "a quote is too large to have a footprint"
+        else:
+            judged = trust(step, calibration, ids=request.ids)
+            verdict = judged.verdict(tolerance)
+            if verdict == "trusted":
+                return step, judged, ()
+            reason = _known(judged) if verdict == "too far" else verdict
+    return None, None, (f"downdate passed over: {reason}", "resolve passed over: no moments are held")
+
+
+def _known(judged: Trust) -> str:
+    if isinf(judged.error):
+        return "one step goes too far to say how good it is"
+    return f"one step misses the optimum by at most {judged.error:.2g} standard errors"
+
+
+def _forced(
+    answer: Callable[..., Forgetting],
+    calibration: Calibration,
+    request: Request,
+    operator: str,
+    fresh: Callable[[], Calibration],
+) -> Forgetting:
+    assert request.retained is not None
+    why = unsuited(calibration)
+    if why is not None:
+        raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
+    if operator == "resolve":
+        moments = moments_for(calibration, request.retained)
+        found = resolve(moments, calibration.asked, settings=calibration.settings)
+        path = ("resolve: as asked, from moments of the retained quotes",)
+        return answer(dict(found.parameters), operator, path, _calibrated=fresh)
+    if operator == "refine":
+        refined = refine(calibration, request.ids)
+        path = (f"refine: as asked, 2 passes; what is left is about {refined.error:.2g} standard errors",)
+        return answer(refined.parameters, operator, path, _calibrated=fresh)
+    step = _step(calibration, request, operator)
+    judged = trust(step, calibration, ids=request.ids)
+    _refuse_step(judged, request)
+    path = (f"{operator}: as asked; {_known(judged)}",)
+    return answer(step.parameters, operator, path, step, judged, _calibrated=fresh)
+
+
+def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
+    assert request.retained is not None
+    footprints, free, weights = calibration.footprints, free_parameters(calibration), calibration.settings.weights
+    if operator == "downdate":
+        return downdate(footprints, footprints.total(), request.ids, free=free)
+    if operator == "restep":
+        return restep(request.retained, calibration.model, footprints.schema, weights=weights, free=free)
+    return recompute_shards(calibration, request.ids, free=free)
+
+
+def _refuse_step(judged: Trust, request: Request) -> None:
+    assert request.retained is not None
+    count = len(request.retained)
+    if judged.free:
+        raise UnidentifiedError(
+            f"The {count:,} retained quotes no longer determine the parameters: {', '.join(judged.free)} are free. "
+            f"Forget fewer quotes, or calibrate with {judged.free[0]} fixed (fixed={{...}}).",
+            count=count,
+            unidentified=list(judged.free),
+        )
+    if judged.outside:
+        raise RefusedError(
+            f"One step leads out of the bounds in {', '.join(judged.outside)}: it is no answer. "
+            "Leave operator out, and the retained quotes are calibrated anew.",
+            count=count,
+            outside=list(judged.outside),
+        )
+
+
+def _by_moments(
+    answer: Callable[..., Forgetting], calibration: Calibration, request: Request, operator: str | None
+) -> Forgetting:
+    if operator not in (None, "resolve"):
+        raise UsageError(
+            f'operator={operator!r} needs the quotes, and this calibration was made from moments. Use "resolve".'
+        )
+    moments = calibration.moments - moments_for(calibration, request.forgotten)
+    found = resolve(moments, calibration.asked, settings=calibration.settings)
+    path = ("resolve: the moments of the retained quotes, from cold starts",)
+    return answer(dict(found.parameters), "resolve", path, _calibrated=found)

@@ -1,0 +1,107 @@
+"""What striking quotes out came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isfinite, nan
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.issuing import issue
+from strikeout.calibration.calibration import Calibration
+from strikeout.forgetting.step import OneStep
+from strikeout.forgetting.trust import Trust
+from strikeout.quotes.names import Names
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+
+
+def moves(before: Calibration, parameters: dict[str, float]) -> dict[str, float]:
+    """By how many standard errors of ``before`` each parameter differs from it; not-a-number where it has none."""
+    apart = {name: value - before.parameters[name] for name, value in parameters.items()}
+    errors = before.standard_errors
+    return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forgetting:
+    """The parameters without the quotes that were struck out, how they were found, and what was there before.
+
+    ``path`` says, in the order they were considered, which operators were passed over, why, and which one answered.
+    ``forgotten`` are the quotes themselves, or their moments: ``restore`` needs them, and so they are data to guard.
+    """
+
+    ids: Names
+    before: Calibration
+    forgotten: Quotes | Moments
+    parameters: dict[str, float]
+    operator: str
+    path: tuple[str, ...]
+    step: OneStep | None = None
+    trust: Trust | None = None
+    tolerance: float | None = None
+    _calibrated: Calibration | Callable[[], Calibration] = field(kw_only=True)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The calibration of what is retained, as if nothing else had ever been seen.
+
+        An operator that answers with one step leaves it to be made when it is first asked for; errors of single steps
+        therefore never add up, however many requests follow each other.
+
+        Raises:
+            RefusedError: the retained quotes give no calibration.
+        """
+        return self._calibrated if isinstance(self._calibrated, Calibration) else self._calibrated()
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is claimed of this, for others to check: ``verify(certificate, retained)``.
+
+        Raises:
+            RefusedError: the retained quotes give no calibration.
+        """
+        numbers = {}
+        if self.trust is not None:
+            numbers = {"missed": self.trust.missed, "indicator": self.trust.indicator.value}
+        step = self.step
+        made = isinstance(self._calibrated, Calibration)
+        return issue(
+            self.before,
+            self.parameters,
+            operator=self.operator,
+            path=self.path,
+            after=self.calibration if made or step is None else None,
+            equations=None if step is None else step.equations,
+            ridge=None if step is None else step.ridge,
+            free=None if step is None else step.free,
+            tolerance=self.tolerance if step is not None else None,
+            indicators={name: value for name, value in numbers.items() if isfinite(value)},
+        )
+
+    @property
+    def count(self) -> int:
+        """How many quotes were struck out."""
+        return len(self.forgotten)
+
+    @property
+    def moved(self) -> dict[str, float]:
+        """By how many standard errors (of before) each parameter moved; not-a-number for one that was held."""
+        return moves(self.before, self.parameters)
+
+    def summary(self) -> str:
+        """Before, after and the move of every parameter, then the path, one fact a line."""
+        rows = [("parameter", "before", "after", "moved by (SE)")]
+        rows += [
+            (name, f"{self.before.parameters[name]:.6g}", f"{value:.6g}", f"{self.moved[name]:.3g}")
+            for name, value in self.parameters.items()
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
+        lines += ["", f"forgotten  {self.count:,} of {self.before.count:,} quotes"]
+        return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
+        return f"Forgetting({values}; {self.count} quotes struck out by {self.operator})"

@@ -1,0 +1,101 @@
+"""The cheapest honest look at what forgetting would do; nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.calibration import Calibration
+from strikeout.errors import RefusedError
+from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.forget import forget, free_parameters, unsuited
+from strikeout.forgetting.forgetting import moves
+from strikeout.forgetting.request import Request, request_of
+from strikeout.forgetting.trust import trust
+from strikeout.quotes.names import Names
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Preview:
+    """Where the parameters would go, and how far that can be relied on.
+
+    ``error`` is the tolerance, in standard errors, that is certified for ``parameters``: zero where the answer is the
+    final one, infinite where one step says nothing and ``forget`` would have to calibrate anew. ``refusal`` is the
+    sentence ``forget`` would refuse with, as far as a look can tell; None where there is none.
+    """
+
+    ids: Names
+    count: int  # how many quotes would be struck out
+    retained: int
+    operator: str
+    parameters: dict[str, float]
+    moved: dict[str, float]  # in standard errors of the calibration
+    error: float
+    refusal: str | None
+
+    @property
+    def sentence(self) -> str:
+        """The look in one sentence."""
+        what = f"Striking out {self.count:,} quotes leaves {self.retained:,}"
+        if self.refusal is not None:
+            return f"{what} and would be refused: {self.refusal}"
+        largest = max((abs(x) for x in self.moved.values() if isfinite(x)), default=0.0)
+        if not isfinite(self.error):
+            return f"{what} and moves the parameters too far for one step to tell: forget will calibrate anew."
+        sure = "exactly" if self.error == 0.0 else f"to within {self.error:.2g}"
+        return f"{what} and moves a parameter by up to {largest:.2g} standard errors, known {sure}."
+
+    def __repr__(self) -> str:
+        return f"<Preview: {self.sentence}>"
+
+
+def preview(
+    calibration: Calibration,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    quotes: Quotes | Moments | None = None,
+) -> Preview:
+    """What striking these quotes out would do, as cheaply as it can be told honestly: one exact downdate.
+
+    Where one step cannot stand for the answer (a robust loss, a parameter on a bound, moments), the real thing is done.
+
+    Raises:
+        UsageError: what to forget is said in no way or in two.
+        UnknownIdError: an id that no quote of the book has, or one given twice.
+        RefusedError: everything is to be forgotten.
+    """
+    request = request_of(calibration, ids=ids, where=where, quotes=quotes)
+    names = request.ids
+    if len(names) and request.retained is not None and unsuited(calibration) is None:
+        try:
+            footprints = calibration.footprints
+        except RefusedError:  # a quote too large to have one: the real thing it is
+            return _rehearsed(calibration, request)
+        step = downdate(footprints, footprints.total(), names, free=free_parameters(calibration))
+        judged = trust(step, calibration, ids=names)
+        refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
+        moved = moves(calibration, step.parameters)
+        return Preview(
+            names, len(names), len(request.retained), "downdate", step.parameters, moved, judged.error, refusal
+        )
+    return _rehearsed(calibration, request)
+
+
+def _rehearsed(calibration: Calibration, request: Request) -> Preview:
+    names, count = request.ids, len(request.forgotten)
+    retained = calibration.count - count
+    try:
+        done = (
+            forget(calibration, quotes=request.forgotten)
+            if request.retained is None
+            else forget(calibration, ids=names)
+        )
+    except RefusedError as error:
+        before = calibration.parameters
+        return Preview(names, count, retained, "none", dict(before), moves(calibration, before), inf, error.sentence)
+    return Preview(names, count, retained, done.operator, done.parameters, done.moved, 0.0, None)

@@ -1,0 +1,95 @@
+"""Which quotes are meant: by name, by condition, or the quotes themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.calibration import Calibration
+from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.refusal import refuse_everything
+from strikeout.quotes.names import Names, as_names
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments, moments_of
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """The ids to strike out and the quotes behind them; what is retained is None where only moments are held."""
+
+    ids: Names
+    forgotten: Quotes | Moments
+    retained: Quotes | None
+
+
+def request_of(
+    calibration: Calibration,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    quotes: Quotes | Moments | None = None,
+) -> Request:
+    """What is to be struck out of a calibration, checked against its book; nothing is changed.
+
+    Raises:
+        UsageError: not exactly one of ``ids``, ``where`` and ``quotes`` is given, or the condition cannot be read.
+        UnknownIdError: an id that no quote of the book has, or one given twice.
+        RefusedError: everything is to be forgotten, or the calibration holds no quotes and none are given.
+    """
+    if sum(given is not None for given in (ids, where, quotes)) != 1:
+        raise UsageError('Say what to forget in one way: ids=[...], where="...", or quotes=....')
+    if calibration.moments is not None:
+        return _of_moments(calibration, quotes)
+    if isinstance(quotes, Moments):
+        raise UsageError("This calibration was made from quotes: say which ones to forget, by ids, where or quotes.")
+    book = calibration.quotes
+    names = quotes.ids if quotes is not None else names_of(book, ids=ids, where=where)
+    forgotten = book.only(names)
+    if len(names) == len(book):
+        refuse_everything(len(book))
+    return Request(forgotten.ids, forgotten, book.without(names))
+
+
+def names_of(book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None) -> Names:
+    """The ids given, or those of the quotes a condition holds for.
+
+    Raises:
+        UsageError: the ids are no text, or the condition cannot be read.
+    """
+    if where is not None:
+        from strikeout.quotes.selection import select  # loads SQLite
+
+        return select(book, where)
+    return as_names([ids] if isinstance(ids, str) else [] if ids is None else ids)
+
+
+def moments_for(calibration: Calibration, quotes: Quotes | Moments) -> Moments:
+    """The moments of these quotes on the grid and with the weighting of a calibration; moments are taken as they are.
+
+    Raises:
+        UsageError: the weights were numbers given with the quotes, which are not here.
+        RefusedError: quotes off the grid, or without what the weighting needs.
+    """
+    if isinstance(quotes, Moments):
+        return quotes
+    weights, held = calibration.settings.weights, calibration.moments
+    if weights == "own":
+        raise UsageError(
+            "The moments were taken with weights of your own, which are not kept. Give moments in place of quotes: "
+            "moments_of(quotes, weights=...)."
+        )
+    return moments_of(quotes, weights=weights, basis=None if held is None else held.basis)
+
+
+def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Request:
+    if quotes is None:
+        raise RefusedError(
+            "This calibration was made from moments and holds no quotes to find ids or conditions in. "
+            "Give the quotes to strike out themselves: forget(calibration, quotes=...)."
+        )
+    held = len(calibration.moments)
+    if len(quotes) >= held:
+        refuse_everything(held)
+    return Request(np.empty(0, "U1") if isinstance(quotes, Moments) else quotes.ids, quotes, None)

@@ -1,0 +1,83 @@
+"""Bring quotes back, learn new ones, roll a window: in any order and batching, the result is that of a fresh start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibration import Calibration
+from strikeout.errors import UsageError
+from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.recalibrate import recalibrate
+from strikeout.forgetting.request import moments_for, names_of
+from strikeout.forgetting.resolve import calibrated
+from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+
+
+def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> Calibration:
+    """The calibration from before, bit for bit; or another one with the forgotten quotes brought back into it.
+
+    Args:
+        calibration: one that has moved on since (more forgotten, more learnt); the one of before where not given.
+
+    Raises:
+        UsageError: a forgotten quote is in that calibration already.
+        RefusedError: a quote lacks what the calibration needs.
+    """
+    if calibration is None:
+        return forgetting.before
+    back, weights = forgetting.forgotten, forgetting.before.settings.weights
+    own = calibration.settings.weights
+    if isinstance(own, Mapping) and isinstance(weights, Mapping):
+        known = {name: weights[name] for name in forgetting.ids.tolist()}
+        calibration = replace(calibration, settings=replace(calibration.settings, weights={**own, **known}))
+    return learn(calibration, back)
+
+
+def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
+    """The calibration of its quotes and these, from cold starts, as if all had been there from the beginning.
+
+    Raises:
+        UsageError: an id is in the book already, or a quote has no weight where weights were given by id.
+        RefusedError: a quote lacks what the calibration needs.
+    """
+    if not len(quotes):
+        return calibration
+    if calibration.moments is not None:
+        moments = calibration.moments + moments_for(calibration, quotes)
+        return calibrated(moments, calibration.asked, settings=calibration.settings)
+    if isinstance(quotes, Moments):
+        raise UsageError("This calibration was made from quotes: it can learn quotes, not moments.")
+    return calibrate(join(calibration.quotes, quotes), calibration.asked, **calibration.settings.keywords())
+
+
+def roll(
+    calibration: Calibration, learn: Quotes, *, forget: ArrayLike | None = None, where: str | None = None
+) -> Calibration:
+    """The window moved on: some quotes struck out, others learnt, calibrated once.
+
+    The same bits as forgetting and learning one after the other, in either order.
+
+    Args:
+        forget: ids to strike out.
+        where: or a condition in SQL that says which.
+
+    Raises:
+        UsageError: what to forget is said twice, or a quote to learn is in the book already and stays there.
+        UnknownIdError: an id that no quote of the book has, or one given twice.
+        RefusedError: what is left determines no parameters. Nothing is changed.
+    """
+    if forget is not None and where is not None:
+        raise UsageError('Say what to forget in one way: forget=[...] or where="...".')
+    if calibration.moments is not None:
+        raise UsageError(
+            "roll names what to forget, and a calibration made from moments holds no names. Forget, then learn."
+        )
+    names = names_of(calibration.quotes, ids=[] if where is None and forget is None else forget, where=where)
+    kept = calibration.quotes.without(names)
+    return recalibrate(join(kept, learn), calibration.asked, calibration.settings)
