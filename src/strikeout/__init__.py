@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 from strikeout.errors import StrikeoutError
 
 if TYPE_CHECKING:
+    from strikeout.assurance.certificate import Certificate as Certificate
+    from strikeout.assurance.influence import Influence as Influence
+    from strikeout.assurance.influence import influence as influence
+    from strikeout.assurance.verification import Verification as Verification
+    from strikeout.assurance.verify import verify as verify
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
     from strikeout.calibration.termination import Termination as Termination
@@ -35,23 +40,28 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Calibration": "strikeout.calibration.calibration",
+    "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",
     "Contracts": "strikeout.quotes.contracts",
     "Heston": "strikeout.models.heston",
+    "Influence": "strikeout.assurance.influence",
     "Model": "strikeout.models.model",
     "NormalEquations": "strikeout.statistics.normal_equations",
     "PaperHeston": "strikeout.models.paper_heston",
     "ParameterSpace": "strikeout.models.model",
     "Quotes": "strikeout.quotes.quotes",
     "Termination": "strikeout.calibration.termination",
+    "Verification": "strikeout.assurance.verification",
     "calibrate": "strikeout.calibration.calibrate",
     "custom_model": "strikeout.models.custom",
     "footprints_of": "strikeout.statistics.footprinting",
+    "influence": "strikeout.assurance.influence",
     "paper_quotes": "strikeout.quotes.synthetic",
     "random_quotes": "strikeout.quotes.synthetic",
     "read_quotes": "strikeout.quotes.reading",
     "shard": "strikeout.statistics.shards",
     "shard_states": "strikeout.statistics.shards",
+    "verify": "strikeout.assurance.verify",
     "write_quotes": "strikeout.quotes.writing",
 }
 

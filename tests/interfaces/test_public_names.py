@@ -12,9 +12,11 @@ import strikeout
 
 NAMES = {
     "Calibration",
+    "Certificate",
     "CharacteristicModel",
     "Contracts",
     "Heston",
+    "Influence",
     "Model",
     "NormalEquations",
     "PaperHeston",
@@ -22,15 +24,18 @@ NAMES = {
     "Quotes",
     "StrikeoutError",
     "Termination",
+    "Verification",
     "__version__",
     "calibrate",
     "custom_model",
     "footprints_of",
+    "influence",
     "paper_quotes",
     "random_quotes",
     "read_quotes",
     "shard",
     "shard_states",
+    "verify",
     "write_quotes",
 }
 
