@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from strikeout.kernels import _native
+from strikeout.kernels import _native, exact, symmetric
 from strikeout.models.heston import Heston
 from strikeout.quotes.contracts import Contracts
 
@@ -24,6 +24,32 @@ def drive(theta: list[float], book: Contracts) -> None:
         model.accumulate(theta, book, price, np.ones(len(book)))
 
 
+def drive_exact(rng: np.random.Generator) -> None:
+    """Sums, read-out and solves: extremes of int64, no rows, one row, singular and negative systems, bad arguments."""
+    extremes = np.array([np.iinfo(np.int64).min, np.iinfo(np.int64).max, -1, 0, 1], np.int64)
+    for width in (1, 2, 6, 11):
+        exponents = rng.integers(-60, 61, width).astype(np.int32)
+        for count in (0, 1, 2, 127, 128, 129, 700):
+            rows = rng.choice(extremes, (count, width)) if count % 2 else rng.integers(-(2**62), 2**62, (count, width))
+            state = exact.change(exact.zero(width), rows)
+            exact.read(state, exponents)
+            exact.solve(exact.read(state, exponents)) if width > 1 else None
+            places = np.arange(0, count, 3)
+            for pick in (None, places):
+                exact.downdate(state, rows, pick, exponents) if width > 1 else None
+        for bad in (np.array([999]), np.array([-1])):
+            try:
+                exact.downdate(state, rows, bad, exponents)
+            except ValueError:
+                continue
+            raise AssertionError("a row that is not there was taken away")
+    for p in (1, 5, 9):
+        A = rng.normal(size=(p, p))
+        for matrix in (A @ A.T, A - A.T, np.zeros((p, p)), np.full((p, p), np.nan)):
+            symmetric.solve(matrix.tolist(), [1.0] * p)
+            symmetric.length(matrix.tolist(), [1.0] * p)
+
+
 def random_theta(rng: np.random.Generator) -> list[float]:
     """Far beyond the bounds of a calibration, so that overflow, no contour and no worth all happen."""
     kappa, vbar, sigma, v0 = np.exp(rng.uniform([-8.0, -10.0, -6.9, -12.0], [5.0, 2.0, 3.0, 2.0])).tolist()
@@ -32,6 +58,7 @@ def random_theta(rng: np.random.Generator) -> list[float]:
 
 def run(corners: list[str]) -> None:
     rng = np.random.default_rng(0)
+    drive_exact(rng)
     for instructions in ("avx2", "plain"):
         _native.use_instructions(instructions)
         for file in corners:
