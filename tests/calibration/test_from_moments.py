@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.calibration.from_moments import calibrate_moments, interpolation_error
+from strikeout.calibration.from_moments import calibrate_moments
+from strikeout.calibration.interpolation import interpolation_error
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import moments_of
@@ -145,6 +146,22 @@ def test_what_cannot_be_calibrated_is_refused():
         interpolation_error(calibration, LARGE[1:])
     with pytest.raises(UsageError, match="Give them again"):
         interpolation_error(calibrate_moments(moments_of(LARGE, weights=np.ones(2700)), MODEL), LARGE)
+
+
+def test_calibrate_takes_moments_in_place_of_quotes():
+    moments, seen = moments_of(LARGE), []
+    calibration = so.calibrate(moments, MODEL, progress=lambda number, visit: seen.append((number, visit.cost)))
+    assert calibration.parameters == calibrate_moments(moments, MODEL).parameters
+    assert {number for number, _ in seen} == {0, 1, 2, 3}
+    assert calibration.cost in [cost for _, cost in seen]
+    for options, match in (
+        ({"weights": "none"}, "weights='given', which cannot be changed"),
+        ({"weights": np.ones(2700)}, "cannot be changed"),
+        ({"residual": "implied_vol"}, "squared price residuals only"),
+        ({"loss": "huber"}, "squared price residuals only"),
+    ):
+        with pytest.raises(UsageError, match=match):
+            so.calibrate(moments, MODEL, **options)
 
 
 def test_a_calibration_from_moments_can_be_read_like_any_other():

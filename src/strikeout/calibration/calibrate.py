@@ -12,6 +12,8 @@ from strikeout.calibration.calibration import Calibration, Step
 from strikeout.calibration.conclusion import start_end, termination_of
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End, Problem
+from strikeout.calibration.feller import CHOICES
+from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.identifiability import INFLATION, precision_of
 from strikeout.calibration.settings import settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
@@ -19,18 +21,18 @@ from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model
 from strikeout.statistics.linearize import price_residuals, rows
 from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
+from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import Weighting
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-FELLER = ("warn", "enforce", "ignore")
 LOSSES: dict[str, Loss] = {"squared": Squared(), "huber": Huber(1.0)}
 
 
 def calibrate(
-    quotes: Quotes,
+    quotes: Quotes | Moments,
     model: Model,
     *,
     weights: Weighting = "given",
@@ -49,6 +51,7 @@ def calibrate(
     ``converged`` is False and whose ``termination`` says why.
 
     Args:
+        quotes: or the moments of quotes (``moments_of``), which have their weights in them.
         weights: of the squared residuals; see ``weights_of``. An array has one weight a quote, a mapping goes by id.
         residual: what is compared, prices or Black implied volatilities.
         bounds: (lower, upper) by parameter name, inside the model's own.
@@ -63,8 +66,13 @@ def calibrate(
         RefusedError: a quote lacks what the residual or the weighting needs.
         UnidentifiedError: there are too few different contracts for the free parameters.
     """
-    if feller not in FELLER:
-        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(FELLER)}.")
+    if isinstance(quotes, Moments):
+        _refuse_what_moments_fix(quotes, weights, residual, loss)
+        return calibrate_moments(
+            quotes, model, bounds=bounds, fixed=fixed, feller=feller, starts=starts, progress=progress
+        )
+    if feller not in CHOICES:
+        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
     if loss not in LOSSES:
         raise UsageError(f"loss={loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
@@ -117,6 +125,19 @@ def calibrate(
         ),
         asked=asked,
     )
+
+
+def _refuse_what_moments_fix(moments: Moments, weights: Weighting, residual: str, loss: str) -> None:
+    if not isinstance(weights, str) or weights not in ("given", moments.weights):
+        raise UsageError(
+            f"These moments were taken with weights={moments.weights!r}, which cannot be changed afterwards. "
+            "Take them again: moments_of(quotes, weights=...)."
+        )
+    if residual != "price" or loss != "squared":
+        raise UsageError(
+            f"Moments know squared price residuals only; residual={residual!r} and loss={loss!r} were asked for. "
+            "Calibrate from the quotes."
+        )
 
 
 def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 MEAN_REVERSION, LONG_VARIANCE, VOL_OF_VOL = "mean_reversion", "long_variance", "vol_of_vol"
+CHOICES = ("warn", "enforce", "ignore")
 NAMES = (MEAN_REVERSION, LONG_VARIANCE, VOL_OF_VOL)
 
 

@@ -5,32 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from strikeout.calibration.calibrate import FELLER
 from strikeout.calibration.calibration import Calibration, Step
 from strikeout.calibration.conclusion import start_end, termination_of
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End
+from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.identifiability import INFLATION, precision_of
 from strikeout.calibration.loop import System, Watch, descend
 from strikeout.calibration.settings import Settings
-from strikeout.calibration.starts import Start, best_of, search, starting_points
+from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.calibration.yardstick import Yardstick
 from strikeout.errors import UnidentifiedError, UsageError
-from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
-from strikeout.statistics.linearize import linearize
 from strikeout.statistics.moments import Moments
-from strikeout.statistics.objective import objective_of
 from strikeout.statistics.quadrature import Quadrature, quadrature_of
-from strikeout.statistics.weights import Weighting
-
-if TYPE_CHECKING:
-    from strikeout.quotes.quotes import Quotes
 
 
 def calibrate_moments(
@@ -41,6 +34,7 @@ def calibrate_moments(
     fixed: Mapping[str, float] | None = None,
     feller: Literal["warn", "enforce", "ignore"] = "warn",
     starts: int | Start | Sequence[Start] = 4,
+    progress: Progress | None = None,
 ) -> Calibration:
     """The parameters that bring the model closest to the quotes behind the moments; a pure function of the two.
 
@@ -48,15 +42,15 @@ def calibrate_moments(
     the weights the moments were taken with. ``rmse`` is the weighted root mean square, in currency.
 
     Args:
-        bounds, fixed, feller, starts: as for ``calibrate``.
+        bounds, fixed, feller, starts, progress: as for ``calibrate``.
 
     Raises:
         UsageError: an unknown option.
         ParameterError: an unknown name, empty bounds, or a value outside them.
         UnidentifiedError: there are too few quotes for the free parameters.
     """
-    if feller not in FELLER:
-        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(FELLER)}.")
+    if feller not in CHOICES:
+        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
     points = starting_points(model, coordinates, starts)
     free = len(coordinates.free)
@@ -67,7 +61,7 @@ def calibrate_moments(
             count=len(moments),
             free=free,
         )
-    ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points)
+    ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points, progress)
     theta = coordinates.theta(best.descent.point)
     cost = best.descent.system.cost
     inflation = getattr(model, "inflation", INFLATION)
@@ -104,40 +98,6 @@ def calibrate_moments(
     )
 
 
-def interpolation_error(calibration: Calibration, quotes: Quotes, *, weights: Weighting | None = None) -> float:
-    """How far a calibration from moments is from the optimum of the quotes themselves, in standard errors.
-
-    Measured on the book: the largest component of the next Gauss-Newton step of the quotes' own problem, each over its
-    standard error there. Zero but for rounding where the basis resolves the model's prices.
-
-    Args:
-        quotes: the ones the moments were taken from.
-        weights: as the moments were taken; the rule of that name where not given.
-
-    Raises:
-        UsageError: weights of your own that are not given here, or another number of quotes.
-        RefusedError: a quote lacks what the weighting needs.
-    """
-    if weights is None and calibration.weights == "own":
-        raise UsageError("interpolation_error: the moments were taken with weights of your own. Give them again.")
-    objective, _ = objective_of(quotes, weights=weights or calibration.weights)
-    if len(objective) != calibration.count:
-        raise UsageError(
-            f"interpolation_error: the calibration knows {calibration.count} quotes and {len(objective)} were given. "
-            "Give those that the moments were taken from."
-        )
-    names = calibration.model.parameters.names
-    theta = [calibration.parameters[name] for name in names]
-    suited = getattr(calibration.model, "suited", None)
-    model = calibration.model if suited is None else suited(quotes.contracts)
-    rows = linearize(objective, model, theta).rows
-    kept = [i for i, name in enumerate(names) if name not in calibration.fixed and name not in calibration.on_bound]
-    curvature = [[rows[i][j] for j in kept] for i in kept]
-    step, unscaled = solve(curvature, [rows[-1][i] for i in kept]), inverse(curvature)
-    noise = sqrt(rows[-1][-1] / (len(objective) - len(kept)))
-    return max(abs(s) / (noise * sqrt(unscaled[n][n])) for n, s in enumerate(step))
-
-
 @dataclass(frozen=True)
 class MomentProblem:
     """Moments read out, the model that is to meet them, and the coordinates in which to search."""
@@ -172,13 +132,15 @@ class MomentProblem:
         return Yardstick(max(len(self.quadrature) - free, 1), self.quadrature.magnitude)
 
 
-def _search(problem: MomentProblem, points: Sequence[Sequence[float]]) -> tuple[list[End[Quadrature]], End[Quadrature]]:
+def _search(
+    problem: MomentProblem, points: Sequence[Sequence[float]], progress: Progress | None
+) -> tuple[list[End[Quadrature]], End[Quadrature]]:
     """The end of every start, and the best of them with a cost to all digits."""
-    first = problem.follow(points[0])
+    first = search(problem, points[:1], progress)[0]
     if not problem.resolves(first):
         problem = problem.centred(first.descent.point)
         first = _joined(first, problem.follow(first.descent.point))
-    ends = search(problem, points[1:], first=first)
+    ends = search(problem, points[1:], progress, first=first)
     best = best_of(ends)
     if not problem.resolves(best):
         at = ends.index(best)
