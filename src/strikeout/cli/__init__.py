@@ -1,4 +1,4 @@
-"""The command line: ``strikeout demo``, ``inspect``, ``calibrate``, ``completion``.
+"""The command line: ``strikeout demo``, ``inspect``, ``calibrate``, ``influence``, ``forget``, ``verify`` and more.
 
 Each command lives in its own file and is imported when it is called for; help stays light.
 """

@@ -61,7 +61,12 @@ def described(
 def parameter_table(calibration: Calibration) -> Any:
     """Parameters, standard errors and how well each is determined, as a table for the terminal."""
     rows = [
-        (name, f"{value:.6g}", _error(calibration.standard_errors[name]), calibration.identifiability[name])
+        (
+            name,
+            f"{value:.6g}",
+            terminal.error_text(calibration.standard_errors[name]),
+            calibration.identifiability[name],
+        )
         for name, value in calibration.parameters.items()
     ]
     return terminal.table(("parameter", "value", "standard error", "identified"), rows, numbers=(1, 2), whole=(0,))
@@ -83,10 +88,6 @@ def _show(calibration: Calibration, *, report: bool) -> None:
         pairs.append(("Feller ratio", f"{ratio:.3g} ({'met' if ratio >= 1.0 else 'not met'})"))
     pairs += [("warning", sentence) for sentence in calibration.warnings]
     terminal.show(parameter_table(calibration), "", terminal.facts(pairs))
-
-
-def _error(value: float) -> str:
-    return f"{value:.2g}" if value == value else "-"
 
 
 def _hint(file: str, calibration: Calibration, plot: str | None) -> None:

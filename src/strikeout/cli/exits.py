@@ -41,6 +41,11 @@ SPELLINGS = {
     "constants={'rate': 0.0}": "--constant rate=0",
     "raise max_reject": "raise --max-reject",
     "fixed={...}": "--fix NAME=VALUE",
+    "bounds={...}": "--bound NAME=LOW:HIGH",
+    "Leave operator out": "Leave --operator out",
+    "operator or tolerance": "--operator or --tolerance",
+    "operator=": "--operator ",
+    "tolerance=": "--tolerance ",
 }
 
 

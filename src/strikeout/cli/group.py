@@ -21,6 +21,9 @@ COMMANDS = {
     "demo": ("strikeout.cli.demo", "See a calibration, what three bad days do to it, and a page of pictures."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
     "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes."),
+    "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),
+    "forget": ("strikeout.cli.forget", "Strike quotes out of a calibration, as if they had never been seen."),
+    "verify": ("strikeout.cli.verify", "Check a certificate against the retained quotes."),
     "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
 }
 
@@ -73,4 +76,4 @@ def _complete_if_asked(group: click.Group) -> None:
 )
 @click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")
 def strikeout() -> None:
-    """Calibrate option models to quotes, and say honestly how good they are."""
+    """Calibrate option models to quotes, and strike quotes out again as if they had never been seen."""

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -63,6 +64,16 @@ def table(
     for row in rows:
         drawn.add_row(*(Text(cell) for cell in row))
     return drawn
+
+
+def error_text(value: float) -> str:
+    """A standard error to two digits; a dash where there is none."""
+    return f"{value:.2g}" if isfinite(value) else "-"
+
+
+def move_text(value: float) -> str:
+    """A move with its sign: three digits, whole from a hundred on; a dash where there is none."""
+    return "-" if not isfinite(value) else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"
 
 
 def _columns() -> int:

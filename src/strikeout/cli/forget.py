@@ -1,0 +1,209 @@
+"""``strikeout forget``: quotes struck out of a calibration made in the same call, with a certificate of it."""
+
+from __future__ import annotations
+
+from math import nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.options import file_argument, json_option
+from strikeout.errors import UnreadableFileError, UsageError
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibration import Calibration
+    from strikeout.forgetting.forgetting import Forgetting
+    from strikeout.forgetting.preview import Preview
+
+OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")  # a test holds it to forget's
+
+
+@click.command("forget")
+@file_argument
+@click.option("--where", help="Strike out the quotes for which this condition in SQL holds: \"source = 'b'\".")
+@click.option("--ids", help="Strike out the quotes with these ids, separated by commas.")
+@click.option("--ids-from", type=click.Path(path_type=str), help="The same from a file, one id a line.")
+@click.option("--preview", "is_preview", is_flag=True, help="Look at what it would do; write nothing.")
+@click.option("--tolerance", type=float, help="Accept an answer within so many standard errors, where it is certified.")
+@click.option("--operator", type=click.Choice(OPERATORS), help="This operator and no other.")
+@click.option("--certificate", "certificate_path", type=click.Path(path_type=str), help="Write the certificate here.")
+@click.option("--out", type=click.Path(path_type=str), help="Write the retained quotes to this .csv or .parquet.")
+@calibration_options
+@json_option
+def command(
+    file: str,
+    where: str | None,
+    ids: str | None,
+    ids_from: str | None,
+    is_preview: bool,
+    tolerance: float | None,
+    operator: Any,
+    certificate_path: str | None,
+    out: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Calibrate to FILE, then strike quotes out as if they had never been seen.
+
+    Without --tolerance and --operator the parameters are, bit for bit, those of calibrating the retained quotes alone.
+    Ends with 3 where no honest number can be given: then nothing is written.
+    """
+    chosen = _chosen(where, ids, ids_from)
+    _check(is_preview, tolerance=tolerance, operator=operator, certificate=certificate_path, out=out)
+    reading, calibration = calibrated(file, **options)
+    if is_preview:
+        return _previewed(calibration, chosen, as_json=as_json, read=described_reading(reading, options["quarantine"]))
+    from strikeout.forgetting.forget import forget
+
+    done = forget(calibration, **chosen, operator=operator, tolerance=tolerance)
+    _write(done, certificate=certificate_path, out=out)
+    if as_json:
+        files = {"certificate_file": certificate_path, "out": out}
+        terminal.show_json({**described(done), **described_reading(reading, options["quarantine"]), **files})
+        return exits.DONE
+    _show(done)
+    tell_reading(reading, options["quarantine"])
+    if not done.count:
+        terminal.note("no quote is meant by that, so nothing was struck out.")
+    if out is not None:
+        terminal.note(f"the retained quotes are in {out}.")
+    if certificate_path is not None:
+        terminal.note(f"the certificate is in {certificate_path}.")
+    if certificate_path is not None and out is not None:
+        terminal.hint(f"strikeout verify {certificate_path} {out}")
+    return exits.DONE
+
+
+def described(done: Forgetting) -> dict[str, Any]:
+    """What striking out came to, as plain values."""
+    errors = errors_after(done)
+    certificate = done.certificate
+    return {
+        "forgotten": done.ids.tolist(),
+        "retained": done.before.count - done.count,
+        "before": done.before.to_dict(),
+        "parameters": done.parameters,
+        "standard_errors": exits.plain(errors),
+        "moved": exits.plain(moved(done.before, done.parameters, errors)),
+        "operator": done.operator,
+        "path": list(done.path),
+        "state": certificate.state,
+        "claims": {name: entry["claimed"] for name, entry in certificate.claims.items()},
+        "certificate": certificate.digest(),
+    }
+
+
+def errors_after(done: Forgetting) -> dict[str, float]:
+    """Standard errors of what is retained, by name."""
+    found = done.trust.standard_errors if done.trust is not None else done.calibration.standard_errors
+    return {name: found.get(name, nan) for name in done.parameters}
+
+
+def moved(before: Calibration, parameters: dict[str, float], errors: dict[str, float]) -> dict[str, float]:
+    """By how many standard errors of what is retained each parameter moved; not-a-number where it has none.
+
+    Not of what was there before: bad quotes blow those up, and every move would look small.
+    """
+    apart = {name: value - before.parameters[name] for name, value in parameters.items()}
+    return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
+
+
+def _chosen(where: str | None, ids: str | None, ids_from: str | None) -> dict[str, Any]:
+    if sum(given is not None for given in (where, ids, ids_from)) != 1:
+        raise UsageError("Say what to forget in one way: --where CONDITION, --ids A,B or --ids-from FILE.")
+    if where is not None:
+        return {"where": where}
+    if ids is not None:
+        return {"ids": [name.strip() for name in ids.split(",") if name.strip()]}
+    try:
+        lines = Path(str(ids_from)).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise UnreadableFileError(f"{ids_from}: cannot be read ({why}). Give a text file, one id a line.") from error
+    return {"ids": [line.strip() for line in lines if line.strip()]}
+
+
+def _check(is_preview: bool, **others: Any) -> None:
+    """What can be refused before any work is done."""
+    given = [name for name, value in others.items() if value is not None]
+    if is_preview and given:
+        raise UsageError(
+            f"--preview writes and decides nothing, so --{given[0]} has no meaning with it. Leave one out."
+        )
+    out = others["out"]
+    if out is not None and Path(out).suffix.lower() not in (".csv", ".parquet"):
+        raise UsageError(f"{Path(out).name}: the retained quotes go to a .csv or .parquet. Give the file one of them.")
+
+
+def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> None:
+    content = done.certificate.to_bytes()
+    if out is not None:
+        from strikeout.quotes.writing import write_quotes
+
+        write_quotes(done.before.quotes.without(done.ids), out)
+    if certificate is not None:
+        from strikeout.quotes.replacing import replace_file
+
+        replace_file(certificate, lambda target: target.write_bytes(content))
+
+
+def _previewed(calibration: Calibration, chosen: dict[str, Any], *, as_json: bool, read: dict[str, Any]) -> int:
+    from strikeout.forgetting.preview import preview
+
+    look = preview(calibration, **chosen)
+    if as_json:
+        terminal.show_json({**_described_look(look), "before": calibration.to_dict(), **read})
+    else:
+        moves = {name: terminal.move_text(value) for name, value in look.moved.items()}
+        rows = [
+            (name, f"{calibration.parameters[name]:.6g}", f"{value:.6g}", moves[name])
+            for name, value in look.parameters.items()
+        ]
+        terminal.show(
+            terminal.table(("parameter", "before", "after", "moved (SE before)"), rows, numbers=(1, 2, 3), whole=(0,)),
+            "",
+            terminal.facts([("preview", look.sentence), ("looked by", look.operator), ("changed", "nothing")]),
+        )
+    return exits.DONE if look.refusal is None else exits.REFUSED
+
+
+def _described_look(look: Preview) -> dict[str, Any]:
+    return {
+        "preview": look.sentence,
+        "forgotten": look.ids.tolist(),
+        "retained": look.retained,
+        "operator": look.operator,
+        "parameters": look.parameters,
+        "moved": exits.plain(look.moved),
+        "error": exits.plain(look.error),
+        "refusal": look.refusal,
+    }
+
+
+def _show(done: Forgetting) -> None:
+    before, errors, certificate = done.before, errors_after(done), done.certificate
+    steps = moved(before, done.parameters, errors)
+    rows = [
+        (
+            name,
+            f"{before.parameters[name]:.6g}",
+            terminal.error_text(before.standard_errors[name]),
+            f"{value:.6g}",
+            terminal.error_text(errors[name]),
+            terminal.move_text(steps[name]),
+        )
+        for name, value in done.parameters.items()
+    ]
+    pairs = [("forgotten", f"{done.count:,} of {before.count:,} quotes")]
+    pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]
+    pairs += [("certificate", certificate.digest())]
+    pairs += [
+        (f"  {name}", f"{'claimed' if entry['claimed'] else 'not claimed'}: {entry['support']}")
+        for name, entry in certificate.claims.items()
+    ]
+    pairs += [("before", sentence) for sentence in before.warnings]
+    heads = ("parameter", "before", "SE", "after", "SE", "moved (SE after)")
+    terminal.show(terminal.table(heads, rows, numbers=(1, 2, 3, 4, 5), whole=(0,)), "", terminal.facts(pairs))

@@ -1,0 +1,174 @@
+"""``strikeout influence``: which quotes, days, expiries or sources the parameters hang on, in errors and in money."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.options import file_argument, json_option
+from strikeout.errors import UnidentifiedError
+
+if TYPE_CHECKING:
+    from strikeout.assurance.influence import Influence
+    from strikeout.calibration.calibration import Calibration
+
+
+@click.command("influence")
+@file_argument
+@click.option("--by", help="Labels that make a group, such as date,expiry; without it every quote stands alone.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many to show.")
+@click.option(
+    "--confirm",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Calibrate anew without each of the first so many.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=str),
+    help="A map of the influence, date (or what --by names first) by expiry: .png or .svg.",
+)
+@calibration_options
+@json_option
+def command(file: str, by: str | None, top: int, confirm: int, plot: str | None, as_json: bool, **options: Any) -> int:
+    """Say which quotes of FILE, or groups of them, move the parameters most, the most influential first.
+
+    Every line is what striking the whole group out would do, by one exact step; --confirm calibrates anew. Ends with 3
+    where the quotes do not determine the parameters.
+    """
+    from strikeout.assurance.influence import influence
+
+    if plot is not None:
+        from strikeout.plots.influence_map import check_picture
+
+        check_picture(plot)
+    reading, calibration = calibrated(file, **options)
+    labels = None if by is None else [name.strip() for name in by.split(",") if name.strip()]
+    found = influence(calibration, labels, confirm=min(confirm, top))
+    _refuse_undetermined(found, calibration)
+    if plot is not None:
+        from strikeout.plots.influence_map import write_influence_map
+
+        across = next((name for name in labels or () if name != "expiry"), "date")
+        write_influence_map(calibration, plot, by=across)
+    if as_json:
+        terminal.show_json(
+            {**described(found, calibration, top), **described_reading(reading, options["quarantine"]), "plot": plot}
+        )
+        return exits.DONE
+    _show(found, calibration, top=top, confirmed=min(confirm, top))
+    tell_reading(reading, options["quarantine"])
+    if plot:
+        terminal.note(f"the map is in {plot}.")
+    terminal.hint(f'strikeout forget {file} --where "{_condition(found, labels)}" --preview')
+    return exits.DONE
+
+
+def described(found: Influence, calibration: Calibration, top: int) -> dict[str, Any]:
+    """The first rows column by column, and the calibration they were judged by, as plain values."""
+    first = found.top(top)
+    return {
+        "groups": found.rows,
+        "columns": {name: [exits.plain(value) for value in column.tolist()] for name, column in first.items()},
+        "parameters": calibration.to_dict()["parameters"],
+        "standard_errors": calibration.to_dict()["standard_errors"],
+        "converged": calibration.converged,
+        "termination": calibration.termination.value,
+        "count": calibration.count,
+    }
+
+
+def influence_table(found: Influence, *, top: int, confirmed: int = 0) -> Any:
+    """The first rows for the terminal: what striking each group out would do."""
+    names, rows = influence_rows(found, top=top, confirmed=confirmed)
+    words = {place for place, name in enumerate(names) if name in (*_keys(found), "parameter")}
+    return terminal.table(names, rows, numbers=[n for n in range(len(names)) if n not in words], whole=sorted(words))
+
+
+def influence_rows(found: Influence, *, top: int, confirmed: int = 0) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of the first rows: the parameter that moves most and by how much, then money."""
+    from strikeout.assurance.indicator import SHARE
+
+    keys = _keys(found)
+    moved = [name.removeprefix("dfbetas_") for name in found if name.startswith("dfbetas_")]
+    heads = [*keys, "quotes", "parameter", "moves by (SE)", "known to (SE)", "price", "RMSE"]
+    heads += ["confirmed price", "confirmed RMSE"] if confirmed else []
+    rows = []
+    for row in range(min(top, found.rows)):
+        # dfbetas are with the group less without it; struck out, the parameter moves the other way.
+        steps = {name: -float(found[f"dfbetas_{name}"][row]) for name in moved}
+        most = max(steps, key=lambda name: abs(steps[name])) if found["is_identified"][row] else None
+        cells = [_text(found[key][row]) for key in keys]
+        cells += [f"{int(found['count'][row]):,}", most or "none determined"]
+        cells += [terminal.move_text(steps[most]), f"{found['indicator'][row] / SHARE:.2g}"] if most else ["-", "-"]
+        cells += [_size(found["price_change"][row]), terminal.move_text(found["rmse_change"][row])]
+        if confirmed:
+            cells += [
+                _size(found["confirmed_price_change"][row]),
+                terminal.move_text(found["confirmed_rmse_change"][row]),
+            ]
+        rows.append(cells)
+    return heads, rows
+
+
+def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
+    """Two expiries may each be needed; a book that determines nothing even as a whole has no influence to speak of."""
+    if not calibration.converged and not found["is_identified"].any():
+        raise UnidentifiedError(
+            f"Influence: the {calibration.count:,} quotes do not determine the parameters, so none of them can be said "
+            "to move them. Quote more expiries and strikes, or take what you know as given (fixed={...}).",
+            count=calibration.count,
+            unidentified=list(calibration.unidentified),
+        )
+
+
+def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: int) -> None:
+    shown = min(top, found.rows)
+    what = "quotes" if _keys(found) == ["id"] else "groups"
+    terminal.show(
+        influence_table(found, top=top, confirmed=confirmed),
+        "",
+        f"The first {shown:,} of {found.rows:,} {what}. What striking each out would do: the parameter that moves "
+        "most, in standard errors, and how well one step knows it; the largest price change over the book; the change "
+        f"of the RMSE, which is {calibration.rmse:.4g}.",
+    )
+    unconfirmed = [row for row in range(min(confirmed, shown)) if not isfinite(found["confirmed_rmse_change"][row])]
+    if unconfirmed:
+        terminal.note(f"{len(unconfirmed)} of {confirmed} could not be confirmed: the rest does not converge either.")
+    for sentence in calibration.warnings:
+        terminal.note(f"the calibration itself: {sentence}")
+
+
+def _keys(found: Influence) -> list[str]:
+    """The columns that name a row: those before its count."""
+    names = list(found)
+    return names[: names.index("count")]
+
+
+def _condition(found: Influence, labels: list[str] | None) -> str:
+    if not labels:
+        return f"id = '{found['id'][0]}'"
+    return " and ".join(f"{_column(name)} = {_literal(found[name][0])}" for name in labels)
+
+
+def _column(name: str) -> str:
+    return {"expiry": "expiry_years"}.get(name, name)
+
+
+def _literal(value: Any) -> str:
+    plain = value.item() if hasattr(value, "item") else value
+    return repr(plain) if isinstance(plain, (int, float)) and not isinstance(plain, bool) else f"'{plain}'"
+
+
+def _text(value: Any) -> str:
+    plain = value.item() if hasattr(value, "item") else value
+    return f"{plain:.6g}" if isinstance(plain, float) else str(plain)
+
+
+def _size(value: float) -> str:
+    return f"{value:.3g}" if isfinite(value) else "-"
