@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.verify import verify as verify
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
+    from strikeout.calibration.interpolation import interpolation_error as interpolation_error
     from strikeout.calibration.termination import Termination as Termination
     from strikeout.models.characteristic import CharacteristicModel as CharacteristicModel
     from strikeout.models.custom import custom_model as custom_model
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from strikeout.quotes.synthetic import paper_quotes as paper_quotes
     from strikeout.quotes.synthetic import random_quotes as random_quotes
     from strikeout.quotes.writing import write_quotes as write_quotes
+    from strikeout.statistics.basis import Basis as Basis
     from strikeout.statistics.footprinting import footprints_of as footprints_of
+    from strikeout.statistics.moments import Moments as Moments
+    from strikeout.statistics.moments import moments_of as moments_of
     from strikeout.statistics.normal_equations import NormalEquations as NormalEquations
     from strikeout.statistics.shards import shard as shard
     from strikeout.statistics.shards import shard_states as shard_states
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Basis": "strikeout.statistics.basis",
     "Calibration": "strikeout.calibration.calibration",
     "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",
@@ -46,6 +51,7 @@ _HOMES = {
     "Heston": "strikeout.models.heston",
     "Influence": "strikeout.assurance.influence",
     "Model": "strikeout.models.model",
+    "Moments": "strikeout.statistics.moments",
     "NormalEquations": "strikeout.statistics.normal_equations",
     "PaperHeston": "strikeout.models.paper_heston",
     "ParameterSpace": "strikeout.models.model",
@@ -56,6 +62,8 @@ _HOMES = {
     "custom_model": "strikeout.models.custom",
     "footprints_of": "strikeout.statistics.footprinting",
     "influence": "strikeout.assurance.influence",
+    "interpolation_error": "strikeout.calibration.interpolation",
+    "moments_of": "strikeout.statistics.moments",
     "paper_quotes": "strikeout.quotes.synthetic",
     "random_quotes": "strikeout.quotes.synthetic",
     "read_quotes": "strikeout.quotes.reading",

@@ -11,6 +11,7 @@ import pytest
 import strikeout
 
 NAMES = {
+    "Basis",
     "Calibration",
     "Certificate",
     "CharacteristicModel",
@@ -18,6 +19,7 @@ NAMES = {
     "Heston",
     "Influence",
     "Model",
+    "Moments",
     "NormalEquations",
     "PaperHeston",
     "ParameterSpace",
@@ -30,6 +32,8 @@ NAMES = {
     "custom_model",
     "footprints_of",
     "influence",
+    "interpolation_error",
+    "moments_of",
     "paper_quotes",
     "random_quotes",
     "read_quotes",
