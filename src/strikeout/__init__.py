@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration as Calibration
     from strikeout.calibration.interpolation import interpolation_error as interpolation_error
     from strikeout.calibration.termination import Termination as Termination
+    from strikeout.forgetting.forget import forget as forget
+    from strikeout.forgetting.forgetting import Forgetting as Forgetting
+    from strikeout.forgetting.preview import Preview as Preview
+    from strikeout.forgetting.preview import preview as preview
+    from strikeout.forgetting.rolling import learn as learn
+    from strikeout.forgetting.rolling import restore as restore
+    from strikeout.forgetting.rolling import roll as roll
     from strikeout.models.characteristic import CharacteristicModel as CharacteristicModel
     from strikeout.models.custom import custom_model as custom_model
     from strikeout.models.heston import Heston as Heston
@@ -48,6 +55,7 @@ _HOMES = {
     "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",
     "Contracts": "strikeout.quotes.contracts",
+    "Forgetting": "strikeout.forgetting.forgetting",
     "Heston": "strikeout.models.heston",
     "Influence": "strikeout.assurance.influence",
     "Model": "strikeout.models.model",
@@ -55,18 +63,24 @@ _HOMES = {
     "NormalEquations": "strikeout.statistics.normal_equations",
     "PaperHeston": "strikeout.models.paper_heston",
     "ParameterSpace": "strikeout.models.model",
+    "Preview": "strikeout.forgetting.preview",
     "Quotes": "strikeout.quotes.quotes",
     "Termination": "strikeout.calibration.termination",
     "Verification": "strikeout.assurance.verification",
     "calibrate": "strikeout.calibration.calibrate",
     "custom_model": "strikeout.models.custom",
     "footprints_of": "strikeout.statistics.footprinting",
+    "forget": "strikeout.forgetting.forget",
     "influence": "strikeout.assurance.influence",
     "interpolation_error": "strikeout.calibration.interpolation",
+    "learn": "strikeout.forgetting.rolling",
     "moments_of": "strikeout.statistics.moments",
     "paper_quotes": "strikeout.quotes.synthetic",
+    "preview": "strikeout.forgetting.preview",
     "random_quotes": "strikeout.quotes.synthetic",
     "read_quotes": "strikeout.quotes.reading",
+    "restore": "strikeout.forgetting.rolling",
+    "roll": "strikeout.forgetting.rolling",
     "shard": "strikeout.statistics.shards",
     "shard_states": "strikeout.statistics.shards",
     "verify": "strikeout.assurance.verify",

@@ -97,8 +97,8 @@ def unsuited(calibration: Calibration) -> str | None:
     """Why one step from the footprints cannot stand for this calibration's optimum; None where it can."""
     if calibration.loss != "squared":
         return "a robust loss decides its weights again, which a step does not"
-    if calibration.on_bound or calibration.feller == "enforce":
-        return "an optimum on a bound is not where a free step leads"
+    if calibration.feller == "enforce":
+        return "Feller's condition is enforced, and a step knows nothing of it"
     return None
 
 
