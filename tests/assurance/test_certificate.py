@@ -90,7 +90,9 @@ def test_parameters_other_than_the_calibrations_are_not_claimed_never_seen(case)
     _, before, _, after = case
     other = {**after.parameters, "correlation": np.nextafter(after.parameters["correlation"], 0.0)}
     made = issue(before, other, operator="refine", path=[], after=after)
-    assert made.claimed() == (Claim.STATE,)
+    assert made.claimed() == (Claim.STATE, Claim.OPTIMUM)
+    far = {**after.parameters, "correlation": after.parameters["correlation"] + after.standard_errors["correlation"]}
+    assert issue(before, far, operator="refine", path=[], after=after).claimed() == (Claim.STATE,)
 
 
 def test_a_calibration_that_did_not_converge_is_no_optimum():

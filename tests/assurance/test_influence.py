@@ -227,6 +227,19 @@ def test_published_deletions_from_real_books_are_reproduced(shared_data, name):
         np.testing.assert_allclose(stepped, expected, rtol=deletion["usable_relative_tolerance"])
 
 
+def test_quotes_of_named_columns_are_grouped_by_a_column():
+    x = np.repeat(np.linspace(0.0, 3.0, 8), 5)
+    y = 2.0 * np.exp(-0.7 * x) + 0.01 * np.random.default_rng(3).standard_normal(40)
+    decay = so.custom_model(
+        "decay", parameters={"size": 1.0, "rate": 1.0}, price=lambda size, rate, x: size * np.exp(-rate * x)
+    )
+    found = influence(so.calibrate(so.Quotes.from_columns([f"q{i}" for i in range(40)], y, x=x), decay), "x", confirm=1)
+    assert found.rows == 8
+    assert found["count"].tolist() == [5] * 8
+    assert found["x"][np.argmax(found["leverage"])] == 0.0  # where the size is measured
+    assert found["change_size"][0] == pytest.approx(found["confirmed_size"][0], rel=0.05)
+
+
 def test_the_rows_make_a_frame_in_any_library(line):
     pandas = pytest.importorskip("pandas")
     features, _, _, quotes, _ = line

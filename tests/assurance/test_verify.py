@@ -13,6 +13,9 @@ import strikeout as so
 from strikeout.assurance.audit import audited
 from strikeout.assurance.issuing import issue
 from strikeout.assurance.verify import verify
+from strikeout.forgetting.forget import forget
+from strikeout.statistics.basis import Basis
+from strikeout.statistics.moments import moments_of
 from tests.calibration.smile_model import Smile
 from tests.calibration.smile_model import book as smile_book
 
@@ -233,6 +236,30 @@ def test_certificates_hold_however_the_calibration_was_asked_for(asked):
     assert found.holds, found.summary()
     assert "NEVER_SEEN" in {claim.name for claim in made.claimed()}
     assert not verify(made, book[:280]).holds
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": "vega"}, {"basis": Basis("scattered", 24, 10)}], ids=str)
+def test_a_calibration_made_from_moments_is_verified_from_the_quotes(how):
+    book = so.random_quotes(400, maturities=6, seed=9)
+    whole, gone = moments_of(book, **how), moments_of(book[:40], **how)
+    before, after = so.calibrate(whole, so.Heston()), so.calibrate(whole - gone, so.Heston())
+    made = issue(before, after.parameters, operator="resolve", path=[], after=after)
+    assert {claim.name for claim in made.claimed()} == {"STATE", "OPTIMUM", "NEVER_SEEN"}
+    assert verify(made.to_bytes(), book[40:]).holds
+    assert {"STATE", "NEVER_SEEN"} <= failed(verify(made, book[:360]))
+
+
+@pytest.mark.parametrize("asked", [
+    {}, {"tolerance": 0.1}, *({"operator": name} for name in ("downdate", "restep", "recompute", "resolve", "refine"))
+], ids=str)  # fmt: skip
+def test_the_certificate_of_every_operator_holds_for_the_retained_quotes_and_no_others(case, asked):
+    book, before, kept, _ = case
+    gone = book.ids[~np.isin(book.ids, kept.ids)]
+    made = forget(before, ids=gone, **asked).certificate
+    assert verify(made.to_bytes(), kept).holds, verify(made, kept).summary()
+    assert {claim.name for claim in made.claimed()} & {"STEP", "OPTIMUM", "NEVER_SEEN"}
+    assert not verify(made, book).holds
+    assert not verify(made, book.without(book.ids[100:130])).holds
 
 
 @pytest.mark.parametrize(("ridge", "free"), [("paper", None), (1e-4, None), (None, (1, 2, 3, 4))])

@@ -18,11 +18,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.calibration.identifiability import INFLATION
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 AT_ONCE = 20_000  # groups solved together, to bound memory
-INFLATION = 1e7  # as in calibration.identifiability: beyond it the parameters cannot be told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class Evidence:
     cost: Floats
     counted: Floats
     noise: float | None = None
+    inflation: float = INFLATION  # of a variance by the other parameters, beyond which they cannot be told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,7 @@ def _struck(evidence: Evidence, T: Floats, total: Floats, pooled: float, rows: R
     curvature = np.sum(evidence.X**2 * evidence.stiffness[:, None], axis=0) - _summed(
         stiff[:, None] * X * X, owner, len(counts)
     )
-    safe &= np.all(variance * curvature < INFLATION, axis=1)
+    safe &= np.all(variance * curvature < evidence.inflation, axis=1)
     d = np.where(safe[:, None], np.einsum("gab,gb->ga", inverse, score), np.nan)
     after = left - np.einsum("ga,ga->g", score, d)
     squared = evidence.noise is None

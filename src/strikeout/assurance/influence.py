@@ -14,6 +14,7 @@ from strikeout.assurance.deletions import Deletions, Evidence, deletions
 from strikeout.assurance.groups import By, Groups, groups_of
 from strikeout.assurance.indicator import sizes
 from strikeout.calibration.calibrate import LOSSES, calibrate
+from strikeout.calibration.identifiability import INFLATION
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.losses import Huber, Squared, noise_variance
@@ -142,7 +143,8 @@ def evidence_of(calibration: Calibration) -> tuple[Evidence, list[int]]:
 
     X = placed(objective.root_weight[:, None] * jacobian[:, free])
     charged = placed(loss.pull(e)), placed(loss.stiffness(e)), placed(loss.cost(e)), placed(np.ones(len(e)))
-    return Evidence(X, *charged, noise=noise), free
+    inflation = getattr(model, "inflation", INFLATION)
+    return Evidence(X, *charged, noise=noise, inflation=inflation), free
 
 
 def _columns(

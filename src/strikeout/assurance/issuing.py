@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 STATIONARY = 1e-5
 # Moments stand for prices through polynomials; on real books that moves the optimum by some 1e-5 standard errors.
 THROUGH_MOMENTS = 1e-3
+FARTHEST = 1.0  # standard errors; what is farther from the optimum is not called one
 
 REFERENCE_LEAKS = (
     "That the reference of the step says nothing of the forgotten quotes: it was found with them in the book, and is "
@@ -51,7 +52,8 @@ def issue(
             also NEVER_SEEN, and OPTIMUM where it converged.
         equations: the state of the retained quotes at the reference of a step; supports STATE, and STEP where the
             answer is that one step (``is_step``), solved with this ``ridge`` for these ``free`` parameters.
-        tolerance: standard errors within which the answer is claimed to be the OPTIMUM, where ``after`` does not say.
+        tolerance: standard errors within which the answer is claimed to be the OPTIMUM. Where ``after`` has other
+            parameters and none is given, twice the distance from those.
         indicators: numbers by name that support the claims.
 
     Raises:
@@ -64,6 +66,8 @@ def issue(
     numbers = dict(indicators or {})
     names = before.model.parameters.names
     same = after is not None and all(after.parameters[name] == parameters[name] for name in names)
+    if after is not None and not same and tolerance is None:
+        tolerance = _apart(after, parameters)
     optimum, epsilon = _optimum(after if same else None, tolerance, numbers)
     step = equations is not None and is_step
     claims = {
@@ -126,8 +130,8 @@ def _step_entry(claimed: bool, ridge: Ridge, free: Sequence[int] | None, names: 
 def _optimum(after: Calibration | None, tolerance: float | None, numbers: dict[str, float]) -> tuple[str, float | None]:
     if after is None:
         if tolerance is None:
-            return "one step is no optimum, and no tolerance was asked for", None
-        return f"within {tolerance:g} standard errors, by the indicators in this certificate", float(tolerance)
+            return "no tolerance was asked for, and nothing shows how near the optimum is", None
+        return f"within {tolerance:.2g} standard errors of it", float(tolerance)
     if not after.converged:
         return f"the calibration did not converge: {after.termination}", None
     if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
@@ -139,6 +143,18 @@ def _optimum(after: Calibration | None, tolerance: float | None, numbers: dict[s
         numbers.setdefault("scaled_gradient", found)
     limit = STATIONARY if after.moments is None else THROUGH_MOMENTS
     return f"the next step is below {limit:g} standard errors, or below rounding", limit
+
+
+def _apart(after: Calibration, parameters: Mapping[str, float]) -> float | None:
+    """Twice the distance to the optimum that ``after`` found, in standard errors; None where that is no measure."""
+    held = {*after.fixed, *after.on_bound}
+    free = [i for i, name in enumerate(after.model.parameters.names) if name not in held]
+    d = np.array([parameters[name] - value for name, value in after.parameters.items()])[free]
+    H, freedom = after.equations.curvature[np.ix_(free, free)], after.count - len(free)
+    if not after.converged or after.feller == "enforce" or after.loss != "squared" or not after.cost > 0.0:
+        return None
+    apart = 2.0 * float(np.sqrt(max(d @ H @ d, 0.0) / (after.cost / freedom)))
+    return max(apart, STATIONARY) if apart <= FARTHEST else None
 
 
 def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:

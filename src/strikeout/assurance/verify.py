@@ -22,8 +22,10 @@ from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.basis import Basis
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.losses import Huber, Squared, noise_variance
+from strikeout.statistics.moments import Moments, moments_of
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.weights import Weighting
 
@@ -107,12 +109,8 @@ class _Case:
 
     def state(self) -> tuple[bool, str]:
         claimed = self.certificate.state["digest"]
-        if self.certificate.state["kind"] == "moments":
-            from strikeout.statistics.moments import moments_of
-
-            found = moments_of(self.retained, weights=self.weights).digest()
-        else:
-            found = self._audit().digest()
+        rebuilt = self._moments() if self.certificate.state["kind"] == "moments" else self._audit()
+        found = rebuilt.digest()
         same = found == claimed
         return same, (
             f"Rebuilt from the quotes, the state is {found[:12]}."
@@ -164,9 +162,7 @@ class _Case:
         source: Any = self.retained
         weighting: dict[str, Any] = {"weights": self.weights}
         if self.certificate.claims["NEVER_SEEN"].get("source") == "moments":
-            from strikeout.statistics.moments import moments_of
-
-            source, weighting = moments_of(self.retained, weights=self.weights), {}
+            source, weighting = self._moments(), {}
         found = self._calibrated(source, weighting)
         if not found.converged:
             return False, f"Calibrated alone, these quotes give no answer: {found.termination}."
@@ -193,6 +189,12 @@ class _Case:
         if isinstance(source, Quotes):
             asked |= {"residual": self.residual, "loss": self.how["loss"]}
         return calibrate(source, self.asked, **asked, **weighting)
+
+    def _moments(self) -> Moments:
+        """On the basis the certificate names, as in "chebyshev/scattered-32x12-1"."""
+        _, expiries, nodes = self.certificate.state["basis"].replace("/", "-").split("-")[:3]
+        sizes_of = dict(zip(("nodes", "expiry_nodes"), map(int, nodes.split("x")), strict=False))
+        return moments_of(self.retained, weights=self.weights, basis=Basis(expiries, **sizes_of))
 
     def _audit(self) -> Any:
         reference = self.certificate.state.get("reference")
