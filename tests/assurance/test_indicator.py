@@ -1,4 +1,4 @@
-"""The indicator ranks and limits the error of one step; the next step is an error bar."""
+"""The indicator warns of the error of one step; the next step is an error bar."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def struck(calibration, kept):
     return indicator(system, space, reference=theta), float(error.max()), theta + step, truth
 
 
-def test_clean_deletions_are_certified_and_the_error_is_below_the_tolerance(book):
+def test_on_clean_deletions_the_indicator_is_small_and_so_is_the_error(book):
     calibration = so.calibrate(book, so.Heston())
     for share, seed in ((0.01, 0), (0.1, 1), (0.25, 2)):
         kept = book[np.random.default_rng(seed).random(len(book)) > share]
         found, error, _, _ = struck(calibration, kept)
-        assert found.certifies(0.1)
-        assert error <= 0.1
+        assert found.value < 0.05
+        assert error <= 0.06
 
 
-def test_a_decimal_shift_is_not_certified_and_one_step_is_far_off(book):
+def test_a_decimal_shift_raises_the_indicator_and_one_step_is_far_off(book):
     bad = book.labels["day"] < 5
     shifted = book.with_observed(np.where(bad, 10.0 * book.observed, book.observed))
     found, error, _, _ = struck(so.calibrate(shifted, so.Heston()), shifted[~bad])
-    assert not found.certifies(0.1)
+    assert found.value > 1.0
     assert error > 10.0
 
 
@@ -71,17 +71,16 @@ def test_the_value_is_the_formula():
     assert found.value == pytest.approx(found.standard_errors * found.relative, rel=1e-14)
 
 
-def test_a_step_that_cannot_be_solved_for_is_never_certified():
+def test_a_step_that_cannot_be_solved_for_is_infinitely_wrong():
     system = Linearization((1.0, 1.0, 1.0, 1.0, 1.0, 5.0), 10)  # two parameters that cannot be told apart
     space = so.ParameterSpace(("a", "b"), np.zeros(2), np.ones(2), np.ones((1, 2)))
     found = indicator(system, space, reference=[0.5, 0.5])
     assert isinf(found.value)
-    assert not found.certifies(1e9)
     assert scaled_gradient(system) == inf
     assert all(isnan(x) for x in next_step(system))
 
 
-def test_no_step_at_all_is_certified_even_without_noise():
+def test_no_step_at_all_is_not_wrong_even_without_noise():
     space = so.ParameterSpace(("a",), np.zeros(1), np.ones(1), np.ones((1, 1)))
     assert indicator(Linearization((4.0, 0.0, 0.0), 10), space, reference=[0.5]).value == 0.0
     assert isinf(indicator(Linearization((4.0, 1.0, 0.0), 10), space, reference=[0.5]).value)
