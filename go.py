@@ -292,13 +292,19 @@ def sanitize(arguments: Arguments) -> int:
         raise GoError(f"the sanitizer build failed: {last_error()}. {remedy()}")
     if not list(there.glob("strikeout/kernels/_native.*")):
         raise GoError(f"the kernel did not build with sanitizers; the compiler's words are in {LOG}")
-    library = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=False)
+    # The C++ library beside the sanitizer's: it wraps what throws an exception, and must find it.
+    libraries = [
+        subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
+        ).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so")
+    ]
     packages = glob.glob(str(VENV / "lib" / "python*" / "site-packages")) or [str(VENV / "Lib" / "site-packages")]
     return run(
         # -S leaves the editable install out, so that the sanitized build is the one imported.
         *(str(PYTHON), "-S", "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or ("tests/kernels",))),
         PYTHONPATH=os.pathsep.join([str(there), *packages]),
-        LD_PRELOAD=library.stdout.strip(),
+        LD_PRELOAD=" ".join(libraries),
         ASAN_OPTIONS="detect_leaks=0",  # Python itself leaves memory to the end of the process
         UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
         STRIKEOUT_KERNEL="native",

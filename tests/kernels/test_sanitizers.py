@@ -51,6 +51,11 @@ def run(package: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _library(compiler: str, name: str) -> Path:
+    found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+    return Path(found.stdout.strip())
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_kernel_builds_without_a_warning(compiler, tmp_path):
     """-Wall -Wextra, as CMakeLists.txt asks of our own files."""
@@ -60,9 +65,9 @@ def test_the_kernel_builds_without_a_warning(compiler, tmp_path):
 
 def test_the_kernel_runs_clean_under_the_sanitizers(tmp_path):
     compiler = COMPILERS[0]
-    found = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    library = Path(found.stdout.strip())
-    if compiler != "g++" or not library.is_absolute():
+    # The C++ library beside it: without, the sanitizer does not find what it wraps when an exception is thrown.
+    libraries = [_library(compiler, name) for name in ("libasan.so", "libstdc++.so")]
+    if compiler != "g++" or not all(library.is_absolute() for library in libraries):
         pytest.skip("this compiler has no shared sanitizer library to load into Python")
     build(compiler, tmp_path / "build", "-DSTRIKEOUT_SANITIZE=ON")
     package = tmp_path / "package"
@@ -73,7 +78,7 @@ def test_the_kernel_runs_clean_under_the_sanitizers(tmp_path):
     assert "ASan runtime does not come first" in run(package).stderr
     done = run(
         package,
-        LD_PRELOAD=str(library),
+        LD_PRELOAD=" ".join(map(str, libraries)),
         ASAN_OPTIONS="detect_leaks=0",  # Python itself leaves memory to the end of the process
         UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
     )
