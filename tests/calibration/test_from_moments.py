@@ -10,7 +10,7 @@ import pytest
 import strikeout as so
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.interpolation import interpolation_error
-from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import moments_of
 
@@ -54,6 +54,11 @@ def test_a_basis_too_coarse_shows_in_the_interpolation_error():
     assert error > 1e-4
     moved = max(abs(coarse.parameters[n] - raw.parameters[n]) / raw.standard_errors[n] for n in raw.parameters)
     assert error == pytest.approx(moved, rel=0.1)  # it is that far from the quotes' own optimum
+
+
+def test_a_basis_that_resolves_nothing_is_refused():
+    with pytest.raises(RefusedError, match=r"less than nothing.*too coarse"):
+        calibrate_moments(moments_of(LARGE, basis=Basis(nodes=4)), MODEL)
 
 
 @pytest.mark.parametrize("nodes", [32, 48])

@@ -47,7 +47,6 @@ def test_bits_that_leave_at_the_top_are_gone(at):
 def test_reading_errs_by_at_most_one_and_a_half_units_in_the_last_place(values, exponent):
     read = words.read(exact.from_integers(values), exponent).tolist()
     for got, value in zip(read, values, strict=True):
+        unit = Fraction(2) ** exponent
         # A unit in the last place is at most 2^-52 of the value.
-        assert abs(Fraction(got) - value * Fraction(2) ** exponent) <= abs(value) * Fraction(3, 2) * Fraction(2) ** (
-            exponent - 52
-        )
+        assert abs(Fraction(got) - value * unit) <= (abs(value) * Fraction(3, 2**53) + 1) * unit

@@ -95,6 +95,8 @@ def test_quotes_that_were_never_in_cannot_be_taken_away():
         moments_of(BOOK[:5]) - moments_of(BOOK[:6])
     with pytest.raises(UsageError, match="never in"):
         moments_of(BOOK[:1]) - moments_of(BOOK[:1].with_observed(BOOK.observed[:1] + 1.0))
+    with pytest.raises(UsageError, match="never in"):  # fewer quotes, but they cost more than the whole
+        moments_of(BOOK) - moments_of(BOOK[:30].with_observed(BOOK.observed[:30] + 100.0))
 
 
 def test_moments_of_different_bases_or_weightings_do_not_mix():

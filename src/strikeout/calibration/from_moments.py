@@ -19,7 +19,7 @@ from strikeout.calibration.loop import System, Watch, descend
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.calibration.yardstick import Yardstick
-from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments
@@ -48,6 +48,7 @@ def calibrate_moments(
         UsageError: an unknown option.
         ParameterError: an unknown name, empty bounds, or a value outside them.
         UnidentifiedError: there are too few quotes for the free parameters.
+        RefusedError: no quotes can have left these moments behind, or the basis does not resolve the model's prices.
     """
     if feller not in CHOICES:
         raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
@@ -64,6 +65,14 @@ def calibrate_moments(
     ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points, progress)
     theta = coordinates.theta(best.descent.point)
     cost = best.descent.system.cost
+    if best.objective.deficit > best.objective.smallest:
+        raise RefusedError(
+            f"The best fit to these moments costs {-best.objective.deficit:.2g}, less than nothing: either quotes were "
+            "taken away that were never in, or the basis is too coarse for the model's prices. Subtract only what was "
+            f"added, and take moments with more polynomials than {moments.basis.nodes}, as moments_of(quotes, "
+            "basis=Basis(nodes=48)).",
+            cost=-best.objective.deficit,
+        )
     inflation = getattr(model, "inflation", INFLATION)
     precision = precision_of(coordinates, best.descent, cost / (len(moments) - free), inflation=inflation)
     names = model.parameters.names

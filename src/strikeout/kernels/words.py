@@ -52,9 +52,10 @@ def negated(words: Words) -> Words:
 
 
 def read(words: Words, exponent: int) -> Floats:
-    """``words * 2^exponent`` as doubles, to within 1.5 units in the last place."""
+    """``words * 2^exponent`` as doubles, to within 1.5 units in the last place and one unit of the grid."""
     is_negative = words[..., 2] >> np.uint64(63) == 1
-    size = np.where(is_negative[..., None], negated(words), words) if is_negative.any() else words
+    # Flipping the bits of a negative number gives its size less one: no carry, and one unit of the grid is nothing.
+    size = words ^ (words[..., 2:].view(np.int64) >> 63).view(np.uint64)
     parts = np.ldexp(size.astype(np.float64), np.array([0, 64, 128]) + exponent)
     value = parts[..., 2] + (parts[..., 1] + parts[..., 0])
     signed: Floats = np.where(is_negative, -value, value)

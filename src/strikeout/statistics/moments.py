@@ -209,7 +209,10 @@ def _merged(basis: Basis, weights: str, parts: list[Part]) -> Moments:
         cells, sums = cells[order][starts], words.sums(sums[order], starts)
         counts = np.add.reduceat(counts[order], starts)
         is_left = counts != 0
-        if (counts < 0).any() or sums[~is_left].any():
+        # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits tell.
+        size = basis.size
+        below_zero = sums[:, [0, 2 * size, 2 * size + 1], 2] >> np.uint64(63)
+        if (counts < 0).any() or sums[~is_left].any() or below_zero.any():
             raise UsageError(
                 "Moments: quotes are taken away that were never in. Subtract only what was added, with the same "
                 "prices and weights."

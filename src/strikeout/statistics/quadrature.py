@@ -50,6 +50,7 @@ class Quadrature:
     magnitude: float  # sqrt(sum w s^2): what one rounding error is relative to
     count: int
     total_weight: float
+    deficit: float = 0.0  # how far below zero the cost of the centre came out
     loss: Loss = field(default_factory=Squared)
 
     def __len__(self) -> int:
@@ -89,7 +90,13 @@ class Quadrature:
         # cost(d) - cost(0) = -d (linear_before + linear_after), summed without a rounding error.
         pairs = (*_product(moved, self.linear), *_product(moved, linear))
         constant = self.constant - fsum(x for pair in pairs for x in pair.tolist())
-        return replace(self, linear=linear, centre=surface, constant=max(constant, self.smallest))
+        return replace(
+            self,
+            linear=linear,
+            centre=surface,
+            constant=max(constant, self.smallest),
+            deficit=max(-constant, 0.0),
+        )
 
 
 def quadrature_of(moments: Moments) -> Quadrature:
