@@ -74,17 +74,20 @@ def trust(step: OneStep, calibration: Calibration, *, ids: ArrayLike) -> Trust:
     freedom = system.count - len(kept)
     noise = max(rest, 0.0) / freedom if freedom > 0 else inf
     scales = sizes(space, schema.reference)
+    inflation, near = getattr(calibration.model, "inflation", INFLATION), judged.relative <= FAR
     errors, free = {}, []
     for n, i in enumerate(kept):
         variance = unscaled[n][n] * noise
         errors[names[i]] = sqrt(variance) if variance >= 0.0 else inf
-        if not unscaled[n][n] * H[n][n] < INFLATION or not errors[names[i]] <= FREE * scales[i]:
+        lost = not unscaled[n][n] * H[n][n] < inflation
+        # After a step that goes too far the residuals say nothing, and neither does a standard error made from them.
+        if lost or (near and not errors[names[i]] <= FREE * scales[i]):
             free.append(names[i])
     lower, upper = _bounds(calibration)
     values = step.parameters
     outside = [names[i] for i in kept if not lower[i] < values[names[i]] < upper[i]]
     missed = inf
-    if not free and not outside and judged.relative <= FAR:
+    if not free and not outside and near:
         missed = _missed(step, calibration, ids, kept, list(errors.values()))
     return Trust(missed, judged, errors, tuple(free), tuple(outside))
 

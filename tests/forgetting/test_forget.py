@@ -1,0 +1,260 @@
+"""The door: what it answers by default, what it takes for speed, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import RefusedError, UnidentifiedError, UnknownIdError, UsageError
+from strikeout.forgetting.forget import OPERATORS
+
+BOOK = so.paper_quotes("small", seed=7)
+CALIBRATION = so.calibrate(BOOK, so.Heston())
+SOME = BOOK.ids[::13]
+QUIET = so.random_quotes(540, maturities=4, seed=5, noise=1e-6)  # every price has an implied volatility
+
+
+def same(one: so.Calibration, other: so.Calibration) -> bool:
+    """Every number of the two, and what they know of their quotes."""
+    return one.to_dict() == other.to_dict() and one.state.digest() == other.state.digest()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"loss": "huber"},
+        {"residual": "implied_vol"},
+        {"weights": "vega"},
+        {"weights": np.linspace(0.5, 2.0, len(BOOK))},
+        {"weights": np.where(np.arange(len(BOOK)) % 5, 1.0, 0.0)},
+        {"fixed": {"mean_reversion": 2.0}},
+        {"bounds": {"vol_of_vol": (0.05, 0.6)}},
+        {"feller": "enforce"},
+        {"starts": 1},
+        {"starts": [{**dict(so.Heston().parameters.named([3.0, 0.05, 0.5, -0.3, 0.05]))}]},
+    ],
+    ids=lambda options: ", ".join(options) or "default",
+)
+def test_forgetting_equals_never_having_seen_with_every_setting(options):
+    weights = options.get("weights")
+    book = QUIET if "residual" in options or isinstance(weights, str) else BOOK
+    some = book.ids[::13]
+    calibration = so.calibrate(book, so.Heston(), **options)
+    forgetting = so.forget(calibration, ids=some)
+    retained = book.without(some)
+    if isinstance(weights, np.ndarray):
+        options = {**options, "weights": weights[~np.isin(book.ids, some)]}
+    fresh = so.calibrate(retained, so.Heston(), **options)
+    assert forgetting.parameters == fresh.parameters
+    assert same(forgetting.calibration, fresh)
+    assert forgetting.calibration.settings == fresh.settings
+    assert forgetting.operator == "recalibrate"
+
+
+def test_the_weight_of_a_forgotten_quote_is_forgotten_too():
+    calibration = so.calibrate(BOOK, so.Heston(), weights=np.linspace(0.5, 2.0, len(BOOK)))
+    kept = so.forget(calibration, ids=SOME).calibration.settings.weights
+    assert set(kept) == set(BOOK.without(SOME).ids)
+
+
+def test_the_model_is_chosen_for_what_is_retained_not_for_what_was_there():
+    """1,200 scattered quotes are priced by panels, the 900 that are left expiry by expiry: as a fresh start would."""
+    book = so.random_quotes(1200, maturities=1200, seed=3)
+    calibration = so.calibrate(book, so.Heston())
+    assert calibration.model.expiries == "scattered"
+    forgetting = so.forget(calibration, ids=book.ids[:300])
+    assert forgetting.calibration.model.expiries == "shared"
+    assert same(forgetting.calibration, so.calibrate(book[300:], so.Heston()))
+
+
+def test_nothing_of_the_calibration_given_changes():
+    before = copy.deepcopy(CALIBRATION.to_dict())
+    so.forget(CALIBRATION, ids=SOME)
+    assert CALIBRATION.to_dict() == before
+    assert len(CALIBRATION.quotes) == 540
+
+
+def test_ids_a_condition_and_the_quotes_themselves_mean_the_same():
+    named = so.forget(CALIBRATION, ids=BOOK.ids[BOOK.labels["day"] == 8].tolist())
+    asked = so.forget(CALIBRATION, where="day = 8")
+    given = so.forget(CALIBRATION, quotes=BOOK[BOOK.labels["day"] == 8])
+    assert named.ids.tolist() == asked.ids.tolist() == given.ids.tolist()
+    assert named.parameters == asked.parameters == given.parameters
+    assert so.forget(CALIBRATION, ids=str(BOOK.ids[3])).count == 1
+
+
+@pytest.mark.parametrize("nothing", [{"ids": []}, {"where": "day > 1000"}, {"quotes": BOOK[:0]}])
+def test_forgetting_nothing_is_the_identity(nothing):
+    forgetting = so.forget(CALIBRATION, **nothing)
+    assert forgetting.calibration is CALIBRATION
+    assert forgetting.parameters == CALIBRATION.parameters
+    assert forgetting.count == 0
+
+
+def test_a_tolerance_takes_the_step_where_it_is_certified_and_says_so():
+    fresh = so.calibrate(BOOK.without(SOME), so.Heston())
+    quick = so.forget(CALIBRATION, ids=SOME, tolerance=0.05)
+    assert quick.operator == "downdate"
+    assert quick.path[0].startswith("downdate: one step misses the optimum by at most")
+    errors = [abs(quick.parameters[n] - fresh.parameters[n]) / fresh.standard_errors[n] for n in fresh.parameters]
+    assert max(errors) <= quick.trust.error <= 0.05
+    assert same(quick.calibration, fresh)
+
+
+def test_a_tolerance_too_small_for_one_step_gets_the_exact_answer_and_the_reason():
+    forgetting = so.forget(CALIBRATION, ids=SOME, tolerance=1e-7)
+    assert forgetting.operator == "recalibrate"
+    assert [sentence.split()[0] for sentence in forgetting.path] == ["downdate", "resolve", "recalibrate:"]
+    assert same(forgetting.calibration, so.calibrate(BOOK.without(SOME), so.Heston()))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"), [({"loss": "huber"}, "robust loss"), ({"feller": "enforce"}, "Feller's condition")]
+)
+def test_what_a_step_cannot_stand_for_is_passed_over_with_its_reason(options, why):
+    calibration = so.calibrate(BOOK, so.Heston(), **options)
+    forgetting = so.forget(calibration, ids=SOME, tolerance=0.1)
+    assert why in forgetting.path[0]
+    assert forgetting.parameters == so.calibrate(BOOK.without(SOME), so.Heston(), **options).parameters
+    with pytest.raises(UsageError, match=why):
+        so.forget(calibration, ids=SOME, operator="downdate")
+
+
+def test_a_quote_too_large_for_a_footprint_can_still_be_forgotten():
+    """A sentinel of 1e9 in place of a price: no grid holds it, so there is no step; a fresh start never sees it."""
+    observed = BOOK.observed.copy()
+    observed[100] = 1e9
+    spoilt = so.calibrate(BOOK.with_observed(observed), so.Heston())
+    forgetting = so.forget(spoilt, ids=[BOOK.ids[100]], tolerance=0.1)
+    assert "too large to have a footprint" in forgetting.path[0]
+    assert same(forgetting.calibration, so.calibrate(BOOK.without([BOOK.ids[100]]), so.Heston()))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_can_be_asked_for_by_name(operator):
+    fresh = so.calibrate(BOOK.without(SOME), so.Heston())
+    forgetting = so.forget(CALIBRATION, ids=SOME, operator=operator)
+    assert forgetting.operator == operator
+    assert forgetting.path[-1].startswith(f"{operator}:")
+    errors = [abs(forgetting.parameters[n] - fresh.parameters[n]) / fresh.standard_errors[n] for n in fresh.parameters]
+    # One step: what it certifies. Two passes: rounding. Moments: their interpolation error, far below 1e-4 here.
+    limit = {"refine": 1e-6, "resolve": 1e-4, "recalibrate": 0.0}.get(operator)
+    assert max(errors) <= (forgetting.trust.error if limit is None else limit)
+    assert same(forgetting.calibration, fresh)
+
+
+def test_the_three_roads_to_one_step_give_the_same_bits_through_the_door():
+    found = [so.forget(CALIBRATION, ids=SOME, operator=name) for name in ("downdate", "restep", "recompute")]
+    assert found[0].parameters == found[1].parameters == found[2].parameters
+    assert len({one.step.equations.digest() for one in found}) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({}, "in one way"),
+        ({"ids": SOME, "where": "day = 1"}, "in one way"),
+        ({"ids": SOME, "operator": "magic"}, "'magic' is unknown"),
+        ({"ids": SOME, "operator": "downdate", "tolerance": 0.1}, "not both"),
+        ({"ids": SOME, "tolerance": 0.0}, "above zero"),
+        ({"ids": SOME, "tolerance": float("nan")}, "above zero"),
+        ({"where": "dya = 1"}, "no such column"),
+        ({"ids": [3, 4]}, "never row numbers"),
+        ({"quotes": so.moments_of(BOOK[:5])}, "made from quotes"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_answered_with_what_would(asked, says):
+    with pytest.raises(UsageError, match=says):
+        so.forget(CALIBRATION, **asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"ids": ["nobody"]}, UnknownIdError, "1 of the 1 ids given are not in this book"),
+        ({"ids": [BOOK.ids[0], BOOK.ids[1], BOOK.ids[0]]}, UnknownIdError, "more than once"),
+        ({"where": "1"}, RefusedError, "All 540 quotes"),
+        ({"where": "expiry_days = 60"}, RefusedError, "mean_reversion ran into 0.001"),
+        ({"ids": BOOK.ids[4:]}, UnidentifiedError, "4 quotes"),
+    ],
+)
+def test_what_cannot_be_answered_honestly_is_refused_with_exit_code_three(asked, error, says):
+    before = CALIBRATION.to_dict()
+    for how in ({}, {"tolerance": 0.5}, {"operator": "downdate"}, {"operator": "recalibrate"}):
+        with pytest.raises(error) as refused:
+            so.forget(CALIBRATION, **asked, **how)
+        assert refused.value.exit_code == 3
+        if how != {"operator": "downdate"}:
+            assert says in refused.value.sentence
+    assert CALIBRATION.to_dict() == before
+
+
+def test_a_remainder_that_leaves_a_parameter_free_is_refused_by_its_name():
+    large = so.calibrate(so.paper_quotes("large", seed=42), so.Heston())
+    for how in ({}, {"tolerance": 0.5}, {"operator": "downdate"}):
+        with pytest.raises(UnidentifiedError) as refused:
+            so.forget(large, where="expiry_days > 40", **how)
+        assert "mean_reversion" in refused.value.unidentified
+        assert "no longer determine the parameters: mean_reversion" in refused.value.sentence
+
+
+def test_a_remainder_that_ends_on_the_models_own_bounds_is_refused_with_the_bound():
+    with pytest.raises(RefusedError, match="model's own bounds: mean_reversion ran into") as refused:
+        so.forget(CALIBRATION, where="expiry_days = 60")
+    assert refused.value.on_bound["mean_reversion"] == 0.001
+
+
+def test_the_certificate_of_every_operator_holds_and_claims_what_it_may():
+    retained = BOOK.without(SOME)
+    claims = {}
+    for operator in OPERATORS:
+        certificate = so.forget(CALIBRATION, ids=SOME, operator=operator).certificate
+        assert so.verify(certificate, retained).holds, operator
+        claims[operator] = {claim.name for claim in certificate.claimed()}
+    assert claims["recalibrate"] == {"STATE", "OPTIMUM", "NEVER_SEEN"}
+    assert claims["downdate"] == claims["restep"] == claims["recompute"] == {"STATE", "STEP"}
+    assert "NEVER_SEEN" not in claims["refine"] | claims["resolve"]
+
+
+def test_the_certificate_of_a_certified_step_claims_the_optimum_within_the_tolerance():
+    certificate = so.forget(CALIBRATION, ids=SOME, tolerance=0.05).certificate
+    assert {claim.name for claim in certificate.claimed()} == {"STATE", "STEP", "OPTIMUM"}
+    assert so.verify(certificate, BOOK.without(SOME)).holds
+    assert not so.verify(certificate, BOOK).holds
+
+
+def test_a_calibration_from_moments_is_solved_from_the_subtracted_moments():
+    made = so.calibrate(so.moments_of(BOOK), so.Heston())
+    forgetting = so.forget(made, quotes=BOOK.only(SOME))
+    fresh = so.calibrate(so.moments_of(BOOK.without(SOME)), so.Heston())
+    assert forgetting.operator == "resolve"
+    assert forgetting.parameters == fresh.parameters
+    assert same(forgetting.calibration, fresh)
+    assert so.forget(made, quotes=so.moments_of(BOOK.only(SOME))).parameters == fresh.parameters
+    assert so.verify(forgetting.certificate, BOOK.without(SOME)).holds
+
+
+def test_moments_name_no_quotes_and_say_what_they_need():
+    made = so.calibrate(so.moments_of(BOOK), so.Heston())
+    with pytest.raises(RefusedError, match="holds no quotes to find ids"):
+        so.forget(made, ids=SOME)
+    with pytest.raises(UsageError, match="made from moments"):
+        so.forget(made, quotes=BOOK.only(SOME), operator="downdate")
+    with pytest.raises(RefusedError, match="All 540"):
+        so.forget(made, quotes=BOOK)
+    stranger = so.random_quotes(5, maturities=1, seed=1)
+    altered = BOOK.only(SOME).with_observed(BOOK.only(SOME).observed + 1.0)
+    for never_in in (stranger, altered):
+        with pytest.raises(UsageError, match="never in"):
+            so.forget(made, quotes=never_in)
+
+
+def test_the_summary_shows_before_after_and_the_path():
+    shown = so.forget(CALIBRATION, ids=SOME).summary()
+    assert "mean_reversion" in shown
+    assert f"forgotten  {len(SOME)} of 540 quotes" in shown
+    assert "recalibrate: the retained quotes" in shown

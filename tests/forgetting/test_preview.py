@@ -1,0 +1,84 @@
+"""A look is cheap, honest and changes nothing."""
+
+from __future__ import annotations
+
+from math import inf, isinf
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import RefusedError, UnknownIdError, UsageError
+
+BOOK = so.paper_quotes("small", seed=7)
+CALIBRATION = so.calibrate(BOOK, so.Heston())
+SOME = BOOK.ids[::13]
+
+
+def test_a_look_is_within_its_stated_error_of_what_forgetting_does():
+    look, done = so.preview(CALIBRATION, ids=SOME), so.forget(CALIBRATION, ids=SOME)
+    errors = done.calibration.standard_errors
+    apart = max(abs(look.parameters[name] - value) / errors[name] for name, value in done.parameters.items())
+    assert 0.0 < apart <= look.error < 0.05
+    assert look.operator == "downdate"
+    assert (look.count, look.retained, look.refusal) == (len(SOME), 540 - len(SOME), None)
+    assert f"leaves {540 - len(SOME)}" in look.sentence
+
+
+def test_a_look_at_what_would_be_refused_says_so_and_does_not_raise():
+    look = so.preview(CALIBRATION, where="expiry_days = 60")
+    assert "mean_reversion" in look.refusal
+    assert isinf(look.error)
+    assert "would be refused" in look.sentence
+    with pytest.raises(RefusedError):
+        so.forget(CALIBRATION, where="expiry_days = 60")
+
+
+def test_a_look_that_cannot_tell_says_so():
+    """Half the days are a tenth off: the robust reference is torn, and one step goes too far to say anything."""
+    days = BOOK.labels["day"]
+    spoilt = so.calibrate(BOOK.with_observed(np.where(days < 40, 0.9 * BOOK.observed, BOOK.observed)), so.Heston())
+    look = so.preview(spoilt, where="day < 40")
+    assert look.error == inf
+    assert look.refusal is None
+    assert "too far for one step to tell" in look.sentence
+
+
+@pytest.mark.parametrize("options", [{"loss": "huber"}, {"feller": "enforce"}])
+def test_where_a_step_cannot_stand_for_the_answer_the_look_is_the_answer(options):
+    calibration = so.calibrate(BOOK, so.Heston(), **options)
+    look = so.preview(calibration, ids=SOME)
+    assert look.error == 0.0
+    assert look.parameters == so.forget(calibration, ids=SOME).parameters
+    assert "known exactly" in look.sentence
+
+
+def test_a_look_at_moments_is_the_answer_too():
+    made = so.calibrate(so.moments_of(BOOK), so.Heston())
+    look = so.preview(made, quotes=BOOK.only(SOME))
+    assert (look.operator, look.error, look.count) == ("resolve", 0.0, len(SOME))
+    refused = so.preview(made, quotes=BOOK[5:])
+    assert refused.refusal is not None
+
+
+def test_a_look_at_a_quote_too_large_for_a_footprint_is_the_answer():
+    observed = BOOK.observed.copy()
+    observed[100] = 1e9
+    spoilt = so.calibrate(BOOK.with_observed(observed), so.Heston())
+    look = so.preview(spoilt, ids=[BOOK.ids[100]])
+    assert look.parameters == so.calibrate(BOOK.without([BOOK.ids[100]]), so.Heston()).parameters
+
+
+def test_a_look_at_nothing_is_the_calibration():
+    look = so.preview(CALIBRATION, ids=[])
+    assert look.parameters == CALIBRATION.parameters
+    assert look.error == 0.0
+
+
+def test_what_is_no_request_is_refused_as_by_forget():
+    with pytest.raises(UnknownIdError):
+        so.preview(CALIBRATION, ids=["nobody"])
+    with pytest.raises(UsageError, match="in one way"):
+        so.preview(CALIBRATION)
+    with pytest.raises(RefusedError, match="All 540"):
+        so.preview(CALIBRATION, where="1")
