@@ -1,4 +1,4 @@
-"""``strikeout demo``: the story told in the terminal, with a page of pictures."""
+"""``strikeout demo``: three bad days, found, struck out, brought back and checked; with a page of pictures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.options import json_option
+from strikeout.cli.verify import described as described_verification
 
 if TYPE_CHECKING:
-    from strikeout.calibration.calibration import Calibration
     from strikeout.cli.story import Story
 
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 @click.option("--picture", type=click.Path(path_type=str), help="Write the picture of the README to this .png or .svg.")
 @json_option
 def command(out: str, no_page: bool, book: str | None, picture: str | None, as_json: bool) -> int:
-    """See a calibration with a known answer, what three bad days do to it, and a page of pictures.
+    """See three bad days spoil a calibration, how they are found, struck out, brought back and checked.
 
     Every number is computed while you watch; nothing is fetched from anywhere.
     """
+    from strikeout.cli.demo_terminal import tell
     from strikeout.cli.story import story
 
     begun = time.perf_counter()
@@ -37,7 +38,8 @@ def command(out: str, no_page: bool, book: str | None, picture: str | None, as_j
     if as_json:
         terminal.show_json(described(told) | files)
         return exits.DONE
-    _tell(told, seconds)
+    tell(told, seconds)
+    click.echo("")
     for what, path in files.items():
         if path:
             click.echo(f"the {what} is in {path}")
@@ -47,13 +49,24 @@ def command(out: str, no_page: bool, book: str | None, picture: str | None, as_j
 
 def described(told: Story) -> dict[str, Any]:
     """The story as plain values; errors are in standard errors of the clean calibration."""
+    calibrations = {"clean": told.clean, "arrived": told.arrived, "without": told.without, "resolved": told.resolved}
+    steps = {"one_step": told.paper, "robust_step": told.robust}
     return {
         "truth": dict(told.truth),
         "bad_days": [exits.plain(day) for day in told.bad_days],
         **{
-            name: {**calibration.to_dict(), "errors": told.errors(calibration)}
-            for name, calibration in (("clean", told.clean), ("arrived", told.arrived), ("without", told.without))
+            name: {**calibration.to_dict(), "errors": told.errors(calibration.parameters)}
+            for name, calibration in calibrations.items()
         },
+        **{name: {"parameters": values, "errors": told.errors(values)} for name, values in steps.items()},
+        "influence": {name: [exits.plain(x) for x in held.tolist()] for name, held in told.influence.top(5).items()},
+        "condition": told.condition,
+        "path": list(told.forgetting.path),
+        "claims": {name: entry["claimed"] for name, entry in told.forgetting.certificate.claims.items()},
+        "is_as_never_seen": told.is_as_never_seen,
+        "is_restored": told.is_restored,
+        "verification": described_verification(told.verification),
+        "refuted": described_verification(told.refuted),
     }
 
 
@@ -78,71 +91,9 @@ def _hint(book: str | None) -> None:
     commands += [
         (f"strikeout inspect {name}", "how strikeout reads it"),
         (f"strikeout calibrate {name}", "ends with 3: the quotes do not agree on an answer"),
-        (f"strikeout calibrate {name} --loss huber --plot smiles.html", "a loss that bears with outliers"),
+        (f"strikeout influence {name} --by date,source", "who spoils it"),
+        (f"strikeout forget {name} --where \"source = 'b' and date = '2024-03-05'\" --preview", "a look, nothing more"),
     ]
     click.echo("")
     for command, why in commands:
         click.echo(f"next: {command}  # {why}")
-
-
-def _tell(told: Story, seconds: float) -> None:
-    clean, arrived, without = told.clean, told.arrived, told.without
-    bad, every = len(told.bad_ids), clean.count
-    terminal.show(
-        f"1. A book of {every:,} synthetic calls from two feeds, a and b, over 180 days; Heston's parameters behind it "
-        "are known. Calibrated as it should be:\n",
-        _table(told, clean),
-        f"\nRMSE {clean.rmse:.3g} in price. {_sentence(clean)}\n",
-        f"2. On three days feed b is wrong ({bad} quotes, {bad / every:.1%} of the book):\n",
-        terminal.table(
-            ("day", "what feed b sent", "quotes"),
-            [(day.date, day.fault, str(len(day.ids))) for day in told.bad_days],
-            numbers=(2,),
-            whole=(0,),
-        ),
-        "\nCalibrated as it arrived (SEs off: counted in the standard errors of 1):\n",
-        _table(told, arrived),
-        f"\nRMSE {arrived.rmse:.3g}, {arrived.rmse / clean.rmse:,.0f} times the noise. {_sentence(arrived)}",
-        f"{_smiles(told)}\n",
-        "3. Calibrated once more, without those three days of feed b:\n",
-        _table(told, without),
-        f"\nRMSE {without.rmse:.3g}. {_sentence(without)}\n",
-        f"Three calibrations of {every:,} quotes, four starts each: {1000 * seconds:.0f} ms with making the book.",
-        "What comes next: here the bad days were known and the whole book was calibrated again. Striking quotes out of "
-        "a calibration that has already seen them, as if it never had, and proving it, is the next release.\n",
-    )
-
-
-def _table(told: Story, calibration: Calibration) -> Any:
-    rows = [
-        (name, f"{told.truth[name]:g}", f"{value:.6g}", _number(calibration.standard_errors[name]), f"{error:+,.1f}")
-        for (name, value), error in zip(calibration.parameters.items(), told.errors(calibration).values(), strict=True)
-    ]
-    return terminal.table(
-        ("parameter", "truth", "found", "standard error", "SEs off"), rows, numbers=(1, 2, 3, 4), whole=(0,)
-    )
-
-
-def _number(value: float) -> str:
-    return f"{value:.2g}" if value == value else "-"
-
-
-def _sentence(calibration: Calibration) -> str:
-    sentence = str(calibration.termination)
-    return sentence[0].upper() + sentence[1:] + "."
-
-
-def _smiles(told: Story) -> str:
-    """Which smiles are off, and by how much."""
-    import numpy as np
-
-    from strikeout.cli.story import MONEYNESS, volatilities
-
-    expiries, right = volatilities(told.clean)
-    moved = 100 * (volatilities(told.arrived)[1] - right)
-    row, column = np.unravel_index(np.argmax(np.abs(moved)), moved.shape)
-    off = int((np.abs(moved).max(axis=1) > 0.1).sum())
-    return (
-        f"{off} of {len(expiries)} smiles are off by more than 0.1 volatility points; the worst by "
-        f"{moved[row, column]:+.2f}, at {expiries[row]:.3g} years and log-moneyness {MONEYNESS[column]:+.1f}."
-    )

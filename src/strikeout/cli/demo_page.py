@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from strikeout.cli.demo_terminal import (
+    HEADS,
+    checks,
+    groups,
+    paper_sentence,
+    robust_sentence,
+    standing_out,
+    ways,
+)
+from strikeout.cli.terminal import error_text
+from strikeout.cli.verify import word_of
 from strikeout.errors import UsageError
+from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.page import figure_of, page_of
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
@@ -35,7 +49,7 @@ def write_page(told: Story, path: str) -> Path:
 
 
 def write_picture(told: Story, path: str) -> Path:
-    """Writes the smiles with and without the bad days as a picture.
+    """Writes the smiles with the bad days and once they are struck out as a picture.
 
     Raises:
         UsageError: the ending is neither .png nor .svg, or the file cannot be written.
@@ -49,23 +63,25 @@ def write_picture(told: Story, path: str) -> Path:
 
 
 def picture(told: Story) -> Figure:
-    """The smiles of the good quotes: the model with the bad days in the book, and without them."""
-    bad = len(told.bad_ids)
+    """The smiles of the good quotes: the model with the bad days in the book, and once they are struck out."""
+    stepped = replace(
+        told.arrived, parameters=told.paper
+    )  # to draw: its errors and its end are not of these parameters
     return plot_smiles(
         told.without,
-        title=f"{bad} bad quotes of {told.clean.count:,} move every smile; without them it is right again",
-        name="without the bad days",
-        others={"with them": told.arrived},
+        title=f"{len(told.bad_ids)} bad quotes of {told.clean.count:,} move every smile; struck out, it is right again",
+        name="struck out",
+        others={"with the bad days": told.arrived, "struck out by the paper's one step": stepped},
     )
 
 
 def _parts(told: Story) -> list[str]:
+    return [*_spoiled(told), *_found(told), *_struck_out(told), *_checked(told)]
+
+
+def _spoiled(told: Story) -> list[str]:
     bad, every = len(told.bad_ids), told.clean.count
-    days = "".join(
-        f"<tr><td>{escape(day.date)}</td><td class=words>{escape(day.fault)}</td><td>{len(day.ids)}</td></tr>"
-        for day in told.bad_days
-    )
-    worst = max(abs(error) for error in told.errors(told.arrived).values())
+    days = [(day.date, day.fault, str(len(day.ids))) for day in told.bad_days]
     marked = plot_residuals(
         told.arrived,
         title=f"Residuals of the book as it arrived, RMSE {told.arrived.rmse:.3g}",
@@ -75,47 +91,102 @@ def _parts(told: Story) -> list[str]:
     return [
         f"<h1>{TITLE}</h1>",
         f'<p class="lead">A synthetic book of {every:,} calls from two feeds, with a known answer. On three days feed '
-        f"b is wrong: {bad} quotes, {bad / every:.1%} of the book. The calibration is then off by up to {worst:,.0f} "
-        "standard errors.</p>",
-        "<h2>The book as it should be</h2>",
-        _table(told, told.clean),
-        "<h2>The book as it arrived</h2>",
-        "<table><thead><tr><th>day</th><th class=words>what feed b sent</th><th>quotes</th></tr></thead>"
-        f"<tbody>{days}</tbody></table>",
-        _table(told, told.arrived),
+        f"b is wrong: {bad} quotes, {bad / every:.1%} of the book. The calibration is then off by up to "
+        f"{told.worst(told.arrived.parameters):,.0f} standard errors. The bad days are found, struck out as if they "
+        "had never been seen, brought back, and all of it is checked.</p>",
+        "<h2>1. The book as it should be</h2>",
+        _calibrated(told, told.clean),
+        "<h2>2. The book as it arrived</h2>",
+        _table(("day", "what feed b sent", "quotes"), days, words=(1,)),
+        _calibrated(told, told.arrived),
         figure_of(
             to_inline(marked), "Observed minus model. The band is twice the RMSE, which the bad days have blown up."
         ),
-        "<h2>Without those three days</h2>",
-        _table(told, told.without),
-        figure_of(
-            to_inline(picture(told)),
-            "Implied volatility by expiry. Dots are the good quotes, the line is the model calibrated without the bad "
-            "days, the dashed line the model calibrated with them.",
-        ),
-        "<h2>What comes next</h2>",
-        "<p>Here the bad days were known and the whole book was calibrated again. Striking quotes out of a calibration "
-        "that has already seen them, as if it never had, and proving it, is the next release.</p>",
     ]
 
 
-def _table(told: Story, calibration: Calibration) -> str:
-    errors = told.errors(calibration)
-    rows = "".join(
-        f"<tr><td>{name}</td><td>{told.truth[name]:g}</td><td>{value:.6g}</td>"
-        f"<td>{_number(calibration.standard_errors[name])}</td>"
-        f"<td{' class=wrong' if abs(errors[name]) > 5 else ''}>{errors[name]:+,.1f}</td></tr>"
+def _found(told: Story) -> list[str]:
+    drawn = plot_influence_map(told.arrived, title="Influence by day and expiry: three days stand out")
+    return [
+        "<h2>3. Who spoils it?</h2>",
+        "<p>What would striking out each day of each feed do to the parameters, and to prices?</p>",
+        _table(("day", "feed", "quotes", "Cook's distance", "price moves by"), groups(told), words=(1,)),
+        f"<p>{escape(standing_out(told))}</p>",
+        figure_of(
+            to_inline(drawn),
+            "Cook's distance of every day and expiry, both feeds together: how far the parameters move if that cell is "
+            "struck out.",
+        ),
+    ]
+
+
+def _struck_out(told: Story) -> list[str]:
+    rows = ways(told)
+    wrong = [(row, 2) for row in range(len(rows))]
+    return [
+        "<h2>4. Struck out</h2>",
+        f"<p><code>{escape(told.condition)}</code></p>",
+        _table(HEADS, rows, wrong=wrong),
+        f"<p>{escape(paper_sentence(told))}</p>",
+        f"<p>{escape(robust_sentence(told))}</p>",
+        figure_of(
+            to_inline(picture(told)),
+            "Implied volatility by expiry. Dots are the good quotes, the line is the model once the bad days are "
+            "struck out; dashed, the model with them in the book, and after the paper's one step.",
+        ),
+    ]
+
+
+def _checked(told: Story) -> list[str]:
+    verified = [(check.name, word_of(check.holds), check.found) for check in told.verification.checks]
+    certificate = told.forgetting.certificate
+    return [
+        "<h2>5. Is it gone?</h2>",
+        _table(("", ""), checks(told), words=(1,)),
+        "<p>The certificate, every claim computed again by somebody who holds the retained quotes only:</p>",
+        _table(("claim", "", "found"), verified, words=(1, 2)),
+        "<p>What it does not claim:</p>",
+        f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
+    ]
+
+
+def _calibrated(told: Story, calibration: Calibration) -> str:
+    errors = told.errors(calibration.parameters)
+    heads = ("parameter", "truth", "found", "standard error", "off by, in standard errors of the good book")
+    rows = [
+        (
+            name,
+            f"{told.truth[name]:g}",
+            f"{value:.6g}",
+            error_text(calibration.standard_errors[name]),
+            f"{errors[name]:+,.1f}",
+        )
         for name, value in calibration.parameters.items()
-    )
-    heads = "".join(
-        f"<th>{words}</th>"
-        for words in ("parameter", "truth", "found", "standard error", "off by, in standard errors of the good book")
-    )
+    ]
+    wrong = [(row, 4) for row, error in enumerate(errors.values()) if abs(error) > 5]
+    ended = str(calibration.termination)
     return (
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-        f"<p>RMSE {calibration.rmse:.3g} in price. {escape(str(calibration.termination).capitalize())}.</p>"
+        f"{_table(heads, rows, wrong=wrong)}"
+        f"<p>RMSE {calibration.rmse:.3g} in price. {escape(ended[0].upper() + ended[1:])}.</p>"
     )
 
 
-def _number(value: float) -> str:
-    return f"{value:.2g}" if value == value else "-"
+def _table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: Sequence[int] = (),
+    wrong: Sequence[tuple[int, int]] = (),
+) -> str:
+    """An HTML table of plain text; columns in ``words`` set to the left, cells (row, column) in ``wrong`` marked."""
+
+    def opened(kind: str, row: int, column: int) -> str:
+        names = ["words"] * (column in words) + ["wrong"] * ((row, column) in wrong)
+        return f'<{kind} class="{" ".join(names)}">' if names else f"<{kind}>"
+
+    head = "".join(f"{opened('th', -1, n)}{escape(text)}</th>" for n, text in enumerate(heads))
+    body = "".join(
+        "<tr>" + "".join(f"{opened('td', row, n)}{escape(text)}</td>" for n, text in enumerate(cells)) + "</tr>"
+        for row, cells in enumerate(rows)
+    )
+    return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"

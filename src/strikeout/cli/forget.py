@@ -71,7 +71,7 @@ def command(
     if out is not None:
         terminal.note(f"the retained quotes are in {out}.")
     if certificate_path is not None:
-        terminal.note(f"the certificate is in {certificate_path}.")
+        terminal.note(f"the certificate is in {certificate_path}; its digest is {done.certificate.digest()}.")
     if certificate_path is not None and out is not None:
         terminal.hint(f"strikeout verify {certificate_path} {out}")
     return exits.DONE
@@ -199,11 +199,11 @@ def _show(done: Forgetting) -> None:
     ]
     pairs = [("forgotten", f"{done.count:,} of {before.count:,} quotes")]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]
-    pairs += [("certificate", certificate.digest())]
     pairs += [
-        (f"  {name}", f"{'claimed' if entry['claimed'] else 'not claimed'}: {entry['support']}")
+        (name, f"{'claimed' if entry['claimed'] else 'not claimed'}: {entry['support']}")
         for name, entry in certificate.claims.items()
     ]
-    pairs += [("before", sentence) for sentence in before.warnings]
+    pairs += [("warning", sentence) for sentence in (done.calibration.warnings if done.trust is None else ())]
+    pairs += [] if before.converged else [("before", str(before.termination))]
     heads = ("parameter", "before", "SE", "after", "SE", "moved (SE after)")
     terminal.show(terminal.table(heads, rows, numbers=(1, 2, 3, 4, 5), whole=(0,)), "", terminal.facts(pairs))

@@ -18,7 +18,7 @@ COMPLETE = "_STRIKEOUT_COMPLETE"
 
 # Command -> the module whose `command` it is, and the line shown in the help, which must not import the module.
 COMMANDS = {
-    "demo": ("strikeout.cli.demo", "See a calibration, what three bad days do to it, and a page of pictures."),
+    "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
     "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes."),
     "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),

@@ -1,4 +1,4 @@
-"""The story the demo tells, as numbers: a book from two feeds, three bad days of one of them, three calibrations."""
+"""The story the demo tells, as numbers: three bad days of a feed, found by influence, struck out, undone, verified."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.assurance.influence import Influence, influence
+from strikeout.assurance.verification import Verification
+from strikeout.assurance.verify import verify
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
+from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.forget import forget
+from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.paper import paper_step
+from strikeout.forgetting.restep import restep
+from strikeout.forgetting.rolling import restore
 from strikeout.kernels import black
 from strikeout.models.heston import Heston
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.synthetic import PAPER_TRUTH, paper_quotes
+from strikeout.statistics.moments import moments_of
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +32,7 @@ SLIPPED, STALE = "decimal point slipped: a tenth of the price", "stale: the pric
 STALE_BY = 20  # days
 FAULTS: Mapping[int, str] = {45: SLIPPED, 90: STALE, 135: SLIPPED}
 MONEYNESS = (-0.1, 0.0, 0.1)  # where the smiles are compared
+STANDS_OUT = 100  # times the usual Cook's distance: such a day of a feed is struck out
 
 
 @dataclass(frozen=True)
@@ -35,12 +46,29 @@ class BadDay:
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """The calibrations of the book as it should be, as it arrived, and without the bad days."""
+    """The book as it should be and as it arrived, who spoiled it, and every way to be rid of that.
+
+    ``forgetting`` strikes out the groups that stand out in ``influence``. Beside it: ``paper``, one step from the
+    spoiled parameters, and ``paper_baseline``, the same step from raw quotes that the paper compares it with; one step
+    from the ``robust`` reference; the optimum ``resolved`` from moments; and ``never_seen``, the book as it should be
+    without the quotes that were struck out. ``restored`` is the book after undoing it all. ``refuted`` checks the
+    certificate against the book as it arrived, where it must fail.
+    """
 
     clean: Calibration
     arrived: Calibration
-    without: Calibration
     bad_days: tuple[BadDay, ...]
+    influence: Influence
+    condition: str
+    forgetting: Forgetting
+    paper: dict[str, float]
+    paper_baseline: dict[str, float]
+    robust: dict[str, float]
+    resolved: Calibration
+    never_seen: Calibration
+    restored: Calibration
+    verification: Verification
+    refuted: Verification
 
     @property
     def truth(self) -> Mapping[str, float]:
@@ -50,28 +78,77 @@ class Story:
     def bad_ids(self) -> list[str]:
         return [name for day in self.bad_days for name in day.ids]
 
-    def errors(self, calibration: Calibration) -> dict[str, float]:
+    @property
+    def without(self) -> Calibration:
+        """The calibration once the bad days are struck out."""
+        return self.forgetting.calibration
+
+    @property
+    def is_as_never_seen(self) -> bool:
+        """Parameters and state are, bit for bit, those of a book that never held what was struck out."""
+        return _same(self.without, self.never_seen)
+
+    @property
+    def is_restored(self) -> bool:
+        """Bringing the quotes back gave the bits from before."""
+        return _same(self.restored, self.arrived)
+
+    def errors(self, parameters: Mapping[str, float]) -> dict[str, float]:
         """How far each parameter is from the truth, in standard errors of the clean calibration."""
         precision = self.clean.standard_errors
-        return {name: (x - self.truth[name]) / precision[name] for name, x in calibration.parameters.items()}
+        return {name: (x - self.truth[name]) / precision[name] for name, x in parameters.items()}
+
+    def worst(self, parameters: Mapping[str, float]) -> float:
+        """The largest of these errors."""
+        return max(abs(error) for error in self.errors(parameters).values())
+
+    def from_refit(self, parameters: Mapping[str, float]) -> float:
+        """How far the parameters are from those of the retained quotes, in standard errors of these."""
+        exact, error = self.without.parameters, self.without.standard_errors
+        return max(abs(x - exact[name]) / error[name] for name, x in parameters.items())
 
 
 def story(seed: int = 42) -> Story:
-    """Makes the book, breaks it and calibrates it three times; the same bits every time.
+    """Makes the book, breaks it, finds out why, strikes that out, undoes it and checks it; the same bits every time.
 
     Raises:
         Nothing: the book is ours, and its calibrations converge.
     """
-    book = two_feeds(paper_quotes("large", seed=seed))
-    arrived, bad_days = with_bad_days(book)
-    ids = [name for day in bad_days for name in day.ids]
-    model = Heston()
+    book, model = two_feeds(paper_quotes("large", seed=seed)), Heston()
+    spoiled, bad_days = with_bad_days(book)
+    arrived = calibrate(spoiled, model)
+    found = influence(arrived, ["date", "source"])
+    condition = condition_of(found)
+    forgetting = forget(arrived, where=condition)
+    ids, retained = forgetting.ids, forgetting.calibration.quotes
+    footprints, step = arrived.footprints, paper_step(arrived, ids)
     return Story(
         clean=calibrate(book, model),
-        arrived=calibrate(arrived, model),
-        without=calibrate(arrived.without(ids), model),
+        arrived=arrived,
         bad_days=bad_days,
+        influence=found,
+        condition=condition,
+        forgetting=forgetting,
+        paper=step.parameters,
+        paper_baseline=restep(retained, arrived.model, step.equations.schema, ridge="paper").parameters,
+        robust=downdate(footprints, footprints.total(), ids).parameters,
+        resolved=calibrate(moments_of(spoiled) - moments_of(spoiled.only(ids)), model),
+        never_seen=calibrate(book.without(ids), model),
+        restored=restore(forgetting, forgetting.calibration),
+        verification=verify(forgetting.certificate, retained),
+        refuted=verify(forgetting.certificate, spoiled),
     )
+
+
+def condition_of(found: Influence) -> str:
+    """The groups that stand out, as a condition in SQL on date and source."""
+    out = found["cooks_d"] > STANDS_OUT * np.median(found["cooks_d"])
+    dates, sources = found["date"][out].tolist(), found["source"][out].tolist()
+    named = {
+        feed: sorted(day for day, source in zip(dates, sources, strict=True) if source == feed) for feed in sources
+    }
+    parts = [f"source = '{feed}' and date in ({', '.join(map(repr, days))})" for feed, days in sorted(named.items())]
+    return " or ".join(parts)
 
 
 def two_feeds(book: Quotes) -> Quotes:
@@ -102,3 +179,7 @@ def volatilities(calibration: Calibration) -> tuple[Floats, Floats]:
     prices = calibration.model.price(calibration.parameters, c)
     smile = black.implied_volatility(prices, c.forward, c.strike, c.expiry, c.discount, c.is_call)
     return expiries, np.asarray(smile).reshape(len(expiries), 3)
+
+
+def _same(one: Calibration, other: Calibration) -> bool:
+    return one.parameters == other.parameters and bool(one.state.digest() == other.state.digest())

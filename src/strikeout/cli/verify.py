@@ -36,7 +36,7 @@ def command(
     if as_json:
         terminal.show_json({**described(found), **described_reading(reading)})
     else:
-        rows = [(check.name, _word(check.holds), check.found) for check in found.checks]
+        rows = [(check.name, word_of(check.holds), check.found) for check in found.checks]
         head = "The certificate holds." if found.holds else "The certificate does not hold."
         terminal.show(head, "", terminal.table(("claim", "", "found"), rows, whole=(0, 1)))
         tell_reading(reading)
@@ -52,7 +52,8 @@ def described(found: Verification) -> dict[str, Any]:
     }
 
 
-def _word(holds: bool | None) -> str:
+def word_of(holds: bool | None) -> str:
+    """A check in a word."""
     return "not claimed" if holds is None else "holds" if holds else "FAILS"
 
 
