@@ -144,12 +144,31 @@ def test_sixty_columns_are_enough_and_no_number_is_cut(book):
     assert "next: strikeout calibrate" in plain
 
 
-@pytest.mark.parametrize("words", [["inspect"], ["demo", "--no-page"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect"],
+        ["demo", "--no-page"],
+        ["influence", "--by", "date,expiry", "--confirm", "1"],
+        ["forget", "--where", "date < '2024-01-10'"],
+    ],
+    ids=lambda words: words[0],
+)
 def test_the_other_commands_fit_sixty_columns_too(book, words):
-    said, code = on_a_terminal(*words, *([book] if words == ["inspect"] else []), columns=60)
+    said, code = on_a_terminal(*words, *([book] if words[0] != "demo" else []), columns=60)
     assert code == 0
-    lines = [line for line in ESCAPES.sub("", said).splitlines() if not line.startswith("next:")]
+    lines = [line for line in ESCAPES.sub("", said).splitlines() if not line.startswith(("next:", "note:"))]
     assert [line for line in lines if len(line) > 60] == []
+
+
+def test_on_sixty_columns_forget_leaves_a_column_out_and_says_so_but_cuts_no_number(book):
+    words = ("forget", book, "--where", "date < '2024-01-10'")
+    said, _ = on_a_terminal(*words, columns=60)
+    plain = ESCAPES.sub("", said)
+    assert "Wider terminals show SE before too." in plain
+    wide = [line.split() for line in run(*words).stdout.splitlines() if line.startswith("long_variance")]
+    narrow = [line.split() for line in plain.splitlines() if line.startswith("long_variance")]
+    assert [row[:2] + row[3:] for row in wide] == narrow
 
 
 def test_on_sixty_columns_the_demo_cuts_no_number():

@@ -39,7 +39,8 @@ def command(out: str, no_page: bool, book: str | None, picture: str | None, as_j
         terminal.show_json(described(told) | files)
         return exits.DONE
     tell(told, seconds)
-    click.echo("")
+    if any(files.values()):
+        click.echo("")
     for what, path in files.items():
         if path:
             click.echo(f"the {what} is in {path}")

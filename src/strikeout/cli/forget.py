@@ -205,5 +205,6 @@ def _show(done: Forgetting) -> None:
     ]
     pairs += [("warning", sentence) for sentence in (done.calibration.warnings if done.trust is None else ())]
     pairs += [] if before.converged else [("before", str(before.termination))]
-    heads = ("parameter", "before", "SE", "after", "SE", "moved (SE after)")
-    terminal.show(terminal.table(heads, rows, numbers=(1, 2, 3, 4, 5), whole=(0,)), "", terminal.facts(pairs))
+    heads = ("parameter", "before", "SE before", "after", "SE after", "moved (SE after)")
+    drawn = terminal.table(heads, rows, numbers=(1, 2, 3, 4, 5), whole=(0,), spare=(2,))
+    terminal.show(drawn, "", terminal.facts(pairs))

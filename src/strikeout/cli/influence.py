@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
     from strikeout.calibration.calibration import Calibration
 
+COLUMNS = ("quotes", "parameter", "moves by (SE)", "indicator", "price", "RMSE")
+CONFIRMED = ("confirmed price", "confirmed RMSE")
+FAR = 0.05  # of the indicator: above it one step may be off by more than a twentieth of a standard error
+
 
 @click.command("influence")
 @file_argument
@@ -83,21 +87,11 @@ def described(found: Influence, calibration: Calibration, top: int) -> dict[str,
     }
 
 
-def influence_table(found: Influence, *, top: int, confirmed: int = 0) -> Any:
-    """The first rows for the terminal: what striking each group out would do."""
-    names, rows = influence_rows(found, top=top, confirmed=confirmed)
-    words = {place for place, name in enumerate(names) if name in (*_keys(found), "parameter")}
-    return terminal.table(names, rows, numbers=[n for n in range(len(names)) if n not in words], whole=sorted(words))
-
-
 def influence_rows(found: Influence, *, top: int, confirmed: int = 0) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of the first rows: the parameter that moves most and by how much, then money."""
-    from strikeout.assurance.indicator import SHARE
-
-    keys = _keys(found)
+    keys = keys_of(found)
     moved = [name.removeprefix("dfbetas_") for name in found if name.startswith("dfbetas_")]
-    heads = [*keys, "quotes", "parameter", "moves by (SE)", "known to (SE)", "price", "RMSE"]
-    heads += ["confirmed price", "confirmed RMSE"] if confirmed else []
+    heads = [*keys, *COLUMNS, *(CONFIRMED if confirmed else ())]
     rows = []
     for row in range(min(top, found.rows)):
         # dfbetas are with the group less without it; struck out, the parameter moves the other way.
@@ -105,15 +99,15 @@ def influence_rows(found: Influence, *, top: int, confirmed: int = 0) -> tuple[l
         most = max(steps, key=lambda name: abs(steps[name])) if found["is_identified"][row] else None
         cells = [_text(found[key][row]) for key in keys]
         cells += [f"{int(found['count'][row]):,}", most or "none determined"]
-        cells += [terminal.move_text(steps[most]), f"{found['indicator'][row] / SHARE:.2g}"] if most else ["-", "-"]
-        cells += [_size(found["price_change"][row]), terminal.move_text(found["rmse_change"][row])]
-        if confirmed:
-            cells += [
-                _size(found["confirmed_price_change"][row]),
-                terminal.move_text(found["confirmed_rmse_change"][row]),
-            ]
-        rows.append(cells)
+        cells += [terminal.move_text(steps[most]), f"{found['indicator'][row]:.2g}"] if most else ["-", "-"]
+        cells += _money(found, row, "")
+        rows.append(cells + (_money(found, row, "confirmed_") if confirmed else []))
     return heads, rows
+
+
+def _money(found: Influence, row: int, kind: str) -> list[str]:
+    price, rmse = float(found[f"{kind}price_change"][row]), float(found[f"{kind}rmse_change"][row])
+    return [f"{price:.3g}" if isfinite(price) else "-", terminal.move_text(rmse)]
 
 
 def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
@@ -128,15 +122,21 @@ def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
 
 
 def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: int) -> None:
-    shown = min(top, found.rows)
-    what = "quotes" if _keys(found) == ["id"] else "groups"
+    heads, rows = influence_rows(found, top=top, confirmed=confirmed)
+    keys, shown = keys_of(found), len(rows)
+    numbers = [place for place, head in enumerate(heads) if head not in (*keys, "parameter")]
+    spare = [heads.index(head) for head in ("indicator", "RMSE", "quotes", "confirmed RMSE") if head in heads]
+    what = "quotes" if keys == ["id"] else "groups"
     terminal.show(
-        influence_table(found, top=top, confirmed=confirmed),
+        terminal.table(heads, rows, numbers=numbers, whole=range(len(keys)), spare=spare),
         "",
-        f"The first {shown:,} of {found.rows:,} {what}. What striking each out would do: the parameter that moves "
-        "most, in standard errors, and how well one step knows it; the largest price change over the book; the change "
-        f"of the RMSE, which is {calibration.rmse:.4g}.",
+        f"The first {shown:,} of {found.rows:,} {what}. What striking each out would do, by one step: the parameter "
+        "that moves most, in standard errors; the largest price change over the book; the change of the RMSE, which is "
+        f"{calibration.rmse:.4g}.",
     )
+    far = int((found["indicator"][:shown] > FAR).sum()) if not confirmed else 0
+    if far:
+        terminal.note(f"{far} of these move too far for one step to be sure (indicator above {FAR}): --confirm {far}.")
     unconfirmed = [row for row in range(min(confirmed, shown)) if not isfinite(found["confirmed_rmse_change"][row])]
     if unconfirmed:
         terminal.note(f"{len(unconfirmed)} of {confirmed} could not be confirmed: the rest does not converge either.")
@@ -144,7 +144,7 @@ def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: in
         terminal.note(f"the calibration itself: {sentence}")
 
 
-def _keys(found: Influence) -> list[str]:
+def keys_of(found: Influence) -> list[str]:
     """The columns that name a row: those before its count."""
     names = list(found)
     return names[: names.index("count")]
@@ -168,7 +168,3 @@ def _literal(value: Any) -> str:
 def _text(value: Any) -> str:
     plain = value.item() if hasattr(value, "item") else value
     return f"{plain:.6g}" if isinstance(plain, float) else str(plain)
-
-
-def _size(value: float) -> str:
-    return f"{value:.3g}" if isfinite(value) else "-"

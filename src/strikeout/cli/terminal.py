@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
@@ -46,23 +46,38 @@ def show_json(result: object) -> None:
 
 
 def table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), whole: Sequence[int] = ()
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: Sequence[int] = (),
+    whole: Sequence[int] = (),
+    spare: Sequence[int] = (),
 ) -> Table:
-    """A quiet table. Columns in ``numbers`` are set to the right; these and ``whole`` ones are never wrapped."""
+    """A quiet table. Columns in ``numbers`` are set to the right; these and ``whole`` ones are never wrapped.
+
+    Where not even the numbers would fit, columns in ``spare`` are left out, the first first, and the table says so.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     columns = [[row[place] for row in rows] for place in range(len(headings))]
     full = [max(map(len, [heading, *cells])) for heading, cells in zip(headings, columns, strict=True)]
-    is_narrow = sum(full) + 2 * len(full) > _columns()
-    for place, (heading, cells) in enumerate(zip(headings, columns, strict=True)):
-        is_kept = place in numbers or place in whole
-        # Where it gets narrow Rich would cut numbers; with a width of its own a column wraps its heading instead.
-        width = max(map(len, [*heading.split(), *cells])) if is_kept and is_narrow else None
-        drawn.add_column(heading, justify="right" if place in numbers else "left", width=width, overflow="fold")
+    # Where it gets narrow Rich would cut numbers; with a width of its own a column wraps its heading instead.
+    least = [max(map(len, [*heading.split(), *cells])) for heading, cells in zip(headings, columns, strict=True)]
+    shown, waiting = list(range(len(headings))), list(spare)
+    while waiting and sum(least[place] + 2 for place in shown) > _columns():
+        shown.remove(waiting.pop(0))
+    is_narrow = sum(full[place] + 2 for place in shown) > _columns()
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", caption_justify="left")
+    for place in shown:
+        width = least[place] if (place in numbers or place in whole) and is_narrow else None
+        justify: Literal["right", "left"] = "right" if place in numbers else "left"
+        drawn.add_column(headings[place], justify=justify, width=width, overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
+        drawn.add_row(*(Text(row[place]) for place in shown))
+    if len(shown) < len(headings):
+        left_out = [heading for place, heading in enumerate(headings) if place not in shown]
+        drawn.caption = f"Wider terminals show {', '.join(left_out)} too."
     return drawn
 
 
