@@ -40,9 +40,9 @@ def test_exact_sums_are_those_of_python_integers(size, starts):
 
 
 def test_the_largest_digits_still_sum_exactly():
-    basis = np.full((2, chebyshev.AT_ONCE), -1.0)
-    basis[0] = 1.0 - 2.0**-48  # every bit set
-    factors = np.full((1, chebyshev.AT_ONCE), 2.0**16 - 2.0**-36)
+    rng, count = np.random.default_rng(4), 4 * chebyshev.AT_ONCE
+    basis = 1.0 - 2.0**-48 * rng.integers(1, 9, (1, count))  # nearly every bit set
+    factors = 2.0**-56 - 2.0**-72 * rng.integers(1, 9, (1, count))  # a single digit, nearly every bit set
     got = exact.to_integers(chebyshev.exact_sums(basis, factors, np.zeros(1, np.intp)))
     assert got == audit(basis, factors, [0])
 

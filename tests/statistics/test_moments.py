@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -132,13 +134,19 @@ def test_curvature_score_and_cost_are_those_of_the_quotes_at_every_theta(basis):
         assert (np.abs(np.array(got.rows) - matrix) / np.outer(sizes, sizes)).max() < 1e-10
 
 
-def test_centring_keeps_the_problem_and_restores_the_digits_of_the_cost():
-    model, c = so.Heston(), BOOK.contracts
-    observed = model.price(TRUTH, c) + 1e-6 * np.random.default_rng(0).standard_normal(len(BOOK))
+def test_centring_restores_the_digits_of_the_cost():
+    model, theta = so.Heston(), np.array([3.0, 0.5, 1.2, -0.4, 0.6])
+    observed = model.price(theta, BOOK.contracts) + 1e-4 * np.random.default_rng(0).standard_normal(len(BOOK))
     quadrature = quadrature_of(moments_of(BOOK.with_observed(observed)))
-    theta = TRUTH * (1.0 + 1e-9)
-    cost = model.accumulate(theta, c, observed, BOOK.weight)[-1]
-    centred = quadrature.centred(model, TRUTH).linearize(model, theta)
-    # Residuals of 1e-6 and a kernel that rounds at about 1e-12 in currency leave six digits of the cost.
-    assert centred.cost == pytest.approx(cost, rel=1e-5)
-    assert np.allclose(centred.curvature, quadrature.linearize(model, theta).curvature, rtol=1e-12)
+    d = [Fraction(x) for x in (model.price(theta, quadrature.nodes) - quadrature.centre).tolist()]
+    weights = zip(d, quadrature.linear.tolist(), quadrature.quadratic.tolist(), strict=True)
+    cost = Fraction(quadrature.constant) + sum(x * (x * Fraction(b) - 2 * Fraction(a)) for x, a, b in weights)
+    assert float(cost) == pytest.approx(1e-8 * len(BOOK), rel=0.2)  # a part in a billion of the constant
+    assert quadrature.constant > 1e8 * cost
+    centred = quadrature.centred(model, theta)
+    # Products and their sum are exact; only the new linear weights are rounded: 1e-10 of the cost here.
+    assert centred.constant == pytest.approx(float(cost), rel=1e-9, abs=0.0)
+    assert quadrature.linearize(model, theta).cost != pytest.approx(float(cost), rel=1e-9, abs=0.0)
+    assert centred.linearize(model, theta).cost == centred.constant
+    near, plain = (problem.linearize(model, theta * (1.0 + 1e-9)) for problem in (centred, quadrature))
+    assert np.allclose(near.curvature, plain.curvature, rtol=1e-12)

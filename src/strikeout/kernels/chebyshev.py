@@ -29,7 +29,7 @@ Rows = NDArray[np.intp]
 BASIS_GRID = 48
 FACTOR_GRID = 72
 EXPONENT = -(BASIS_GRID + FACTOR_GRID)  # of the lowest bit of a sum
-AT_ONCE = 1 << 13  # points: products of digits of 24 and of 16 bits then sum below 2^53
+AT_ONCE = 1 << 13  # points in a sum of products of digits of 24 and of 16 bits, which then stays below 2^53
 _BASIS_DIGIT, _FACTOR_DIGIT = 24, 16
 _QUIET = 1 << 17  # multiplications: a larger product wakes the threads of BLAS, which takes longer than the product
 
@@ -68,7 +68,7 @@ def quadrature(count: int) -> Floats:
 def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
     """Sums of ``factor * basis`` over consecutive groups of points, ``(groups, c, q, 3)`` words of 192 bits.
 
-    At most ``AT_ONCE`` points. Group g begins at point ``starts[g]``; none is empty.
+    Group g begins at point ``starts[g]``; none is empty.
     """
     groups = len(starts)
     digits, places = _digits(factors)
@@ -77,7 +77,7 @@ def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
     # Groups are cut into blocks of one width, the last of a group filled up with zeros, so that one call multiplies
     # all of them.
     sizes = np.diff(np.r_[starts, factors.shape[1]])
-    most = max(1, _QUIET // (len(basis) * len(digits)))
+    most = min(AT_ONCE, max(1, _QUIET // (len(basis) * len(digits))))
     width = 1 << int(min(np.ceil(np.log2(np.mean(sizes))), np.floor(np.log2(most))))
     blocks = -(-sizes // width)
     first = np.cumsum(blocks) - blocks

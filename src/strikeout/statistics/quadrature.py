@@ -87,9 +87,9 @@ class Quadrature:
         moved = surface - self.centre
         product, lost = _product(self.quadratic, moved)
         linear = (self.linear - product) - lost
-        # cost(d) - cost(0) = -d (linear_before + linear_after), summed without a rounding error.
+        # cost(d) = cost(0) - d (linear_before + linear_after), summed without a rounding error.
         pairs = (*_product(moved, self.linear), *_product(moved, linear))
-        constant = self.constant - fsum(x for pair in pairs for x in pair.tolist())
+        constant = -fsum([-self.constant, *np.concatenate(pairs).tolist()])
         return replace(
             self,
             linear=linear,
