@@ -19,6 +19,7 @@ BENCHMARKS = {
     "scale": ("scale", "a million quotes; all maturities distinct; time and memory a quote"),
     "forget": ("forget", "striking quotes out: the step, and the optimum without data"),
     "resolve": ("resolve", "the optimum of what is left, from moments alone"),
+    "scenarios": ("scenarios", "no timing: 318 books, clean and corrupt, each forget held to its promise"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "STRIKEOUT_THREADS")

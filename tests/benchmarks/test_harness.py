@@ -41,7 +41,7 @@ def test_an_unknown_benchmark_is_refused_by_name(tmp_path: Path):
     finished = run("speed", to=tmp_path)
     assert finished.returncode == 2
     assert "'speed'" in finished.stderr
-    assert "pass, calibrate, scale, forget, resolve, startup" in finished.stderr
+    assert "pass, calibrate, scale, forget, resolve, scenarios, startup" in finished.stderr
 
 
 def test_candidates_take_turns():

@@ -101,3 +101,16 @@ def test_a_step_out_of_bounds_is_no_answer():
     assert trusted.outside == ("mean_reversion",)
     assert trusted.verdict(inf) == "out of bounds"
     assert isinf(trusted.error)
+
+
+def test_noise_as_large_as_a_parameter_leaves_it_free_however_short_the_step():
+    """Twenty exact quotes of y = a x go; eight are left, off by 90 up and down in pairs: a is 1 within 30 or so."""
+    x = np.r_[np.linspace(0.5, 1.5, 20), np.repeat([1.0, 2.0, 1.5, 0.7], 2)]
+    noise = np.r_[np.zeros(20), np.tile([90.0, -90.0], 4)]
+    quotes = so.Quotes.from_columns(ids=[f"q{i}" for i in range(28)], observed=x + noise, x=x)
+    model = so.custom_model("line", parameters={"a": 0.8}, price=lambda a, x: a * x, bounds={"a": (0.0, 100.0)})
+    calibration = so.calibrate(quotes, model)
+    step, trusted = judged(calibration, quotes.ids[:20])
+    assert step.parameters["a"] == pytest.approx(1.0)
+    assert trusted.free == ("a",)
+    assert isinf(trusted.error)

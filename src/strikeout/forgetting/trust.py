@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
@@ -29,7 +29,8 @@ FAR = 0.3
 class Trust:
     """What can be said of a step without calibrating anew.
 
-    ``missed`` is the predicted error of the step, the worst parameter's, in standard errors; ``indicator`` the one that
+    ``missed`` is the predicted error of the step, the worst parameter's, in standard errors, and infinite where the
+    step leads out of the bounds, goes too far, or is not determined; ``indicator`` the one that
     needs curvature and score alone, for comparison. ``free`` are the parameters that the retained quotes leave
     undetermined, ``outside`` those the step takes out of the bounds.
     """
@@ -43,8 +44,6 @@ class Trust:
     @property
     def error(self) -> float:
         """The smallest tolerance, in standard errors, that is certified; infinite where none is."""
-        if self.free or self.outside or not isfinite(self.missed) or not self.indicator.relative <= FAR:
-            return inf
         return self.missed / SHARE
 
     def verdict(self, tolerance: float) -> Verdict:
