@@ -11,6 +11,7 @@ import strikeout as so
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.interpolation import interpolation_error
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.plots.writing import write_plot
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import moments_of
 from strikeout.statistics.weights import weights_of
@@ -181,3 +182,12 @@ def test_a_calibration_from_moments_can_be_read_like_any_other():
     assert calibration.to_dict()["count"] == 2700
     assert calibration.agreement == 4
     assert all(0.0 < error < inf for error in calibration.standard_errors.values())
+
+
+def test_what_needs_quotes_says_that_there_are_none(tmp_path):
+    calibration = so.calibrate(so.moments_of(so.paper_quotes("small")), so.Heston())
+    with pytest.raises(UsageError, match="made from moments and holds no quotes"):
+        calibration.residuals  # noqa: B018
+    with pytest.raises(UsageError, match="made from moments and holds no quotes"):
+        write_plot(calibration, tmp_path / "smiles.png")
+    assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.calibration.feller import feller_ratio
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.termination import Termination
-from strikeout.errors import RefusedError
+from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model, Theta
 from strikeout.statistics.bending import AT_ONCE, Bending, Bends, bending_of, bends_of
@@ -108,8 +108,26 @@ class Calibration:
 
     @cached_property
     def residuals(self) -> Floats:
-        """Observed less model price, one a quote, in the order of the quotes."""
-        return self.quotes.observed - self.model.price(self.parameters, self.quotes.contracts)
+        """Observed less model price, one a quote, in the order of the quotes.
+
+        Raises:
+            UsageError: the calibration was made from moments.
+        """
+        return self.book.observed - self.model.price(self.parameters, self.book.contracts)
+
+    @property
+    def book(self) -> Quotes:
+        """The quotes themselves, for whatever has to look at them.
+
+        Raises:
+            UsageError: the calibration was made from moments and holds no quotes.
+        """
+        if self.moments is not None:
+            raise UsageError(
+                "This calibration was made from moments and holds no quotes, so there is nothing to draw or to list "
+                "quote by quote. Calibrate from the quotes for that."
+            )
+        return self.quotes
 
     @cached_property
     def state(self) -> Any:

@@ -58,7 +58,7 @@ def influence_map(calibration: Calibration, *, by: str = "date") -> InfluenceMap
         UsageError: the quotes have no such label.
         RefusedError: the quotes do not determine the parameters.
     """
-    quotes = calibration.quotes
+    quotes = calibration.book
     across, column = np.unique(column_of(quotes, by).astype(str), return_inverse=True)
     days = np.round(quotes.contracts.expiry * 365.0, 6)
     distinct, row = np.unique(days, return_inverse=True)

@@ -70,7 +70,7 @@ def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
-    quotes, contracts = calibration.quotes, calibration.quotes.contracts
+    quotes, contracts = calibration.book, calibration.book.contracts
     expiries, counts = np.unique(contracts.expiry, return_counts=True)
     candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
     places = np.unique(np.round(np.linspace(0, len(candidates) - 1, min(at_most, len(candidates)))).astype(int))
@@ -124,7 +124,7 @@ def plot_smiles(
 
 
 def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
-    contracts, quotes = calibration.quotes.contracts[rows], calibration.quotes
+    contracts, quotes = calibration.book.contracts[rows], calibration.book
     observed, half = quotes.observed[rows], quotes.spread[rows] / 2
     moneyness, expiry = contracts.log_moneyness, float(contracts.expiry[0])
     volatility = _volatility(observed, contracts)
@@ -202,7 +202,7 @@ def _headline(calibration: Calibration) -> str:
 
 def _footnote(calibration: Calibration, smiles: tuple[Smile, ...]) -> str:
     axis = "log-moneyness, ln(strike / forward)"
-    every = len(np.unique(calibration.quotes.contracts.expiry))
+    every = len(np.unique(calibration.book.contracts.expiry))
     outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)
     notes = [f"{len(smiles)} of {every:,} expiries, evenly chosen"] if len(smiles) < every else []
     notes += [f"{outside:,} quotes outside the ranges shown"] if outside else []
