@@ -70,9 +70,12 @@ def forget(
     if not len(request.forgotten):
         nothing = ("nothing to forget: the calibration is as it was",)
         return answer(dict(calibration.parameters), "none", nothing, _calibrated=calibration)
-    if request.retained is None:
+    if request.book is None:
         return _by_moments(answer, calibration, request, operator)
-    fresh = partial(recalibrate, request.retained, calibration.asked, calibration.settings)
+
+    def fresh() -> Calibration:
+        return recalibrate(request.retained, calibration.asked, calibration.settings)
+
     path: tuple[str, ...] = ()
     if tolerance is not None:
         step, judged, path = _certified_step(calibration, request, tolerance)
@@ -146,7 +149,6 @@ def _forced(
     operator: str,
     fresh: Callable[[], Calibration],
 ) -> Forgetting:
-    assert request.retained is not None
     why = unsuited(calibration)
     if why is not None:
         raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
@@ -167,7 +169,6 @@ def _forced(
 
 
 def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
-    assert request.retained is not None
     footprints, free, weights = calibration.footprints, free_parameters(calibration), calibration.settings.weights
     if operator == "downdate":
         return downdate(footprints, footprints.total(), request.ids, free=free)
@@ -177,7 +178,6 @@ def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
 
 
 def _refuse_step(judged: Trust, request: Request) -> None:
-    assert request.retained is not None
     count = len(request.retained)
     if judged.free:
         raise UnidentifiedError(

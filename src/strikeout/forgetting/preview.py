@@ -71,7 +71,7 @@ def preview(
     """
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)
     names = request.ids
-    if len(names) and request.retained is not None and unsuited(calibration) is None:
+    if len(names) and request.book is not None and unsuited(calibration) is None:
         try:
             footprints = calibration.footprints
         except RefusedError:  # a quote too large to have one: the real thing it is
@@ -81,7 +81,7 @@ def preview(
         refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
         moved = moves(calibration, step.parameters)
         return Preview(
-            names, len(names), len(request.retained), "downdate", step.parameters, moved, judged.error, refusal
+            names, len(names), len(request.book) - len(names), "downdate", step.parameters, moved, judged.error, refusal
         )
     return _rehearsed(calibration, request)
 
@@ -90,11 +90,7 @@ def _rehearsed(calibration: Calibration, request: Request) -> Preview:
     names, count = request.ids, len(request.forgotten)
     retained = calibration.count - count
     try:
-        done = (
-            forget(calibration, quotes=request.forgotten)
-            if request.retained is None
-            else forget(calibration, ids=names)
-        )
+        done = forget(calibration, quotes=request.forgotten) if request.book is None else forget(calibration, ids=names)
     except RefusedError as error:
         before = calibration.parameters
         return Preview(names, count, retained, "none", dict(before), moves(calibration, before), inf, error.sentence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +18,17 @@ from strikeout.statistics.moments import Moments, moments_of
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The ids to strike out and the quotes behind them; what is retained is None where only moments are held."""
+    """The ids to strike out, the quotes behind them, and the book they are in; None where only moments are held."""
 
     ids: Names
     forgotten: Quotes | Moments
-    retained: Quotes | None
+    book: Quotes | None
+
+    @cached_property
+    def retained(self) -> Quotes:
+        """The other quotes of the book: copied when they are first needed, for a step needs none of them."""
+        assert self.book is not None
+        return self.book.without(self.ids)
 
 
 def request_of(
@@ -49,7 +56,7 @@ def request_of(
     forgotten = book.only(names)
     if len(names) == len(book):
         refuse_everything(len(book))
-    return Request(forgotten.ids, forgotten, book.without(names))
+    return Request(forgotten.ids, forgotten, book)
 
 
 def names_of(book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None) -> Names:

@@ -113,6 +113,13 @@ class Footprints:
 
     def total(self, places: Integers | None = None) -> NormalEquations:
         """What these quotes (or those at these rows) leave behind together."""
+        return self._whole if places is None else self._total(places)
+
+    @cached_property
+    def _whole(self) -> NormalEquations:
+        return self._total(None)
+
+    def _total(self, places: Integers | None) -> NormalEquations:
         words = exact.change(exact.zero(self.schema.columns), self.rows, pick=places)
         return NormalEquations(self.schema, words, self.counted(places))
 
