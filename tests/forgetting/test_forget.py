@@ -147,6 +147,35 @@ def test_every_operator_can_be_asked_for_by_name(operator):
     assert same(forgetting.calibration, fresh)
 
 
+def test_moments_do_not_stand_for_what_they_do_not_hold():
+    for options in ({"residual": "implied_vol"}, {"loss": "huber"}):
+        calibration = so.calibrate(QUIET, so.Heston(), **options)
+        with pytest.raises(UsageError, match="moments are of squared price residuals"):
+            so.forget(calibration, ids=QUIET.ids[:9], operator="resolve")
+
+
+def test_moments_know_fellers_condition():
+    calibration = so.calibrate(BOOK, so.Heston(), feller="enforce")
+    fresh = so.calibrate(BOOK.without(SOME), so.Heston(), feller="enforce")
+    found = so.forget(calibration, ids=SOME, operator="resolve").parameters
+    # The interpolation error of the moments on this book, far below a ten-thousandth of a standard error.
+    assert found == pytest.approx(fresh.parameters, rel=1e-6)
+
+
+@pytest.mark.parametrize("operator", ["downdate", "refine"])
+def test_a_forced_answer_outside_the_bounds_that_were_asked_for_is_refused(operator):
+    at = CALIBRATION.parameters["mean_reversion"]
+    tight = so.calibrate(BOOK, so.Heston(), bounds={"mean_reversion": (at - 1e-4, at + 1e-4)})
+    with pytest.raises(RefusedError, match="out of the bounds in mean_reversion"):
+        so.forget(tight, where="day < 20", operator=operator)
+
+
+def test_a_forced_refinement_of_what_is_not_determined_is_refused():
+    large = so.calibrate(so.paper_quotes("large", seed=42), so.Heston())
+    with pytest.raises(RefusedError):
+        so.forget(large, where="expiry_days > 40", operator="refine")
+
+
 def test_the_three_roads_to_one_step_give_the_same_bits_through_the_door():
     found = [so.forget(CALIBRATION, ids=SOME, operator=name) for name in ("downdate", "restep", "recompute")]
     assert found[0].parameters == found[1].parameters == found[2].parameters

@@ -20,7 +20,7 @@ from strikeout.forgetting.request import Request, moments_for, request_of
 from strikeout.forgetting.resolve import resolve
 from strikeout.forgetting.restep import restep
 from strikeout.forgetting.step import OneStep
-from strikeout.forgetting.trust import Trust, trust
+from strikeout.forgetting.trust import Trust, determined_to, outside_bounds, trust
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 
@@ -105,6 +105,13 @@ def unsuited(calibration: Calibration) -> str | None:
     return None
 
 
+def unresolvable(calibration: Calibration) -> str | None:
+    """Why moments cannot stand for this calibration's quotes; None where they can."""
+    if calibration.loss != "squared" or calibration.residual != "price":
+        return f"moments are of squared price residuals, and here they are {calibration.loss} {calibration.residual}"
+    return None
+
+
 def _check(operator: Operator | None, tolerance: float | None) -> None:
     if operator is not None and operator not in OPERATORS:
         raise UsageError(f"operator={operator!r} is unknown. Use one of {', '.join(OPERATORS)}.")
@@ -149,7 +156,7 @@ def _forced(
     operator: str,
     fresh: Callable[[], Calibration],
 ) -> Forgetting:
-    why = unsuited(calibration)
+    why = unresolvable(calibration) if operator == "resolve" else unsuited(calibration)
     if why is not None:
         raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
     if operator == "resolve":
@@ -158,12 +165,16 @@ def _forced(
         path = ("resolve: as asked, from moments of the retained quotes",)
         return answer(dict(found.parameters), operator, path, _calibrated=fresh)
     if operator == "refine":
-        refined = refine(calibration, request.ids)
+        refined, kept = refine(calibration, request.ids), free_parameters(calibration)
+        at, system = list(refined.parameters.values()), refined.system
+        numbers = range(len(at)) if kept is None else kept
+        _, free = determined_to(system, calibration, at=at, kept=numbers, cost=system.cost)
+        _refuse(free, outside_bounds(refined.parameters, calibration), request)
         path = (f"refine: as asked, 2 passes; what is left is about {refined.error:.2g} standard errors",)
         return answer(refined.parameters, operator, path, _calibrated=fresh)
     step = _step(calibration, request, operator)
     judged = trust(step, calibration, ids=request.ids)
-    _refuse_step(judged, request)
+    _refuse(judged.free, judged.outside, request)
     path = (f"{operator}: as asked; {_known(judged)}",)
     return answer(step.parameters, operator, path, step, judged, _calibrated=fresh)
 
@@ -177,21 +188,23 @@ def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
     return recompute_shards(calibration, request.ids, free=free)
 
 
-def _refuse_step(judged: Trust, request: Request) -> None:
-    count = len(request.retained)
-    if judged.free:
+def _refuse(free: tuple[str, ...], outside: tuple[str, ...], request: Request) -> None:
+    assert request.book is not None
+    count = len(request.book) - len(request.ids)
+    if free:
         raise UnidentifiedError(
-            f"The {count:,} retained quotes no longer determine the parameters: {', '.join(judged.free)} are free. "
-            f"Forget fewer quotes, or calibrate with {judged.free[0]} fixed (fixed={{...}}).",
+            f"The {count:,} retained quotes no longer determine the parameters: {', '.join(free)} "
+            f"{'is' if len(free) == 1 else 'are'} free. "
+            f"Forget fewer quotes, or calibrate with {free[0]} fixed (fixed={{...}}).",
             count=count,
-            unidentified=list(judged.free),
+            unidentified=list(free),
         )
-    if judged.outside:
+    if outside:
         raise RefusedError(
-            f"One step leads out of the bounds in {', '.join(judged.outside)}: it is no answer. "
+            f"This leads out of the bounds in {', '.join(outside)}: it is no answer. "
             "Leave operator out, and the retained quotes are calibrated anew.",
             count=count,
-            outside=list(judged.outside),
+            outside=list(outside),
         )
 
 

@@ -13,6 +13,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError, RefusedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.kernels.symmetric import solve
+from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
 
@@ -21,11 +22,13 @@ from strikeout.statistics.objective import objective_of
 class Refined:
     """Parameters after the last pass; ``errors`` are the lengths, in standard errors, of the step after each pass.
 
-    The last of them is the error bar: one more step predicts what is left (measured: within a sixth).
+    The last of them is the error bar: one more step predicts what is left (measured: within a sixth). ``system`` is
+    the problem linearized there.
     """
 
     parameters: dict[str, float]
     errors: tuple[float, ...]
+    system: Linearization
 
     @property
     def error(self) -> float:
@@ -71,4 +74,4 @@ def refine(calibration: Calibration, ids: ArrayLike, *, passes: int = 2) -> Refi
                 passes=number,
             )
         theta = (np.array(theta) + np.bincount(free, change, len(theta))).tolist()
-    return Refined(dict(zip(model.parameters.names, theta, strict=True)), tuple(errors))
+    return Refined(dict(zip(model.parameters.names, theta, strict=True)), tuple(errors), system)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Literal
@@ -15,6 +16,7 @@ from strikeout.calibration.identifiability import FREE, INFLATION
 from strikeout.errors import ParameterError
 from strikeout.forgetting.step import OneStep
 from strikeout.kernels.symmetric import inverse
+from strikeout.statistics.linearization import Linearization
 
 Verdict = Literal["trusted", "unidentified", "out of bounds", "too far"]
 
@@ -61,34 +63,68 @@ def trust(step: OneStep, calibration: Calibration, *, ids: ArrayLike) -> Trust:
     Raises:
         UnknownIdError: an id that no quote has, or one given twice.
     """
-    schema, space = step.equations.schema, calibration.model.parameters
-    names = schema.parameters
-    kept = tuple(range(len(names))) if step.free is None else step.free
+    schema = step.equations.schema
+    kept = tuple(range(len(schema.parameters))) if step.free is None else step.free
     system = step.equations.system()
-    change = step.change.tolist()
-    judged = indicator(system, space, reference=schema.reference, step=[change[i] for i in kept], free=kept)
+    change = [float(step.change[i]) for i in kept]
+    judged = indicator(system, calibration.model.parameters, reference=schema.reference, step=change, free=kept)
+    near = judged.relative <= FAR
+    rest = system.cost - sum(system.rows[-1][i] * d for i, d in zip(kept, change, strict=True))
+    errors, free = determined_to(system, calibration, at=schema.reference, kept=kept, cost=rest if near else None)
+    outside = outside_bounds(step.parameters, calibration)
+    missed = inf
+    if near and not free and not outside:
+        missed = _missed(step, calibration, ids, kept, list(errors.values()))
+    return Trust(missed, judged, errors, free, outside)
+
+
+def determined_to(
+    system: Linearization,
+    calibration: Calibration,
+    *,
+    at: Sequence[float],
+    kept: Sequence[int],
+    cost: float | None,
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Standard errors by name, and the parameters that the quotes behind a system leave free.
+
+    Args:
+        at: where the parameters' sizes are taken.
+        kept: numbers of the parameters that may move.
+        cost: at the optimum, to measure the noise by. None where it is not known, as after a step that goes too far:
+            then only what no noise could hide counts, parameters that others can imitate.
+    """
+    model = calibration.model
+    names = model.parameters.names
     H = [[system.rows[i][j] for j in kept] for i in kept]
     unscaled = inverse(H)
-    rest = system.cost - sum(system.rows[-1][i] * change[i] for i in kept)
     freedom = system.count - len(kept)
-    noise = max(rest, 0.0) / freedom if freedom > 0 else inf
-    scales = sizes(space, schema.reference)
-    inflation, near = getattr(calibration.model, "inflation", INFLATION), judged.relative <= FAR
+    noise = inf if freedom <= 0 else max(system.cost if cost is None else cost, 0.0) / freedom
+    scales = sizes(model.parameters, at)
+    inflation = getattr(model, "inflation", INFLATION)
     errors, free = {}, []
     for n, i in enumerate(kept):
         variance = unscaled[n][n] * noise
         errors[names[i]] = sqrt(variance) if variance >= 0.0 else inf
-        lost = not unscaled[n][n] * H[n][n] < inflation
-        # After a step that goes too far the residuals say nothing, and neither does a standard error made from them.
-        if lost or (near and not errors[names[i]] <= FREE * scales[i]):
+        is_lost = not unscaled[n][n] * H[n][n] < inflation
+        if is_lost or (cost is not None and not errors[names[i]] <= FREE * scales[i]):
             free.append(names[i])
-    lower, upper = _bounds(calibration)
-    values = step.parameters
-    outside = [names[i] for i in kept if not lower[i] < values[names[i]] < upper[i]]
-    missed = inf
-    if not free and not outside and near:
-        missed = _missed(step, calibration, ids, kept, list(errors.values()))
-    return Trust(missed, judged, errors, tuple(free), tuple(outside))
+    return errors, tuple(free)
+
+
+def outside_bounds(parameters: Mapping[str, float], calibration: Calibration) -> tuple[str, ...]:
+    """The parameters that were estimated and are not inside the model's bounds and those that were asked for."""
+    space, asked = calibration.model.parameters, calibration.settings.bounds or {}
+    limits = dict(zip(space.names, zip(space.lower.tolist(), space.upper.tolist(), strict=True), strict=True))
+    return tuple(
+        name
+        for name, value in parameters.items()
+        if name not in calibration.fixed and not _inside(value, asked.get(name, limits[name]))
+    )
+
+
+def _inside(value: float, limits: tuple[float, float]) -> bool:
+    return limits[0] < value < limits[1]
 
 
 def _missed(
@@ -103,11 +139,3 @@ def _missed(
     left_out = np.abs(bending.left_out(H, step.change[list(kept)]))
     shares = [x / e if e > 0.0 else 0.0 if x == 0.0 else inf for x, e in zip(left_out.tolist(), errors, strict=True)]
     return max(share if share == share else inf for share in shares)
-
-
-def _bounds(calibration: Calibration) -> tuple[list[float], list[float]]:
-    space = calibration.model.parameters
-    lower, upper = space.lower.tolist(), space.upper.tolist()
-    for name, (low, high) in (calibration.settings.bounds or {}).items():
-        lower[space.names.index(name)], upper[space.names.index(name)] = low, high
-    return lower, upper
