@@ -287,3 +287,22 @@ def test_the_summary_shows_before_after_and_the_path():
     assert "mean_reversion" in shown
     assert f"forgotten  {len(SOME)} of 540 quotes" in shown
     assert "recalibrate: the retained quotes" in shown
+
+
+def test_every_operator_but_moments_takes_a_model_of_your_own():
+    x = np.linspace(0.0, 3.0, 60)
+    noise = 1e-3 * np.random.default_rng(5).standard_normal(60)
+    quotes = so.Quotes.from_columns(ids=[f"q{i}" for i in range(60)], observed=2.0 * np.exp(-0.7 * x) + noise, x=x)
+    model = so.custom_model("decay", parameters={"a": 1.0, "b": 1.0}, price=lambda a, b, x: a * np.exp(-b * x))
+    calibration, some = so.calibrate(quotes, model), quotes.ids[::7]
+    fresh = so.calibrate(quotes.without(some), model)
+    assert same(so.forget(calibration, where="x < 0.5").calibration, so.calibrate(quotes[x >= 0.5], model))
+    steps = [so.forget(calibration, ids=some, operator=name) for name in ("downdate", "restep", "recompute")]
+    assert steps[0].parameters == steps[1].parameters == steps[2].parameters
+    assert so.forget(calibration, ids=some, operator="refine").parameters == pytest.approx(fresh.parameters, rel=1e-8)
+    quick = so.forget(calibration, ids=some, tolerance=0.05)
+    errors = [abs(quick.parameters[n] - fresh.parameters[n]) / fresh.standard_errors[n] for n in fresh.parameters]
+    assert quick.operator == "downdate"
+    assert max(errors) <= quick.trust.error
+    with pytest.raises(UsageError, match="European options"):
+        so.forget(calibration, ids=some, operator="resolve")
