@@ -10,6 +10,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.selection import select
 
 BOOK = so.paper_quotes("small", seed=3)
+A_LOT = "a" * 99
 
 
 def labelled(**labels) -> so.Quotes:
@@ -31,6 +32,7 @@ def labelled(**labels) -> so.Quotes:
         ("right = 'C' and forward > 100 and discount < 1 and weight = 1", BOOK.contracts.forward > 100),
         ("date = (select max(date) from quotes)", BOOK.labels["day"] == 89),
         ("spread is null -- none of them is known", np.ones(540, bool)),
+        ("((strike = 90)) and '(' < ')' /* ) */ -- )", BOOK.contracts.strike == 90),
         ("id like '%-100' and \"day\" < 2", [name.startswith("small-00") for name in BOOK.ids]),
     ],
 )
@@ -76,6 +78,10 @@ def test_an_odd_name_is_found_in_double_quotes():
         ("writefile('x', 'y')", "writefile"),
         ("(with recursive t(x) as (select 1 union all select x + 1 from t) select 1 from t)", "more than reading"),
         ("strike\0", "null character"),
+        ("0) union select 999 where (1", "closes a bracket"),
+        ("strike > 3 /* ( */) or (1", "closes a bracket"),
+        ("(select count(*) from quotes a, quotes b, quotes c, quotes d) > 0", "takes too long"),
+        ("replace(" * 5 + f"'{A_LOT}'" + f", 'a', '{A_LOT}')" * 5 + " > ''", "too big"),
     ],
 )
 def test_what_is_no_condition_is_refused_in_a_sentence(where, says):

@@ -28,6 +28,12 @@ FUNCTIONS = frozenset({
     "substring", "sum", "total", "trim", "upper",
 })
 # fmt: on
+# Steps of SQLite's machine, of which a plain condition takes some twenty a quote: a join of the book with itself and
+# itself again is stopped after a second or two. Steps, not seconds: what a condition means does not hang on a clock.
+_STEPS, _STEPS_A_QUOTE, _LOOK_EVERY = 100_000_000, 100_000, 1_000_000
+_TOO_LONG = "it takes too long; compare a quote with a number, not with every other quote"
+_LONGEST_TEXT = 10_000_000  # characters; functions could make up a text that fills the memory
+_ASIDE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL)
 _AFFINITY = {"f": "REAL", "i": "INTEGER", "u": "INTEGER", "b": "INTEGER"}
 
 
@@ -51,6 +57,7 @@ def select(quotes: Quotes, where: str) -> Names:
     own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
     columns: dict[str, Column] = {**{name: partial(labels.__getitem__, name) for name in labels}, **own}
     _refuse_quoted_text(where, columns)
+    _refuse_loose_ends(where)
     used = _used(where, columns)
     ambiguous = sorted(used & own.keys() & labels.keys())
     if ambiguous:
@@ -60,6 +67,7 @@ def select(quotes: Quotes, where: str) -> Names:
         )
     arrays = {name: columns[name]() for name in columns if name in used}
     with _table(where, arrays) as table:
+        _stop_after(table, _STEPS + _STEPS_A_QUOTE * len(quotes))
         marks = ", ".join("?" * (len(arrays) + 1))
         rows = zip(range(len(quotes)), *(_plain(array) for array in arrays.values()), strict=True)
         table.executemany(f"INSERT INTO quotes VALUES ({marks})", rows)
@@ -80,6 +88,17 @@ def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
             )
 
 
+def _refuse_loose_ends(where: str) -> None:
+    """A bracket that was never opened would end the condition, and what follows it would be a query of its own."""
+    depth = 0
+    for mark in re.findall(r"[()]", _ASIDE.sub(" ", where)):
+        depth += 1 if mark == "(" else -1
+        if depth < 0:
+            raise UsageError(
+                f"where: {where!r} is no condition: it closes a bracket that it did not open.", where=where
+            )
+
+
 def _used(where: str, columns: dict[str, Column]) -> set[str]:
     """The columns a condition reads: a million quotes with thirty labels are not copied to look at two."""
     with _table(where, {name: np.empty(0) for name in columns}) as table:
@@ -93,6 +112,7 @@ def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Con
     """An empty table of these columns in memory, closed again whatever happens."""
     kinds = "".join(f", {_quoted(name)} {_AFFINITY.get(c.dtype.kind, 'TEXT')}" for name, c in columns.items())
     connection = sqlite3.connect(":memory:")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_TEXT)
     try:
         try:
             connection.execute(f"CREATE TABLE quotes (_row INTEGER PRIMARY KEY{kinds})")
@@ -101,6 +121,12 @@ def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Con
         yield connection
     finally:
         connection.close()
+
+
+def _stop_after(table: sqlite3.Connection, steps: int) -> None:
+    """Breaks off a question that takes more steps of SQLite's machine than these; Ctrl-C breaks it off earlier."""
+    left = iter(range(steps // _LOOK_EVERY))
+    table.set_progress_handler(lambda: next(left, None) is None, _LOOK_EVERY)
 
 
 def _ask(table: sqlite3.Connection, where: str, read: set[str], columns: dict[str, Column]) -> list[int]:
@@ -119,7 +145,7 @@ def _ask(table: sqlite3.Connection, where: str, read: set[str], columns: dict[st
         # On lines of its own, so that a comment at the end of the condition comments out nothing of ours.
         return [row for (row,) in table.execute(f"SELECT _row FROM quotes WHERE (\n{where}\n) ORDER BY _row")]
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-        found = f"it asks for {refused[0]}" if refused else str(error)
+        found = f"it asks for {refused[0]}" if refused else _TOO_LONG if str(error) == "interrupted" else str(error)
         named = ", ".join(sorted(columns))
         raise UsageError(
             f"where: {where!r} is no condition on this book: {found}. The columns are {named}.", where=where
