@@ -65,7 +65,101 @@ static nb::list forward(nb::list d, nb::list L, nb::list b) {
     return list_of(z.data(), p);
 }
 
+// Solves A x = G for the coordinates that are free, given the steps of those that have stopped; the order of operations is
+// that of calibration/box.py.
+static void solve_free(const double* A, const double* G, const std::vector<int>& free, const std::vector<int>& stops,
+                       const double* s, int p, double* x) {
+    const int n = static_cast<int>(free.size());
+    std::vector<double> d(n), L(n * n);
+    auto at_free = [&](int i, int j) { return A[free[i] * p + free[j]]; };
+    for (int i = 0; i < n; i++) {
+        const double diagonal = at_free(i, i);
+        d[i] = diagonal > 0.0 ? 1.0 / std::sqrt(diagonal) : diagonal == 0.0 ? 0.0 : NAN;
+    }
+    for (int i = 0; i < n; i++) {
+        double pivot = 1.0;
+        for (int j = 0; j < i; j++) {
+            double t = at_free(i, j) * d[i] * d[j];
+            for (int k = 0; k < j; k++) t -= L[i * n + k] * L[j * n + k];
+            t /= L[j * n + j];
+            L[i * n + j] = t;
+            pivot -= t * t;
+        }
+        L[i * n + i] = pivot > 0.0 ? std::sqrt(pivot) : NAN;
+    }
+    for (int i = 0; i < n; i++) {
+        double moved = 0.0;
+        for (int j : stops) moved += A[free[i] * p + j] * s[j];
+        double t = d[i] * (G[free[i]] - moved);
+        for (int j = 0; j < i; j++) t -= L[i * n + j] * x[j];
+        x[i] = t / L[i * n + i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        x[i] = x[i] / L[i * n + i];
+        for (int j = 0; j < i; j++) x[j] -= L[i * n + j] * x[i];
+    }
+    for (int i = 0; i < n; i++) x[i] = d[i] * x[i];
+}
+
+static std::vector<double> numbers(PyObject* list, Py_ssize_t count) {
+    std::vector<double> out(count);
+    for (Py_ssize_t i = 0; i < count; i++) out[i] = at(checked(list, count), i);
+    return out;
+}
+
+static std::vector<double> matrix(PyObject* rows, Py_ssize_t p) {
+    std::vector<double> out(p * p);
+    for (Py_ssize_t i = 0; i < p; i++)
+        for (Py_ssize_t j = 0; j < p; j++) out[i * p + j] = at(checked(PyList_GET_ITEM(checked(rows, p), i), p), j);
+    return out;
+}
+
+// The damped step within its stride: the steps, and where the coordinates that stopped stand, one after the other.
+static nb::tuple strides(nb::list u_, nb::list A_, nb::list G_, nb::list lower_, nb::list upper_, nb::list held) {
+    const Py_ssize_t p = PyList_GET_SIZE(u_.ptr());
+    const auto u = numbers(u_.ptr(), p), G = numbers(G_.ptr(), p), lower = numbers(lower_.ptr(), p),
+               upper = numbers(upper_.ptr(), p), A = matrix(A_.ptr(), p);
+    std::vector<double> s(p, 0.0), x(p), to(p);
+    std::vector<int> stops, free;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(held.ptr()); i++) {
+        const long k = PyLong_AsLong(PyList_GET_ITEM(held.ptr(), i));
+        if (k < 0 || k >= p) throw std::invalid_argument("a held coordinate is not there");
+        stops.push_back(static_cast<int>(k));
+        to[k] = u[k];
+    }
+    for (int i = 0; i < p; i++) {
+        bool is_held = false;
+        for (int k : stops) is_held = is_held || k == i;
+        if (!is_held) free.push_back(i);
+    }
+    while (!free.empty()) {
+        solve_free(A.data(), G.data(), free, stops, s.data(), static_cast<int>(p), x.data());
+        double over = 1.0;
+        int worst = -1;
+        for (size_t n = 0; n < free.size(); n++) {
+            const int i = free[n];
+            s[i] = x[n];
+            const double room = x[n] > 0.0 ? upper[i] - u[i] : lower[i] - u[i];
+            if (std::fabs(x[n]) > over * std::fabs(room)) over = room != 0.0 ? x[n] / room : INFINITY, worst = i;
+        }
+        if (worst < 0) break;
+        to[worst] = s[worst] > 0.0 ? upper[worst] : lower[worst];
+        s[worst] = to[worst] - u[worst];
+        stops.push_back(worst);
+        for (size_t n = 0; n < free.size(); n++)
+            if (free[n] == worst) {
+                free.erase(free.begin() + static_cast<long>(n));
+                break;
+            }
+    }
+    raise_if_bad();
+    nb::dict stopped;
+    for (int i : stops) stopped[nb::int_(i)] = nb::float_(to[i]);
+    return nb::make_tuple(list_of(s.data(), p), stopped);
+}
+
 void bind_symmetric(nb::module_& m) {
     m.def("symmetric_factor", &factor);
     m.def("symmetric_forward", &forward);
+    m.def("box_strides", &strides);
 }

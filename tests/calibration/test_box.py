@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from strikeout.calibration.box import FACTOR, Box
+from strikeout.calibration.box import FACTOR, Box, strides, strides_twin
 
 H = [[4.0, 1.0], [1.0, 9.0]]
 OPEN = Box((-100.0, -100.0), (100.0, 100.0))
@@ -66,3 +68,16 @@ def test_a_step_along_a_product_keeps_the_other_factor_free():
     A = [[J[i] * J[j] + (1e-12 if i == j else 0.0) for j in range(2)] for i in range(2)]
     to, _ = box.step(u, A, [J[0] * r, J[1] * r], damping=1e-6)
     assert to[0] * to[1] == pytest.approx(6.0, rel=1e-4)  # reached at once; the damping takes its millionth
+
+
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 6))
+def test_the_compiled_strides_are_those_of_the_definition_to_the_last_bit(seed, size):
+    rng = np.random.default_rng(seed)
+    J = rng.normal(size=(8, size)) * np.exp(rng.normal(0.0, 2.0, size))
+    A = (J.T @ J).tolist()
+    G = (J.T @ rng.normal(size=8)).tolist()
+    u = rng.uniform(0.1, 2.0, size).tolist()
+    lower = [x - float(w) for x, w in zip(u, rng.exponential(0.3, size), strict=True)]
+    upper = [x + float(w) for x, w in zip(u, rng.exponential(0.3, size), strict=True)]
+    held = [i for i in range(size) if rng.random() < 0.2]
+    assert strides(u, A, G, lower, upper, held) == strides_twin(u, A, G, lower, upper, held)

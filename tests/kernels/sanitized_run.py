@@ -48,6 +48,8 @@ def drive_exact(rng: np.random.Generator) -> None:
         for matrix in (A @ A.T, A - A.T, np.zeros((p, p)), np.full((p, p), np.nan)):
             symmetric.solve(matrix.tolist(), [1.0] * p)
             symmetric.length(matrix.tolist(), [1.0] * p)
+            for held in ([], [0], list(range(p))):
+                _native.box_strides([0.5] * p, matrix.tolist(), [1.0] * p, [0.0] * p, [0.6] * p, held)
 
 
 def random_theta(rng: np.random.Generator) -> list[float]:

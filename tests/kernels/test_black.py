@@ -43,9 +43,7 @@ class Option:
         return self.is_call == (self.strike > self.forward)
 
     def price(self) -> float:
-        return float(
-            black.price(self.forward, self.strike, self.expiry, self.volatility, self.discount, self.is_call)
-        )
+        return float(black.price(self.forward, self.strike, self.expiry, self.volatility, self.discount, self.is_call))
 
     def vega(self) -> float:
         return float(black.vega(self.forward, self.strike, self.expiry, self.volatility, self.discount))
@@ -212,9 +210,7 @@ def test_call_minus_put_is_the_discounted_forward_minus_strike(option: Option) -
 
 @given(options())
 def test_call_and_put_at_one_strike_imply_one_volatility(option: Option) -> None:
-    twin = Option(
-        option.forward, option.strike, option.expiry, option.discount, not option.is_call, option.volatility
-    )
+    twin = Option(option.forward, option.strike, option.expiry, option.discount, not option.is_call, option.volatility)
     one, other = option.implied(option.price()), twin.implied(twin.price())
     assume(0 < one < np.inf)
     assume(0 < other < np.inf)

@@ -13,10 +13,11 @@ slow to follow. Along the products they are straight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from strikeout.kernels.compiled import native
 from strikeout.kernels.symmetric import solve
 
 Rows = Sequence[Sequence[float]]
@@ -53,23 +54,7 @@ class Box:
         """
         A = self._damped(u, H, damping) if scale is None else _added(H, damping, scale)
         lower, upper = self._stride(u)
-        s = [0.0] * len(u)
-        stops = {i: u[i] for i in self.pushed(u, G)}
-        free = [i for i in range(len(u)) if i not in stops]
-        while free:
-            right = [G[i] - sum(A[i][j] * s[j] for j in stops) for i in free] if stops else G
-            x = solve([[A[i][j] for j in free] for i in free] if stops else A, right)
-            over, worst = 1.0, -1
-            for n, i in enumerate(free):
-                s[i] = xi = x[n]
-                room = upper[i] - u[i] if xi > 0.0 else lower[i] - u[i]
-                if abs(xi) > over * abs(room):
-                    over, worst = (xi / room if room != 0.0 else inf), i
-            if worst < 0:
-                break
-            stops[worst] = upper[worst] if s[worst] > 0.0 else lower[worst]
-            s[worst] = stops[worst] - u[worst]
-            free.remove(worst)
+        s, stops = strides(list(u), A, list(G), lower, upper, list(self.pushed(u, G)))
         to = [stops.get(i, min(max(a + s[i], lower[i]), upper[i])) for i, a in enumerate(u)]
         for i, j in self.pairs:  # straight in the product is curved in u
             if i not in stops:
@@ -104,6 +89,47 @@ class Box:
                 lower.append(lo if x - lo < near else x + SHARE * (lo - x))
                 upper.append(hi if hi - x < near else x + SHARE * (hi - x))
         return lower, upper
+
+
+def strides(
+    u: list[float], A: list[list[float]], G: list[float], lower: list[float], upper: list[float], held: list[int]
+) -> tuple[list[float], dict[int, float]]:
+    """Steps that solve ``A s = G`` within their strides, and where the coordinates stand that were stopped by them."""
+    module = native()
+    if module is not None:
+        found: tuple[list[float], dict[int, float]] = module.box_strides(u, A, G, lower, upper, held)
+        return found
+    return strides_twin(u, A, G, lower, upper, held)
+
+
+def strides_twin(
+    u: list[float], A: list[list[float]], G: list[float], lower: list[float], upper: list[float], held: list[int]
+) -> tuple[list[float], dict[int, float]]:
+    """``strides`` without compiled code, and its definition."""
+    s = [0.0] * len(u)
+    stops = {i: u[i] for i in held}
+    free = [i for i in range(len(u)) if i not in stops]
+    while free:
+        x = solve([[A[i][j] for j in free] for i in free], [G[i] - _moved(A[i], s, stops) for i in free])
+        over, worst = 1.0, -1
+        for n, i in enumerate(free):
+            s[i] = xi = x[n]
+            room = upper[i] - u[i] if xi > 0.0 else lower[i] - u[i]
+            if abs(xi) > over * abs(room):
+                over, worst = (xi / room if room != 0.0 else inf), i
+        if worst < 0:
+            break
+        stops[worst] = upper[worst] if s[worst] > 0.0 else lower[worst]
+        s[worst] = stops[worst] - u[worst]
+        free.remove(worst)
+    return s, stops
+
+
+def _moved(row: Sequence[float], s: Sequence[float], stops: Iterable[int]) -> float:
+    total = 0.0  # not sum(), which adds with a correction from Python 3.12 on
+    for j in stops:
+        total += row[j] * s[j]
+    return total
 
 
 def _added(H: Rows, damping: float, scale: Sequence[float]) -> list[list[float]]:
