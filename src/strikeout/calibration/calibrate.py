@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from strikeout.calibration.calibration import Calibration, Step
-from strikeout.calibration.conclusion import start_end, termination_of
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.conclusion import concluded
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End, Problem
 from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.from_moments import calibrate_moments
-from strikeout.calibration.identifiability import INFLATION, precision_of
 from strikeout.calibration.settings import settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.errors import UnidentifiedError, UsageError
@@ -85,29 +84,11 @@ def calibrate(
     ends = search(problem, points, progress)
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
-    inflation = getattr(model, "inflation", INFLATION)
-    precision = precision_of(coordinates, best.descent, _noise(best, model, theta), inflation=inflation)
-    names = model.parameters.names
-    held = {coordinates.free[i] for i in best.descent.held} - coordinates.replaced
     return Calibration(
-        model=model,
+        **concluded(ends, best, model, coordinates, noise=_noise(best, model, theta), bounds=bounds),
         quotes=quotes,
-        parameters=dict(zip(names, theta, strict=True)),
-        standard_errors=dict(zip(names, precision.standard_errors, strict=True)),
-        relative_errors=dict(zip(names, precision.relative_errors, strict=True)),
-        unidentified=tuple(names[i] for i in precision.free),
-        on_bound={names[i]: theta[i] for i in sorted(held)},
-        fixed={names[i]: value for i, value in sorted(coordinates.fixed.items())},
         rmse=_rmse(best, model, theta),
-        cost=best.descent.system.cost,
         count=len(objective),
-        termination=termination_of(best.descent, coordinates, precision, {*(bounds or {})}),
-        equations=best.descent.system.equations,
-        history=tuple(
-            Step(visit.cost, visit.gradient, visit.damping, coordinates.named(visit.point))
-            for visit in best.descent.visits
-        ),
-        starts=tuple(start_end(end, best, coordinates) for end in ends),
         residual=residual,
         weights=rule,
         loss=loss,

@@ -1,14 +1,54 @@
-"""What the end of a search means: which kind of end it is, and how each start compares with the best."""
+"""What the end of a search means: parameters, how well they are known, and how each start compares with the best."""
 
 from __future__ import annotations
 
-from strikeout.calibration.calibration import StartEnd
-from strikeout.calibration.coordinates import Coordinates
+from collections.abc import Sequence
+from typing import Any
+
+from strikeout.calibration.calibration import StartEnd, Step
+from strikeout.calibration.coordinates import Bounds, Coordinates
 from strikeout.calibration.descents import End, Posed
-from strikeout.calibration.identifiability import Precision
+from strikeout.calibration.identifiability import INFLATION, Precision, precision_of
 from strikeout.calibration.loop import Descent
 from strikeout.calibration.starts import agrees
 from strikeout.calibration.termination import Termination
+from strikeout.models.model import Model
+
+
+def concluded(
+    ends: Sequence[End[Posed]],
+    best: End[Posed],
+    model: Model,
+    coordinates: Coordinates,
+    *,
+    noise: float,
+    bounds: Bounds | None,
+) -> dict[str, Any]:
+    """The part of a ``Calibration`` that follows from the search alone, whatever was searched; by keyword.
+
+    Args:
+        noise: variance of a weighted residual.
+        bounds: that were asked for; ending on one of these is no failure.
+    """
+    descent, names = best.descent, model.parameters.names
+    theta = coordinates.theta(descent.point)
+    precision = precision_of(coordinates, descent, noise, inflation=getattr(model, "inflation", INFLATION))
+    held = {coordinates.free[i] for i in descent.held} - coordinates.replaced
+    visits = descent.visits
+    return {
+        "model": model,
+        "parameters": dict(zip(names, theta, strict=True)),
+        "standard_errors": dict(zip(names, precision.standard_errors, strict=True)),
+        "relative_errors": dict(zip(names, precision.relative_errors, strict=True)),
+        "unidentified": tuple(names[i] for i in precision.free),
+        "on_bound": {names[i]: theta[i] for i in sorted(held)},
+        "fixed": {names[i]: value for i, value in sorted(coordinates.fixed.items())},
+        "cost": descent.system.cost,
+        "termination": termination_of(descent, coordinates, precision, {*(bounds or {})}),
+        "equations": descent.system.equations,
+        "history": tuple(Step(v.cost, v.gradient, v.damping, coordinates.named(v.point)) for v in visits),
+        "starts": tuple(start_end(end, best, coordinates) for end in ends),
+    }
 
 
 def termination_of(descent: Descent, coordinates: Coordinates, precision: Precision, asked: set[str]) -> Termination:

@@ -9,12 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from strikeout.calibration.calibration import Calibration, Step
-from strikeout.calibration.conclusion import start_end, termination_of
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.conclusion import concluded
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End
 from strikeout.calibration.feller import CHOICES
-from strikeout.calibration.identifiability import INFLATION, precision_of
 from strikeout.calibration.loop import System, Watch, descend
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
@@ -63,7 +62,6 @@ def calibrate_moments(
             free=free,
         )
     ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points, progress)
-    theta = coordinates.theta(best.descent.point)
     cost = best.descent.system.cost
     if best.objective.deficit > best.objective.smallest:
         raise RefusedError(
@@ -73,29 +71,11 @@ def calibrate_moments(
             "basis=Basis(nodes=48)).",
             cost=-best.objective.deficit,
         )
-    inflation = getattr(model, "inflation", INFLATION)
-    precision = precision_of(coordinates, best.descent, cost / (len(moments) - free), inflation=inflation)
-    names = model.parameters.names
-    held = {coordinates.free[i] for i in best.descent.held} - coordinates.replaced
     return Calibration(
-        model=model,
+        **concluded(ends, best, model, coordinates, noise=cost / (len(moments) - free), bounds=bounds),
         quotes=None,  # type: ignore[arg-type]  # there are none; what needs quotes says so
-        parameters=dict(zip(names, theta, strict=True)),
-        standard_errors=dict(zip(names, precision.standard_errors, strict=True)),
-        relative_errors=dict(zip(names, precision.relative_errors, strict=True)),
-        unidentified=tuple(names[i] for i in precision.free),
-        on_bound={names[i]: theta[i] for i in sorted(held)},
-        fixed={names[i]: value for i, value in sorted(coordinates.fixed.items())},
         rmse=sqrt(cost / best.objective.total_weight),
-        cost=cost,
         count=len(moments),
-        termination=termination_of(best.descent, coordinates, precision, {*(bounds or {})}),
-        equations=best.descent.system.equations,
-        history=tuple(
-            Step(visit.cost, visit.gradient, visit.damping, coordinates.named(visit.point))
-            for visit in best.descent.visits
-        ),
-        starts=tuple(start_end(end, best, coordinates) for end in ends),
         residual="price",
         weights=moments.weights,
         loss="squared",
