@@ -58,6 +58,23 @@ def test_puts_numbers_dates_and_truths_can_be_asked_for():
     assert select(book, "note = 'nothing has this'").tolist() == []
 
 
+def test_numbers_that_came_as_text_compare_as_numbers(tmp_path):
+    """A CSV has no types; as texts '100' would be below '50', and other quotes be struck out than were meant."""
+    so.write_quotes(BOOK, tmp_path / "book.csv")
+    book = so.read_quotes(tmp_path / "book.csv")
+    assert book.labels["day"].dtype.kind in "OU"
+    for where in ("day < 15", "day < '15'", "day <= 14.5", "day in (0,1,2,3,4,5,6,7,8,9,10,11,12,13,14)"):
+        assert select(book, where).tolist() == BOOK.ids[BOOK.labels["day"] < 15].tolist()
+    assert select(book, "day = '7' and day like '7'").tolist() == BOOK.ids[BOOK.labels["day"] == 7].tolist()
+
+
+def test_a_number_that_is_missing_is_null_and_a_name_of_digits_stays_a_name():
+    book = labelled(lots=["9.5", "", "100"], desk=["007", "7", "x"], code=["007", "7", "70"])
+    assert select(book, "lots > 20").tolist() == ["c"]
+    assert select(book, "lots is null").tolist() == ["b"]
+    assert select(book, "desk = '7'").tolist() == select(book, "code = '7'").tolist() == ["b"]
+
+
 def test_an_odd_name_is_found_in_double_quotes():
     assert select(labelled(**{"bid size": [1.0, 2.0, 3.0]}), '"bid size" > 1').tolist() == ["b", "c"]
 

@@ -34,6 +34,8 @@ _STEPS, _STEPS_A_QUOTE, _LOOK_EVERY = 100_000_000, 100_000, 1_000_000
 _TOO_LONG = "it takes too long; compare a quote with a number, not with every other quote"
 _LONGEST_TEXT = 10_000_000  # characters; functions could make up a text that fills the memory
 _ASIDE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL)
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _AFFINITY = {"f": "REAL", "i": "INTEGER", "u": "INTEGER", "b": "INTEGER"}
 
 
@@ -42,6 +44,7 @@ def select(quotes: Quotes, where: str) -> Names:
 
     The condition sees the columns ``id, price, strike, right ('C' or 'P'), expiry_years, forward, discount, weight,
     spread, log_moneyness`` and every label by its name; in a book of features these instead of what only options have.
+    A label whose every text is a number, as all are that come from a CSV, compares as numbers: 100 is not below 50.
     It can read and compute, nothing else.
 
     Raises:
@@ -55,7 +58,7 @@ def select(quotes: Quotes, where: str) -> Names:
     if not isinstance(where, str) or not where.strip():
         raise UsageError("where is empty. Give a condition, such as \"source = 'b' and strike > 120\".")
     own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
-    columns: dict[str, Column] = {**{name: partial(labels.__getitem__, name) for name in labels}, **own}
+    columns: dict[str, Column] = {**{name: partial(_compared, held) for name, held in labels.items()}, **own}
     _refuse_quoted_text(where, columns)
     _refuse_loose_ends(where)
     used = _used(where, columns)
@@ -124,7 +127,7 @@ def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Con
 
 
 def _stop_after(table: sqlite3.Connection, steps: int) -> None:
-    """Breaks off a question that takes more steps of SQLite's machine than these; Ctrl-C breaks it off earlier."""
+    """Breaks off a question that takes more steps of SQLite's machine than these; so does Ctrl-C."""
     left = iter(range(steps // _LOOK_EVERY))
     table.set_progress_handler(lambda: next(left, None) is None, _LOOK_EVERY)
 
@@ -174,6 +177,21 @@ def _columns(quotes: Quotes) -> dict[str, Column]:
 
 def _features(quotes: Quotes) -> dict[str, NDArray[Any]]:
     return dict(quotes.contracts.columns) if isinstance(quotes.contracts, Features) else {}
+
+
+def _compared(label: NDArray[Any]) -> NDArray[Any]:
+    """A label of texts that all are numbers as numbers, not-a-number where it is empty; any other as it is.
+
+    Leading zeros are part of a name: a label that has them stays text.
+    """
+    if label.dtype.kind not in "OUT":
+        return label
+    texts = {str(value) for value in label.tolist() if value is not None} - {""}
+    if not texts or not all(_NUMBER.fullmatch(text) for text in texts):
+        return label
+    if all(_WHOLE.fullmatch(str(value)) for value in label.tolist()):
+        return label.astype(np.int64)
+    return np.array([float(value) if value not in (None, "") else np.nan for value in label.tolist()])
 
 
 def _plain(array: NDArray[Any]) -> list[Any]:
