@@ -31,11 +31,18 @@ class StrikeoutError(Exception):
         self.sentence = sentence
         self.facts = facts
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.sentence, self.facts)  # from another process it comes back whole
+
     def __getattr__(self, name: str) -> Any:
         facts = self.__dict__.get("facts", {})
         if name in facts:
             return facts[name]
         raise AttributeError(f"{type(self).__name__} has no fact named {name!r}; it has {sorted(facts)}")
+
+
+def _again(kind: type[StrikeoutError], sentence: str, facts: dict[str, Any]) -> StrikeoutError:
+    return kind(sentence, **facts)
 
 
 class UsageError(StrikeoutError):

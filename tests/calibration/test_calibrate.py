@@ -278,3 +278,17 @@ def test_a_calibration_is_json_without_not_a_number(paper, large):
 def test_residuals_are_in_the_order_of_the_quotes(paper, large):
     assert (paper.residuals == large.observed - so.Heston().price(paper.parameters, large.contracts)).all()
     assert np.sqrt(np.mean(paper.residuals**2)) == pytest.approx(paper.rmse, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("quotes", "model", "says"),
+    [
+        ([1.0, 2.0], so.Heston(), "takes quotes, or the moments of quotes; got list"),
+        ("book.csv", so.Heston(), "got str. read_quotes makes quotes"),
+        (book(), "heston", "takes a model, such as Heston.*got str"),
+        (book(), so.Heston, r"Heston is a class: write Heston\(\)"),
+    ],
+)
+def test_what_is_no_quotes_or_no_model_is_refused_in_a_sentence(quotes, model, says):
+    with pytest.raises(UsageError, match=says):
+        so.calibrate(quotes, model)

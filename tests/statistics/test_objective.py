@@ -75,3 +75,25 @@ def test_vega_is_not_counted_twice():
 def test_an_unknown_residual_is_refused():
     with pytest.raises(UsageError, match="price, implied_vol"):
         objective_of(book(), residual="delta")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("column", ["price", "forward", "weight"])
+def test_a_sentinel_that_squares_to_infinity_is_refused_by_name(column):
+    """1e300 stands for "none" in some files; squared it is infinite, and a search could not even begin."""
+    c = Contracts(
+        forward=[100.0, 1e300 if column == "forward" else 100.0], strike=90.0, expiry=0.5, discount=1.0, is_call=True
+    )
+    quotes = Quotes(
+        ids=["good", "bad"],
+        contracts=c,
+        observed=[11.0, 1e300 if column == "price" else 11.0],
+        weight=[1.0, 1e308 if column == "weight" else 1.0],
+    )
+    with np.errstate(over="raise"), pytest.raises(RefusedError, match="1 of 2 quotes are too large") as refused:
+        objective_of(quotes)
+    assert refused.value.ids == ["bad"]
+
+
+def test_a_book_in_a_huge_unit_is_no_sentinel():
+    c = Contracts(forward=1e150, strike=[0.9e150, 1.1e150], expiry=0.5, discount=1.0, is_call=True)
+    assert len(objective_of(Quotes(ids=["a", "b"], contracts=c, observed=[1e149, 1e148]))[0]) == 2

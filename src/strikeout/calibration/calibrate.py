@@ -17,7 +17,7 @@ from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.settings import settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.errors import UnidentifiedError, UsageError
-from strikeout.models.model import Model
+from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.linearize import price_residuals, rows
 from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
@@ -65,6 +65,7 @@ def calibrate(
         RefusedError: a quote lacks what the residual or the weighting needs.
         UnidentifiedError: there are too few different contracts for the free parameters.
     """
+    _refuse_what_is_neither(quotes, model)
     if isinstance(quotes, Moments):
         _refuse_what_moments_fix(quotes, weights, residual, loss)
         return calibrate_moments(
@@ -106,6 +107,19 @@ def calibrate(
         ),
         asked=asked,
     )
+
+
+def _refuse_what_is_neither(quotes: object, model: object) -> None:
+    # By what they have: an import of Quotes here would let the data-free operators reach it.
+    if not isinstance(quotes, Moments) and not (hasattr(quotes, "contracts") and hasattr(quotes, "observed")):
+        raise UsageError(
+            f"calibrate takes quotes, or the moments of quotes; got {type(quotes).__name__}. "
+            "read_quotes makes quotes of a file or a frame."
+        )
+    if isinstance(model, type):
+        raise UsageError(f"calibrate takes a model, and {model.__name__} is a class: write {model.__name__}().")
+    if not isinstance(getattr(model, "parameters", None), ParameterSpace):
+        raise UsageError(f"calibrate takes a model, such as Heston(); got {type(model).__name__}.")
 
 
 def _refuse_what_moments_fix(moments: Moments, weights: Weighting, residual: str, loss: str) -> None:

@@ -84,8 +84,10 @@ class Issues(Sequence[RowIssue]):
         """How many issues have each code."""
         return dict(self.frame.group_by("code").len().sort("code").iter_rows())
 
-    def tally(self, prefix: str = "Q") -> str:
+    def tally(self, prefix: str = "Q", *, besides: str = "") -> str:
         """The counts in words: "Q101 missing value: 3, Q104 not above zero: 1"."""
         return ", ".join(
-            f"{code} {CODES[code]}: {count:,}" for code, count in self.counts.items() if code.startswith(prefix)
+            f"{code} {CODES[code]}: {count:,}"
+            for code, count in self.counts.items()
+            if code.startswith(prefix) and code != besides
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.errors import UnidentifiedError, UsageError
+from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.quotes.contracts import Contracts, Rows
 from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
@@ -110,7 +110,7 @@ def objective_of(
 
     Raises:
         UsageError: an unknown residual or weighting, or a combination that counts vega twice.
-        RefusedError: a quote lacks what the residual or the weighting needs.
+        RefusedError: a quote lacks what the residual or the weighting needs, or is too large to be squared.
         UnidentifiedError: no quote has a weight above zero.
     """
     if residual not in RESIDUALS:
@@ -124,8 +124,28 @@ def objective_of(
     order, places = canonical_order(quotes.contracts, prices, weight)
     if not len(order):
         raise UnidentifiedError(f"None of the {len(quotes)} quotes has a weight above zero: nothing to calibrate to.")
+    _refuse_overflow(quotes, weight)
     targets = prices if residual == "price" else implied_volatilities(quotes)
     return Objective(quotes.contracts, prices, targets, weight, residual, order, places), rule
+
+
+def _refuse_overflow(quotes: Quotes, weight: Floats) -> None:
+    """A sentinel like 1e300 squares to infinity, and no search can begin there."""
+    largest = np.abs(quotes.observed)
+    if not isinstance(quotes.contracts, Features):
+        largest = np.maximum(largest, quotes.contracts.scale)
+    with np.errstate(over="ignore"):
+        squares = weight * largest * largest
+        if np.isfinite(np.add.reduce(squares)):
+            return
+    is_finite = np.isfinite(squares)
+    worst = np.array([squares.argmax()]) if is_finite.all() else np.flatnonzero(~is_finite)
+    raise RefusedError(
+        f"{len(worst):,} of {len(quotes):,} quotes are too large to be squared and summed: {quotes.ids[worst[0]]} has "
+        f"a price or forward of {largest[worst[0]]:.1g}, a weight of {weight[worst[0]]:.1g}. Leave such quotes out, or "
+        "give all prices in a larger unit.",
+        ids=quotes.ids[worst].tolist(),
+    )
 
 
 def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> tuple[Rows, int]:
