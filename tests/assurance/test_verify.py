@@ -179,6 +179,25 @@ def test_nothing_is_raised_whatever_is_asked(case, certificate, one_step):
         assert not verify(certificate, quotes).holds
 
 
+def test_what_was_laid_down_and_not_found_is_said_with_every_claim_that_rests_on_it(case, certificate):
+    """Stale parameters under the name of fixed ones: what is claimed of the rest is true, so it must be told."""
+    _, before, kept, _ = case
+    stale = {name: before.parameters[name] for name in list(before.parameters)[:4]}
+    after = so.calibrate(kept, so.Heston(), fixed=stale)
+    made = issue(after, after.parameters, operator="recalibrate", path=["from cold starts"], after=after)
+    found = {check.name: check.found for check in verify(made, kept).checks}
+    for name in ("OPTIMUM", "NEVER_SEEN"):
+        assert f"Given, not found: mean_reversion = {stale['mean_reversion']:g}, long_variance = " in found[name]
+    assert "Given" not in verify(certificate, kept).summary()
+
+
+def test_what_is_no_certificate_is_said_in_a_word(case):
+    for thing in ("certificate.json", None, 3):
+        assert verify(thing, case[2]).reasons == (
+            f"BYTES: A certificate or the bytes of one are needed; got {type(thing).__name__}.",
+        )
+
+
 def test_an_optimum_the_quotes_do_not_determine_is_not_confirmed(case, certificate):
     """One expiry: the model fits it well, and mean reversion runs into the model's own bound, or is free."""
     book, before, _, _ = case

@@ -42,7 +42,8 @@ def verify(
     quotes are calibrated from cold starts. Whoever holds the retained quotes can run it.
 
     Args:
-        certificate: or its bytes.
+        certificate: or its bytes. The objective it names (weights, loss, what was fixed or bounded) is taken from it,
+            and what was fixed or bounded is said with each claim that rests on it.
         model: needed where the certificate's is none of ours, which its name cannot bring back.
         weights: needed where the calibration was given weights of its own: by id, or in the order of the quotes.
 
@@ -50,7 +51,11 @@ def verify(
         Nothing for what the certificate or the quotes hold: what cannot be checked does not hold, with the reason.
     """
     if not isinstance(retained, Quotes):
-        return Verification((Check("BYTES", False, f"Quotes are needed to verify against; got {type(retained)}."),))
+        found = f"Quotes are needed to verify against; got {type(retained).__name__}."
+        return Verification((Check("BYTES", False, found),))
+    if not isinstance(certificate, Certificate | bytes):
+        found = f"A certificate or the bytes of one are needed; got {type(certificate).__name__}."
+        return Verification((Check("BYTES", False, found),))
     try:  # through its bytes, whatever it came as: what cannot be written was never issued
         certificate = Certificate.from_bytes(certificate if isinstance(certificate, bytes) else certificate.to_bytes())
     except FAILURES as error:
@@ -155,7 +160,8 @@ class _Case:
         reach = length(H, [system.rows[-1][i] for i in free])
         apart = reach / sqrt(variance) if variance > 0.0 else (inf if reach > 0.0 else 0.0)
         if apart <= tolerance or reach <= JITTER * objective.magnitude:
-            return True, f"The next step is {apart:.2g} standard errors long; {tolerance:g} is claimed. Identified."
+            found = f"The next step is {apart:.2g} standard errors long; {tolerance:g} is claimed. Identified."
+            return True, found + self._as_asked()
         return False, f"The next step is {apart:.3g} standard errors long; the certificate claims {tolerance:g}."
 
     def never_seen(self) -> tuple[bool, str]:
@@ -205,7 +211,14 @@ class _Case:
         for name, claimed, value in zip(self.names, self.theta, found, strict=True):
             if value.hex() != claimed.hex():
                 return False, f"{name} is {claimed!r} in the certificate, but {how} {value!r}."
-        return True, f"Bit for bit: {how} these parameters."
+        return True, f"Bit for bit: {how} these parameters.{self._as_asked()}"
+
+    def _as_asked(self) -> str:
+        """What was laid down and not found from the quotes: the certificate says so, and the reader must know."""
+        fixed = ", ".join(f"{name} = {self.fixed[name]:g}" for name in self.names if name in self.fixed)
+        bounded = ", ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in self.bounds.items())
+        asked = " and ".join(filter(None, (fixed, bounded)))
+        return f" Given, not found: {asked}." if asked else ""
 
     def _outside(self) -> str | None:
         space = self.model.parameters

@@ -15,7 +15,6 @@ import polars as pl
 
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
 
-OVERFLOW = "strikeout:fields beyond the header"
 SEPARATORS = (",", ";", "\t", "|")
 
 
