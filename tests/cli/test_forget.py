@@ -56,7 +56,7 @@ def test_the_parameters_are_those_of_a_calibration_that_never_saw_the_quotes(boo
 
 def test_ids_a_file_of_ids_and_a_condition_mean_the_same(book, quotes, tmp_path):
     names = early(quotes)
-    (tmp_path / "ids.txt").write_text("\n".join(names) + "\n\n")
+    (tmp_path / "ids.txt").write_text("\n".join(names) + "\n\n", encoding="utf-8-sig")  # as Windows writes text
     results = [
         forgotten(book, "--where", EARLY),
         forgotten(book, "--ids", ", ".join(names)),
@@ -181,6 +181,23 @@ def test_what_cannot_be_is_answered_in_a_sentence(book, tmp_path, monkeypatch, w
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--out", "--certificate"])
+def test_the_file_that_was_read_is_never_written_over(book, option):
+    """Forgetting takes influence away, not bytes: the quotes that were struck out would be gone with the file."""
+    before = book.read_bytes()
+    done = run("forget", book, "--where", EARLY, option, book.parent / "." / book.name)
+    assert (done.exit_code, book.read_bytes()) == (2, before)
+    assert "write elsewhere" in done.stderr
+
+
+def test_a_folder_that_is_not_there_is_said_before_anything_is_written(book, tmp_path):
+    out, certificate = tmp_path / "retained.csv", tmp_path / "nowhere" / "certificate.json"
+    done = run("forget", book, "--where", EARLY, "--out", out, "--certificate", certificate)
+    assert done.exit_code == 2
+    assert "there is no folder" in done.stderr
+    assert not out.exists()
 
 
 def test_a_preview_says_what_would_happen_and_writes_nothing(book, quotes, tmp_path, monkeypatch):

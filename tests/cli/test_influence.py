@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.cli import strikeout
+from strikeout.cli.influence import condition
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +117,8 @@ def test_a_map_of_another_kind_is_refused_before_any_work(tmp_path):
     done = run(tmp_path / "not-there.csv", "--plot", "map.html")
     assert done.exit_code == 2
     assert "map.html" in done.stderr
+
+
+def test_a_label_with_an_apostrophe_is_a_text_in_the_condition_that_is_suggested():
+    found = {"desk": np.array(["O'Hara's"]), "lots": np.array([3]), "count": np.array([1])}
+    assert condition(found, ["desk", "lots"]) == "desk = 'O''Hara''s' and lots = 3"

@@ -52,7 +52,7 @@ def command(
     Ends with 3 where no honest number can be given: then nothing is written.
     """
     chosen = _chosen(where, ids, ids_from)
-    _check(is_preview, tolerance=tolerance, operator=operator, certificate=certificate_path, out=out)
+    _check(file, is_preview, tolerance=tolerance, operator=operator, certificate=certificate_path, out=out)
     reading, calibration = calibrated(file, **options)
     if is_preview:
         return _previewed(calibration, chosen, as_json=as_json, read=described_reading(reading, options["quarantine"]))
@@ -119,14 +119,14 @@ def _chosen(where: str | None, ids: str | None, ids_from: str | None) -> dict[st
     if ids is not None:
         return {"ids": [name.strip() for name in ids.split(",") if name.strip()]}
     try:
-        lines = Path(str(ids_from)).read_text(encoding="utf-8").splitlines()
+        lines = Path(str(ids_from)).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise UnreadableFileError(f"{ids_from}: cannot be read ({why}). Give a text file, one id a line.") from error
     return {"ids": [line.strip() for line in lines if line.strip()]}
 
 
-def _check(is_preview: bool, **others: Any) -> None:
+def _check(file: str, is_preview: bool, **others: Any) -> None:
     """What can be refused before any work is done."""
     given = [name for name, value in others.items() if value is not None]
     if is_preview and given:
@@ -136,6 +136,15 @@ def _check(is_preview: bool, **others: Any) -> None:
     out = others["out"]
     if out is not None and Path(out).suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{Path(out).name}: the retained quotes go to a .csv or .parquet. Give the file one of them.")
+    written = [Path(path) for path in (out, others["certificate"]) if path is not None]
+    for path in written:
+        if not path.parent.is_dir():
+            raise UsageError(f"{path}: cannot be written, there is no folder {path.parent}. Make it first.")
+    if len({path.resolve() for path in (Path(file), *written)}) <= len(written):
+        raise UsageError(
+            f"{file}, --out and --certificate are not three different files. To forget takes influence away and leaves "
+            "the file that was read as it is: write elsewhere."
+        )
 
 
 def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> None:

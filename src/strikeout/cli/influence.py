@@ -69,7 +69,7 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
     tell_reading(reading, options["quarantine"])
     if plot:
         terminal.note(f"the map is in {plot}.")
-    terminal.hint(f'strikeout forget {file} --where "{_condition(found, labels)}" --preview')
+    terminal.hint(f'strikeout forget {file} --where "{condition(found, labels)}" --preview')
     return exits.DONE
 
 
@@ -150,9 +150,10 @@ def keys_of(found: Influence) -> list[str]:
     return names[: names.index("count")]
 
 
-def _condition(found: Influence, labels: list[str] | None) -> str:
+def condition(found: Influence, labels: list[str] | None) -> str:
+    """The most influential group as a condition in SQL."""
     if not labels:
-        return f"id = '{found['id'][0]}'"
+        return f"id = {_literal(found['id'][0])}"
     return " and ".join(f"{_column(name)} = {_literal(found[name][0])}" for name in labels)
 
 
@@ -162,7 +163,9 @@ def _column(name: str) -> str:
 
 def _literal(value: Any) -> str:
     plain = value.item() if hasattr(value, "item") else value
-    return repr(plain) if isinstance(plain, (int, float)) and not isinstance(plain, bool) else f"'{plain}'"
+    if isinstance(plain, (int, float)) and not isinstance(plain, bool):
+        return repr(plain)
+    return "'" + str(plain).replace("'", "''") + "'"
 
 
 def _text(value: Any) -> str:
