@@ -179,6 +179,23 @@ def test_nothing_is_raised_whatever_is_asked(case, certificate, one_step):
         assert not verify(certificate, quotes).holds
 
 
+@pytest.mark.parametrize(
+    ("seed", "count", "maturities", "left", "noise"),
+    [(746498, 86, 5, 11, 1e-4), (267257, 46, 36, 8, 1e-4), (542123, 46, 17, 9, 1e-3)],
+)
+def test_a_step_within_its_tolerance_is_confirmed_where_few_quotes_are_left(seed, count, maturities, left, noise):
+    """A tolerance is a parameter's own standard errors. The joint length of the next step is up to 1.09 in these books,
+    while no parameter is off by more than 0.03."""
+    book = so.random_quotes(count, maturities=maturities, seed=seed, noise=noise)
+    done = forget(so.calibrate(book, so.Heston()), ids=book.ids[left:], tolerance=0.05)
+    assert done.operator == "downdate"
+    found = verify(done.certificate, book[:left])
+    assert found.holds, found.reasons
+    tighter = {**done.certificate.claims["OPTIMUM"], "tolerance": (1e-4).hex()}
+    fake = replace(done.certificate, claims={**done.certificate.claims, "OPTIMUM": tighter})
+    assert failed(verify(fake, book[:left])) == {"OPTIMUM"}
+
+
 def test_what_was_laid_down_and_not_found_is_said_with_every_claim_that_rests_on_it(case, certificate):
     """Stale parameters under the name of fixed ones: what is claimed of the rest is true, so it must be told."""
     _, before, kept, _ = case

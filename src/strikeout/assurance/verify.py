@@ -18,7 +18,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.identifiability import FREE, INFLATION
 from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import StrikeoutError, UsageError
-from strikeout.kernels.symmetric import inverse, length
+from strikeout.kernels.symmetric import inverse, length, solve
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
@@ -157,12 +157,11 @@ class _Case:
             pull = system.rows[-1][i]
             if pull > 0.0 if self.theta[i] == lower else pull < 0.0:
                 return False, f"{name} is on its bound {self.theta[i]:g}, and the quotes pull it back inside."
-        reach = length(H, [system.rows[-1][i] for i in free])
-        apart = reach / sqrt(variance) if variance > 0.0 else (inf if reach > 0.0 else 0.0)
-        if apart <= tolerance or reach <= JITTER * objective.magnitude:
-            found = f"The next step is {apart:.2g} standard errors long; {tolerance:g} is claimed. Identified."
-            return True, found + self._as_asked()
-        return False, f"The next step is {apart:.3g} standard errors long; the certificate claims {tolerance:g}."
+        apart, where = self._next_step(H, [system.rows[-1][i] for i in free], free, variance)
+        moved = f"The next step moves {where} by {apart:.3g} standard errors, no parameter by more"
+        if apart <= tolerance or length(H, [system.rows[-1][i] for i in free]) <= JITTER * objective.magnitude:
+            return True, f"{moved}; {tolerance:g} is claimed. Identified.{self._as_asked()}"
+        return False, f"{moved}; the certificate claims {tolerance:g}."
 
     def never_seen(self) -> tuple[bool, str]:
         source: Any = self.retained
@@ -231,6 +230,19 @@ class _Case:
             if name in self.fixed and value != self.fixed[name]:
                 return f"{name} was fixed at {self.fixed[name]:g}, and is {value:g}."
         return None
+
+    def _next_step(self, H: list[list[float]], G: list[float], free: list[int], variance: float) -> tuple[float, str]:
+        """The largest move of a parameter in its own standard errors, in which tolerances are asked for, and whose.
+
+        Not the joint length ``sqrt(G'H^-1 G) / s``, which can be many times any parameter's move where few quotes are
+        left.
+        """
+        errors = [sqrt(variance * row[n]) for n, row in enumerate(inverse(H))]
+        moves = [
+            abs(d) / error if error > 0.0 else (inf if d else 0.0) for d, error in zip(solve(H, G), errors, strict=True)
+        ]
+        most = max(range(len(moves)), key=moves.__getitem__, default=None)
+        return (0.0, "nothing") if most is None else (moves[most], self.names[free[most]])
 
     def _unidentified(self, H: list[list[float]], free: list[int], variance: float) -> list[str]:
         unscaled, size = inverse(H), sizes(self.model.parameters, self.theta)
