@@ -25,17 +25,24 @@ def scaled_gradient(system: Linearization, *, free: Sequence[int] | None = None)
     return inf if isnan(reach) else _in_units_of(reach, _noise(system, len(G)))
 
 
-def next_step(system: Linearization, *, free: Sequence[int] | None = None) -> list[float]:
+def next_step(
+    system: Linearization, *, free: Sequence[int] | None = None, variance: float | None = None
+) -> list[float]:
     """One more Gauss-Newton step, parameter by parameter, each in its own standard error: an error bar.
 
     Over all retained quotes it predicts what is left of the error of the last step (measured: worst by a sixth).
-    Not-a-number where the curvature is singular, infinite where no noise is left.
+    Not-a-number where the curvature is singular, infinite where no noise is left. No parameter's move is longer than
+    ``scaled_gradient``, which can be many times as long where few quotes are left.
+
+    Args:
+        free: numbers of the parameters that may move; all where not given.
+        variance: of a residual, where the loss is not squared and ``cost / (n - p)`` is not it.
 
     Raises:
         IndexError: ``free`` has a number that no parameter has.
     """
     H, G = _part(system, free)
-    noise, unscaled = _noise(system, len(G)), inverse(H)
+    noise, unscaled = _noise(system, len(G)) if variance is None else sqrt(variance), inverse(H)
     return [
         _in_units_of(x, noise * sqrt(unscaled[i][i])) if unscaled[i][i] > 0.0 else nan
         for i, x in enumerate(solve(H, G))

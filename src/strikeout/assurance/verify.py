@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import inf, sqrt
+from math import sqrt
 from typing import Any, cast
 
 import numpy as np
@@ -12,13 +12,14 @@ from strikeout.assurance.audit import audited
 from strikeout.assurance.certificate import Certificate, Claim
 from strikeout.assurance.indicator import sizes
 from strikeout.assurance.issuing import build_of
+from strikeout.assurance.stationarity import next_step
 from strikeout.assurance.verification import Check, Verification
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.identifiability import FREE, INFLATION
 from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import StrikeoutError, UsageError
-from strikeout.kernels.symmetric import inverse, length, solve
+from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
@@ -157,8 +158,9 @@ class _Case:
             pull = system.rows[-1][i]
             if pull > 0.0 if self.theta[i] == lower else pull < 0.0:
                 return False, f"{name} is on its bound {self.theta[i]:g}, and the quotes pull it back inside."
-        apart, where = self._next_step(H, [system.rows[-1][i] for i in free], free, variance)
-        moved = f"The next step moves {where} by {apart:.3g} standard errors, no parameter by more"
+        # Parameter by parameter, as tolerances are asked for; the joint length can be many times that.
+        apart = max(map(abs, next_step(system, free=free, variance=variance)), default=0.0)
+        moved = f"The next step moves no parameter by more than {apart:.3g} standard errors"
         if apart <= tolerance or length(H, [system.rows[-1][i] for i in free]) <= JITTER * objective.magnitude:
             return True, f"{moved}; {tolerance:g} is claimed. Identified.{self._as_asked()}"
         return False, f"{moved}; the certificate claims {tolerance:g}."
@@ -230,19 +232,6 @@ class _Case:
             if name in self.fixed and value != self.fixed[name]:
                 return f"{name} was fixed at {self.fixed[name]:g}, and is {value:g}."
         return None
-
-    def _next_step(self, H: list[list[float]], G: list[float], free: list[int], variance: float) -> tuple[float, str]:
-        """The largest move of a parameter in its own standard errors, in which tolerances are asked for, and whose.
-
-        Not the joint length ``sqrt(G'H^-1 G) / s``, which can be many times any parameter's move where few quotes are
-        left.
-        """
-        errors = [sqrt(variance * row[n]) for n, row in enumerate(inverse(H))]
-        moves = [
-            abs(d) / error if error > 0.0 else (inf if d else 0.0) for d, error in zip(solve(H, G), errors, strict=True)
-        ]
-        most = max(range(len(moves)), key=moves.__getitem__, default=None)
-        return (0.0, "nothing") if most is None else (moves[most], self.names[free[most]])
 
     def _unidentified(self, H: list[list[float]], free: list[int], variance: float) -> list[str]:
         unscaled, size = inverse(H), sizes(self.model.parameters, self.theta)
