@@ -169,8 +169,8 @@ def test_cutting_a_million_quotes_takes_well_under_a_second() -> None:
     ids = np.char.mod("SPX/2024-01-02/%07d", np.arange(count))
     quotes = Quotes(ids=ids, contracts=contracts, observed=np.ones(count))
     struck = ids[::37]
-    begun = time.perf_counter()
+    begun = time.process_time()  # of this process alone: what else the machine does is no part of it
     kept = quotes.without(struck)
-    took = time.perf_counter() - begun
+    took = time.process_time() - begun
     assert len(kept) == count - len(struck)
     assert took < 2.0  # 0.1 s alone on one core; a Python loop over the rows takes longer than this even so
