@@ -64,13 +64,13 @@ def difference_against_mean(answers: Mapping[str, tuple[Floats, Floats]], *, wor
         axes[-1].set_axis_off()
         for place, panel in enumerate(axes[:-1]):
             largest = max(float(np.max(np.abs(difference[:, place]))) for _, difference in answers.values())
-            power = int(np.floor(np.log10(largest))) if largest > 0 else 0
+            power = int(np.floor(np.log10(largest))) if largest > 0 else -16
             for group, (retrain, difference) in enumerate(answers.values()):
                 mean = retrain[:, place] + difference[:, place] / 2
                 scaled = difference[:, place] / 10.0**power
                 panel.plot(mean, scaled, ".", color=COLOURS[2 * group], markersize=4, alpha=0.6, mew=0)
             panel.set_xlabel(WORDS[place])
             panel.set_ylabel(f"difference (1e{power})")
-            panel.locator_params(axis="x", nbins=4)
+            panel.locator_params(axis="x", nbins=3)
             panel.ticklabel_format(axis="x", useOffset=False)
     return figure

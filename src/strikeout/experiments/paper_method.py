@@ -46,11 +46,10 @@ def paper_book(size: Size, *, seed: int) -> Quotes:
     return paper_quotes(size, seed=seed, quadrature="paper")
 
 
-def paper_reference(quotes: Quotes, *, size: Size) -> Floats:
-    """Where Levenberg-Marquardt ends with the paper's prices, begun where it ends from the paper's start with ours."""
-    near = calibrate(quotes, Heston(), starts=[dict(PAPER_START)]).parameters  # a few slow passes in place of many
-    found = calibrate(quotes, paper_model(size), starts=[near])
-    return np.array(list(found.parameters.values()))
+def paper_reference(quotes: Quotes, *, steps: int | None = None) -> Floats:
+    """Where Levenberg-Marquardt is after some accepted steps from the paper's start; at its end where not given."""
+    history = calibrate(quotes, Heston(), starts=[dict(PAPER_START)]).history
+    return np.array(list(history[-1 if steps is None else min(steps, len(history) - 1)].parameters.values()))
 
 
 def paper_model(size: Size) -> PaperHeston:
