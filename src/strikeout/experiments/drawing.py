@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
+from strikeout.experiments.section import time_text
 from strikeout.plots.style import FAINT, MARKET, MODEL, OTHERS, blank, styled, title
 
 Floats = NDArray[np.float64]
@@ -74,3 +76,46 @@ def difference_against_mean(answers: Mapping[str, tuple[Floats, Floats]], *, wor
             panel.locator_params(axis="x", nbins=3)
             panel.ticklabel_format(axis="x", useOffset=False)
     return figure
+
+
+def errors_and_times(share: Floats, errors: Mapping[str, Floats], times: Mapping[str, Floats]) -> Figure:
+    """Relative errors on the left, run times (lower quartile, median, upper) on the right, over per cent forgotten."""
+    colours = dict(zip(times, (*COLOURS[:2], *COLOURS[3:], COLOURS[0], COLOURS[2]), strict=False))
+    with styled():
+        figure = blank(3.8)
+        title(figure, "Relative error and run time over the forgotten share")
+        left, right = figure.subplots(1, 2, width_ratios=(2, 3))
+        left.set_title("|fast - retrain| / |retrain|")
+        left.set_yscale("symlog", linthresh=LINEAR)
+        for name, values in errors.items():
+            left.plot(share, values, "o-", color=colours[name], markersize=3.5, linewidth=1.2, label=name)
+        left.set_ylim(-2e-17, 1e-11)
+        left.set_yticks([0.0, 1e-16, 1e-14, 1e-12])
+        left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else f"{value:.0e}"))
+        left.minorticks_off()
+        left.legend(loc="upper left", frameon=False, labelcolor="linecolor")
+        left.set_ylabel("relative error")
+        right.set_title("run time")
+        right.set_yscale("log")
+        for name, values in times.items():
+            right.fill_between(share, values[:, 0], values[:, 2], color=colours[name], alpha=0.18, linewidth=0)
+            right.plot(share, values[:, 1], "o-", color=colours[name], markersize=3.5, linewidth=1.2)
+        label_ends(right, {name: (float(share[-1]), float(v[-1, 1]), colours[name]) for name, v in times.items()})
+        right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: time_text(value)))
+        for panel in (left, right):
+            panel.set_xlabel("quotes forgotten (%)")
+            panel.set_xticks([1, 5, 10, 25])
+        right.set_xlim(0, 41)
+        right.set_ylabel("time of one forgetting")
+    return figure
+
+
+def label_ends(panel: Axes, ends: Mapping[str, tuple[float, float, str]], *, apart: float = 2.0) -> None:
+    """A name beside the end of each line (x, y, colour), on a log axis, pushed at least a factor of `apart` apart."""
+    last = 0.0
+    for name, (x, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
+        at = max(y, last * apart)
+        last = at
+        panel.annotate(
+            name, (x, at), xytext=(6, 0), textcoords="offset points", va="center", color=colour, fontsize=7.5
+        )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.experiments import paper_method
-from strikeout.experiments.paper_method import SHARD_DAYS, SIZES, Size
+from strikeout.experiments.paper_method import SHARD_DAYS, SHORT, SIZES, Size
 from strikeout.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import recompute
@@ -32,7 +32,6 @@ SECTION = Section(
     "retained quotes, and finds differences near 1e-13. Is that so with its method as described, does it hold for the "
     "sharded operator too, and what is left of the difference when the sums are exact integers?",
 )
-SHORT = 2  # accepted steps of the paper's "short Levenberg-Marquardt loop"; it does not say how many
 OPERATORS = ("the paper's fast", "the paper's sharded", "ours, both")
 
 

@@ -9,7 +9,10 @@ from strikeout.errors import UsageError
 from strikeout.experiments.section import Finding, Progress, Scale, Section
 
 # Each is a module of this room with a `SECTION` and a pure function `run(scale, progress)`.
-SECTIONS = ("equivalence",)
+SECTIONS = (
+    "equivalence",
+    "tables",
+)
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ Size = Literal["small", "large"]
 
 SIZES: tuple[Size, Size] = ("small", "large")
 SHARD_DAYS = {"small": 10, "large": 30}  # the paper: "either 10 or 30 days"
+SHORT = 2  # accepted steps of the paper's "short Levenberg-Marquardt loop"; it does not say how many
 FINITE_STEP = PaperHeston().step
 
 
