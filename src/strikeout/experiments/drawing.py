@@ -110,7 +110,7 @@ def errors_and_times(share: Floats, errors: Mapping[str, Floats], times: Mapping
     return figure
 
 
-def label_ends(panel: Axes, ends: Mapping[str, tuple[float, float, str]], *, apart: float = 2.0) -> None:
+def label_ends(panel: Axes, ends: Mapping[str, tuple[float, float, str]], *, apart: float = 2.3) -> None:
     """A name beside the end of each line (x, y, colour), on a log axis, pushed at least a factor of `apart` apart."""
     last = 0.0
     for name, (x, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):

@@ -11,6 +11,7 @@ from strikeout.experiments.section import Finding, Progress, Scale, Section
 # Each is a module of this room with a `SECTION` and a pure function `run(scale, progress)`.
 SECTIONS = (
     "equivalence",
+    "locality",
     "tables",
 )
 

@@ -79,8 +79,8 @@ def run(scale: Scale, progress: Progress) -> Finding:
         figures={
             "figure-5": Picture(
                 "The paper's Figure 5: relative parameter error of the fast refactor against retrain, and run times, "
-                "over the forgotten fraction (large set). Errors are from a reference two steps into the search; from the "
-                "converged one both are zero or nearly. Bands are quartiles.",
+                "over the forgotten fraction (large set). Errors are from a reference two steps into the search: from "
+                "the converged one both are zero or nearly. Bands are quartiles.",
                 lambda: _figure([point for point in points if point.seed == seeds[0]]),
             )
         },
