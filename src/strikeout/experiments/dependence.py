@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from strikeout.experiments.feeds import apart
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.paper import paper_relinearized, paper_step
 from strikeout.forgetting.refine import refine
+from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.linearize import linearize
+from strikeout.statistics.objective import objective_of
 from strikeout.statistics.shards import shard
 
 
@@ -56,18 +60,20 @@ def dependence(book: Quotes, *, alterations: Sequence[float], days: int) -> list
 class Relinearized:
     """Distances from the refit, worst parameter, in its standard errors, after one strike-out of a bad feed.
 
-    ``one_step`` does nothing more, ``touched`` relinearizes the touched shards as the paper does, ``all_retained``
-    every retained quote once. Infinite where the answer is no point of the model.
+    ``one_step`` does nothing more. From where it ended, ``touched`` takes a second step with the touched shards
+    linearized anew, as the paper does, ``all_retained`` one with every retained quote linearized anew. ``refined`` is
+    ``refine``, which begins at a robust reference. Infinite where the answer is no point of the model.
     """
 
     altered_by: float
     one_step: float
     touched: float
     all_retained: float
+    refined: float
 
 
 def relinearized(book: Quotes, *, alterations: Sequence[float], days: int, shard_days: int = 10) -> list[Relinearized]:
-    """The same strike-outs, followed by one relinearization of the touched shards alone, or of all retained quotes.
+    """The same strike-outs, followed by one relinearization, of the touched shards alone or of all retained quotes.
 
     Raises:
         RefusedError: the retained quotes do not determine the parameters.
@@ -82,13 +88,23 @@ def relinearized(book: Quotes, *, alterations: Sequence[float], days: int, shard
         shards = shard(altered.quotes, "day", size=shard_days)
         members = np.concatenate([shards.members(name) for name in shards.of(ids)])
         touched = altered.quotes.only(np.setdiff1d(members, ids))
+        first = paper_step(altered, ids).parameters
         try:
             partly = apart(paper_relinearized(altered, ids, touched=touched), refit)
+            wholly = apart(_next(altered.quotes.without(ids), first), refit)
         except ParameterError:
-            partly = float("inf")
-        wholly = apart(refine(altered, ids, passes=1).parameters, refit)
-        out.append(Relinearized(share, apart(paper_step(altered, ids).parameters, refit), partly, wholly))
+            partly = wholly = inf
+        refined = apart(refine(altered, ids).parameters, refit)
+        out.append(Relinearized(share, apart(first, refit), partly, wholly, refined))
     return out
+
+
+def _next(retained: Quotes, parameters: dict[str, float]) -> dict[str, float]:
+    """One Gauss-Newton step over all these quotes from here."""
+    objective, _ = objective_of(retained)
+    rows = linearize(objective, Heston(), list(parameters.values())).rows
+    step = solve([row[:-1] for row in rows[:-1]], rows[-1][:-1])
+    return {name: value + change for (name, value), change in zip(parameters.items(), step, strict=True)}
 
 
 def block(book: Quotes, days: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -74,7 +74,7 @@ def feeds(book: Quotes, *, seed: int) -> Iterator[Feed]:
     for share in (0.01, 0.05):
         bad = rng.random(len(book)) < share
         ticks = clean * np.where(bad, np.exp(0.5 * rng.standard_normal(len(book))), 1.0)
-        yield Feed(f"bad ticks, {share:.0%} of quotes", book.with_observed(ticks), bad)
+        yield Feed(f"bad ticks, {100 * share:g} % of quotes", book.with_observed(ticks), bad)
     bad = rng.random(len(book)) < 0.05
     yield Feed("5 % at random, nothing bad", book, bad)
 

@@ -43,8 +43,8 @@ def sourced(book: Quotes, *, seed: int) -> Quotes:
     labels = {name: np.array(column) for name, column in book.labels.items()}
     labels["source"] = np.array(SOURCES)[number]
     labels["period"] = _periods(book)
-    labels["maturity"] = np.array([f"{days:03d} days" for days in book.labels["expiry_days"].tolist()])
-    labels["strike"] = np.array([f"strike {strike:03.0f}" for strike in book.contracts.strike.tolist()])
+    labels["maturity"] = np.array([f"{days} trading days" for days in book.labels["expiry_days"].tolist()])
+    labels["strike"] = np.array([f"strike {strike:g}" for strike in book.contracts.strike.tolist()])
     observed = book.observed + np.where(number == len(SOURCES) - 1, HIGH, 0.0)
     return Quotes(ids=book.ids, contracts=book.contracts, observed=observed, weight=book.weight, labels=labels)
 
