@@ -13,6 +13,9 @@ SECTIONS = (
     "equivalence",
     "locality",
     "tables",
+    "propositions",
+    "corruption",
+    "sensitivity",
 )
 
 

@@ -30,7 +30,7 @@ def slope_of(x: ArrayLike, y: ArrayLike) -> Slope:
     Raises:
         UsageError: fewer than three points, all at one x, or a number that is not above zero.
 
-    >>> slope_of([1.0, 2.0, 4.0], [3.0, 12.0, 48.0]).value
+    >>> round(slope_of([1.0, 2.0, 4.0], [3.0, 12.0, 48.0]).value, 9)
     2.0
     """
     across, up = np.asarray(x, float), np.asarray(y, float)
