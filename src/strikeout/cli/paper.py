@@ -27,10 +27,11 @@ def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> 
     page, OUT/report.html, with its figures and numbers beside it.
     """
     from strikeout.experiments.paper import chosen, find, section_of
-    from strikeout.experiments.report import write_report
+    from strikeout.experiments.report import room_for, write_report
     from strikeout.experiments.section import QUICK, WHOLE
 
     names, scale = chosen(sections), QUICK if quick else WHOLE
+    room_for(out)
     line = SectionLine(len(names))
     chapters, seconds = [], {}
     try:

@@ -51,11 +51,9 @@ def write_report(chapters: Sequence[Chapter], out: str | PathLike[str], *, scale
     """
     from strikeout.plots.style import to_bytes
 
-    there = Path(out)
+    there = room_for(out)
     pictures: dict[str, str] = {}
     try:
-        for folder in ("figures", "numbers"):
-            (there / folder).mkdir(parents=True, exist_ok=True)
         for section, finding in chapters:
             for name, picture in finding.figures.items():
                 figure = picture.draw()
@@ -70,8 +68,23 @@ def write_report(chapters: Sequence[Chapter], out: str | PathLike[str], *, scale
         page = there / "report.html"
         page.write_text(page_text(chapters, pictures, scale=scale), encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--out {there}: {error.strerror or error}. Name a folder that can be written to.") from error
+        raise _unwritable(there, error) from error
     return page
+
+
+def room_for(out: str | PathLike[str]) -> Path:
+    """Makes the folders of a report; to be asked before half an hour of work.
+
+    Raises:
+        UsageError: ``out`` is a file, or cannot be written to.
+    """
+    there = Path(out)
+    try:
+        for folder in ("figures", "numbers"):
+            (there / folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(there, error) from error
+    return there
 
 
 def page_text(chapters: Sequence[Chapter], pictures: dict[str, str], *, scale: Scale) -> str:
@@ -146,6 +159,12 @@ def json_of(section: Section, finding: Finding, scale: Scale) -> dict[str, Any]:
             for name, table in finding.tables.items()
         },
     }
+
+
+def _unwritable(there: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"The report cannot go to {there}: {error.strerror or error}. Name a folder that can be written to (--out)."
+    )
 
 
 def _cell(tag: str, text: str, is_words: bool) -> str:
