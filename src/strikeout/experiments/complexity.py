@@ -56,21 +56,23 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
         linearize(objective, model, theta.tolist())  # sorts once, as a calibration does
         return lambda: linearize(objective, model, theta.tolist())
 
-    def strike(book: Quotes, count: int) -> Callable[[], object]:
-        footprints = footprints_of(book, model, theta)
+    cached = {size: footprints_of(book, model, theta) for size, book in books.items()}
+
+    def strike(size: int, count: int) -> Callable[[], object]:
+        footprints = cached[size]
         whole, ids = footprints.total(), footprints.ids[:count].tolist()
         footprints.places(ids)  # the index of names is built once
         return lambda: downdate(footprints, whole, ids).change
 
-    few = [5, 10, 20, 40]
-    nodes = [800, 1600, 3200, 6400, 12_800]
+    few = [4, 8, 16, 32]
+    nodes = [1000, 2000, 4000, 8000]
     forgotten = [count for count in (100 * 2**n for n in range(8)) if count < max(sizes)]
     return [
         _growth("the paper's loop", "quotes", 1.0, few, lambda n: _loop(largest, n, 800), repeats),
         _growth("the paper's loop", "nodes", 1.0, nodes, lambda n: _loop(largest, 1, n), repeats),
         _growth("one pass of ours", "quotes", 1.0, sizes, one_pass, repeats),
-        _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(books[n], 27), repeats),
-        _growth("downdate", "forgotten quotes", 1.0, forgotten, lambda n: strike(largest, n), repeats),
+        _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(n, 27), repeats),
+        _growth("downdate", "forgotten quotes", 1.0, forgotten, lambda n: strike(max(sizes), n), repeats),
     ]
 
 
