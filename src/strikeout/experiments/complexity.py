@@ -68,7 +68,7 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
     nodes = [1000, 2000, 4000, 8000]
     forgotten = [count for count in (100 * 2**n for n in range(8)) if count < max(sizes)]
     return [
-        _growth("the paper's loop", "quotes", 1.0, few, lambda n: _loop(largest, n, 800), repeats),
+        _growth("the paper's loop", "quotes", 1.0, few, lambda n: _loop(largest, n, 400), repeats),
         _growth("the paper's loop", "nodes", 1.0, nodes, lambda n: _loop(largest, 1, n), repeats),
         _growth("one pass of ours", "quotes", 1.0, sizes, one_pass, repeats),
         _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(n, 27), repeats),

@@ -64,13 +64,13 @@ def remains(moved: Mapping[str, Sequence[Dependence]], partly: Sequence[Relinear
             [(words, colour, "-") for _, words, colour in ways],
         )
         left, right = figure.subplots(1, 2)
-        for (book, found), colour in zip(moved.items(), (style.FAINT, style.INK), strict=False):
+        for (book, found), colour, drop in zip(moved.items(), (style.FAINT, style.INK), (4, -14), strict=False):
             left.semilogy([100 * one.altered_by for one in found], [one.moved for one in found], "o-", color=colour)
             at = found[0]
             left.annotate(
                 f"{book} set",
                 (100 * at.altered_by, at.moved),
-                xytext=(8, 2),
+                xytext=(8, drop),
                 textcoords="offset points",
                 color=colour,
                 va="bottom",

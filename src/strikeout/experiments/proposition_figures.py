@@ -123,6 +123,10 @@ def run_times(found: Sequence[Growth]) -> Figure:
                     va="bottom",
                 )
             panel.set_ylim(top=panel.get_ylim()[1] * 12)
+            if against == "quadrature nodes":  # less than a decade: both ends named, and nothing between them
+                ends = [float(lines[0].sizes[0]), float(lines[0].sizes[-1])]
+                panel.set_xticks(ends, [f"{size:,.0f}" for size in ends])
+                panel.set_xticks([], minor=True)
             panel.set_xlabel(against)
         axes[0].set_ylabel("seconds")
     return figure

@@ -60,14 +60,14 @@ def run(scale: Scale, progress: Progress) -> Finding:
 def table(found: Sequence[ShardInfluence]) -> Table:
     """A row a shard, the most influential of each cut first."""
     return Table(
-        "Moves are of the worst parameter, in standard errors of the whole calibration.",
+        "Moves are of the worst parameter, in standard errors (SE) of the whole calibration.",
         (
             Column("cut"),
             Column("left out"),
             Column("quotes", "count", "d"),
             Column("moves most"),
-            Column("downdate", "standard errors", ".3f"),
-            Column("refit", "standard errors", ".3f"),
+            Column("downdate", "SE", ".3f"),
+            Column("refit", "SE", ".3f"),
             Column("largest price change", "cents", ".4f"),
             Column("RMSE change", "cents", "+.4f"),
         ),
