@@ -94,8 +94,8 @@ def feeds_table(found: Mapping[str, Sequence[Purged]]) -> Table:
     """A row a book and a feed."""
     return Table(
         "Distances from the refit, worst parameter, in its standard errors (SE). The paper's own measure, the relative "
-        "distance of its step from the same step rebuilt, is at most "
-        f"{max(one.agreement for purges in found.values() for one in purges):g} in every row. Last column: one of the "
+        "distance of its step from the same step rebuilt, is never above "
+        f"{max(one.agreement for purges in found.values() for one in purges):g}. Last column: one of the "
         "values that no Heston model can have.",
         (
             Column("book"),
@@ -152,8 +152,8 @@ def dependence_table(moved: Mapping[str, Sequence[Dependence]], partly: Mapping[
     """A row a book and an alteration."""
     return Table(
         f"The quotes of {DAYS} days altered, then forgotten; the retained ones are the same in every row. Moves are "
-        "from the answer with unaltered values, distances from the refit; worst parameter, in standard errors (SE). Both "
-        "relinearizations start where the one step ended; refine is ours, from a robust reference.",
+        "from the answer with unaltered values, distances from the refit; worst parameter, in standard errors (SE). "
+        "Both relinearizations start where the one step ended; refine is ours, from a robust reference.",
         (
             Column("book"),
             Column("altered by", "%", "+.1f"),

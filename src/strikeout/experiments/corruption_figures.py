@@ -64,7 +64,7 @@ def remains(moved: Mapping[str, Sequence[Dependence]], partly: Sequence[Relinear
             [(words, colour, "-") for _, words, colour in ways],
         )
         left, right = figure.subplots(1, 2)
-        for (book, found), colour, drop in zip(moved.items(), (style.FAINT, style.INK), (4, -14), strict=False):
+        for (book, found), colour, drop in zip(moved.items(), (style.FAINT, style.INK), (4, -28), strict=False):
             left.semilogy([100 * one.altered_by for one in found], [one.moved for one in found], "o-", color=colour)
             at = found[0]
             left.annotate(
