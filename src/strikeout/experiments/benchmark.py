@@ -26,6 +26,14 @@ from strikeout.statistics.shards import shard, shard_states
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Loop:
+    """What a turn of the paper's loop takes, and over how many quotes that was found."""
+
+    sampled: int
+    a_quote: Times
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """One book, one fraction. Times by operator; parameters by operator; RMSE of the retained quotes, in currency."""
@@ -50,17 +58,36 @@ def benchmark(
     quotes = paper_method.paper_book(size, seed=seed)
     cache = paper_method.cache_of(quotes, paper_method.paper_reference(quotes), size=size)
     early = paper_method.cache_of(quotes, paper_method.paper_reference(quotes, steps=SHORT), size=size)
+    loop = timed_loop(quotes, cache.reference, size=size, scale=scale)
     rng = np.random.default_rng(seed)
     points = []
     for place, fraction in enumerate(fractions):
         progress(place / len(fractions))
         gone = np.sort(rng.choice(len(quotes), round(fraction * len(quotes)), replace=False))
-        points.append(measured(quotes, (cache, early), gone, size=size, seed=seed, scale=scale))
+        points.append(measured(quotes, (cache, early), gone, loop=loop, size=size, seed=seed, runs=scale.runs))
     return points
 
 
+def timed_loop(quotes: Quotes, reference: Floats, *, size: Size, scale: Scale) -> Loop:
+    """The paper's loop over every so-manieth quote: its time is proportional to the quotes it sees."""
+    sample = quotes[np.arange(0, len(quotes), len(quotes) // (45 if scale.is_quick else 270))]
+    work = timed(
+        lambda: paper_method.retrain_loop(sample, reference, size=size),
+        runs=2 if scale.is_quick else 5,
+        is_slow=True,
+    )
+    return Loop(len(sample), work.scaled(1.0 / len(sample)))
+
+
 def measured(
-    quotes: Quotes, caches: tuple[Cache, Cache], gone: NDArray[np.intp], *, size: Size, seed: int, scale: Scale
+    quotes: Quotes,
+    caches: tuple[Cache, Cache],
+    gone: NDArray[np.intp],
+    *,
+    loop: Loop,
+    size: Size,
+    seed: int,
+    runs: int,
 ) -> Point:
     """One forget set under every operator. The second cache is that of a reference early in the search."""
     cache, early = caches
@@ -75,27 +102,19 @@ def measured(
     footprints = footprints_of(quotes, model, reference)
     total, states = footprints.total(), shard_states(footprints, shards)
     rows, grid = footprints.places(ids), footprints.schema.grid
-    # The loop's time is proportional to the quotes it sees: every so-manieth is timed, the same ones each run.
-    sample = retained[np.arange(0, len(retained), max(1, len(retained) // (30 if scale.is_quick else 300)))]
-    loop = timed(
-        lambda: paper_method.retrain_loop(sample, reference, size=size),
-        runs=1 if scale.is_quick else 3,
-        is_slow=True,
-    )
-    a_quote = loop.scaled(1.0 / len(sample))
     times = {
-        "paper retrain": a_quote.scaled(len(retained)),
-        "paper recompute": a_quote.scaled(sum(map(len, touched.values()))),
-        "paper fast": timed(lambda: paper_method.fast(cache, gone), runs=scale.runs),
-        "NumPy pass": timed(lambda: numpy_restep(retained, reference), runs=scale.runs),
-        "retrain": timed(lambda: restep(_fresh(retained), model, footprints.schema).change, runs=scale.runs),
+        "paper retrain": loop.a_quote.scaled(len(retained)),
+        "paper recompute": loop.a_quote.scaled(sum(map(len, touched.values()))),
+        "paper fast": timed(lambda: paper_method.fast(cache, gone), runs=runs),
+        "NumPy pass": timed(lambda: numpy_restep(retained, reference), runs=runs),
+        "retrain": timed(lambda: restep(_fresh(retained), model, footprints.schema).change, runs=runs),
         "recompute": timed(
             lambda: recompute(states, {n: _fresh(q) for n, q in touched.items()}, model=model).change,
-            runs=scale.runs,
+            runs=runs,
         ),
-        "fast": timed(lambda: exact.downdate(total.words, footprints.rows, rows, grid), runs=scale.runs),
-        "fast, by ids": timed(lambda: downdate(footprints, total, ids).change, runs=scale.runs),
-        "recalibration": timed(lambda: calibrate(_fresh(retained), model), runs=scale.runs),
+        "fast": timed(lambda: exact.downdate(total.words, footprints.rows, rows, grid), runs=runs),
+        "fast, by ids": timed(lambda: downdate(footprints, total, ids).change, runs=runs),
+        "recalibration": timed(lambda: calibrate(_fresh(retained), model), runs=runs),
     }
     steps = (
         restep(retained, model, footprints.schema),
@@ -114,7 +133,7 @@ def measured(
         fraction=len(gone) / len(quotes),
         forgotten=len(gone),
         retained=len(kept),
-        sampled=len(sample),
+        sampled=loop.sampled,
         touched=len(touched),
         shards=len(shards),
         times=times,

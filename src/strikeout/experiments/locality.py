@@ -221,9 +221,11 @@ def _table(points: list[Point]) -> Table:
         Column("shards touched"),
         *(Column(name, "s") for name in ("retrain", "recompute", "fast")),
         Column("recompute over retrain", "times", ".2f"),
-        Column("the same, the paper's loop", "times", ".2f"),
+        Column("the paper's ratio", "times", ".2f"),
     )
-    caption = f"Ours, medians over {len({point.seed for point in points})} path(s), and the ratio of the paper's loop."
+    paths = len({point.seed for point in points})
+    whose = f"medians over {paths} paths" if paths > 1 else "one path"
+    caption = f"Ours, {whose}; the last column is the ratio of the paper's loop."
     return Table(caption, columns, rows)
 
 

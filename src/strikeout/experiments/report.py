@@ -24,8 +24,12 @@ LEAD = (
     "times are of the machine this page was made on."
 )
 CSS = """
-.report { counter-reset: none; }
+body { max-width: 58rem; }
+.report p, .report nav, .report figure, .report h1 { max-width: 46rem; }
 .report table { font-size: .84rem; line-height: 1.35; }
+.report th, .report td { padding-right: .7rem; }
+.report td { white-space: nowrap; }
+.report td.words { white-space: normal; }
 .report caption { caption-side: bottom; text-align: left; color: #666; font-size: .9rem; padding-top: .4rem; }
 .report nav { columns: 2; margin: 1rem 0 2rem; }
 .report nav p { margin: 0 0 .3rem; }
@@ -35,6 +39,7 @@ CSS = """
 @media print {
   @page { margin: 16mm; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
+  .report table { font-size: 7.5pt; }
   h2 { break-after: avoid; }
   figure, tr { break-inside: avoid; }
   table { display: table; }

@@ -71,6 +71,8 @@ class Column:
             return "-"
         if isinstance(value, str):
             return value
+        if value == 0:
+            return "0"
         return time_text(value) if self.unit == "s" else format(value, self.show)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-TURN = 2e-3  # seconds: what is quicker is repeated within a run, which then counts as its quickest call
+TURN = 5e-3  # seconds: what is quicker is repeated within a run, which then counts as its quickest call
 
 
 @dataclass(frozen=True)
