@@ -40,7 +40,9 @@ def test_the_longest_maturity_moves_the_calibration_most(found):
 
 def test_the_downdate_ranks_and_measures_as_the_refit_does(found):
     """One step errs to second order: a thousandth of a move of a few standard errors."""
-    assert max(abs(one.one_step - one.refit) / one.refit for one in found) < 0.01
+    apart = [abs(one.one_step - one.refit) / one.refit for one in found]
+    assert 0.0 < min(apart)  # the refit is another computation
+    assert max(apart) < 0.01
 
 
 def test_only_source_c_quotes_otherwise_than_the_book():
