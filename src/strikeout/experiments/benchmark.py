@@ -71,11 +71,7 @@ def benchmark(
 def timed_loop(quotes: Quotes, reference: Floats, *, size: Size, scale: Scale) -> Loop:
     """The paper's loop over every so-manieth quote: its time is proportional to the quotes it sees."""
     sample = quotes[np.arange(0, len(quotes), len(quotes) // (45 if scale.is_quick else 270))]
-    work = timed(
-        lambda: paper_method.retrain_loop(sample, reference, size=size),
-        runs=2 if scale.is_quick else 5,
-        is_slow=True,
-    )
+    work = timed(lambda: paper_method.retrain_loop(sample, reference, size=size), runs=3 if scale.is_quick else 5)
     return Loop(len(sample), work.scaled(1.0 / len(sample)))
 
 

@@ -30,11 +30,11 @@ class Times:
         return 100.0 * (self.high - self.low) / self.median
 
 
-def timed(work: Callable[[], object], *, runs: int, is_slow: bool = False) -> Times:
-    """Runs the work ``runs`` times. Something slow is not warmed up and never repeated within a run."""
-    if not is_slow:
-        work()
-    once = np.inf if is_slow else _quickest(work, 1)
+def timed(work: Callable[[], object], *, runs: int) -> Times:
+    """Runs the work ``runs`` times, after once or twice unmeasured."""
+    once = _quickest(work, 1)
+    if once < TURN:
+        once = _quickest(work, 1)
     repeats = max(1, min(500, int(TURN / max(once, 1e-9))))
     taken = [_quickest(work, repeats) for _ in range(runs)]
     low, median, high = np.quantile(taken, [0.25, 0.5, 0.75]).tolist()
