@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from dataclasses import fields
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from strikeout.cli import strikeout
+from strikeout.cli.paper import SectionLine
 from strikeout.errors import UsageError
 from strikeout.experiments import equivalence
 from strikeout.experiments.paper import SECTIONS, chosen, section_of
@@ -152,3 +154,29 @@ def test_the_command_writes_the_report_and_says_where(tmp_path):
     page = (tmp_path / "here" / "report.html").read_text()
     assert "1. Equivalence" in page
     assert page.count("<svg") == 3
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_a_line_on_a_terminal_that_leaves_no_trace():
+    screen = Screen()
+    line = SectionLine(2, stream=screen, width=10)
+    line.begin("equivalence")
+    line.begin("tables")
+    line(0.5, "path 42")
+    shown = screen.getvalue().split("\r")[-1]
+    assert shown.startswith("━" * 8 + "·" * 2 + " 2 of 2, tables: path 42, ")  # one and a half of two, rounded
+    line.end()
+    assert screen.getvalue().endswith("\r" + " " * len(shown.rstrip()) + "\r")
+
+
+def test_nothing_is_drawn_where_nobody_looks():
+    pipe = io.StringIO()
+    line = SectionLine(1, stream=pipe)
+    line.begin("tables")
+    line(0.5, "path 42")
+    line.end()
+    assert pipe.getvalue() == ""
