@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.experiments.slopes import Slope, slope_of
+from strikeout.experiments.stopwatch import timed
 from strikeout.forgetting.downdate import downdate
 from strikeout.kernels import paper_scheme
 from strikeout.models.heston import Heston
@@ -20,13 +20,13 @@ from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
 
 Floats = NDArray[np.float64]
-BATCH = 2e-3  # seconds: a call shorter than this is timed in batches, or the clock would be measured
 
 
 @dataclass(frozen=True, eq=False)
 class Growth:
     """Seconds a call at several sizes, and the fitted exponent; ``expected`` is what the proposition says.
 
+    ``seconds`` are lower quartiles over the runs: what else a machine does only ever makes a call longer.
     Sizes are large enough for what does not grow (a call, a 5 x 5 solve) to be small beside what does.
     """
 
@@ -105,19 +105,5 @@ def _growth(
     made: Callable[[int], Callable[[], object]],
     repeats: int,
 ) -> Growth:
-    seconds = np.array([_shortest(made(size), repeats) for size in sizes])
+    seconds = np.array([timed(made(size), runs=repeats).low for size in sizes])
     return Growth(what, against, expected, np.array(sizes, float), seconds, slope_of(sizes, seconds))
-
-
-def _shortest(call: Callable[[], object], repeats: int) -> float:
-    """Seconds of a call, the shortest of several: what else runs on a machine only ever makes it slower."""
-    begin = perf_counter()
-    call()
-    batch = max(1, round(BATCH / max(perf_counter() - begin, 1e-7)))
-    best = np.inf
-    for _ in range(repeats):
-        begin = perf_counter()
-        for _ in range(batch):
-            call()
-        best = min(best, (perf_counter() - begin) / batch)
-    return float(best)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 
 import numpy as np
@@ -38,6 +39,11 @@ def run(scale: Scale, progress: Progress) -> Finding:
     whole = {name: calibrate(book, model) for name, book in books.items()}
     progress(0.0, "corrupt feeds")
     cleaned = {name: [purged(feed) for feed in feeds(book, seed=seed)] for name, book in books.items()}
+    others = {
+        f"{name}, seed {other}": [purged(feed) for feed in feeds(paper_quotes(name, seed=other), seed=other)]  # type: ignore[arg-type]
+        for other in scale.seeds[1:]
+        for name in BOOKS
+    }
     progress(0.2, "forgotten values")
     moved = {name: dependence(book, alterations=ALTERED, days=DAYS) for name, book in books.items()}
     partly = {name: relinearized(book, alterations=ALTERED, days=DAYS) for name, book in books.items()}
@@ -51,10 +57,11 @@ def run(scale: Scale, progress: Progress) -> Finding:
     kept = {name: single_maturities(one) for name, one in whole.items()}
     progress(1.0, "done")
     return Finding(
-        paragraphs=_paragraphs(cleaned, moved, partly, leaked, left, kept),
+        paragraphs=_paragraphs({**cleaned, **others}, moved, partly, leaked, left, kept),
         tables={
             "feeds": feeds_table(cleaned),
             "retained-fit": fit_table(cleaned),
+            **({"feeds-of-other-seeds": replace(feeds_table(others), is_shown=False)} if others else {}),
             "dependence": dependence_table(moved, partly),
             "reconstruction": reconstruction_table(leaked),
             "removal": removal_table(left, fractions=SHOWN),
