@@ -98,6 +98,11 @@ def test_a_table_on_the_page_has_its_units_in_the_heading_or_the_cell():
     assert text.count(">-<") == 2
 
 
+def test_a_column_with_any_number_in_it_is_set_to_the_right():
+    text = html_of(Table("Mixed.", (Column("book"), Column("error", "SE")), [("small", "no price"), ("large", 2.0)]))
+    assert text.count('class="words"') == 3  # the heading and two cells of the first column
+
+
 def test_a_column_can_be_asked_for_by_name():
     table = finding().tables["shown"]
     assert table.column("what") == ["one", "two"]

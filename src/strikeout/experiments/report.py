@@ -125,7 +125,7 @@ def page_text(chapters: Sequence[Chapter], pictures: dict[str, str], *, scale: S
 
 def html_of(table: Table) -> str:
     """A table for readers: units in the heading or in the cell, never missing."""
-    words = [bool(table.rows) and isinstance(table.rows[0][place], str) for place in range(len(table.columns))]
+    words = [not any(isinstance(row[place], (int, float)) for row in table.rows) for place in range(len(table.columns))]
 
     def row(tag: str, texts: Sequence[str]) -> str:
         cells = zip(texts, words, strict=True)
