@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.experiments.paper import find
+from strikeout.experiments.section import QUICK
 from strikeout.experiments.shard_influence import CUTS, HIGH, shard_influences, sourced
 
 
@@ -52,3 +54,8 @@ def test_only_source_c_quotes_otherwise_than_the_book():
     is_high = made.labels["source"] == "source C"
     np.testing.assert_allclose(moved[is_high], HIGH, rtol=1e-9)
     assert not moved[~is_high].any()
+
+
+def test_a_seed_gives_the_same_numbers_again():
+    first, again = (find("sensitivity", QUICK).tables["shards"].rows for _ in range(2))
+    assert first == again
