@@ -151,14 +151,14 @@ def test_the_same_scale_gives_the_same_numbers():
 
 
 def test_the_command_writes_the_report_and_says_where(tmp_path):
-    done = CliRunner().invoke(strikeout, ["paper", "equivalence", "--quick", "--out", str(tmp_path / "here"), "--json"])
+    done = CliRunner().invoke(strikeout, ["paper", "sensitivity", "--quick", "--out", str(tmp_path / "here"), "--json"])
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["scale"] == "quick"
-    assert list(told["seconds"]) == ["equivalence"]
+    assert list(told["seconds"]) == ["sensitivity"]
     page = (tmp_path / "here" / "report.html").read_text()
-    assert "1. Equivalence" in page
-    assert page.count("<svg") == 3
+    assert "1. Leave one shard out" in page
+    assert page.count("<svg") == 2
 
 
 class Screen(io.StringIO):
