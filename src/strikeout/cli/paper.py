@@ -15,7 +15,7 @@ from strikeout.cli.options import json_option
 
 @click.command("paper")
 @click.argument("sections", nargs=-1, metavar="[SECTION]...")
-@click.option("--quick", is_flag=True, help="Fewer runs and one book: about a minute in place of half an hour.")
+@click.option("--quick", is_flag=True, help="Fewer runs and one book: about a minute in place of several.")
 @click.option(
     "--out", type=click.Path(path_type=str), default="paper", show_default=True, help="The folder the report goes to."
 )

@@ -78,7 +78,7 @@ def write_report(chapters: Sequence[Chapter], out: str | PathLike[str], *, scale
 
 
 def room_for(out: str | PathLike[str]) -> Path:
-    """Makes the folders of a report; to be asked before half an hour of work.
+    """Makes the folders of a report; to be asked before minutes of work.
 
     Raises:
         UsageError: ``out`` is a file, or cannot be written to.
