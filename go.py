@@ -280,6 +280,11 @@ def bench(arguments: Arguments) -> int:
     return python("-m", "benchmarks", *arguments)
 
 
+def paper(arguments: Arguments) -> int:
+    """every figure and table of the paper again, as one page; arguments go to strikeout paper (--quick, sections)"""
+    return python("-m", "strikeout", "paper", *arguments, where=None)
+
+
 def sanitize(arguments: Arguments) -> int:
     """build the kernel with the address and undefined-behaviour sanitizers and run its tests on it"""
     compiler = os.environ.get("CXX") or next(filter(None, map(shutil.which, COMPILERS[:3])), None)
@@ -312,7 +317,7 @@ def sanitize(arguments: Arguments) -> int:
 
 
 WORDS: dict[str, Callable[[Arguments], int]] = {
-    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, sanitize)
+    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, paper, sanitize)
 }
 
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),
     "forget": ("strikeout.cli.forget", "Strike quotes out of a calibration, as if they had never been seen."),
     "verify": ("strikeout.cli.verify", "Check a certificate against the retained quotes."),
+    "paper": ("strikeout.cli.paper", "Run the paper's experiments again and write a report of them."),
     "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
 }
 

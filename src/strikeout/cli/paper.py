@@ -1,0 +1,92 @@
+"""``strikeout paper``: every figure and table of the paper again, beside what this package does instead."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TextIO
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.options import json_option
+
+
+@click.command("paper")
+@click.argument("sections", nargs=-1, metavar="[SECTION]...")
+@click.option("--quick", is_flag=True, help="Fewer runs and one book: about a minute in place of several.")
+@click.option(
+    "--out", type=click.Path(path_type=str), default="paper", show_default=True, help="The folder the report goes to."
+)
+@json_option
+def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> int:
+    """Run the experiments of "Selective Forgetting in Option Calibration" and write a report of them.
+
+    Without a SECTION all are run: equivalence, locality, tables, and those that go beyond the paper. The report is one
+    page, OUT/report.html, with its figures and numbers beside it.
+    """
+    from strikeout.experiments.paper import chosen, find, section_of
+    from strikeout.experiments.report import room_for, write_report
+    from strikeout.experiments.section import QUICK, WHOLE
+
+    names, scale = chosen(sections), QUICK if quick else WHOLE
+    room_for(out)
+    line = SectionLine(len(names))
+    chapters, seconds = [], {}
+    try:
+        for name in names:
+            begun = time.perf_counter()
+            section = section_of(name)
+            line.begin(name)
+            chapters.append((section, find(name, scale, progress=line)))
+            seconds[name] = time.perf_counter() - begun
+    finally:
+        line.end()
+    page = write_report(chapters, out, scale=scale)
+    if as_json:
+        terminal.show_json({"report": str(page), "scale": scale.name, "seconds": seconds})
+        return exits.DONE
+    rows = [
+        (section.name, section.title, f"{seconds[section.name]:.1f} s", str(len(found.tables)), str(len(found.figures)))
+        for section, found in chapters
+    ]
+    terminal.show(terminal.table(["section", "what it asks", "took", "tables", "figures"], rows, numbers=(2, 3, 4)))
+    click.echo(f"the report is in {page}")
+    return exits.DONE
+
+
+@dataclass
+class SectionLine:
+    """One line on a terminal that says how far the report is; gone when it ends."""
+
+    sections: int
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    width: int = 30
+
+    def __post_init__(self) -> None:
+        self._begun = time.monotonic()
+        self._number, self._name, self._shown = 0, "", 0
+
+    def begin(self, name: str) -> None:
+        """The next section."""
+        self._number, self._name = self._number + 1, name
+        self(0.0, "")
+
+    def __call__(self, share: float, words: str) -> None:
+        if not self.stream.isatty():
+            return
+        full = round(self.width * (self._number - 1 + min(max(share, 0.0), 1.0)) / self.sections)
+        bar = "━" * full + "·" * (self.width - full)
+        seconds = time.monotonic() - self._begun
+        text = f"{bar} {self._number} of {self.sections}, {self._name}{': ' + words if words else ''}, {seconds:.0f} s"
+        self.stream.write("\r" + text.ljust(self._shown))
+        self.stream.flush()
+        self._shown = len(text)
+
+    def end(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            self.stream.write("\r" + " " * self._shown + "\r")
+            self.stream.flush()
+            self._shown = 0

@@ -1,0 +1,54 @@
+"""Figures 1 and 2: the paper's fast operator equals its retrain to rounding, ours to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strikeout.experiments import equivalence, paper_method
+
+FRACTIONS = (0.01, 0.05, 0.25)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return equivalence.measured("small", seed=42, fractions=FRACTIONS, runs=12)
+
+
+def test_figure_1_the_papers_differences_are_near_1e_13_and_widest_in_mean_reversion(small):
+    widest = np.abs(small.fast).max(axis=0)
+    # The paper: "on the order of 1e-13". Rounding of sums over 540 quotes, amplified by a long step.
+    assert 1e-14 < widest[0] < 1e-12
+    assert widest.argmax() == 0
+
+
+def test_figure_1_the_sharded_operator_agrees_as_well(small):
+    assert np.linalg.norm(small.sharded, axis=1).max() < 1e-8  # the paper's own bound
+
+
+def test_figure_2_the_differences_have_no_bias(small):
+    mean_reversion = small.fast[:, 0]
+    error = mean_reversion.std(ddof=1) / np.sqrt(len(mean_reversion))
+    assert abs(mean_reversion.mean()) < 4 * error  # four standard errors of the mean
+
+
+def test_ours_are_zero_in_every_run_and_every_state_has_one_digest(small):
+    assert not small.ours_fast.any()
+    assert not small.ours_sharded.any()
+    assert small.equal_digests == len(small.forgotten) == 12
+
+
+def test_the_operators_really_move_the_parameters(small):
+    """Zeros would also come from operators that forget nothing."""
+    assert len(np.unique(small.ours_retrain[:, 0])) == 12
+    assert np.ptp(small.retrain[:, 0]) > 1e-4
+
+
+def test_the_table_the_loop_and_the_cache_are_one_method():
+    quotes = paper_method.paper_book("small", seed=42)[np.arange(0, 540, 27)]
+    reference = paper_method.paper_reference(quotes)
+    cache = paper_method.cache_of(quotes, reference, size="small")
+    kept = np.arange(5, len(quotes))
+    loop = paper_method.retrain_loop(quotes[kept], reference, size="small")
+    # Central differences divide rounding of prices (1e-14) by a step of 1e-4 times the parameter.
+    np.testing.assert_allclose(loop, paper_method.retrain(cache, kept), rtol=1e-6)

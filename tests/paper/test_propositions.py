@@ -1,0 +1,122 @@
+"""The paper's propositions, one test each: numbers, not pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import UsageError
+from strikeout.experiments.complexity import growths
+from strikeout.experiments.conditions import conditions, pulls
+from strikeout.experiments.exactness import CUTS, exactness
+from strikeout.experiments.relinearizing import relinearizing
+from strikeout.experiments.slopes import slope_of
+
+
+@pytest.fixture(scope="module")
+def large():
+    return so.calibrate(so.paper_quotes("large"), so.Heston())
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return relinearizing(so.paper_quotes("small"), so.Heston(), noises=(0.0, 1e-3, 1e-1), points=9, seed=42)
+
+
+@pytest.fixture(scope="module")
+def held(large):
+    return list(conditions(large, counts=(1, 27, 1890), runs=20, seed=42))
+
+
+def holds(found, bound, count, *, scaled):
+    return next(one.holds for one in found if (one.bound, one.forgotten, one.scaled) == (bound, count, scaled))
+
+
+def test_proposition_1_recomputed_shards_are_the_rebuild_bit_for_bit_however_the_book_is_cut(large):
+    found = list(exactness(large, fractions=(0.01, 0.25), seed=42))
+    assert {one.cut for one in found} == set(CUTS)
+    assert all(one.is_equal for one in found)
+    assert all(1 <= one.touched <= one.shards for one in found)
+
+
+def test_proposition_3_in_doubles_subtraction_and_rebuild_differ_at_rounding(large):
+    """eps * condition number = 2e-16 * 3.5e7 = 8e-9 of the step at the very most; sums of doubles do far better."""
+    found = list(exactness(large, fractions=(0.01, 0.05, 0.25), seed=42))
+    assert 0.0 < max(one.in_doubles for one in found) < 1e-10
+
+
+def test_proposition_2_without_residuals_the_second_step_is_the_square_of_the_first(lines):
+    """The interval is of the fit's scatter; third-order terms bend a line up to 5 % long by about a hundredth."""
+    assert lines[0].slope.value == pytest.approx(2.0, abs=0.03)
+    assert lines[0].slope.high - lines[0].slope.low < 0.05
+
+
+def test_proposition_2_with_large_residuals_the_second_step_is_only_proportional(lines):
+    assert lines[2].slope.value == pytest.approx(1.0, abs=0.1)
+
+
+def test_proposition_2_noise_adds_to_the_second_step_where_the_first_is_short(lines):
+    quiet, noisy = lines[0].second, lines[1].second
+    assert noisy[0] > 2.0 * quiet[0]
+    assert noisy[-1] == pytest.approx(quiet[-1], rel=0.05)
+
+
+def test_proposition_4_no_bound_whose_condition_holds_is_ever_broken(held):
+    assert min(one.respected for one in held) == 1.0
+
+
+def test_the_remark_on_positive_definiteness_is_violated_by_nearly_every_single_quote(held):
+    """The paper calls its condition rarely active until 70 % are removed."""
+    assert holds(held, "Weyl", 1, scaled=False) <= 0.1
+    assert holds(held, "Weyl", 27, scaled=False) == 0.0
+
+
+def test_the_joint_neumann_condition_holds_up_to_seventy_percent_once_parameters_are_scaled(held):
+    assert holds(held, "Neumann, ||H^-1 dH||", 1890, scaled=True) == 1.0
+    assert holds(held, "Neumann, ||H^-1|| ||dH||", 27, scaled=True) == 0.0
+
+
+def test_the_leverage_is_about_the_share_removed(held):
+    """A random share of a homogeneous book takes that share of the curvature, and a little more in the worst way."""
+    found = {one.forgotten: one.leverage for one in held}
+    assert 0.01 < found[27] < 0.04
+    assert 0.70 < found[1890] < 0.78
+
+
+def test_hubers_loss_holds_a_wrong_quote_and_squared_loss_does_not(large):
+    found = pulls(large, wrong_by=(0.01, 1.0, 100.0))
+    assert len({one.huber for one in found}) == 1
+    assert all(0.0 < one.huber <= one.bound for one in found)
+    # Linear in the error once that outweighs the quote's own residual, a twentieth of the first error here.
+    assert found[2].squared / found[1].squared == pytest.approx(100.0, rel=1e-2)
+
+
+def test_proposition_5_costs_are_linear_and_a_downdate_does_not_see_the_book():
+    """Times of a shared machine: wide limits, which a quadratic cost or one that grows with the book still breaks."""
+    found = {
+        (one.what, one.against): one.slope.value for one in growths(sizes=(5_000, 20_000, 80_000), repeats=3, seed=42)
+    }
+    assert 0.4 < found["the paper's loop", "quotes"] < 1.6
+    assert 0.4 < found["the paper's loop", "nodes"] < 1.6
+    assert 0.5 < found["downdate", "forgotten quotes"] < 1.5
+    assert abs(found["downdate of 27 quotes", "quotes in the book"]) < 0.5
+
+
+def test_a_slope_is_that_of_a_power_law_and_its_interval_holds_it():
+    x = np.geomspace(1.0, 100.0, 12)
+    exact = slope_of(x, 3.0 * x**1.5)
+    assert exact.value == pytest.approx(1.5, abs=1e-12)
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(400):
+        found = slope_of(x, x**1.5 * np.exp(0.1 * rng.standard_normal(len(x))))
+        inside += found.low <= 1.5 <= found.high
+    assert 0.92 <= inside / 400 <= 0.98  # 95 % give or take three standard deviations of 400 draws
+
+
+def test_a_slope_through_two_points_or_zeros_is_refused():
+    with pytest.raises(UsageError, match="three are needed"):
+        slope_of([1.0, 2.0], [1.0, 2.0])
+    with pytest.raises(UsageError, match="above zero"):
+        slope_of([1.0, 2.0, 3.0], [0.0, 1.0, 2.0])
