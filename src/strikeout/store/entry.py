@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -42,6 +42,25 @@ class Reason:
             _refuse_unprintable(f"the {name} of a reason", getattr(self, name))
         object.__setattr__(self, "code", str(self.code))
 
+    def to_plain(self) -> dict[str, str]:
+        """The reason as a table of texts."""
+        return {"code": self.code, "text": self.text, "ticket": self.ticket}
+
+    @staticmethod
+    def from_plain(content: Mapping[str, str]) -> Reason:
+        """The reason such a table was made from.
+
+        Raises:
+            UsageError: the table has other names, or is no reason.
+        """
+        if set(content) != {"code", "text", "ticket"}:
+            raise UsageError(f"Reason: a table of code, text and ticket is expected; found {', '.join(content)}.")
+        return Reason(**content)
+
+    def __str__(self) -> str:
+        more = ", ".join(filter(None, (self.text, self.ticket)))
+        return f"{self.code} ({more})" if more else self.code
+
 
 @dataclass(frozen=True)
 class Act:
@@ -60,7 +79,7 @@ class Act:
     why: Reason | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)  # of the book afterwards; never before
-    touched: tuple[bytes, ...] = ()  # one string of bytes a quote touched; the order does not matter
+    touched: Sequence[bytes] = ()  # one string of bytes a quote touched; the order does not matter
     certificate: str = ""
 
     def __post_init__(self) -> None:
@@ -118,7 +137,9 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """The entry as a table of texts, whole numbers and tables."""
-        return {"format": FORMAT, **asdict(self)}
+        content = {item.name: getattr(self, item.name) for item in fields(self)}
+        plain = {"why": self.why and self.why.to_plain(), "counts": dict(self.counts), "digests": dict(self.digests)}
+        return {"format": FORMAT, **content, **plain}
 
     @staticmethod
     def from_bytes(data: bytes) -> Entry:
@@ -138,18 +159,12 @@ class Entry:
         wrong = _wrong(content)
         if wrong is not None:
             raise RefusedError(f"Ledger: `{wrong}` is not what an entry holds there: {content[wrong]!r}.")
-        why = content["why"]
-        reason = Reason(why["code"], why["text"], why["ticket"]) if why else None
+        reason = content["why"] and Reason(**content["why"])
         return Entry(**{name: content[name] for name in names - {"why"}}, why=reason)
 
     def __str__(self) -> str:
-        why = f" because {self.why.code}" if self.why else ""
-        why += (
-            f" ({', '.join(filter(None, (self.why.text, self.why.ticket)))})"
-            if self.why and (self.why.text or self.why.ticket)
-            else ""
-        )
         counts = "".join(f", {name} {count:,}" for name, count in self.counts.items())
+        why = f": {self.why}" if self.why else ""
         return f"{self.number:>4}  {self.at[:19]}Z  {self.who}  {self.what}{counts}{why}"
 
     def _unsigned(self) -> bytes:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from strikeout.assurance.canonical import canonical
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store import merkle
-from strikeout.store.entry import Act, Entry
+from strikeout.store.entry import Act, Entry, Reason, ReasonCode
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
+
+__all__ = ["Act", "Entry", "Head", "Ledger", "Reason", "ReasonCode", "check_bytes", "commitment_of"]
 
 FIRST = "0" * 64  # what the first entry names as the one before it
 
@@ -200,8 +201,9 @@ def check_bytes(rows: Sequence[bytes], *, first_public: str | None = None, head:
 
 def commitment_of(touched: Sequence[bytes], keyring: Keyring) -> str:
     """What stands for a set of quotes, whatever their order; nothing for none."""
-    members = sorted(keyring.commit("member", data) for data in touched)
-    return keyring.commit("set", canonical(members)) if members else ""
+    # Lengths first, so that no two sets run together into the same bytes.
+    members = b"".join(len(data).to_bytes(8, "little") + data for data in sorted(touched))
+    return keyring.commit("set", members) if touched else ""
 
 
 def _read(row: bytes, place: int) -> Entry:
