@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 
 from strikeout.assurance.canonical import canonical, from_canonical
@@ -131,7 +132,9 @@ class Keyring:
 
     def _to_bytes(self) -> bytes:
         seeds = [signer.seed().hex() for signer in self.signers]
-        return canonical({"format": FORMAT, "secret": self.secret.hex(), "signers": seeds}) + b"\n"
+        content = {"format": FORMAT, "secret": self.secret.hex(), "signers": seeds}
+        # One flipped bit of the secret, unseen, would let every erased quote return.
+        return canonical({**content, "seal": sha256(canonical(content)).hexdigest()}) + b"\n"
 
 
 def key_file(book: Path) -> Path:
@@ -149,10 +152,11 @@ def _from_bytes(data: bytes, path: Path) -> Keyring:
     if found != FORMAT:
         raise RefusedError(f"{path}: the format is {found!r}; this version reads {FORMAT!r}.")
     seeds, secret = content.get("signers"), content.get("secret")
-    good = isinstance(seeds, list) and seeds and all(is_hex(s, SECRET_BYTES) for s in seeds)
-    if not (good and is_hex(secret, SECRET_BYTES) and set(content) == {"format", "secret", "signers"}):
-        raise RefusedError(f"{path}: the keys in it are not as they were written. Bring the file back.")
-    return Keyring(tuple(Signer.from_seed(bytes.fromhex(seed)) for seed in seeds), bytes.fromhex(secret))
+    if isinstance(seeds, list) and seeds and all(is_hex(text, SECRET_BYTES) for text in (secret, *seeds)):
+        ring = Keyring(tuple(Signer.from_seed(bytes.fromhex(seed)) for seed in seeds), bytes.fromhex(secret))
+        if ring._to_bytes() == data:
+            return ring
+    raise RefusedError(f"{path}: the keys in it are not as they were written. Bring the file back.")
 
 
 def _write_beside(path: Path, data: bytes) -> Path:
