@@ -177,14 +177,17 @@ def _wrong(content: Mapping[str, Any]) -> str | None:
     """The first field whose shape is not that of an entry; None where all are."""
     why = content["why"]
     checks = {
-        **{name: isinstance(content[name], str) for name in ("at", "who", "what", "software")},
+        **{
+            name: isinstance(content[name], str) and content[name].isprintable()
+            for name in ("at", "who", "what", "software")
+        },
         "number": type(content["number"]) is int and content["number"] >= 1,
         "why": why is None
         or (
             isinstance(why, dict)
             and set(why) == {"code", "text", "ticket"}
-            and why["code"] in set(ReasonCode)
             and all(isinstance(text, str) and text.isprintable() for text in why.values())
+            and why["code"] in set(ReasonCode)
         ),
         "counts": isinstance(content["counts"], dict)
         and all(type(count) is int and count >= 0 for count in content["counts"].values()),
