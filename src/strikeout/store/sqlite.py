@@ -1,0 +1,115 @@
+"""A book in one file, with SQLite of the standard library: nothing to install, nothing lost when the power goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from strikeout.errors import BusyError
+from strikeout.store import bookfile, soundness
+from strikeout.store.bookfile import BESIDE, PATIENCE, told
+from strikeout.store.sqlite_reading import SqliteReading
+from strikeout.store.sqlite_writing import SqliteWriting
+from strikeout.store.store import Reading, Writing
+
+
+class SqliteStore(SqliteReading):
+    """A ``Store`` in a file. Make one with ``create`` or ``open``; close it, or use it in a ``with`` block."""
+
+    @staticmethod
+    def create(path: str | Path, *, patience: float = PATIENCE) -> SqliteStore:
+        """An empty book in a new file.
+
+        Raises:
+            NotABookError: there is a file of that name already, or its folder does not exist.
+            BookError: it cannot be written there.
+        """
+        bookfile.create(Path(path))
+        return SqliteStore.open(path, patience=patience)
+
+    @staticmethod
+    def open(path: str | Path, *, patience: float = PATIENCE) -> SqliteStore:
+        """The book in a file. An erasure that a crash cut short is finished first.
+
+        Args:
+            patience: seconds a writer waits for another before it is refused.
+
+        Raises:
+            NotABookError: there is no such file, or it is another program's.
+            NewerBookError: it was written by a newer version.
+            DamagedBookError: it is truncated or its bytes are off.
+        """
+        store = SqliteStore(bookfile.connect(Path(path), patience=patience), Path(path))
+        try:
+            if any(due for (due,) in store.rows("SELECT scrub FROM seal")):
+                with suppress(BusyError):  # another is at work: `faults` says that this is still to do
+                    store._scrub()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        with told(self._path):
+            self._connection.execute("BEGIN")
+        try:
+            yield SqliteReading(self._connection, self._path)
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[Writing]:
+        if self._connection.in_transaction:
+            raise BusyError(
+                f"{self._path} is being read or written by a block of this store that has not ended. End it first."
+            )
+        with told(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+        transaction = SqliteWriting(self._connection, self._path)
+        try:
+            yield transaction
+            with told(self._path):
+                self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        if transaction.erased:
+            self._scrub()
+
+    def faults(self) -> list[str]:
+        return soundness.faults(self)
+
+    def files(self) -> tuple[Path, ...]:
+        beside = (self._path.with_name(self._path.name + end) for end in ("", *BESIDE))
+        return tuple(path for path in beside if path.exists())
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> SqliteStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _scrub(self) -> None:
+        """Rewrites the file without what was erased, and empties the log beside it."""
+        self._empty_log()
+        with told(self._path):
+            # Zeroed on deletion already (secure_delete); rewritten so that this does not rest on one setting alone.
+            self._connection.execute("VACUUM")
+            self._connection.execute("UPDATE seal SET scrub = 0")
+        self._empty_log()
+
+    def _empty_log(self) -> None:
+        with told(self._path):
+            ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise BusyError(
+                f"What was to be erased from {self._path} is erased, but another process is reading an older moment of "
+                "the book, which keeps old bytes in its log. Open the book again when that process is done."
+            )
