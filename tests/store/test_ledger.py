@@ -16,7 +16,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.store import merkle
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import Signer
-from strikeout.store.ledger import FIRST, Act, Entry, Head, Ledger, Reason, ReasonCode, check_bytes
+from strikeout.store.ledger import FIRST, Act, Entry, Head, Ledger, Reason, ReasonCode, check_bytes, entry_after
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 RING = Keyring((Signer.from_seed(bytes(range(32))),), bytes(32))
@@ -100,6 +100,12 @@ def test_a_signature_can_be_checked_without_our_code():
     Ed25519PublicKey.from_public_bytes(bytes.fromhex(content["public"])).verify(signature, plain)
 
 
+def test_the_last_entry_is_all_it_takes_to_write_the_next():
+    ledger, ring = rotated()
+    assert entry_after(ledger[4], FORGET, keyring=ring) == ledger.append(FORGET, ring)[5]
+    assert entry_after(None, FORGET, keyring=ring) == Ledger().append(FORGET, ring)[1]
+
+
 def test_appending_leaves_the_old_ledger_as_it_was():
     old = record()
     before = old.to_bytes()
@@ -159,7 +165,7 @@ def flips(row: bytes) -> list[bytes]:
 
 
 def test_every_single_bit_flip_of_an_entry_is_found_by_the_entry_itself():
-    """Its form or its signature gives every one away, with no help from the chain: the last entry has no other guard."""
+    """Its form or its signature gives every one away, without the chain: the last entry has no other guard."""
 
     def is_seen(row: bytes) -> bool:
         try:

@@ -127,6 +127,10 @@ class Entry:
         """Whether the holder of ``public`` signed it as it stands."""
         return verify(self.public, self._unsigned(), signature=self.signature)
 
+    def heir(self) -> str:
+        """The key that must sign the entry after this one."""
+        return self.next_public or self.public
+
     def hash(self) -> bytes:
         """The leaf of this entry in the ledger's tree, and what the next entry names as ``previous``."""
         return leaf_hash(self.to_bytes())

@@ -16,7 +16,7 @@ from strikeout.store.entry import Act, Entry, Reason, ReasonCode
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
 
-__all__ = ["Act", "Entry", "Head", "Ledger", "Reason", "ReasonCode", "check_bytes", "commitment_of"]
+__all__ = ["Act", "Entry", "Head", "Ledger", "Reason", "ReasonCode", "check_bytes", "commitment_of", "entry_after"]
 
 FIRST = "0" * 64  # what the first entry names as the one before it
 
@@ -65,25 +65,8 @@ class Ledger:
         Raises:
             RefusedError: the keyring lacks the key that is due.
         """
-        from strikeout import __version__
-
-        signer = keyring.signer(self.public)
-        entry = Entry(
-            number=len(self) + 1,
-            at=act.moment(),
-            who=act.who,
-            what=act.what,
-            why=act.why,
-            counts=dict(act.counts),
-            digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
-            touched=commitment_of(act.touched, keyring),
-            certificate=act.certificate,
-            software=f"strikeout {__version__}",
-            previous=self.entries[-1].hash().hex() if self.entries else FIRST,
-            public=signer.public,
-            next_public=next_public,
-        )
-        return Ledger((*self.entries, entry.signed(signer)))
+        last = self.entries[-1] if self.entries else None
+        return Ledger((*self.entries, entry_after(last, act, keyring=keyring, next_public=next_public)))
 
     def rotate(self, act: Act, keyring: Keyring) -> Ledger:
         """This ledger and an entry, signed with the old key, that hands over to the newest key of the keyring.
@@ -102,7 +85,7 @@ class Ledger:
     @property
     def public(self) -> str | None:
         """The key the next entry must be signed with; None for a ledger not yet begun, which takes any."""
-        return (self.entries[-1].next_public or self.entries[-1].public) if self.entries else None
+        return self.entries[-1].heir() if self.entries else None
 
     def check(self, *, first_public: str | None = None, head: Head | None = None) -> list[str]:
         """What is wrong with it, in sentences; nothing where numbers, chain, keys, signatures and ``head`` all hold."""
@@ -118,7 +101,7 @@ class Ledger:
                 found.append(f"Entry {place} is signed with the key {entry.public[:16]}..., not with {due[:16]}....")
             if not entry.is_signed():
                 found.append(f"Entry {place} was changed after it was signed, or never signed with its key.")
-            previous, due = entry.hash().hex(), entry.next_public or entry.public
+            previous, due = entry.hash().hex(), entry.heir()
         return found + self._check_head(head)
 
     def root(self, size: int | None = None) -> str:
@@ -186,6 +169,33 @@ class Ledger:
         if self.root(head.size) != head.root:
             return [f"The first {head.size} entries are not those of the head that was kept: the past was rewritten."]
         return []
+
+
+def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: str = "") -> Entry:
+    """The entry that follows the last one: all a writer needs, however long the ledger is.
+
+    Raises:
+        RefusedError: the keyring lacks the key that is due.
+    """
+    from strikeout import __version__
+
+    signer = keyring.signer(last.heir() if last else None)
+    entry = Entry(
+        number=last.number + 1 if last else 1,
+        at=act.moment(),
+        who=act.who,
+        what=act.what,
+        why=act.why,
+        counts=dict(act.counts),
+        digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
+        touched=commitment_of(act.touched, keyring),
+        certificate=act.certificate,
+        software=f"strikeout {__version__}",
+        previous=last.hash().hex() if last else FIRST,
+        public=signer.public,
+        next_public=next_public,
+    )
+    return entry.signed(signer)
 
 
 def check_bytes(rows: Sequence[bytes], *, first_public: str | None = None, head: Head | None = None) -> list[str]:
