@@ -62,7 +62,10 @@ def _ledger(records: Records, head: Head | None) -> Found:
         return False, " ".join(faults)
     if not rows:
         return False, "The ledger is empty, and a book is made with its first entry."
-    return True, f"{len(rows):,} entries, numbered, chained and signed; the root is {records.ledger().root()}."
+    return (
+        True,
+        f"{_many(len(rows), 'entry', 'entries')}, numbered, chained and signed; the root is {records.ledger().root()}.",
+    )
 
 
 def _counts(records: Records) -> Found:
@@ -96,7 +99,7 @@ def _versions(records: Records) -> Found:
     missing = [e.number for e in ledger if e.digests and e.number not in {version.entry for version in versions}]
     if missing:
         return False, f"The calibration of entry {missing[0]} is gone."
-    return True, f"{len(versions):,} calibrations, each the one its entry commits to."
+    return True, f"{_many(len(versions), 'calibration')}, each the one its entry commits to."
 
 
 def _parameters(records: Records) -> Found:
@@ -127,10 +130,13 @@ def _certificates(records: Records) -> Found:
             return False, f"The certificate of entry {int(page)} is not the one that was issued with it."
     version = records.version()
     if version is None or page_of(version.entry) != pages[-1] or not records.is_current():
-        return True, f"{len(pages):,} certificates, each the one its entry names; none is of the quotes held now."
+        return (
+            True,
+            f"{_many(len(pages), 'certificate')}, each the one its entry names; none is of the quotes held now.",
+        )
     checked = verify(certificate, records.store.quotes())
     return checked.holds, " ".join(checked.reasons) or (
-        f"{len(pages):,} certificates, each the one its entry names; the last holds of the retained quotes."
+        f"{_many(len(pages), 'certificate')}, each the one its entry names; the last holds of the retained quotes."
     )
 
 
@@ -142,3 +148,7 @@ def _erased(records: Records) -> Found:
     if back:
         return False, f"{back:,} quotes that were erased are in the book."
     return True, "No quote in the book is one that was erased."
+
+
+def _many(count: int, one: str, several: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else several or one + 's'}"

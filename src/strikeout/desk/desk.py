@@ -18,7 +18,7 @@ from strikeout.desk.asking import Asking
 from strikeout.desk.erasing import meant, rehearsed, take_away
 from strikeout.desk.plan import Plan
 from strikeout.desk.reading import ReadingDesk
-from strikeout.desk.records import Position, Transaction
+from strikeout.desk.records import Position, Transaction, Why, as_reason
 from strikeout.desk.results import Change, Erasure, Imported, moved
 from strikeout.desk.traces import returning
 from strikeout.desk.version import Version
@@ -36,13 +36,14 @@ from strikeout.store.entry import Reason
 class Desk(ReadingDesk):
     """A book and the verbs to work on it. What is computed is computed before anything is written.
 
-    A verb looks at the book, works, and then writes in one transaction; where another writer was faster, it is refused
+    ``reason`` is a ``Reason`` of the ledger, or the code of one: "bad-feed", "licence", "subject-request", "error",
+    "test" or "other". A verb looks at the book, works, and then writes in one transaction; where another writer was faster, it is refused
     and nothing is written.
     """
 
     # --- quotes come -------------------------------------------------------------------------------------------------
 
-    def import_quotes(self, quotes: Quotes, *, reason: Reason | None = None) -> Imported:
+    def import_quotes(self, quotes: Quotes, *, reason: Why = None) -> Imported:
         """New quotes go into the book; those it has change nothing; those it erased are refused and named.
 
         The calibration stays as it is until ``calibrate``.
@@ -58,7 +59,7 @@ class Desk(ReadingDesk):
                 entry = book.enter("import", reason, touched=arrival.new.ids.tolist(), counts=_counts(arrival))
         return self._imported(arrival, entry)
 
-    def learn(self, quotes: Quotes, *, reason: Reason | None = None) -> Change:
+    def learn(self, quotes: Quotes, *, reason: Why = None) -> Change:
         """New quotes go into the book and into the calibration, in one step.
 
         Raises:
@@ -78,7 +79,7 @@ class Desk(ReadingDesk):
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
-    def calibrate(self, model: Model | None = None, *, reason: Reason | None = None, **settings: Any) -> Change:
+    def calibrate(self, model: Model | None = None, *, reason: Why = None, **settings: Any) -> Change:
         """Calibrates the quotes the book holds, and keeps the result as its current version.
 
         Args:
@@ -112,7 +113,7 @@ class Desk(ReadingDesk):
         *,
         ids: ArrayLike | None = None,
         where: str | None = None,
-        reason: Reason | None = None,
+        reason: Why = None,
     ) -> Plan:
         """What striking these quotes out will do, ready to ``apply``; nothing is changed.
 
@@ -135,7 +136,7 @@ class Desk(ReadingDesk):
             position=seen.number,
             head=seen.head,
             ids=tuple(done.ids.tolist()),
-            reason=(reason or Reason("other")).to_plain(),
+            reason=(as_reason(reason) or Reason("other")).to_plain(),
             before=dict(before.parameters),
             after=dict(done.parameters),
             moved=moved(before.parameters, after),
@@ -174,7 +175,7 @@ class Desk(ReadingDesk):
         with self._records.writing(seen) as book:
             return self._strike(book, "forget", Reason.from_plain(plan.reason), done)
 
-    def restore(self, entry: int | None = None, *, reason: Reason | None = None) -> Change:
+    def restore(self, entry: int | None = None, *, reason: Why = None) -> Change:
         """Brings the quotes of a forget back, as if it had never been; the latest one where no entry is named.
 
         Raises:
@@ -194,7 +195,7 @@ class Desk(ReadingDesk):
             counts = {"restored": len(back), "of": number}
             return self._conclude(book, "restore", reason, before, after, touched=back.ids, counts=counts)
 
-    def roll(self, quotes: Quotes | None = None, *, window: int, reason: Reason | None = None) -> Change:
+    def roll(self, quotes: Quotes | None = None, *, window: int, reason: Why = None) -> Change:
         """Learns new quotes and forgets those older than the last ``window`` dates, in one step.
 
         Raises:
@@ -232,7 +233,7 @@ class Desk(ReadingDesk):
         ids: ArrayLike | None = None,
         where: str | None = None,
         yes: bool = False,
-        reason: Reason | None = None,
+        reason: Why = None,
     ) -> Erasure:
         """Makes quotes unrecoverable, held or set aside; without ``yes`` it only says what would go and what stays.
 
@@ -303,7 +304,7 @@ class Desk(ReadingDesk):
             held=self._records.store.counts().retained,
         )
 
-    def _strike(self, book: Transaction, what: str, reason: Reason | None, done: Forgetting) -> Change:
+    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting) -> Change:
         book.store.strike(done.ids, entry=book.number)
         return self._conclude(
             book,
@@ -321,7 +322,7 @@ class Desk(ReadingDesk):
         self,
         book: Transaction,
         what: str,
-        reason: Reason | None,
+        reason: Why,
         before: Calibration | None,
         after: Calibration,
         *,

@@ -53,9 +53,9 @@ def rehearsed(records: Records, held: Quotes, aside: Quotes, *, plans: Sequence[
     gone = [f"{len(held) + len(aside):,} rows: contract, price, weight, spread, labels and ids"]
     gone += [f"{len(held):,} of them from the calibration, which is made anew without them"] if len(held) else []
     states = sum(version.entry < since and version.state is not None for version in records.versions())
-    gone += [f"the digests of {states:,} earlier states they were part of"] if states else []
+    gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
-    gone += [f"{len(issued):,} certificates issued while they were in the book"] if issued else []
+    gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
     gone += [f"the file {path}" for path in (*records.copies(), *map(str, plans))]
     return Erasure(None, len(held) + len(aside), len(held), tuple(gone), STAYS)
 
@@ -63,6 +63,7 @@ def rehearsed(records: Records, held: Quotes, aside: Quotes, *, plans: Sequence[
 def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, plans: Sequence[Path]) -> None:
     """Removes every byte of these quotes that the book or a file it knows of holds; commitments stay."""
     store, since = book.store, _since(records, held, aside)
+    copies = [*map(Path, records.copies()), *plans]  # read now: below, the book no longer knows of them
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
     pairs = traces(held, records.commit) + traces(aside, records.commit)
     store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
@@ -77,7 +78,7 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
             store.remove(shelf, name)
     store.erase(gone)
     store.remove("setting", FILES)
-    for path in (*map(Path, records.copies()), *plans):
+    for path in copies:
         path.unlink(missing_ok=True)
 
 

@@ -19,6 +19,7 @@ from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Ledger
 from strikeout.store.store import Store, Writing
 
+Why = Reason | str | None
 FILES = "files"  # the setting that names files outside the book which hold copies of its quotes
 
 
@@ -159,7 +160,7 @@ class Transaction:
     def enter(
         self,
         what: str,
-        reason: Reason | None,
+        reason: Why,
         *,
         touched: Sequence[str] = (),
         counts: Mapping[str, int] | None = None,
@@ -172,7 +173,7 @@ class Transaction:
             who=records.who,
             what=what,
             at=records.clock(),
-            why=reason,
+            why=as_reason(reason),
             counts={**(counts or {}), "retained": self.store.counts().retained},
             digests={} if version is None else _digests(version),
             touched=tuple(name.encode() for name in touched),
@@ -184,6 +185,15 @@ class Transaction:
         self.store.append(ledger.entries[-1].to_bytes())
         self.is_entered = True
         return self.number
+
+
+def as_reason(why: Why) -> Reason | None:
+    """A reason as the ledger keeps it; a text is the code of one.
+
+    Raises:
+        UsageError: there is no such code.
+    """
+    return Reason(why) if isinstance(why, str) else why
 
 
 def page_of(entry: int) -> str:
