@@ -80,6 +80,13 @@ def test_a_commitment_depends_on_the_key_the_shard_and_the_data():
                 commit(KEY, "2024-01-02 0.25", data=b"quotf")}) == 4  # fmt: skip
 
 
+def test_a_commitment_is_two_keyed_hashes_for_ever():
+    """Books keep commitments for years: another definition would let every erased quote of theirs return."""
+    shard_key = blake2b(b"2024-01-02", key=KEY, digest_size=32, person=b"strikeout shard").digest()
+    expected = blake2b(b"quote", key=shard_key, digest_size=32, person=b"strikeout quote").hexdigest()
+    assert commit(KEY, "2024-01-02", data=b"quote") == expected
+
+
 def test_a_commitment_is_no_plain_hash():
     plain = {blake2b(data, digest_size=32).hexdigest() for data in (b"quote", b"squote", b"quotes")}
     assert commit(KEY, "s", data=b"quote") not in plain

@@ -229,6 +229,12 @@ def test_an_entry_changed_and_signed_again_with_the_right_key_breaks_the_chain()
     ]
 
 
+def test_a_wrong_number_is_found_even_where_the_right_key_signed_it():
+    entries = record().entries
+    forged = replace(entries[3], number=7).signed(RING.signer())
+    assert Ledger((*entries[:3], forged)).check() == ["Entry 4 of the ledger says it is number 7."]
+
+
 def test_an_entry_left_out_put_twice_or_moved_is_found():
     a, b, c, d = record().entries
     for wrong in ((a, c, d), (b, c, d), (a, b, b, c, d), (a, c, b, d), (d, c, b, a)):

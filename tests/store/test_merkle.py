@@ -121,6 +121,14 @@ def damaged(proof: tuple[bytes, ...]) -> list[tuple[bytes, ...]]:
     return [*flips, proof[:-1], proof[1:], (*proof, proof[-1]), tuple(part[:-1] for part in proof)]
 
 
+def test_a_proof_does_not_hold_for_a_tree_that_is_higher():
+    top = root(MANY[:4])
+    for old in (1, 2, 3):
+        tops = {"old_root": root(MANY[:old]), "root": top}
+        assert not verify_consistency(consistency_proof(MANY[:4], old), old_size=old, size=8, **tops)
+        assert not verify_inclusion(MANY[old], inclusion_proof(MANY[:4], old), index=old, size=8, root=top)
+
+
 def test_growth_from_nothing_needs_the_root_of_nothing():
     top = root(LEAVES)
     assert not verify_consistency((), old_size=0, old_root=top, size=8, root=top)
