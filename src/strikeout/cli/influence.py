@@ -42,7 +42,7 @@ FAR = 0.05  # of the indicator: above it one step may be off by more than a twen
 @calibration_options
 @json_option
 def command(file: str, by: str | None, top: int, confirm: int, plot: str | None, as_json: bool, **options: Any) -> int:
-    """Say which quotes of FILE (or of a book, NAME.book), or groups of them, move the parameters most, the most influential first.
+    """Say which quotes of FILE or of a book (NAME.book) move the parameters most, the most influential first.
 
     Every line is what striking the whole group out would do, by one exact step; --confirm calibrates anew. Ends with 3
     where the quotes do not determine the parameters.

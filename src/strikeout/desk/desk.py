@@ -26,6 +26,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.recalibrate import recalibrate
+from strikeout.forgetting.rolling import learn
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.joining import join
@@ -37,8 +38,8 @@ class Desk(ReadingDesk):
     """A book and the verbs to work on it. What is computed is computed before anything is written.
 
     ``reason`` is a ``Reason`` of the ledger, or the code of one: "bad-feed", "licence", "subject-request", "error",
-    "test" or "other". A verb looks at the book, works, and then writes in one transaction; where another writer was faster, it is refused
-    and nothing is written.
+    "test" or "other". A verb looks at the book, works, and then writes in one transaction; where another writer was
+    faster, it is refused and nothing is written.
     """
 
     # --- quotes come -------------------------------------------------------------------------------------------------
@@ -64,13 +65,13 @@ class Desk(ReadingDesk):
 
         Raises:
             RefusedError: nothing is new, the book is not calibrated or quotes came since, an id is there with other
-                values, or the quotes give no calibration. Nothing is changed.
+                values, or a quote lacks what the calibration needs. Nothing is changed.
         """
         seen, arrival = self._arrival(quotes)
         before = self._current(seen)
         if not len(arrival.new):
             raise RefusedError(f"None of the {arrival.count:,} quotes is new, so there is nothing to learn.")
-        after = recalibrate(join(before.quotes, arrival.new), before.asked, before.settings)
+        after = learn(before, arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
             return self._conclude(
@@ -189,7 +190,7 @@ class Desk(ReadingDesk):
             asked = "There is no forget to undo." if entry is None else f"Entry {entry} holds no quotes to restore."
             raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
         back, before = aside[number], self._current(seen)
-        after = recalibrate(join(before.quotes, back), before.asked, before.settings)
+        after = learn(before, back)  # whatever it comes to: what was there before must be there again
         with self._records.writing(seen) as book:
             book.store.unstrike(back.ids)
             counts = {"restored": len(back), "of": number}

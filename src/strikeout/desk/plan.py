@@ -124,4 +124,4 @@ def _numbers(pairs: list[list[str]]) -> dict[str, float | None]:
 
 
 def _moved(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.3g}"
+    return "-" if value is None else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"
