@@ -48,7 +48,7 @@ def record(length: int = 4, ring: Keyring = RING) -> Ledger:
 
 
 def rotated() -> tuple[Ledger, Keyring]:
-    """Two entries under the old key, the hand-over, one under the new."""
+    """Two entries under the old key, the hand-over, and two under the new, the first of which takes over."""
     both = replace(RING, signers=(*RING.signers, Signer.from_seed(bytes(32))))
     ledger = record(2).rotate(act("rotate"), both)
     after = both.only(ledger.public)
@@ -102,7 +102,8 @@ def test_a_signature_can_be_checked_without_our_code():
 
 def test_the_last_entry_is_all_it_takes_to_write_the_next():
     ledger, ring = rotated()
-    assert entry_after(ledger[4], FORGET, keyring=ring) == ledger.append(FORGET, ring)[5]
+    assert entry_after(ledger[3], FORGET, keyring=ring) == Ledger(ledger.entries[:3]).append(FORGET, ring)[4]
+    assert entry_after(ledger[5], FORGET, keyring=ring) == ledger.append(FORGET, ring)[6]
     assert entry_after(None, FORGET, keyring=ring) == Ledger().append(FORGET, ring)[1]
 
 
@@ -267,14 +268,30 @@ def test_entries_cut_off_the_end_are_found_with_a_head_and_only_with_one():
     assert short.check(head=whole.head()) == ["The ledger has 3 entries and had 5: the last 2 are gone."]
 
 
-def test_a_ledger_written_anew_is_found_with_the_first_key_or_a_head():
+def test_a_ledger_written_anew_is_found_with_the_key_file_the_first_key_or_a_head():
     forger = Keyring.generate()
     forged = record(5, forger)
     assert forged.check() == []
+    assert "which is not in the key file" in forged.check(keyring=RING)[0]
     assert "Entry 1 is signed with the key" in forged.check(first_public=RING.signer().public)[0]
     assert forged.check(head=record(3).head()) == [
         "The first 3 entries are not those of the head that was kept: the past was rewritten."
     ]
+
+
+def test_a_ledger_written_anew_that_ends_by_naming_our_key_is_found_with_the_key_file():
+    forged = record(3, forger := Keyring.generate()).append(act("rotate"), forger, next_public=RING.signer().public)
+    assert forged.check() == []
+    assert "which is not in the key file" in forged.check(keyring=RING)[0]
+    assert "which is not in the key file" in check_bytes(forged.to_bytes(), keyring=RING)[0]
+
+
+def test_the_key_file_fits_before_during_and_after_a_rotation():
+    both = RING.with_new_signer()
+    ledger = record(2).rotate(act("rotate"), both)
+    assert record(2).check(keyring=RING) == record(2).check(keyring=both) == []
+    assert ledger.check(keyring=both) == ledger.check(keyring=both.only(ledger.public)) == []
+    assert len(ledger.check(keyring=RING)) == 1
 
 
 def test_a_head_kept_at_any_time_holds_for_ever_after():
@@ -317,7 +334,8 @@ def test_an_outsider_can_check_that_the_ledger_only_grew():
 
 def test_after_a_rotation_the_new_key_signs_and_the_old_one_is_refused():
     ledger, after = rotated()
-    assert [entry.public for entry in ledger] == [RING.signer().public] * 3 + [after.signer().public]
+    assert [entry.public for entry in ledger] == [RING.signer().public] * 3 + [after.signer().public] * 2
+    assert ledger[3].next_public == after.signer().public
     assert ledger.public == after.signer().public
     with pytest.raises(RefusedError, match="must be signed with the key"):
         ledger.append(FORGET, RING)

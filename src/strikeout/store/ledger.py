@@ -1,8 +1,8 @@
 """The record of a book: append-only, chained, signed, and provable to somebody who holds 32 bytes of it.
 
-A chain finds what was changed, left out or put in between. It cannot see that the last entries were cut off, or that
-everything was written anew under another key: against that, keep a ``Head`` or the first public key elsewhere and
-give it to ``check``.
+A chain finds what was changed, left out or put in between. It cannot see that everything was written anew under
+another key: against that, give ``check`` the keyring or the first public key. Nor that the last entries were cut off:
+against that, keep a ``Head`` elsewhere.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Ledger:
         return Ledger((*self.entries, entry_after(last, act, keyring=keyring, next_public=next_public)))
 
     def rotate(self, act: Act, keyring: Keyring) -> Ledger:
-        """This ledger and an entry, signed with the old key, that hands over to the newest key of the keyring.
+        """This ledger and two entries: the old key hands over to the newest of the keyring, which signs in turn.
 
         In this order: ``keyring.with_new_signer()`` to the key file, this ledger to the book,
         ``keyring.only(ledger.public)`` to the key file.
@@ -80,15 +80,24 @@ class Ledger:
         newest = keyring.signers[-1].public
         if newest == keyring.signer(self.public).public:
             raise RefusedError("rotate: the keyring has no new key. Use keyring.with_new_signer().")
-        return self.append(act, keyring, next_public=newest)
+        # Without the second entry a stranger's ledger could end by naming our key, and pass for one that we signed.
+        return self.append(act, keyring, next_public=newest).append(act, keyring)
 
     @property
     def public(self) -> str | None:
         """The key the next entry must be signed with; None for a ledger not yet begun, which takes any."""
         return self.entries[-1].heir() if self.entries else None
 
-    def check(self, *, first_public: str | None = None, head: Head | None = None) -> list[str]:
-        """What is wrong with it, in sentences; nothing where numbers, chain, keys, signatures and ``head`` all hold."""
+    def check(
+        self, *, keyring: Keyring | None = None, first_public: str | None = None, head: Head | None = None
+    ) -> list[str]:
+        """What is wrong with it, in sentences; nothing where numbers, chain, signatures and keys all hold.
+
+        Args:
+            keyring: the last entry must be signed with one of its keys, which nobody else can do.
+            first_public: the first entry must be signed with this key.
+            head: the ledger must have grown from what it was then.
+        """
         found, previous, due = [], FIRST, first_public
         for place, entry in enumerate(self.entries, 1):
             if entry.number != place:
@@ -102,7 +111,7 @@ class Ledger:
             if not entry.is_signed():
                 found.append(f"Entry {place} was changed after it was signed, or never signed with its key.")
             previous, due = entry.hash().hex(), entry.heir()
-        return found + self._check_head(head)
+        return found + self._check_last(keyring) + self._check_head(head)
 
     def root(self, size: int | None = None) -> str:
         """The root over the first ``size`` entries, or over all, 64 hexadecimal digits.
@@ -159,6 +168,14 @@ class Ledger:
     def _leaves(self) -> list[bytes]:
         return [entry.hash() for entry in self.entries]
 
+    def _check_last(self, keyring: Keyring | None) -> list[str]:
+        if keyring is None or not self.entries or self.entries[-1].public in {s.public for s in keyring.signers}:
+            return []
+        return [
+            f"The last entry is signed with the key {self.entries[-1].public[:16]}..., which is not in the key file: "
+            "the ledger was written by somebody else, or the file belongs to another book."
+        ]
+
     def _check_head(self, head: Head | None) -> list[str]:
         if head is None:
             return []
@@ -198,7 +215,13 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
     return entry.signed(signer)
 
 
-def check_bytes(rows: Sequence[bytes], *, first_public: str | None = None, head: Head | None = None) -> list[str]:
+def check_bytes(
+    rows: Sequence[bytes],
+    *,
+    keyring: Keyring | None = None,
+    first_public: str | None = None,
+    head: Head | None = None,
+) -> list[str]:
     """What is wrong with a stored ledger, in sentences; as ``Ledger.check``, and an unreadable entry is one of them."""
     found = []
     for place, row in enumerate(rows, 1):
@@ -206,7 +229,7 @@ def check_bytes(rows: Sequence[bytes], *, first_public: str | None = None, head:
             _read(row, place)
         except RefusedError as error:
             found.append(error.sentence)
-    return found or Ledger.from_bytes(rows).check(first_public=first_public, head=head)
+    return found or Ledger.from_bytes(rows).check(keyring=keyring, first_public=first_public, head=head)
 
 
 def commitment_of(touched: Sequence[bytes], keyring: Keyring) -> str:
