@@ -11,7 +11,7 @@ def quotes(count: int, *, seed: int = 0, prefix: str = "q") -> Quotes:
     """Options whose numbers are random to the last bit, with labels of every kind."""
     draw = np.random.default_rng(seed)
     return Quotes(
-        ids=[f"{prefix}-{seed}-{row}" for row in range(count)],
+        ids=[f"{prefix}-{seed}-{row:04d}" for row in range(count)],
         contracts=Contracts(
             forward=draw.uniform(90, 110, count),
             strike=draw.uniform(50, 150, count),

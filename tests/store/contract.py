@@ -106,19 +106,19 @@ class StorePromises:
     def test_known_says_which_ids_the_book_holds(self, store: Store):
         with store.writing() as tx:
             tx.add(quotes(10))
-            tx.strike(["q-0-2"], entry=0)
-        assert store.known(["q-0-1", "stranger", "q-0-2"]).tolist() == [True, False, True]
+            tx.strike(["q-0-0002"], entry=0)
+        assert store.known(["q-0-0001", "stranger", "q-0-0002"]).tolist() == [True, False, True]
 
     @pytest.mark.parametrize("verb", ["named", "strike", "erase", "unstrike"])
     @pytest.mark.parametrize(
-        ("ids", "says"), [(["q-0-1", "none"], "1 of the 2 ids"), (["q-0-1"] * 2, "more than once")]
+        ("ids", "says"), [(["q-0-0001", "none"], "1 of the 2 ids"), (["q-0-0001"] * 2, "more than once")]
     )
     def test_ids_unknown_or_given_twice_are_refused_and_nothing_is_changed(self, store: Store, verb, ids, says):
         with store.writing() as tx:
             tx.add(quotes(10))
-            tx.strike(["q-0-1", "q-0-3"], entry=0)
+            tx.strike(["q-0-0001", "q-0-0003"], entry=0)
             if verb == "strike":
-                tx.unstrike(["q-0-1"])
+                tx.unstrike(["q-0-0001"])
         before = store.struck()
         more = {"entry": 1} if verb == "strike" else {}
         with pytest.raises(UnknownIdError, match=says), store.writing() as tx:
@@ -128,9 +128,9 @@ class StorePromises:
     def test_what_is_struck_out_cannot_be_struck_out_again(self, store: Store):
         with store.writing() as tx:
             tx.add(quotes(10))
-            tx.strike(["q-0-1"], entry=0)
+            tx.strike(["q-0-0001"], entry=0)
         with pytest.raises(UnknownIdError, match="struck out already"), store.writing() as tx:
-            tx.strike(["q-0-1"], entry=1)
+            tx.strike(["q-0-0001"], entry=1)
 
     def test_erased_quotes_are_gone_struck_or_not_and_their_names_are_free(self, store: Store):
         book = quotes(2500)
@@ -193,8 +193,8 @@ class StorePromises:
         def fail() -> None:
             with store.writing() as tx:
                 tx.add(quotes(10, seed=1))
-                tx.strike(["q-1-0"], entry=0)
-                tx.erase(["q-0-0"])
+                tx.strike(["q-1-0000"], entry=0)
+                tx.erase(["q-0-0000"])
                 tx.put("state", "s", b"changed")
                 tx.append(b"entry")
                 assert (tx.counts(), tx.page("state", "s"), tx.entries()) == (Counts(18, 1), b"changed", (b"entry",))
@@ -223,10 +223,10 @@ class StorePromises:
     def test_a_sound_book_has_no_faults(self, store: Store):
         with store.writing() as tx:
             tx.add(quotes(2500))
-            tx.strike(["q-0-7"], entry=0)
+            tx.strike(["q-0-0007"], entry=0)
             tx.put("state", "s", b"1")
             tx.append(b"entry")
         with store.writing() as tx:
             tx.put("state", "s", b"2")
-            tx.erase(["q-0-8", "q-0-7"])
+            tx.erase(["q-0-0008", "q-0-0007"])
         assert store.faults() == []

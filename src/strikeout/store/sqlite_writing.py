@@ -21,7 +21,7 @@ from strikeout.store.store import Shelf, on_shelf
 
 # Quotes in a chunk. Larger, and forgetting few of a million reads much that it does not need; smaller, and reading all
 # of them spends its time between chunks.
-CHUNK = 1024
+CHUNK = 256
 
 
 class SqliteWriting(SqliteReading):
