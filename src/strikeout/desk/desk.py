@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import settings_of
 from strikeout.desk.arriving import Arrival, sort_out
 from strikeout.desk.asking import Asking
-from strikeout.desk.erasing import meant, rehearsed, take_away
+from strikeout.desk.erasing import meant, rehearsed, residue, take_away
 from strikeout.desk.plan import Plan
 from strikeout.desk.reading import ReadingDesk
 from strikeout.desk.records import Position, Transaction, Why, as_reason
@@ -243,18 +244,18 @@ class Desk(ReadingDesk):
 
         Raises:
             UnknownIdError: an id the book does not have, or one given twice.
-            RefusedError: no quote is meant, or a trace of one was found in the book's files afterwards.
+            RefusedError: no quote is meant.
         """
         records = self._records
         seen = records.position()
         held, aside = meant(records, ids=ids, where=where)
-        plans = [path for path in self._plans() if path.exists()]
-        rehearsal = rehearsed(records, held, aside, plans=plans)
+        copies = [path for path in (*map(Path, records.copies()), *self._plans()) if path.exists()]
+        rehearsal = rehearsed(records, held, aside, copies=copies)
         if not yes:
             return rehearsal
         done = self._forgotten_with(seen, held)
         with records.writing(seen) as book:
-            take_away(records, book, held, aside, plans=plans)
+            take_away(records, book, held, aside, copies=copies)
             counts = {"erased": len(held) + len(aside), "forgotten": len(held)}
             touched = [*held.ids.tolist(), *aside.ids.tolist()]
             change = None
@@ -273,7 +274,8 @@ class Desk(ReadingDesk):
             else:
                 book.enter("erase", reason, touched=touched, counts=counts)
         self._last = None
-        return replace(rehearsal, entry=seen.number + 1, change=change)
+        found = residue(records, held, aside, copies=copies)
+        return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
 
     def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | None:
         """The forget that goes with an erasure; None where no calibration knows the quotes, or none is left."""

@@ -12,9 +12,10 @@ from strikeout.assurance.canonical import canonical
 from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.traces import traces
-from strikeout.errors import RefusedError
+from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.request import names_of
 from strikeout.quotes.quotes import Quotes
+from strikeout.store.residue import needles_of, scan
 from strikeout.store.store import Shelf
 
 DERIVED: tuple[Shelf, ...] = ("plan", "request", "state")
@@ -36,7 +37,7 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
         RefusedError: no quote is meant.
     """
     if (ids is None) == (where is None):
-        raise RefusedError('Say what to erase in one way: ids=[...] or where="...".')
+        raise UsageError('Say what to erase in one way: ids=[...] or where="...".')
     store = records.store
     names = names_of(store.quotes(struck=None) if where is not None else store.quotes(), ids=ids, where=where)
     there = store.named(names)
@@ -47,7 +48,7 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
     return there[~aside], there[aside]
 
 
-def rehearsed(records: Records, held: Quotes, aside: Quotes, *, plans: Sequence[Path]) -> Erasure:
+def rehearsed(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> Erasure:
     """What erasing these quotes will take away, and what it cannot; nothing is changed."""
     since = _since(records, held, aside)
     gone = [f"{len(held) + len(aside):,} rows: contract, price, weight, spread, labels and ids"]
@@ -56,14 +57,13 @@ def rehearsed(records: Records, held: Quotes, aside: Quotes, *, plans: Sequence[
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
-    gone += [f"the file {path}" for path in (*records.copies(), *map(str, plans))]
+    gone += [f"the file {path}" for path in copies]
     return Erasure(None, len(held) + len(aside), len(held), tuple(gone), STAYS)
 
 
-def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, plans: Sequence[Path]) -> None:
+def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> None:
     """Removes every byte of these quotes that the book or a file it knows of holds; commitments stay."""
     store, since = book.store, _since(records, held, aside)
-    copies = [*map(Path, records.copies()), *plans]  # read now: below, the book no longer knows of them
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
     pairs = traces(held, records.commit) + traces(aside, records.commit)
     store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
@@ -80,6 +80,18 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     store.remove("setting", FILES)
     for path in copies:
         path.unlink(missing_ok=True)
+
+
+def residue(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> int:
+    """In how many places of the book's files, and of files it knew of, something of these quotes is still found.
+
+    Raises:
+        OSError: a file is there and cannot be read.
+    """
+    store = records.store
+    retained = store.quotes(struck=None)
+    needles = needles_of(held, retained=retained) | needles_of(aside, retained=retained)
+    return len(scan([*store.files(), *copies], needles))
 
 
 def _since(records: Records, held: Quotes, aside: Quotes) -> int:
