@@ -204,7 +204,7 @@ def told(path: Path) -> Iterator[None]:
                 f"{path} cannot be written: {error}. What it held is still there.", path=str(path)
             ) from error
         raise damaged(path, str(error)) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the text of an error may quote damaged bytes
         raise damaged(path, str(error)) from error
 
 
