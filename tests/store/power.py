@@ -17,8 +17,9 @@ from pathlib import Path
 
 SECTOR = 512
 _PLAIN = ctypes.c_void_p
-_OPEN = ctypes.CFUNCTYPE(ctypes.c_int, _PLAIN, ctypes.c_char_p, _PLAIN, ctypes.c_int, _PLAIN)
-_DELETE = ctypes.CFUNCTYPE(ctypes.c_int, _PLAIN, ctypes.c_char_p, ctypes.c_int)
+# Names as plain addresses: SQLite keeps the pointer it passed for as long as the file is open.
+_OPEN = ctypes.CFUNCTYPE(ctypes.c_int, _PLAIN, _PLAIN, _PLAIN, ctypes.c_int, _PLAIN)
+_DELETE = ctypes.CFUNCTYPE(ctypes.c_int, _PLAIN, _PLAIN, ctypes.c_int)
 _WRITE = ctypes.CFUNCTYPE(ctypes.c_int, _PLAIN, _PLAIN, ctypes.c_int, ctypes.c_int64)
 _TRUNCATE = ctypes.CFUNCTYPE(ctypes.c_int, _PLAIN, ctypes.c_int64)
 _SYNC = ctypes.CFUNCTYPE(ctypes.c_int, _PLAIN, ctypes.c_int)
@@ -133,15 +134,15 @@ def recorded(folder: Path) -> Iterator[Recording]:
 
     def opened(self, name, file, flags, out):
         code = true_open(self, name, file, flags, out)
-        path = Path(name.decode()) if name else None
+        path = Path(ctypes.string_at(name).decode()) if name else None
         if code == 0 and path is not None and path.parent == folder:
             alive.append(_listening(file, path.name, note))
         return code
 
     def deleted(self, name, sync_folder):
-        code = true_delete(self, name, sync_folder)
-        if code == 0 and Path(name.decode()).parent == folder:
-            note(Event("delete", Path(name.decode()).name))
+        path, code = Path(ctypes.string_at(name).decode()), true_delete(self, name, sync_folder)
+        if code == 0 and path.parent == folder:
+            note(Event("delete", path.name))
         return code
 
     ours = _OPEN(opened), _DELETE(deleted)
