@@ -66,8 +66,14 @@ class Book(Desk):
         return _begun(SqliteStore.create(target), target, who, clock)
 
     @staticmethod
-    def open(path: str | PathLike[str], *, who: str | None = None, clock: Clock = now) -> Book:
+    def open(
+        path: str | PathLike[str], *, who: str | None = None, clock: Clock = now, is_two_person: bool = False
+    ) -> Book:
         """The book in this file.
+
+        Args:
+            who: the name its entries carry; the one this process runs under where not given.
+            is_two_person: whether quotes are forgotten and erased only once a second person approved it.
 
         Raises:
             BookError: there is no such file, it is no book, of a newer version, or damaged; it is left as it is.
@@ -76,7 +82,7 @@ class Book(Desk):
         from strikeout.store.sqlite import SqliteStore
 
         target = Path(path)
-        return _begun(SqliteStore.open(target), target, who, clock)
+        return _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
 
     def close(self) -> None:
         """Lets go of the file. What was written stays."""
@@ -103,12 +109,12 @@ class Book(Desk):
         return (self.plan_path,)
 
 
-def _begun(store: Store, path: Path, who: str | None, clock: Clock) -> Book:
+def _begun(store: Store, path: Path, who: str | None, clock: Clock, *, is_two_person: bool = False) -> Book:
     """The book in this store; one without a first entry, which only a crash leaves behind, gets it now."""
     try:
         is_new = not store.entries()
         keyring = (Keyring.read_or_create if is_new else Keyring.read)(key_file(path))
-        records = Records(store, keyring, clock, who or person())
+        records = Records(store, keyring, clock, who or person(), is_two_person)
         if is_new:
             with records.writing(Position(0, "")) as book:
                 book.enter("create", None)

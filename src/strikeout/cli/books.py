@@ -70,9 +70,10 @@ def opened(path: str, *, who: str | None = None) -> Book:
         RefusedError: its key file cannot be.
     """
     from strikeout.book import Book
+    from strikeout.cli.configuration import configuration
 
     _check_name(path)
-    return Book.open(path, who=who)
+    return Book.open(path, who=who, is_two_person=configuration().is_two_person)
 
 
 def created(path: str, *, who: str | None = None) -> Book:
@@ -89,11 +90,16 @@ def created(path: str, *, who: str | None = None) -> Book:
     return Book.create(path, who=who)
 
 
-def given(names: Iterable[str]) -> dict[str, str]:
-    """Which of these parameters of the running command were given, and how each is spelled; defaults do not count."""
+def given(names: Iterable[str], *, or_configured: bool = False) -> dict[str, str]:
+    """Which of these parameters of the running command were given, and how each is spelled; defaults do not count.
+
+    Args:
+        or_configured: whether what a setting says counts too.
+    """
     context = click.get_current_context()
     spelled = {str(param.name): max(param.opts, key=len) for param in context.command.params}
-    said = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    said = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
+    said |= {ParameterSource.DEFAULT_MAP} if or_configured else set()
     return {name: spelled[name] for name in names if context.get_parameter_source(name) in said}
 
 

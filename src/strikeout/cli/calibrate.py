@@ -48,7 +48,7 @@ def command(
         check_ending(plot)
     if is_book(file):
         refuse_given(("report", *READING), "A book was read when it was imported:")
-        how = {name: options[name] for name in given(options)}
+        how = {name: options[name] for name in given(set(options) - set(READING), or_configured=True)}
         with opened(file, who=who) as book:
             return calibrate_book(book, how, reason=reason_of(reason, note, ticket), plot=plot, as_json=as_json)
     refuse_given(("reason", "note", "ticket"), "A file has no ledger:")

@@ -36,8 +36,16 @@ COMMANDS = {
     "certificate": ("strikeout.cli.certificate", "Show the certificate of an entry of the log."),
     "compare": ("strikeout.cli.compare", "Say whether two books know the same."),
     "export": ("strikeout.cli.export", "Write a book's quotes or results for other programs."),
+    "summary": ("strikeout.cli.summary", "Say in a few lines what a book, its calibration and its quotes are."),
+    "report": ("strikeout.cli.report", "Write one page on a book: fit, influence, log and certificate."),
+    "request": ("strikeout.cli.request", "Ask for a strike-out or an erasure that a second person approves."),
+    "requests": ("strikeout.cli.requests", "List what was asked for, and who decided."),
+    "approve": ("strikeout.cli.approve", "Approve what somebody else asked for."),
+    "reject": ("strikeout.cli.reject", "Reject what somebody else asked for."),
+    "doctor": ("strikeout.cli.doctor", "Look over this installation, its settings and a book."),
     "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
 }
+UNCONFIGURED = ("completion", "demo", "doctor")  # these run whatever strikeout.toml says
 
 
 class Commands(click.Group):
@@ -51,6 +59,19 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, and beneath its flags what variables and strikeout.toml say."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name not in UNCONFIGURED:
+            from strikeout.cli.configuration import configuration, hand_down
+
+            configured = configuration()
+            hand_down(configured)
+            ctx.default_map = {name: dict(configured.values)}
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

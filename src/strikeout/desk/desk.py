@@ -14,11 +14,11 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import settings_of
+from strikeout.desk.approving import ApprovingDesk, require_approval
 from strikeout.desk.arriving import Arrival, sort_out
 from strikeout.desk.asking import Asking
 from strikeout.desk.erasing import meant, rehearsed, residue, take_away
 from strikeout.desk.plan import Plan
-from strikeout.desk.reading import ReadingDesk
 from strikeout.desk.records import Position, Transaction, Why, as_reason
 from strikeout.desk.results import Change, Erasure, Imported, moved
 from strikeout.desk.traces import returning
@@ -35,7 +35,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Reason
 
 
-class Desk(ReadingDesk):
+class Desk(ApprovingDesk):
     """A book and the verbs to work on it. What is computed is computed before anything is written.
 
     ``reason`` is a ``Reason`` of the ledger, or the code of one: "bad-feed", "licence", "subject-request", "error",
@@ -165,6 +165,7 @@ class Desk(ReadingDesk):
                 planned=plan.position,
                 found=seen.number,
             )
+        require_approval(self._records, "forget", plan.ids)
         before = self._current(seen)
         done = forget(before, ids=list(plan.ids))
         if done.certificate != plan.certificate:
@@ -220,12 +221,13 @@ class Desk(ReadingDesk):
         old = [name for name, stay in zip(whole.ids.tolist(), stays, strict=True) if not stay]
         if not old and whole is before.quotes:
             raise RefusedError(f"The book spans {len(kept)} dates and nothing is new: the window of {window} stays.")
+        touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
+        require_approval(self._records, "roll", touched if old else [])
         after = recalibrate(whole.without(old), before.asked, before.settings)
         with self._records.writing(seen) as book:
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
             book.store.strike(old, entry=book.number)
-            touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
             counts = {**counts, "forgotten": len(old)}
             return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts)
 
@@ -253,6 +255,7 @@ class Desk(ReadingDesk):
         rehearsal = rehearsed(records, held, aside, copies=copies)
         if not yes:
             return rehearsal
+        require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, copies=copies)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Entry
 from strikeout.store.ledger import Head
+
+Writer = Callable[[Path], Path]
 
 
 class ReadingDesk:
@@ -119,17 +123,30 @@ class ReadingDesk:
         if ending in (".csv", ".parquet"):
             from strikeout.quotes.writing import write_quotes
 
-            seen, quotes = self._records.position(), self.quotes()
-            with self._records.writing(seen) as book:
-                book.know_of(str(target.resolve()))
-                book.enter("export", None, counts={"exported": len(quotes)})
-                return write_quotes(quotes, target)
+            return self.hand_out(target, lambda: partial(write_quotes, self.quotes()))
         if ending not in (".json", ".py"):
             raise UsageError(f"{target.name}: exports are .csv, .parquet, .json or .py. Give the file one of them.")
         from strikeout.quotes.replacing import replace_file
 
         text = (as_json if ending == ".json" else as_quantlib)(self._version(), book=self._records.name)
         return replace_file(target, lambda part: part.write_text(text, encoding="utf-8"))
+
+    def hand_out(self, path: Path, prepare: Callable[[], Writer], *, what: str = "export") -> Path:
+        """Writes a file that shows quotes; it is entered in the ledger and remembered, so that erasing takes it away.
+
+        Args:
+            prepare: does the work, before anything is locked, and gives back what only writes.
+
+        Raises:
+            UsageError: the file cannot be written; then nothing is entered.
+            RefusedError: the book moved meanwhile.
+        """
+        seen, held = self._records.position(), self._records.store.counts().retained
+        write = prepare()
+        with self._records.writing(seen) as book:
+            book.know_of(str(path.resolve()))
+            book.enter(what, None, counts={"exported": held})
+            return write(path)
 
     def _version(self) -> Version:
         version = self._records.version()

@@ -39,6 +39,7 @@ class Records:
     keyring: Keyring
     clock: Callable[[], datetime]
     who: str
+    is_two_person: bool = False  # whether quotes go only once a second person approved it
 
     def ledger(self) -> Ledger:
         """The record so far.
