@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,8 +36,11 @@ MIGRATIONS: tuple[str, ...] = (
 )
 
 
-def create(path: Path) -> None:
+def create(path: Path, *, first: Callable[[sqlite3.Connection], None] | None = None) -> None:
     """Makes the file of an empty book. It appears under its name only when it is whole.
+
+    Args:
+        first: what to write before it appears.
 
     Raises:
         NotABookError: there is a file of that name already, or its folder does not exist.
@@ -55,6 +58,8 @@ def create(path: Path) -> None:
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute("PRAGMA journal_mode = WAL")
                 migrate(connection, MIGRATIONS)
+                if first is not None:
+                    first(connection)
             finally:
                 connection.close()
         with open(draft, "rb+") as file:

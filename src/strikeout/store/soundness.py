@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strikeout.errors import StrikeoutError
-from strikeout.store.chunks import decoded
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
 from strikeout.store.sqlite_reading import SqliteReading, key
 from strikeout.store.store import SHELVES
@@ -40,7 +39,7 @@ def _faults(book: SqliteReading) -> Iterator[str]:
         if row != chunk_sum(number, count, data):
             yield f"Chunk {number} of the quotes is not as it was written."
             continue
-        ids = decoded(data).ids
+        ids = book.unlocked(number, data).ids
         homes.update(dict.fromkeys(map(key, ids), number))
         seal = seal.with_row(row).counting(held=count)
     named = dict(book.rows("SELECT id, chunk FROM names"))

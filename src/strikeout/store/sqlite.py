@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,23 +11,35 @@ from types import TracebackType
 from strikeout.errors import BusyError
 from strikeout.store import bookfile, soundness
 from strikeout.store.bookfile import BESIDE, PATIENCE, told
+from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
 from strikeout.store.sqlite_reading import SqliteReading
 from strikeout.store.sqlite_writing import SqliteWriting
 from strikeout.store.store import Reading, Writing
+
+ENCRYPTION = "encryption"  # the setting of an encrypted book: the name its keys know it by
 
 
 class SqliteStore(SqliteReading):
     """A ``Store`` in a file. Make one with ``create`` or ``open``; close it, or use it in a ``with`` block."""
 
     @staticmethod
-    def create(path: str | Path, *, patience: float = PATIENCE) -> SqliteStore:
+    def create(path: str | Path, *, patience: float = PATIENCE, is_encrypted: bool = False) -> SqliteStore:
         """An empty book in a new file.
+
+        Args:
+            is_encrypted: its quotes are kept under keys in a file apart; see ``shard_keys``.
 
         Raises:
             NotABookError: there is a file of that name already, or its folder does not exist.
             BookError: it cannot be written there.
+            RefusedError: there is a file of keys for a book of that name already, or none can be written.
         """
-        bookfile.create(Path(path))
+        target = Path(path)
+
+        def lock(connection: sqlite3.Connection) -> None:
+            SqliteWriting(connection, target).put("setting", ENCRYPTION, ShardKeys.create(shard_key_file(target)).book)
+
+        bookfile.create(target, first=lock if is_encrypted else None)
         return SqliteStore.open(path, patience=patience)
 
     @staticmethod
@@ -40,9 +53,12 @@ class SqliteStore(SqliteReading):
             NotABookError: there is no such file, or it is another program's.
             NewerBookError: it was written by a newer version.
             DamagedBookError: it is truncated or its bytes are off.
+            RefusedError: it is encrypted, and its keys are gone, open to others, or those of another book.
         """
         store = SqliteStore(bookfile.connect(Path(path), patience=patience), Path(path))
         try:
+            book = store.page("setting", ENCRYPTION)
+            store._keys = None if book is None else ShardKeys.open(shard_key_file(Path(path)), book)
             if any(due for (due,) in store.rows("SELECT scrub FROM seal")):
                 with suppress(BusyError):  # another is at work: `faults` says that this is still to do
                     store._scrub()
@@ -56,7 +72,7 @@ class SqliteStore(SqliteReading):
         with told(self._path):
             self._connection.execute("BEGIN")
         try:
-            yield SqliteReading(self._connection, self._path)
+            yield SqliteReading(self._connection, self._path, self._keys)
         finally:
             self._connection.execute("ROLLBACK")
 
@@ -68,12 +84,16 @@ class SqliteStore(SqliteReading):
             )
         with told(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
-        transaction = SqliteWriting(self._connection, self._path)
+        transaction = SqliteWriting(self._connection, self._path, self._keys)
         try:
             yield transaction
+            if self._keys is not None:
+                self._keys.settle()
             with told(self._path):
                 self._connection.execute("COMMIT")
         except BaseException:
+            if self._keys is not None:
+                self._keys.forgo()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
@@ -97,13 +117,24 @@ class SqliteStore(SqliteReading):
         self.close()
 
     def _scrub(self) -> None:
-        """Rewrites the file without what was erased, and empties the log beside it."""
+        """Destroys keys no chunk has any more, rewrites the file without what was erased, empties the log beside it."""
+        if self._keys is not None:
+            self._destroy_spent(self._keys)
         self._empty_log()
         with told(self._path):
             # Zeroed on deletion already (secure_delete); rewritten so that this does not rest on one setting alone.
             self._connection.execute("VACUUM")
             self._connection.execute("UPDATE seal SET scrub = 0")
         self._empty_log()
+
+    def _destroy_spent(self, keys: ShardKeys) -> None:
+        with told(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")  # no other writer has keys that are not committed yet
+        try:
+            heads = self.rows("SELECT substr(data, 1, ?) FROM chunks", (HEAD,))
+            keys.keep_only({name for (head,) in heads if (name := key_name(head)) is not None})
+        finally:
+            self._connection.execute("ROLLBACK")
 
     def _empty_log(self) -> None:
         with told(self._path):

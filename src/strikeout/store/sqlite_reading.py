@@ -16,6 +16,7 @@ from strikeout.store import asking
 from strikeout.store.bookfile import damaged, told
 from strikeout.store.chunks import Chunk, decoded, quotes_of
 from strikeout.store.sealing import Seal, checksum, chunk_sum
+from strikeout.store.shard_keys import ShardKeys
 from strikeout.store.store import Counts, Shelf, on_shelf
 
 AT_ONCE = 500  # names in one question; SQLite's smallest limit in use is 999
@@ -34,9 +35,10 @@ def text(name: bytes) -> str:
 class SqliteReading:
     """What can be read of a book in a file; see ``Reading`` for what each verb promises."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, keys: ShardKeys | None = None) -> None:
         self._connection = connection
         self._path = path
+        self._keys = keys  # of an encrypted book
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         if struck is True:
@@ -129,7 +131,15 @@ class SqliteReading:
 
     def _whole(self, number: int, count: int, data: bytes, found: bytes) -> Chunk:
         self._hold(found == chunk_sum(number, count, data), f"chunk {number} of the quotes")
-        return decoded(data)
+        return self.unlocked(number, data)
+
+    def unlocked(self, number: int, data: bytes) -> Chunk:
+        """The chunk in these bytes, which were found whole.
+
+        Raises:
+            RefusedError: they are encrypted, and the key is gone or another.
+        """
+        return decoded(data if self._keys is None else self._keys.opened(data, place=f"chunk {number}"))
 
     def _marks_by_chunk(self) -> dict[int, set[str]]:
         marks: dict[int, set[str]] = {}

@@ -16,6 +16,7 @@ from strikeout.store import asking
 from strikeout.store.bookfile import told
 from strikeout.store.chunks import chunk_of, encoded, refuse_other_kind
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
+from strikeout.store.shard_keys import ShardKeys
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
 from strikeout.store.store import Shelf, on_shelf
 
@@ -27,8 +28,8 @@ CHUNK = 256
 class SqliteWriting(SqliteReading):
     """What can be changed in a book in a file; see ``Writing`` for what each verb promises."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        super().__init__(connection, path)
+    def __init__(self, connection: sqlite3.Connection, path: Path, keys: ShardKeys | None = None) -> None:
+        super().__init__(connection, path, keys)
         self.erased = False
 
     def add(self, quotes: Quotes) -> None:
@@ -121,6 +122,7 @@ class SqliteWriting(SqliteReading):
         self._seal(seal.counting(marked=-len(names)))
 
     def _keep_chunk(self, number: int, count: int, data: bytes, seal: Seal) -> Seal:
+        data = data if self._keys is None else self._keys.sealed(data, place=f"chunk {number}")
         row = chunk_sum(number, count, data)
         self._each("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?)", [(number, count, data, row)])
         return seal.with_row(row)
