@@ -30,8 +30,9 @@ def pool() -> so.Quotes:
 
 
 @cache
-def fresh(rows: frozenset[int]) -> tuple[dict[str, float], str]:
-    found = so.calibrate(pool()[sorted(rows)], so.Heston())
+def fresh(rows: frozenset[int], through: str) -> tuple[dict[str, float], str]:
+    quotes = pool()[sorted(rows)]
+    found = so.calibrate(quotes if through == "quotes" else so.moments_of(quotes), so.Heston())
     return found.parameters, found.state.digest()
 
 
@@ -45,6 +46,8 @@ some = st.frozensets(st.integers(min_value=0, max_value=COUNT - 1), min_size=1, 
 class BookMachine(RuleBasedStateMachine):
     """A book in a file beside what it should hold: rows held, set aside by entry, erased."""
 
+    through = "quotes"
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
@@ -54,7 +57,7 @@ class BookMachine(RuleBasedStateMachine):
         self.aside: dict[int, set[int]] = {}
         self.erased: set[int] = set()
         self.book.import_quotes(pool()[:60])
-        self.book.calibrate()
+        self.book.calibrate(through=self.through)
         self.is_current = True
 
     def ids(self, rows):
@@ -152,7 +155,7 @@ class BookMachine(RuleBasedStateMachine):
         assert status.set_aside == sum(map(len, self.aside.values()))
         assert status.erased == len(self.erased)
         if self.is_current:
-            parameters, state = fresh(frozenset(self.held))
+            parameters, state = fresh(frozenset(self.held), self.through)
             assert dict(status.version.parameters) == parameters
             assert status.version.state == state
 
@@ -164,5 +167,13 @@ class BookMachine(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
+class MomentsMachine(BookMachine):
+    """The same of a book that forgets by subtracting moments."""
+
+    through = "moments"
+
+
 BookMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=15)
+MomentsMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=15)
 TestAnyHistoryOfABook = BookMachine.TestCase
+TestAnyHistoryOfABookThroughMoments = MomentsMachine.TestCase

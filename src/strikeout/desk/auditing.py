@@ -8,7 +8,6 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import build_of
 from strikeout.assurance.verification import Check
 from strikeout.assurance.verify import verify
-from strikeout.calibration.calibrate import calibrate
 from strikeout.desk.asking import Asking
 from strikeout.desk.records import Records, page_of, recorded
 from strikeout.desk.results import Audit
@@ -96,6 +95,11 @@ def _versions(records: Records) -> Found:
                     False,
                     f"The {name} of the calibration of entry {version.entry} is not what the ledger commits to.",
                 )
+    moments, current = records.moments(), versions[-1]
+    if records.is_current() and (current.asking["through"] == "moments") != (moments is not None):
+        return False, "The state of the book is missing, or is not of the kind its calibration was made through."
+    if moments is not None and records.is_current() and moments.digest() != current.state:
+        return False, "The moments the book keeps are not those its calibration was made from."
     missing = [e.number for e in ledger if e.digests and e.number not in {version.entry for version in versions}]
     if missing:
         return False, f"The calibration of entry {missing[0]} is gone."
@@ -108,8 +112,7 @@ def _parameters(records: Records) -> Found:
         return None, "The book was never calibrated."
     if not records.is_current():
         return None, "Quotes came or went since the last calibration: there is nothing to compare it with."
-    asking = Asking.from_plain(version.asking)
-    found = calibrate(records.store.quotes(), asking.model, **asking.settings.keywords())
+    found = Asking.from_plain(version.asking).calibrate(records.store.quotes())
     if version.agrees(found):
         return True, "Calibrated anew, the retained quotes give this state and these parameters, bit for bit."
     here = build_of()

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.certificate import Certificate
-from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import settings_of
+from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk, require_approval
 from strikeout.desk.arriving import Arrival, sort_out
-from strikeout.desk.asking import Asking
+from strikeout.desk.asking import Asking, Through
 from strikeout.desk.erasing import meant, rehearsed, residue, take_away
 from strikeout.desk.plan import Plan
 from strikeout.desk.records import Position, Transaction, Why, as_reason
@@ -26,12 +26,13 @@ from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.recalibrate import recalibrate
+from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.rolling import learn
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Reason
 
 
@@ -81,12 +82,16 @@ class Desk(ApprovingDesk):
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
-    def calibrate(self, model: Model | None = None, *, reason: Why = None, **settings: Any) -> Change:
+    def calibrate(
+        self, model: Model | None = None, *, through: Through | None = None, reason: Why = None, **settings: Any
+    ) -> Change:
         """Calibrates the quotes the book holds, and keeps the result as its current version.
 
         Args:
-            model: and ``settings``, as ``calibrate`` takes them; where neither is given, as the book was calibrated
+            model: and ``settings``, as ``calibrate`` takes them; where nothing is given, as the book was calibrated
                 last, or Heston with everything at its default.
+            through: "quotes", the default, or "moments": the book then keeps the moments of its quotes too and forgets
+                by subtracting, at a cost that does not grow with the book; for squared price residuals.
 
         Raises:
             RefusedError: the book is empty, or its quotes cannot be calibrated.
@@ -97,14 +102,14 @@ class Desk(ApprovingDesk):
         if not len(held):
             raise RefusedError("The book holds no quotes. Import some first.")
         progress = settings.pop("progress", None)
-        if model is None and not settings and version is not None:
+        if model is None and not settings and through is None and version is not None:
             asking = Asking.from_plain(version.asking)
         else:
             defaults = {"weights": "given", "residual": "price", "loss": "squared", "feller": "warn", "starts": 4}
             asked = {**defaults, "bounds": None, "fixed": None, **settings}
-            asking = Asking(Heston() if model is None else model, settings_of(held, **asked))
+            asking = Asking(Heston() if model is None else model, settings_of(held, **asked), through or "quotes")
         asking.to_plain()  # refuses what could not be brought back, before the work is done
-        found = calibrate(held, asking.model, progress=progress, **asking.settings.keywords())
+        found = asking.calibrate(held, progress=progress)
         with self._records.writing(seen) as book:
             return self._conclude(book, "calibrate", reason, None, found, touched=[], counts={})
 
@@ -129,7 +134,7 @@ class Desk(ApprovingDesk):
         """
         seen = self._records.position()
         before = self._current(seen)
-        done = forget(before, ids=ids, where=where)
+        done = self._struck_out(before, ids=ids, where=where)
         if not done.count:
             raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")
         after = Version.of(done.calibration, entry=seen.number + 1)
@@ -143,7 +148,7 @@ class Desk(ApprovingDesk):
             after=dict(done.parameters),
             moved=moved(before.parameters, after),
             path=done.path,
-            touched=_shards(before.quotes.only(done.ids)),
+            touched=_shards(done.forgotten),
             certificate=done.certificate,
         )
 
@@ -167,7 +172,7 @@ class Desk(ApprovingDesk):
             )
         require_approval(self._records, "forget", plan.ids)
         before = self._current(seen)
-        done = forget(before, ids=list(plan.ids))
+        done = self._struck_out(before, ids=list(plan.ids))
         if done.certificate != plan.certificate:
             raise RefusedError(
                 "Here the plan comes to another certificate than the one shown: it was made by another build or "
@@ -209,7 +214,7 @@ class Desk(ApprovingDesk):
             raise UsageError(f"window={window}: give how many of the last dates stay, 1 or more.")
         seen = self._records.position()
         before = self._current(seen)
-        whole, counts = before.quotes, {}
+        whole, counts = self.quotes(), {}
         arrival = None if quotes is None else self._arrival(quotes)[1]
         if arrival is not None and len(arrival.new):
             whole, counts = join(whole, arrival.new), _counts(arrival)
@@ -219,11 +224,11 @@ class Desk(ApprovingDesk):
         kept = set(sorted(set(dates.tolist()))[-window:])
         stays = [date in kept for date in dates.tolist()]
         old = [name for name, stay in zip(whole.ids.tolist(), stays, strict=True) if not stay]
-        if not old and whole is before.quotes:
+        if not old and not counts:
             raise RefusedError(f"The book spans {len(kept)} dates and nothing is new: the window of {window} stays.")
         touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
         require_approval(self._records, "roll", touched if old else [])
-        after = recalibrate(whole.without(old), before.asked, before.settings)
+        after = determined(Asking.of(before).calibrate(whole.without(old)))
         with self._records.writing(seen) as book:
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
@@ -285,7 +290,7 @@ class Desk(ApprovingDesk):
         if not len(held) or not self._records.is_current():
             return None
         try:
-            done = forget(self._current(seen), ids=held.ids)
+            done = self._struck_out(self._current(seen), ids=held.ids)
             done.certificate  # noqa: B018  (made now: it needs the quotes)
         except RefusedError:
             return None
@@ -309,6 +314,12 @@ class Desk(ApprovingDesk):
             erased=tuple(arrival.erased.tolist()),
             held=self._records.store.counts().retained,
         )
+
+    def _struck_out(self, before: Calibration, *, ids: ArrayLike | None = None, where: str | None = None) -> Forgetting:
+        """A forget from the current calibration; through moments only the quotes that go are read."""
+        if before.moments is None:
+            return forget(before, ids=ids, where=where)
+        return forget(before, quotes=naming.held(self._records.store, ids=ids, where=where, verb="forget"))
 
     def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting) -> Change:
         book.store.strike(done.ids, entry=book.number)
@@ -340,6 +351,7 @@ class Desk(ApprovingDesk):
         old = None if before is None else self._records.version()
         version = Version.of(after, entry=book.number)
         book.keep(version)
+        book.keep_moments(after.moments)
         names = np.asarray(touched).tolist()
         number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
         self._last = None
@@ -351,8 +363,9 @@ def _counts(arrival: Arrival) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count or name == "imported"}
 
 
-def _shards(quotes: Quotes) -> dict[str, int]:
+def _shards(quotes: Quotes | Moments) -> dict[str, int]:
     """How many quotes are on each (date, expiry)."""
+    assert isinstance(quotes, Quotes), "a book forgets quotes it holds"
     dates = quotes.labels["date"].astype(str).tolist() if "date" in quotes.labels else [""] * len(quotes)
     pairs = zip(dates, quotes.contracts.expiry.tolist(), strict=True)
     return dict(sorted(Counter(f"{date} {expiry:.6g}".strip() for date, expiry in pairs).items()))

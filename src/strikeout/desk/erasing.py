@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
+from strikeout.desk.naming import named
 from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.traces import traces
-from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.request import names_of
+from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.residue import needles_of, scan
 from strikeout.store.store import Shelf
 
-DERIVED: tuple[Shelf, ...] = ("plan", "request", "state")
+DERIVED: tuple[Shelf, ...] = ("plan", "request")
+WITH_STATE: tuple[Shelf, ...] = (*DERIVED, "state")
 STAYS = (
     "the parameters of earlier calibrations: they are results, and whoever holds the other quotes can test a guess "
     "against them",
@@ -36,11 +37,8 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
         UnknownIdError: an id the book does not have, or one given twice.
         RefusedError: no quote is meant.
     """
-    if (ids is None) == (where is None):
-        raise UsageError('Say what to erase in one way: ids=[...] or where="...".')
     store = records.store
-    names = names_of(store.quotes(struck=None) if where is not None else store.quotes(), ids=ids, where=where)
-    there = store.named(names)
+    there = named(store, ids=ids, where=where, verb="erase")
     if not len(there):
         raise RefusedError("No quote of the book is meant by that, so there is nothing to erase.")
     struck = store.struck()
@@ -73,7 +71,8 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     for name in store.pages("certificate"):
         if name < page_of(since):
             store.remove("certificate", name)
-    for shelf in DERIVED:
+    # The current state knows nothing of quotes set aside; of those held it is made anew.
+    for shelf in WITH_STATE if len(held) else DERIVED:
         for name in store.pages(shelf):
             store.remove(shelf, name)
     store.erase(gone)

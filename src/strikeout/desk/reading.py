@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 
 from strikeout.assurance.certificate import Certificate
-from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.desk.asking import Asking
 from strikeout.desk.auditing import audit
@@ -155,7 +154,7 @@ class ReadingDesk:
         return version
 
     def calibration(self) -> Calibration:
-        """The current calibration in full, made anew from the quotes the book holds.
+        """The current calibration in full, made anew from the quotes the book holds, or from their moments.
 
         Raises:
             RefusedError: the book is not calibrated, quotes came since, or other parameters are found than are kept.
@@ -171,8 +170,10 @@ class ReadingDesk:
             raise RefusedError("The book is not calibrated yet. Calibrate it first.")
         if not self._records.is_current():
             raise RefusedError("Quotes were imported since the last calibration. Calibrate the book again first.")
-        asking = Asking.from_plain(version.asking)
-        found = calibrate(self._records.store.quotes(), asking.model, **asking.settings.keywords())
+        moments = self._records.moments()
+        found = Asking.from_plain(version.asking).calibrate(
+            self._records.store.quotes() if moments is None else moments
+        )
         if not version.agrees(found):
             raise RefusedError(
                 "Calibrated anew, the book gives other parameters than it keeps: another build made them, or the book "

@@ -11,15 +11,18 @@ from hashlib import sha256
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
+from strikeout.desk import states
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Act, Reason
 from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Ledger
 from strikeout.store.store import Store, Writing
 
 Why = Reason | str | None
+MOMENTS = "moments"  # the page of the state
 FILES = "files"  # the setting that names files outside the book which hold copies of its quotes
 
 
@@ -99,6 +102,15 @@ class Records:
         pages = (self.store.page("erased", name) for name in self.store.pages("erased"))
         return frozenset(text for page in pages for text in json.loads(page or b"[]"))
 
+    def moments(self) -> Moments | None:
+        """The state of a book that is calibrated through moments; None of one that is not.
+
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        data = self.store.page("state", MOMENTS)
+        return None if data is None else states.from_bytes(data)
+
     def certificate(self, entry: int) -> Certificate:
         """The certificate of an entry.
 
@@ -150,8 +162,15 @@ class Transaction:
         self.is_entered = False
 
     def keep(self, version: Version) -> None:
-        """Makes this the current calibration."""
+        """Keeps a calibration; the latest is the current one."""
         self.store.put("calibration", page_of(version.entry), canonical(version.to_plain()))
+
+    def keep_moments(self, moments: Moments | None) -> None:
+        """Makes these the state of the book; None for one that is calibrated through its quotes."""
+        if moments is None:
+            self.store.remove("state", MOMENTS)
+        else:
+            self.store.put("state", MOMENTS, states.to_bytes(moments))
 
     def know_of(self, path: str) -> None:
         """Remembers a file outside the book that holds copies of its quotes."""

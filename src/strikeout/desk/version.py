@@ -39,7 +39,7 @@ class Version:
         return Version(
             entry=entry,
             model=calibration.model.name,
-            asking=Asking(calibration.asked, calibration.settings).to_plain(),
+            asking=Asking.of(calibration).to_plain(),
             parameters=dict(calibration.parameters),
             standard_errors=dict(calibration.standard_errors),
             rmse=calibration.rmse,
