@@ -29,7 +29,7 @@ AGREE = 1e-12  # of the forward: by how much the kernels may differ; here it is 
 @click.argument("book", type=click.Path(path_type=str), required=False)
 @json_option
 def command(book: str | None, as_json: bool) -> int:
-    """Look over this installation and its settings, and BOOK if one is named. Changes nothing.
+    """Look over this installation and its settings, and BOOK if one is named; enter nothing in it.
 
     Ends with 1 where something is not as it should be. Of a book it checks the file, the keys, every byte and the
     ledger; ``strikeout verify BOOK`` also calibrates anew.
