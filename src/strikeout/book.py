@@ -50,11 +50,14 @@ class Book(Desk):
         self.path = path
 
     @staticmethod
-    def create(path: str | PathLike[str], *, who: str | None = None, clock: Clock = now) -> Book:
+    def create(
+        path: str | PathLike[str], *, who: str | None = None, clock: Clock = now, is_encrypted: bool = False
+    ) -> Book:
         """A new book; its secrets go to ``NAME.book.key`` beside it, or where STRIKEOUT_KEY_FILE says.
 
         Args:
             who: the name its entries carry; the one this process runs under where not given.
+            is_encrypted: quotes and states are kept under keys in ``NAME.book.shardkeys``, which an erasure destroys.
 
         Raises:
             BookError: there is a file already, or none can be made there.
@@ -63,7 +66,7 @@ class Book(Desk):
         from strikeout.store.sqlite import SqliteStore
 
         target = Path(path)
-        return _begun(SqliteStore.create(target), target, who, clock)
+        return _begun(SqliteStore.create(target, is_encrypted=is_encrypted), target, who, clock)
 
     @staticmethod
     def open(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import strikeout as so
 from strikeout.errors import NotABookError, RefusedError, UnknownIdError
 from strikeout.store.residue import needles_of, scan
 from strikeout.store.shard_keys import ShardKeys, shard_key_file
@@ -57,6 +58,29 @@ def test_a_copy_made_before_an_erasure_can_no_longer_be_read(path, tmp_path):
     with SqliteStore.open(path) as store:
         assert bits(store.quotes()) == bits(quotes(600).without(["q-0-0003"]))
         assert store.faults() == []
+
+
+def test_a_state_in_a_copy_made_before_an_erasure_can_no_longer_be_read(path, tmp_path):
+    state = random.Random(2).randbytes(504)
+    with SqliteStore.open(path) as store, store.writing() as tx:
+        tx.put("state", "moments", state)
+        tx.put("calibration", "1", b"results stay")
+    backup = tmp_path / "backup" / "a.book"
+    backup.parent.mkdir()
+    shutil.copy(path, backup)
+    assert state[:16] not in backup.read_bytes()
+    with SqliteStore.open(path) as store:
+        assert store.page("state", "moments") == state
+        with store.writing() as tx:
+            tx.erase(["q-0-0003"])
+            tx.put("state", "moments", state[::-1])
+        assert store.page("state", "moments") == state[::-1]
+        assert store.faults() == []
+    shutil.copy(shard_key_file(path), shard_key_file(backup))
+    with SqliteStore.open(backup) as store:
+        with pytest.raises(RefusedError, match="an erasure has destroyed it"):
+            store.page("state", "moments")
+        assert store.page("calibration", "1") == b"results stay"
 
 
 def test_a_destroyed_key_is_nowhere_in_the_key_file(path):
@@ -175,3 +199,18 @@ def test_bytes_moved_to_another_place_or_changed_do_not_open(tmp_path):
         changed[place] ^= 1 << draw.randrange(8)
         with pytest.raises(RefusedError, match="does not open"):
             keys.opened(bytes(changed), place="chunk 1")
+
+
+def test_a_book_made_with_encryption_forgets_erases_and_verifies(tmp_path):
+    quotes = so.paper_quotes("small")
+    with so.Book.create(tmp_path / "a.book", is_encrypted=True) as book:
+        book.import_quotes(quotes)
+        book.calibrate()
+        book.apply(book.forget(ids=quotes.ids[:5]))
+    backup = shutil.copy(tmp_path / "a.book", tmp_path / "copy")
+    with so.Book.open(tmp_path / "a.book") as book:
+        assert book.erase(ids=quotes.ids[3:8], yes=True).residue == 0
+        assert book.verify().holds
+    shutil.move(backup, tmp_path / "a.book")
+    with so.Book.open(tmp_path / "a.book") as older, pytest.raises(RefusedError, match="destroyed"):
+        older.quotes()

@@ -76,7 +76,7 @@ def opened(path: str, *, who: str | None = None) -> Book:
     return Book.open(path, who=who, is_two_person=configuration().is_two_person)
 
 
-def created(path: str, *, who: str | None = None) -> Book:
+def created(path: str, *, who: str | None = None, is_encrypted: bool = False) -> Book:
     """A new book of this name.
 
     Raises:
@@ -87,7 +87,7 @@ def created(path: str, *, who: str | None = None) -> Book:
     from strikeout.book import Book
 
     _check_name(path)
-    return Book.create(path, who=who)
+    return Book.create(path, who=who, is_encrypted=is_encrypted)
 
 
 def given(names: Iterable[str], *, or_configured: bool = False) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""Encryption at rest: every chunk of quotes under a key of its own, the keys in a file apart from the book.
+"""Encryption at rest: every chunk of quotes and every state under a key of its own, the keys in a file apart.
 
-    the file    16 bytes that name the format, 16 that name the book, then 48 a key: its name and the key
-    a chunk     magic (4), name of its key (16), nonce (12), AES-256-GCM of the chunk with its place as associated data
+    the file            16 bytes that name the format, 16 that name the book, then 48 a key: its name and the key
+    what is encrypted   magic (4), name of its key (16), nonce (12), AES-256-GCM with its place as associated data
 
-Erasing writes the chunk anew under a new key and overwrites the old key with zeros, where it stands. Then every copy of
+Erasing writes a chunk anew under a new key and overwrites the old key with zeros, where it stands. Then every copy of
 the book made before, wherever it is, has a chunk that nobody can read. A copy of the key file would undo that: keep
 none longer than you would keep the quotes.
 """
@@ -26,6 +26,8 @@ ENDING = ".shardkeys"
 MAGIC = b"SQE1"
 NAME, KEY, NONCE = 16, 32, 12
 HEAD = len(MAGIC) + NAME  # of an encrypted chunk: enough to tell its key
+# Pages that tell of single quotes. Calibrations and certificates are results and digests, and stay readable.
+LOCKED = frozenset({"plan", "request", "state"})
 _FORMAT = b"strikeout shard1"
 _BEGIN = len(_FORMAT) + NAME
 _GONE = bytes(NAME)

@@ -117,7 +117,7 @@ class SqliteStore(SqliteReading):
         self.close()
 
     def _scrub(self) -> None:
-        """Destroys keys no chunk has any more, rewrites the file without what was erased, empties the log beside it."""
+        """Destroys keys nothing is under any more, rewrites the file without what was erased, and empties its log."""
         if self._keys is not None:
             self._destroy_spent(self._keys)
         self._empty_log()
@@ -131,7 +131,8 @@ class SqliteStore(SqliteReading):
         with told(self._path):
             self._connection.execute("BEGIN IMMEDIATE")  # no other writer has keys that are not committed yet
         try:
-            heads = self.rows("SELECT substr(data, 1, ?) FROM chunks", (HEAD,))
+            question = "SELECT substr(data, 1, ?1) FROM chunks UNION ALL SELECT substr(data, 1, ?1) FROM pages"
+            heads = self.rows(question, (HEAD,))
             keys.keep_only({name for (head,) in heads if (name := key_name(head)) is not None})
         finally:
             self._connection.execute("ROLLBACK")

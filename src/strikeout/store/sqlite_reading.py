@@ -16,7 +16,7 @@ from strikeout.store import asking
 from strikeout.store.bookfile import damaged, told
 from strikeout.store.chunks import Chunk, decoded, quotes_of
 from strikeout.store.sealing import Seal, checksum, chunk_sum
-from strikeout.store.shard_keys import ShardKeys
+from strikeout.store.shard_keys import LOCKED, ShardKeys
 from strikeout.store.store import Counts, Shelf, on_shelf
 
 AT_ONCE = 500  # names in one question; SQLite's smallest limit in use is 999
@@ -68,6 +68,8 @@ class SqliteReading:
         on_shelf(shelf)
         for data, found in self.rows("SELECT data, sum FROM pages WHERE shelf = ? AND name = ?", (shelf, name)):
             self._hold(found == checksum(shelf, name, data), f"the page {name!r} on the shelf {shelf!r}")
+            if self._keys is not None and shelf in LOCKED:
+                return self._keys.opened(data, place=f"page {shelf} {name}")
             return bytes(data)
         return None
 

@@ -16,7 +16,7 @@ from strikeout.store import asking
 from strikeout.store.bookfile import told
 from strikeout.store.chunks import chunk_of, encoded, refuse_other_kind
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
-from strikeout.store.shard_keys import ShardKeys
+from strikeout.store.shard_keys import LOCKED, ShardKeys
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
 from strikeout.store.store import Shelf, on_shelf
 
@@ -82,6 +82,8 @@ class SqliteWriting(SqliteReading):
 
     def put(self, shelf: Shelf, name: str, data: bytes) -> None:
         on_shelf(shelf, name)
+        if self._keys is not None and shelf in LOCKED:
+            data = self._keys.sealed(data, place=f"page {shelf} {name}")
         row = checksum(shelf, name, data)
         seal = self._without_page(shelf, name).with_row(row)
         self._each("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", [(shelf, name, bytes(data), row)])
