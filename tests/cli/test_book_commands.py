@@ -188,6 +188,15 @@ def test_influence_looks_at_the_book_as_it_is_calibrated(book):
     assert of_book["columns"] == of_file["columns"]
 
 
+def test_a_book_is_calibrated_through_moments_and_forgets_through_them(book, quotes):
+    through = told("calibrate", book, "--through", "moments", "--plot", "smiles.png")
+    assert through["parameters"] == so.calibrate(so.moments_of(quotes), so.Heston()).parameters
+    gone = told("forget", book, "--where", EARLY, "--yes")
+    assert gone["parameters"] == so.calibrate(so.moments_of(quotes[36:]), so.Heston()).parameters
+    assert told("verify", book)["holds"]
+    assert run("calibrate", "quotes.csv", "--through", "moments").exit_code == 2
+
+
 def test_a_look_at_a_book_writes_nothing(book, folder):
     before = sorted(path.name for path in folder.iterdir())
     assert "Striking out 36 quotes leaves 504" in done("forget", book, "--where", EARLY, "--preview").stdout

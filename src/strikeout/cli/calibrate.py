@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 @file_argument
 @calibration_options
 @click.option("--plot", type=click.Path(path_type=str), help="A picture of the smiles: .png, .svg or .html.")
+@click.option(
+    "--through",
+    type=click.Choice(["quotes", "moments"]),
+    help="Of a book: through moments it forgets at a cost that does not grow with it.",
+)
 @click.option("--report", is_flag=True, help="Every start and every step too.")
 @why_options
 @json_option
@@ -28,6 +33,7 @@ def command(
     file: str,
     plot: str | None,
     report: bool,
+    through: Any,
     as_json: bool,
     reason: str | None,
     note: str,
@@ -49,9 +55,10 @@ def command(
     if is_book(file):
         refuse_given(("report", *READING), "A book was read when it was imported:")
         how = {name: options[name] for name in given(set(options) - set(READING), or_configured=True)}
+        how |= {} if through is None else {"through": through}
         with opened(file, who=who) as book:
             return calibrate_book(book, how, reason=reason_of(reason, note, ticket), plot=plot, as_json=as_json)
-    refuse_given(("reason", "note", "ticket"), "A file has no ledger:")
+    refuse_given(("reason", "note", "ticket", "through"), "A file keeps nothing:")
     reading, calibration = calibrated(file, **options)
     if plot is not None:
         from strikeout.plots import write_plot

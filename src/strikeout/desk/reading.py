@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -154,12 +155,13 @@ class ReadingDesk:
         return version
 
     def calibration(self) -> Calibration:
-        """The current calibration in full, made anew from the quotes the book holds, or from their moments.
+        """The current calibration in full, made anew, beside the quotes the book holds: to look at, plot and preview.
 
         Raises:
             RefusedError: the book is not calibrated, quotes came since, or other parameters are found than are kept.
         """
-        return self._current(self._records.position())
+        found = self._current(self._records.position())
+        return found if found.moments is None else replace(found, quotes=self.quotes(), moments=None)
 
     def _current(self, seen: Position) -> Calibration:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
