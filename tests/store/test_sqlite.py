@@ -172,6 +172,33 @@ def test_readers_do_not_wait_for_a_writer_and_see_one_moment(written):
         assert reader.counts() == Counts(609, 1)
 
 
+def test_a_block_inside_another_of_the_same_store_is_refused(written):
+    with SqliteStore.open(written) as store:
+        with store.reading() as moment:
+            for block in (store.reading, store.writing):
+                with pytest.raises(BusyError, match="block of this store that has not ended"), block():
+                    pass
+            assert moment.entries() == (b"entry",)
+        assert store.faults() == []
+
+
+def test_what_another_process_writes_during_a_check_is_no_fault(written):
+    with SqliteStore.open(written) as checked, SqliteStore.open(written) as writer:
+        written_meanwhile = []
+
+        def write_once(question: str) -> None:
+            if "FROM names" in question and not written_meanwhile:
+                written_meanwhile.append(question)
+                with writer.writing() as tx:
+                    tx.add(quotes(300, seed=8))
+                    tx.append(b"meanwhile")
+
+        checked._connection.set_trace_callback(write_once)
+        assert checked.faults() == []
+        assert written_meanwhile != []
+        assert checked.counts() == Counts(899, 1)
+
+
 def test_the_ledger_cannot_be_changed_even_with_sql(written):
     connection = bookfile.connect(written)
     for change in ("DELETE FROM entries", "UPDATE entries SET data = x'00'"):
@@ -184,7 +211,10 @@ def test_a_full_disk_is_told_and_what_was_held_is_still_there(written):
     with SqliteStore.open(written) as store:
         # The limit of pages stands for a full disk: SQLite answers both with the same code.
         store._connection.execute("PRAGMA max_page_count = 40")
-        with pytest.raises(BookError, match=r"cannot be written: database or disk is full"), store.writing() as tx:
+        with (
+            pytest.raises(BookError, match=r"cannot be read or written: database or disk is full"),
+            store.writing() as tx,
+        ):
             tx.add(quotes(5000, seed=9))
         assert bits(store.quotes(struck=None)) == bits(quotes(600))
         assert store.faults() == []

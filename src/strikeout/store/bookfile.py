@@ -12,6 +12,13 @@ from strikeout.errors import BookError, BusyError, DamagedBookError, NewerBookEr
 
 APPLICATION = int.from_bytes(b"STRK", "big")  # marks the file as ours: bytes 68 to 71
 HEADER = 100  # bytes; https://www.sqlite.org/fileformat.html, section 1.3
+_DISK = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_IOERR,
+}
 PATIENCE = 2.0  # seconds a writer waits for another
 BESIDE = ("-wal", "-shm", "-journal")
 
@@ -204,9 +211,9 @@ def told(path: Path) -> Iterator[None]:
                 f"{path} is being written by another process. Try again when it is done; nothing was changed.",
                 path=str(path),
             ) from error
-        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        if code in _DISK:
             raise BookError(
-                f"{path} cannot be written: {error}. What it held is still there.", path=str(path)
+                f"{path} cannot be read or written: {error}. What it held is still there.", path=str(path)
             ) from error
         raise damaged(path, str(error)) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the text of an error may quote damaged bytes

@@ -69,21 +69,16 @@ class SqliteStore(SqliteReading):
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        with told(self._path):
-            self._connection.execute("BEGIN")
+        self._begin("BEGIN")
         try:
             yield SqliteReading(self._connection, self._path, self._keys)
         finally:
-            self._connection.execute("ROLLBACK")
+            if self._connection.in_transaction:  # a failing disk ends it by itself
+                self._connection.execute("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
-        if self._connection.in_transaction:
-            raise BusyError(
-                f"{self._path} is being read or written by a block of this store that has not ended. End it first."
-            )
-        with told(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
+        self._begin("BEGIN IMMEDIATE")
         transaction = SqliteWriting(self._connection, self._path, self._keys)
         try:
             yield transaction
@@ -101,7 +96,10 @@ class SqliteStore(SqliteReading):
             self._scrub()
 
     def faults(self) -> list[str]:
-        return soundness.faults(self)
+        if self._connection.in_transaction:
+            return soundness.faults(self)
+        with self.reading():  # one moment: what another process writes meanwhile is no fault
+            return soundness.faults(self)
 
     def files(self) -> tuple[Path, ...]:
         beside = (self._path.with_name(self._path.name + end) for end in ("", *BESIDE))
@@ -115,6 +113,14 @@ class SqliteStore(SqliteReading):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def _begin(self, how: str) -> None:
+        if self._connection.in_transaction:
+            raise BusyError(
+                f"{self._path} is being read or written by a block of this store that has not ended. End it first."
+            )
+        with told(self._path):
+            self._connection.execute(how)
 
     def _scrub(self) -> None:
         """Destroys keys nothing is under any more, rewrites the file without what was erased, and empties its log."""
