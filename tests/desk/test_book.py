@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 
 import strikeout as so
+from strikeout.desk.desk import Desk
 from strikeout.errors import BookError, RefusedError
+from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Head
 
 
@@ -122,6 +125,12 @@ def test_a_ledger_shorter_than_the_head_that_was_kept_is_found(path):
         assert any("are gone" in reason for reason in longer.reasons)
         other = book.verify(head=Head(status.entries, "0" * 64))
         assert any("rewritten" in reason for reason in other.reasons)
+
+
+def test_a_ledger_signed_with_somebody_elses_key_is_found(path):
+    with so.Book.open(path) as book:
+        stranger = Desk(replace(book._records, keyring=Keyring.generate()))
+        assert any(reason.startswith("LEDGER") for reason in stranger.verify().reasons)
 
 
 def test_results_are_exported_for_people_and_for_quantlib(path, tmp_path):

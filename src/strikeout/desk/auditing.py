@@ -56,7 +56,7 @@ def _store(records: Records) -> Found:
 
 def _ledger(records: Records, head: Head | None) -> Found:
     rows = records.store.entries()
-    faults = check_bytes(rows, head=head)
+    faults = check_bytes(rows, keyring=records.keyring, head=head)
     if faults:
         return False, " ".join(faults)
     if not rows:
