@@ -155,6 +155,13 @@ def test_a_forgotten_quote_that_is_imported_again_stays_forgotten(desk, quotes):
     assert desk.status().is_current
 
 
+def test_a_forgotten_quote_that_comes_back_with_other_values_is_refused(desk, quotes):
+    desk.apply(desk.forget(where=EARLY))
+    with pytest.raises(RefusedError, match="with other values"):
+        desk.import_quotes(quotes[:1].with_observed([1.0]))
+    assert desk.status().entries == 4
+
+
 def test_imported_quotes_wait_for_a_calibration_and_learnt_ones_do_not(store, quotes):
     desk = desk_on(store)
     desk.import_quotes(quotes[:300])

@@ -79,6 +79,16 @@ def test_states_and_certificates_from_before_go_and_parameters_stay(book, quotes
     assert book.verify().holds, book.verify().summary()
 
 
+def test_of_two_forgets_erased_together_nothing_from_before_the_second_stays(book, quotes):
+    first = book.apply(book.forget(ids=quotes.ids[:3]))
+    second = book.apply(book.forget(ids=quotes.ids[3:6]))
+    book.erase(ids=quotes.ids[:6], yes=True)
+    assert [version.state is None for version in book._records.versions()] == [True, True, False]
+    with pytest.raises(RefusedError, match="went with an erasure"):
+        book.certificate(first.entry)
+    assert book.certificate(second.entry) == second.certificate
+
+
 def test_an_erased_quote_that_returns_is_refused_under_any_name_and_at_any_price(book, quotes):
     gone = quotes.ids[:4]
     book.erase(ids=gone, yes=True)
