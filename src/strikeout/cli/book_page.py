@@ -83,7 +83,7 @@ def _influence(calibration: Calibration, by: str) -> list[str]:
     except StrikeoutError as error:
         return [head, f"<p>{escape(error.sentence)}</p>"]
     rows = [
-        (str(group), f"{count:,}", f"{distance:.3g}", move_text(price))
+        (str(group), f"{count:,}", f"{distance:.3g}", move_text(abs(price)).removeprefix("+"))
         for group, count, distance, price in zip(
             found[by], found["count"], found["cooks_d"], found["price_change"], strict=True
         )
