@@ -139,6 +139,17 @@ TAMPERING = {
 }
 
 
+def test_the_entry_that_is_missing_is_named(sound, tmp_path):
+    path = tmp_path / "changed.book"
+    path.write_bytes(sound.read_bytes())
+    with SqliteStore.open(path) as store:
+        for change in TAMPERING["an entry is taken from the middle"]:
+            store._connection.execute(change)
+        assert "Entry 1 of the ledger is not as it was written." in store.faults()
+        with pytest.raises(DamagedBookError, match="entry 1 of the ledger is not as it was written"):
+            store.entries()
+
+
 @pytest.mark.parametrize("changes", TAMPERING.values(), ids=TAMPERING.keys())
 def test_a_row_that_came_went_or_moved_is_found(sound, tmp_path, changes):
     path = tmp_path / "changed.book"

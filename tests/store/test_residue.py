@@ -119,6 +119,17 @@ def test_two_hundred_random_erasures_leave_no_byte(tmp_path):
         assert store.faults() == []
 
 
+def test_an_erasure_rewrites_the_file_and_gives_the_space_back(tmp_path):
+    path = tmp_path / "a.book"
+    with SqliteStore.create(path) as store:
+        with store.writing() as tx:
+            tx.add(quotes(3000))
+        with store.writing() as tx:
+            tx.erase(quotes(3000).ids[1:])
+        assert store._connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+        assert sum(file.stat().st_size for file in store.files() if not file.name.endswith("-shm")) < 80_000
+
+
 def without_care(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteStore, "_scrub", lambda _: None)
 
