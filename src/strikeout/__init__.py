@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.influence import influence as influence
     from strikeout.assurance.verification import Verification as Verification
     from strikeout.assurance.verify import verify as verify
+    from strikeout.book import Book as Book
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
     from strikeout.calibration.interpolation import interpolation_error as interpolation_error
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Basis": "strikeout.statistics.basis",
+    "Book": "strikeout.book",
     "Calibration": "strikeout.calibration.calibration",
     "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",

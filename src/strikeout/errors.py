@@ -7,7 +7,12 @@
     │   ├── UnreadableFileError   no such file, empty, not the format its name says
     │   ├── ColumnError           a needed column is missing, or two disagree
     │   └── RejectedError         more rows are bad than `max_reject` allows; carries every issue
+    ├── BookError         (2)     the file cannot be used as a book; it is left as it was found
+    │   ├── NotABookError         no such file, one that is there already, or a file of another program
+    │   ├── NewerBookError        written by a newer version of strikeout
+    │   └── DamagedBookError      truncated, or bytes that are not those that were written
     └── RefusedError      (3)     asked rightly, but no honest number can be given
+        ├── BusyError             another process is using the book
         ├── UnknownIdError        an id that no quote of the book has, or one given twice
         └── UnidentifiedError     the quotes do not determine the parameters
 
@@ -71,9 +76,30 @@ class RejectedError(QuotesError):
     code = "rejected"
 
 
+class BookError(StrikeoutError):
+    code = "book"
+    exit_code = 2
+
+
+class NotABookError(BookError):
+    code = "not-a-book"
+
+
+class NewerBookError(BookError):
+    code = "newer-book"
+
+
+class DamagedBookError(BookError):
+    code = "damaged-book"
+
+
 class RefusedError(StrikeoutError):
     code = "refused"
     exit_code = 3
+
+
+class BusyError(RefusedError):
+    code = "busy"
 
 
 class UnknownIdError(RefusedError):

@@ -12,6 +12,7 @@ import strikeout
 
 NAMES = {
     "Basis",
+    "Book",
     "Calibration",
     "Certificate",
     "CharacteristicModel",

@@ -13,6 +13,7 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
+from strikeout.assurance.canonical import canonical
 from strikeout.errors import UsageError
 
 FORMAT = "strikeout certificate 1"
@@ -69,14 +70,14 @@ class Certificate:
 
     def digest(self) -> str:
         """64 hexadecimal digits that name this certificate. Keep it apart from the bytes, and no change goes unseen."""
-        return sha256(_canonical(self._content())).hexdigest()
+        return sha256(canonical(self._content())).hexdigest()
 
     def to_bytes(self) -> bytes:
         """The one way to write this certificate: JSON, keys sorted, no spaces, ASCII, no floating-point number.
 
         ``seal`` is the digest of all else. It finds damage; against malice, compare digests or ``verify``.
         """
-        return _canonical({**self._content(), "seal": self.digest()})
+        return canonical({**self._content(), "seal": self.digest()})
 
     @staticmethod
     def from_bytes(data: bytes) -> Certificate:
@@ -147,10 +148,6 @@ class Certificate:
             f"<table><caption>{escape(self._headline())}</caption>{rows}</table>"
             f"<p>Certificate <code>{self.digest()}</code></p><p>Not claimed:</p><ul>{not_claimed}</ul>"
         )
-
-
-def _canonical(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def _wrong(certificate: Certificate) -> str | None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.books import given, is_book, opened, reason_of, refuse_given, why_options
+from strikeout.cli.calibrating import READING, calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.on_book import calibrate_book
 from strikeout.cli.options import file_argument, json_option
 
 if TYPE_CHECKING:
@@ -19,10 +21,29 @@ if TYPE_CHECKING:
 @file_argument
 @calibration_options
 @click.option("--plot", type=click.Path(path_type=str), help="A picture of the smiles: .png, .svg or .html.")
+@click.option(
+    "--through",
+    type=click.Choice(["quotes", "moments"]),
+    help="Of a book: through moments it forgets at a cost that does not grow with it.",
+)
 @click.option("--report", is_flag=True, help="Every start and every step too.")
+@why_options
 @json_option
-def command(file: str, plot: str | None, report: bool, as_json: bool, **options: Any) -> int:
-    """Calibrate a model to the quotes of FILE (.csv, .csv.gz, .parquet).
+def command(
+    file: str,
+    plot: str | None,
+    report: bool,
+    through: Any,
+    as_json: bool,
+    reason: str | None,
+    note: str,
+    ticket: str,
+    who: str | None,
+    **options: Any,
+) -> int:
+    """Calibrate a model to the quotes of FILE (.csv, .csv.gz, .parquet) or of a book (NAME.book).
+
+    A book keeps the result. Where no option says how, it is calibrated as it was the last time.
 
     Ends with 3 where the search did not converge or the quotes do not determine the parameters; the result is printed
     all the same, and says so.
@@ -31,6 +52,13 @@ def command(file: str, plot: str | None, report: bool, as_json: bool, **options:
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
+    if is_book(file):
+        refuse_given(("report", *READING), "A book was read when it was imported:")
+        how = {name: options[name] for name in given(set(options) - set(READING), or_configured=True)}
+        how |= {} if through is None else {"through": through}
+        with opened(file, who=who) as book:
+            return calibrate_book(book, how, reason=reason_of(reason, note, ticket), plot=plot, as_json=as_json)
+    refuse_given(("reason", "note", "ticket", "through"), "A file keeps nothing:")
     reading, calibration = calibrated(file, **options)
     if plot is not None:
         from strikeout.plots import write_plot

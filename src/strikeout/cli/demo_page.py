@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -21,7 +20,7 @@ from strikeout.cli.terminal import error_text
 from strikeout.cli.verify import word_of
 from strikeout.errors import UsageError
 from strikeout.plots.influence_map import plot_influence_map
-from strikeout.plots.page import figure_of, page_of
+from strikeout.plots.page import figure_of, page_of, table_of
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_bytes, to_inline
@@ -97,7 +96,7 @@ def _spoiled(told: Story) -> list[str]:
         "<h2>1. The book as it should be</h2>",
         _calibrated(told, told.clean),
         "<h2>2. The book as it arrived</h2>",
-        _table(("day", "what feed b sent", "quotes"), days, words=(1,)),
+        table_of(("day", "what feed b sent", "quotes"), days, words=(1,)),
         _calibrated(told, told.arrived),
         figure_of(
             to_inline(marked), "Observed minus model. The band is twice the RMSE, which the bad days have blown up."
@@ -110,7 +109,7 @@ def _found(told: Story) -> list[str]:
     return [
         "<h2>3. Who spoils it?</h2>",
         "<p>What would striking out each day of each feed do to the parameters, and to prices?</p>",
-        _table(("day", "feed", "quotes", "Cook's distance", "price moves by"), groups(told), words=(1,)),
+        table_of(("day", "feed", "quotes", "Cook's distance", "price moves by"), groups(told), words=(1,)),
         f"<p>{escape(standing_out(told))}</p>",
         figure_of(
             to_inline(drawn),
@@ -126,7 +125,7 @@ def _struck_out(told: Story) -> list[str]:
     return [
         "<h2>4. Struck out</h2>",
         f"<p><code>{escape(told.condition)}</code></p>",
-        _table(HEADS, rows, wrong=wrong),
+        table_of(HEADS, rows, wrong=wrong),
         f"<p>{escape(paper_sentence(told))}</p>",
         f"<p>{escape(robust_sentence(told))}</p>",
         figure_of(
@@ -142,9 +141,9 @@ def _checked(told: Story) -> list[str]:
     certificate = told.forgetting.certificate
     return [
         "<h2>5. Is it gone?</h2>",
-        _table(("", ""), checks(told), words=(1,)),
+        table_of(("", ""), checks(told), words=(1,)),
         "<p>The certificate, every claim computed again by somebody who holds the retained quotes only:</p>",
-        _table(("claim", "", "found"), verified, words=(1, 2)),
+        table_of(("claim", "", "found"), verified, words=(1, 2)),
         "<p>What it does not claim:</p>",
         f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
     ]
@@ -166,27 +165,6 @@ def _calibrated(told: Story, calibration: Calibration) -> str:
     wrong = [(row, 4) for row, error in enumerate(errors.values()) if abs(error) > 5]
     ended = str(calibration.termination)
     return (
-        f"{_table(heads, rows, wrong=wrong)}"
+        f"{table_of(heads, rows, wrong=wrong)}"
         f"<p>RMSE {calibration.rmse:.3g} in price. {escape(ended[0].upper() + ended[1:])}.</p>"
     )
-
-
-def _table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    words: Sequence[int] = (),
-    wrong: Sequence[tuple[int, int]] = (),
-) -> str:
-    """An HTML table of plain text; columns in ``words`` set to the left, cells (row, column) in ``wrong`` marked."""
-
-    def opened(kind: str, row: int, column: int) -> str:
-        names = ["words"] * (column in words) + ["wrong"] * ((row, column) in wrong)
-        return f'<{kind} class="{" ".join(names)}">' if names else f"<{kind}>"
-
-    head = "".join(f"{opened('th', -1, n)}{escape(text)}</th>" for n, text in enumerate(heads))
-    body = "".join(
-        "<tr>" + "".join(f"{opened('td', row, n)}{escape(text)}</td>" for n, text in enumerate(cells)) + "</tr>"
-        for row, cells in enumerate(rows)
-    )
-    return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
+from strikeout.cli.books import is_book, opened, reason_of, refuse_given, why_options
 from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.on_book import forget_from_book
 from strikeout.cli.options import file_argument, json_option
 from strikeout.errors import UnreadableFileError, UsageError
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from strikeout.forgetting.preview import Preview
 
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")  # a test holds it to forget's
+ON_FILES = ("tolerance", "operator", "certificate_path", "out")  # what a book has its own way for
 
 
 @click.command("forget")
@@ -31,6 +34,8 @@ OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refin
 @click.option("--operator", type=click.Choice(OPERATORS), help="This operator and no other.")
 @click.option("--certificate", "certificate_path", type=click.Path(path_type=str), help="Write the certificate here.")
 @click.option("--out", type=click.Path(path_type=str), help="Write the retained quotes to this .csv or .parquet.")
+@click.option("--yes", is_flag=True, help="Of a book: do it now, without a plan to apply.")
+@why_options
 @calibration_options
 @json_option
 def command(
@@ -44,21 +49,36 @@ def command(
     certificate_path: str | None,
     out: str | None,
     as_json: bool,
+    yes: bool,
+    reason: str | None,
+    note: str,
+    ticket: str,
+    who: str | None,
     **options: Any,
 ) -> int:
     """Calibrate to FILE, then strike quotes out as if they had never been seen.
 
+    Where FILE is a book (NAME.book), make a plan of it, which ``strikeout apply`` does; with --yes do it at once.
+
     Without --tolerance and --operator the parameters are, bit for bit, those of calibrating the retained quotes alone.
     Ends with 3 where no honest number can be given: then nothing is written.
     """
-    chosen = _chosen(where, ids, ids_from)
+    meant = chosen(where, ids, ids_from)
+    if is_book(file):
+        refuse_given((*ON_FILES, *options), "A book is calibrated as it was last, and keeps its certificates:")
+        why = reason_of(reason, note, ticket)
+        with opened(file, who=who) as held:
+            if is_preview:
+                return _previewed(held.calibration(), meant, as_json=as_json, read={"book": file})
+            return forget_from_book(held, meant, yes=yes, reason=why, as_json=as_json)
+    refuse_given(("yes", "reason", "note", "ticket"), "A file has no ledger and is not changed:")
     _check(file, is_preview, tolerance=tolerance, operator=operator, certificate=certificate_path, out=out)
     reading, calibration = calibrated(file, **options)
     if is_preview:
-        return _previewed(calibration, chosen, as_json=as_json, read=described_reading(reading, options["quarantine"]))
+        return _previewed(calibration, meant, as_json=as_json, read=described_reading(reading, options["quarantine"]))
     from strikeout.forgetting.forget import forget
 
-    done = forget(calibration, **chosen, operator=operator, tolerance=tolerance)
+    done = forget(calibration, **meant, operator=operator, tolerance=tolerance)
     _write(done, certificate=certificate_path, out=out)
     if as_json:
         files = {"certificate_file": certificate_path, "out": out}
@@ -111,9 +131,15 @@ def moved(before: Calibration, parameters: dict[str, float], errors: dict[str, f
     return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
 
 
-def _chosen(where: str | None, ids: str | None, ids_from: str | None) -> dict[str, Any]:
+def chosen(where: str | None, ids: str | None, ids_from: str | None, *, verb: str = "forget") -> dict[str, Any]:
+    """What these options mean, as keywords of ``forget``.
+
+    Raises:
+        UsageError: not exactly one of them is given.
+        UnreadableFileError: the file of ids cannot be read.
+    """
     if sum(given is not None for given in (where, ids, ids_from)) != 1:
-        raise UsageError("Say what to forget in one way: --where CONDITION, --ids A,B or --ids-from FILE.")
+        raise UsageError(f"Say what to {verb} in one way: --where CONDITION, --ids A,B or --ids-from FILE.")
     if where is not None:
         return {"where": where}
     if ids is not None:
@@ -159,10 +185,10 @@ def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> Non
         replace_file(certificate, lambda target: target.write_bytes(content))
 
 
-def _previewed(calibration: Calibration, chosen: dict[str, Any], *, as_json: bool, read: dict[str, Any]) -> int:
+def _previewed(calibration: Calibration, meant: dict[str, Any], *, as_json: bool, read: dict[str, Any]) -> int:
     from strikeout.forgetting.preview import preview
 
-    look = preview(calibration, **chosen)
+    look = preview(calibration, **meant)
     if as_json:
         terminal.show_json({**_described_look(look), "before": calibration.to_dict(), **read})
     else:

@@ -20,13 +20,33 @@ COMPLETE = "_STRIKEOUT_COMPLETE"
 COMMANDS = {
     "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
-    "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes."),
+    "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes, or to a book."),
     "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),
     "forget": ("strikeout.cli.forget", "Strike quotes out of a calibration, as if they had never been seen."),
-    "verify": ("strikeout.cli.verify", "Check a certificate against the retained quotes."),
+    "verify": ("strikeout.cli.verify", "Check a book, or a certificate against the retained quotes."),
     "paper": ("strikeout.cli.paper", "Run the paper's experiments again and write a report of them."),
+    "init": ("strikeout.cli.init", "Make a new book, where quotes, calibrations and a record of changes are kept."),
+    "import": ("strikeout.cli.importing", "Append a file of quotes to a book."),
+    "status": ("strikeout.cli.status", "Say what a book holds and whether its calibration is current."),
+    "apply": ("strikeout.cli.apply", "Do what a plan of forget says."),
+    "restore": ("strikeout.cli.restore", "Bring back the quotes of a forget."),
+    "learn": ("strikeout.cli.learn", "Append quotes to a book and calibrate it with them, in one step."),
+    "roll": ("strikeout.cli.roll", "Learn new quotes and forget old ones, in one step."),
+    "erase": ("strikeout.cli.erase", "Make quotes of a book unrecoverable; rehearses unless told otherwise."),
+    "log": ("strikeout.cli.log", "List who did what to a book, when and why."),
+    "certificate": ("strikeout.cli.certificate", "Show the certificate of an entry of the log."),
+    "compare": ("strikeout.cli.compare", "Say whether two books know the same."),
+    "export": ("strikeout.cli.export", "Write a book's quotes or results for other programs."),
+    "summary": ("strikeout.cli.summary", "Say in a few lines what a book, its calibration and its quotes are."),
+    "report": ("strikeout.cli.report", "Write one page on a book: fit, influence, log and certificate."),
+    "request": ("strikeout.cli.request", "Ask for a strike-out or an erasure that a second person approves."),
+    "requests": ("strikeout.cli.requests", "List what was asked for, and who decided."),
+    "approve": ("strikeout.cli.approve", "Approve what somebody else asked for."),
+    "reject": ("strikeout.cli.reject", "Reject what somebody else asked for."),
+    "doctor": ("strikeout.cli.doctor", "Look over this installation, its settings and a book."),
     "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
 }
+UNCONFIGURED = ("completion", "demo", "doctor")  # these run whatever strikeout.toml says
 
 
 class Commands(click.Group):
@@ -40,6 +60,19 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, and beneath its flags what variables and strikeout.toml say."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name not in UNCONFIGURED:
+            from strikeout.cli.configuration import configuration, hand_down
+
+            configured = configuration()
+            hand_down(configured)
+            ctx.default_map = {name: dict(configured.values)}
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

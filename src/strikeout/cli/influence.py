@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
+from strikeout.cli.books import is_book, opened, refuse_given
 from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
 from strikeout.cli.options import file_argument, json_option
 from strikeout.errors import UnidentifiedError
@@ -15,6 +16,7 @@ from strikeout.errors import UnidentifiedError
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
     from strikeout.calibration.calibration import Calibration
+    from strikeout.quotes.reading import Reading
 
 COLUMNS = ("quotes", "parameter", "moves by (SE)", "indicator", "price", "RMSE")
 CONFIRMED = ("confirmed price", "confirmed RMSE")
@@ -40,7 +42,7 @@ FAR = 0.05  # of the indicator: above it one step may be off by more than a twen
 @calibration_options
 @json_option
 def command(file: str, by: str | None, top: int, confirm: int, plot: str | None, as_json: bool, **options: Any) -> int:
-    """Say which quotes of FILE, or groups of them, move the parameters most, the most influential first.
+    """Say which quotes of FILE or of a book (NAME.book) move the parameters most, the most influential first.
 
     Every line is what striking the whole group out would do, by one exact step; --confirm calibrates anew. Ends with 3
     where the quotes do not determine the parameters.
@@ -51,7 +53,12 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
         from strikeout.plots.influence_map import check_picture
 
         check_picture(plot)
-    reading, calibration = calibrated(file, **options)
+    if is_book(file):
+        refuse_given(options, "A book is calibrated as it was last:")
+        with opened(file) as book:
+            reading, calibration = None, book.calibration()
+    else:
+        reading, calibration = calibrated(file, **options)
     labels = None if by is None else [name.strip() for name in by.split(",") if name.strip()]
     found = influence(calibration, labels, confirm=min(confirm, top))
     _refuse_undetermined(found, calibration)
@@ -62,15 +69,20 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
         write_influence_map(calibration, plot, by=across)
     if as_json:
         terminal.show_json(
-            {**described(found, calibration, top), **described_reading(reading, options["quarantine"]), "plot": plot}
+            {**described(found, calibration, top), **_described_source(reading, options["quarantine"]), "plot": plot}
         )
         return exits.DONE
     _show(found, calibration, top=top, confirmed=min(confirm, top))
-    tell_reading(reading, options["quarantine"])
+    if reading is not None:
+        tell_reading(reading, options["quarantine"])
     if plot:
         terminal.note(f"the map is in {plot}.")
     terminal.hint(f'strikeout forget {file} --where "{condition(found, labels)}" --preview')
     return exits.DONE
+
+
+def _described_source(reading: Reading | None, quarantine: str | None) -> dict[str, Any]:
+    return {} if reading is None else described_reading(reading, quarantine)
 
 
 def described(found: Influence, calibration: Calibration, top: int) -> dict[str, Any]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
+from strikeout.cli.books import is_book, opened
 from strikeout.cli.calibrating import accepted, described_reading, max_reject_option, tell_reading
+from strikeout.cli.on_book import verify_book
 from strikeout.cli.options import constant_option, json_option
-from strikeout.errors import UnreadableFileError
+from strikeout.errors import UnreadableFileError, UsageError
 
 if TYPE_CHECKING:
     from strikeout.assurance.verification import Verification
@@ -18,17 +20,29 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @click.argument("certificate", type=click.Path(path_type=str))
-@click.argument("retained", type=click.Path(path_type=str))
+@click.argument("retained", type=click.Path(path_type=str), required=False)
+@click.option("--head", help="Of a book: NUMBER:ROOT as status printed it and somebody else kept it.")
 @max_reject_option
 @constant_option
 @json_option
 def command(
-    certificate: str, retained: str, max_reject: float, constants: dict[str, float | str], as_json: bool
+    certificate: str,
+    retained: str | None,
+    head: str | None,
+    max_reject: float,
+    constants: dict[str, float | str],
+    as_json: bool,
 ) -> int:
     """Check CERTIFICATE against the file of RETAINED quotes: every claim is computed again from the quotes alone.
 
-    Ends with 1 where it does not hold, and says why.
+    Or check a whole book (NAME.book): its bytes, its ledger, its states and parameters computed again from what it
+    retains. Ends with 1 where it does not hold, and says why.
     """
+    if is_book(certificate) and retained is None:
+        with opened(certificate) as book:
+            return verify_book(book, head=head, as_json=as_json)
+    if retained is None or head is not None:
+        raise UsageError("Give a certificate and the file of retained quotes, or a book (NAME.book) alone.")
     from strikeout.assurance.verify import verify
 
     reading = accepted(retained, constants=constants, max_reject=max_reject)

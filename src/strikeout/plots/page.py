@@ -54,6 +54,27 @@ def figure_of(svg: str, caption: str) -> str:
     return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
 
 
+def table_of(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: Sequence[int] = (),
+    wrong: Sequence[tuple[int, int]] = (),
+) -> str:
+    """An HTML table of plain text; columns in ``words`` set to the left, cells (row, column) in ``wrong`` marked."""
+
+    def opened(kind: str, row: int, column: int) -> str:
+        names = ["words"] * (column in words) + ["wrong"] * ((row, column) in wrong)
+        return f'<{kind} class="{" ".join(names)}">' if names else f"<{kind}>"
+
+    head = "".join(f"{opened('th', -1, n)}{escape(text)}</th>" for n, text in enumerate(heads))
+    body = "".join(
+        "<tr>" + "".join(f"{opened('td', row, n)}{escape(text)}</td>" for n, text in enumerate(cells)) + "</tr>"
+        for row, cells in enumerate(rows)
+    )
+    return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"
+
+
 def calibration_page(calibration: Calibration, *, title: str | None = None) -> str:
     """The page of one calibration, as text.
 

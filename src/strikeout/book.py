@@ -1,0 +1,127 @@
+"""A book in a file: the desk's verbs on ``NAME.book``."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+
+from strikeout.desk.desk import Desk
+from strikeout.desk.records import Position, Records
+from strikeout.store.keyring import Keyring, key_file
+from strikeout.store.store import Store
+
+Clock = Callable[[], datetime]
+
+
+def now() -> datetime:
+    """This moment, in UTC."""
+    return datetime.now(UTC)
+
+
+def person() -> str:
+    """The name this process runs under."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+class Book(Desk):
+    """Quotes, calibrations and the record of every change, in one file that lasts.
+
+    Open it with ``with``; every verb of it is one transaction. See ``Desk`` for the verbs.
+
+    >>> import tempfile, strikeout as so
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with so.Book.create(folder / "small.book") as book:
+    ...     _ = book.import_quotes(so.paper_quotes("small"))
+    ...     _ = book.calibrate()
+    ...     _ = book.apply(book.forget(where="date < '2024-01-10'"))
+    ...     book.verify().holds
+    True
+    """
+
+    def __init__(self, records: Records, *, path: Path) -> None:
+        super().__init__(records)
+        self.path = path
+
+    @staticmethod
+    def create(
+        path: str | PathLike[str], *, who: str | None = None, clock: Clock = now, is_encrypted: bool = False
+    ) -> Book:
+        """A new book; its secrets go to ``NAME.book.key`` beside it, or where STRIKEOUT_KEY_FILE says.
+
+        Args:
+            who: the name its entries carry; the one this process runs under where not given.
+            is_encrypted: quotes and states are kept under keys in ``NAME.book.shardkeys``, which an erasure destroys.
+
+        Raises:
+            BookError: there is a file already, or none can be made there.
+            RefusedError: the key file cannot be read or written.
+        """
+        from strikeout.store.sqlite import SqliteStore
+
+        target = Path(path)
+        return _begun(SqliteStore.create(target, is_encrypted=is_encrypted), target, who, clock)
+
+    @staticmethod
+    def open(
+        path: str | PathLike[str], *, who: str | None = None, clock: Clock = now, is_two_person: bool = False
+    ) -> Book:
+        """The book in this file.
+
+        Args:
+            who: the name its entries carry; the one this process runs under where not given.
+            is_two_person: whether quotes are forgotten and erased only once a second person approved it.
+
+        Raises:
+            BookError: there is no such file, it is no book, of a newer version, or damaged; it is left as it is.
+            RefusedError: its key file is gone, damaged or open to others.
+        """
+        from strikeout.store.sqlite import SqliteStore
+
+        target = Path(path)
+        return _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
+
+    def close(self) -> None:
+        """Lets go of the file. What was written stays."""
+        self._records.store.close()
+
+    def __enter__(self) -> Book:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        status = self.status()
+        return f"<Book {self.path.name}: {status.held:,} quotes, {status.entries:,} entries; {status.sentence}>"
+
+    @property
+    def plan_path(self) -> Path:
+        """Where the command line keeps a plan until it is applied."""
+        return self.path.with_name(self.path.name + ".plan.json")
+
+    def _plans(self) -> tuple[Path, ...]:
+        return (self.plan_path,)
+
+
+def _begun(store: Store, path: Path, who: str | None, clock: Clock, *, is_two_person: bool = False) -> Book:
+    """The book in this store; one without a first entry, which only a crash leaves behind, gets it now."""
+    try:
+        is_new = not store.entries()
+        keyring = (Keyring.read_or_create if is_new else Keyring.read)(key_file(path))
+        records = Records(store, keyring, clock, who or person(), is_two_person)
+        if is_new:
+            with records.writing(Position(0, "")) as book:
+                book.enter("create", None)
+    except BaseException:
+        store.close()
+        raise
+    return Book(records, path=path)

@@ -1,0 +1,182 @@
+"""What the commands on a book share: how one is opened, why something is done, and how a change is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from strikeout.cli import exits, terminal
+from strikeout.errors import UsageError
+
+if TYPE_CHECKING:
+    from strikeout.book import Book
+    from strikeout.desk.results import Change
+    from strikeout.desk.version import Version
+    from strikeout.store.entry import Entry, Reason
+
+ENDING = ".book"
+REASONS = ("bad-feed", "licence", "subject-request", "error", "test", "other")  # a test holds it to the ledger's
+
+book_argument = click.argument("book", type=click.Path(path_type=str))
+who_option = click.option(
+    "--who", envvar="STRIKEOUT_WHO", help="The name the ledger will carry; the user's where not given."
+)
+WHY = (
+    click.option("--reason", type=click.Choice(REASONS), help="Why, for the ledger."),
+    click.option("--note", default="", help="Why in your own words, one line; name no quote in it."),
+    click.option("--ticket", default="", help="The number of a ticket."),
+    who_option,
+)
+
+
+def why_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the options that say who does it and why."""
+    for option in reversed(WHY):
+        command = option(command)
+    return command
+
+
+def reason_of(reason: str | None, note: str, ticket: str) -> Reason | None:
+    """The reason these options give; None where none is given.
+
+    Raises:
+        UsageError: a note or a ticket without a reason, or text that does not print on one line.
+    """
+    from strikeout.store.entry import Reason
+
+    if reason is None:
+        if note or ticket:
+            raise UsageError(f"A note or a ticket goes with --reason, one of {', '.join(REASONS)}. Add it.")
+        return None
+    return Reason(reason, note, ticket)
+
+
+def is_book(path: str) -> bool:
+    """Whether a path means a book: its name ends in .book."""
+    return Path(path).suffix.lower() == ENDING
+
+
+def opened(path: str, *, who: str | None = None) -> Book:
+    """The book of this name.
+
+    Raises:
+        UsageError: the name does not end in .book.
+        BookError: there is no such book, or it cannot be used.
+        RefusedError: its key file cannot be.
+    """
+    from strikeout.book import Book
+    from strikeout.cli.configuration import configuration
+
+    _check_name(path)
+    return Book.open(path, who=who, is_two_person=configuration().is_two_person)
+
+
+def created(path: str, *, who: str | None = None, is_encrypted: bool = False) -> Book:
+    """A new book of this name.
+
+    Raises:
+        UsageError: the name does not end in .book.
+        BookError: there is a file of that name, or none can be made.
+        RefusedError: its key file cannot be written.
+    """
+    from strikeout.book import Book
+
+    _check_name(path)
+    return Book.create(path, who=who, is_encrypted=is_encrypted)
+
+
+def given(names: Iterable[str], *, or_configured: bool = False) -> dict[str, str]:
+    """Which of these parameters of the running command were given, and how each is spelled; defaults do not count.
+
+    Args:
+        or_configured: whether what a setting says counts too.
+    """
+    context = click.get_current_context()
+    spelled = {str(param.name): max(param.opts, key=len) for param in context.command.params}
+    said = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
+    said |= {ParameterSource.DEFAULT_MAP} if or_configured else set()
+    return {name: spelled[name] for name in names if context.get_parameter_source(name) in said}
+
+
+def refuse_given(names: Iterable[str], why: str) -> None:
+    """Nothing, where the user gave none of these parameters.
+
+    Raises:
+        UsageError: one was given, and it has no meaning here.
+    """
+    for option in given(names).values():
+        raise UsageError(f"{why} {option} has no meaning here. Leave it out.", option=option)
+
+
+def described_change(change: Change) -> dict[str, Any]:
+    """A change as plain values."""
+    return {
+        "entry": change.entry,
+        "what": change.what,
+        "touched": change.touched,
+        "before": None if change.before is None else dict(change.before.parameters),
+        **described_version(change.after),
+        "moved": change.moved,
+        "path": list(change.path),
+        "certificate": None if change.certificate is None else change.certificate.digest(),
+        "claims": None
+        if change.certificate is None
+        else {name: claim["claimed"] for name, claim in change.certificate.claims.items()},
+    }
+
+
+def described_version(version: Version) -> dict[str, Any]:
+    """A calibration of a book as plain values."""
+    return {
+        "model": version.model,
+        "parameters": dict(version.parameters),
+        "standard_errors": exits.plain(version.standard_errors),
+        "rmse": version.rmse,
+        "count": version.count,
+        "converged": version.converged,
+        "termination": version.termination,
+        "state": version.state,
+    }
+
+
+def described_entry(entry: Entry) -> dict[str, Any]:
+    """An entry of the ledger as plain values, its hash beside it."""
+    return {**entry.to_json(), "hash": entry.hash().hex()}
+
+
+def show_change(change: Change) -> None:
+    """The parameters before and after, and what was done."""
+    before, after, moves = change.before, change.after, change.moved
+    values = [
+        (name, f"{value:.6g}", terminal.error_text(after.standard_errors[name]))
+        for name, value in after.parameters.items()
+    ]
+    pairs = [
+        ("entry", f"{change.entry}: {change.what}" + (f", {change.touched:,} quotes" if change.touched else "")),
+        ("quotes", f"{after.count:,} retained"),
+        ("status", after.termination),
+    ]
+    if change.certificate is not None:
+        claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"
+        pairs.append(("certificate", f"{change.certificate.digest()[:16]} claims {claims}"))
+    heads: tuple[str, ...] = ("parameter", "value", "standard error")
+    rows: list[tuple[str, ...]] = list(values)
+    if before is not None:
+        heads = ("parameter", "before", "after", "SE after", "moved (SE after)")
+        rows = [(name, f"{before.parameters[name]:.6g}", *rest, _move(moves[name])) for name, *rest in values]
+    numbers = tuple(range(1, len(heads)))
+    terminal.show(terminal.table(heads, rows, numbers=numbers, whole=(0,)), "", terminal.facts(pairs))
+
+
+def _move(value: float | None) -> str:
+    return "-" if value is None or not isfinite(value) else terminal.move_text(value)
+
+
+def _check_name(path: str) -> None:
+    if not is_book(path):
+        raise UsageError(f"{path}: the name of a book ends in {ENDING}. Call it {Path(path).stem}{ENDING}.", path=path)

@@ -1,0 +1,144 @@
+"""Settings that need not be typed: a flag, else a variable STRIKEOUT_NAME, else ``strikeout.toml``, else the default.
+
+The file is looked for in the working directory and then upwards; the first one found counts, alone.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from strikeout.errors import UsageError
+
+FILE = "strikeout.toml"
+PREFIX = "STRIKEOUT_"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a setting may be: one of some words, or a number, or text; and which parts of strikeout read it where."""
+
+    words: tuple[str, ...] = ()
+    kind: type = str
+    least: float = 0.0
+    most: float | None = None
+    is_read_from_the_environment: bool = False  # by a room below the command line, which knows variables only
+
+    def read(self, value: Any) -> Any:
+        """The value as it is used; text, such as a variable holds, is read as a number where one is meant.
+
+        Raises:
+            ValueError: it cannot be that; the message says what it can be.
+        """
+        if self.kind is str:
+            if not isinstance(value, str) or not value or (self.words and value not in self.words):
+                raise ValueError(f"give one of {', '.join(self.words)}" if self.words else "give a text")
+            return value
+        try:
+            number = self.kind(value) if isinstance(value, str) else value
+        except ValueError:
+            number = None
+        fits = type(number) in (int, self.kind)
+        if not fits or not self.least <= number or not (self.most is None or number <= self.most):
+            noun = "a whole number" if self.kind is int else "a number"
+            raise ValueError(f"give {noun} from {self.least:g}" + ("" if self.most is None else f" to {self.most:g}"))
+        return self.kind(number)
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "approval": Setting(words=("none", "two-person")),
+    "feller": Setting(words=("warn", "enforce", "ignore")),
+    "kernel": Setting(words=("native", "numpy"), is_read_from_the_environment=True),
+    "key_file": Setting(is_read_from_the_environment=True),
+    "loss": Setting(words=("squared", "huber")),
+    "max_reject": Setting(kind=float, most=1.0),
+    "residual": Setting(words=("price", "implied_vol")),
+    "starts": Setting(kind=int, least=1.0),
+    "threads": Setting(kind=int, least=1.0, is_read_from_the_environment=True),
+    "weights": Setting(words=("given", "none", "vega", "spread")),
+    "who": Setting(),
+}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What variables and the file say, and where each was said; what nobody set is not in it."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    path: Path | None = None  # of the file
+
+    @property
+    def is_two_person(self) -> bool:
+        """Whether striking out and erasing takes the approval of a second person."""
+        return bool(self.values.get("approval") == "two-person")
+
+
+def configuration(*, folder: Path | None = None, variables: Mapping[str, str] | None = None) -> Configuration:
+    """What is configured for a command run in this folder with these variables; by default, here and now.
+
+    Raises:
+        UsageError: the file cannot be read, or it or a variable sets something unknown or to what it cannot be.
+    """
+    path = found_from(Path.cwd() if folder is None else folder)
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for name, value in () if path is None else _content(path).items():
+        values[name], origins[name] = _read(name, value, f"{path}: {name}"), str(path)
+        if name == "key_file" and path is not None:
+            values[name] = str(path.parent / values[name])  # a file's relative paths start where the file is
+    for name in SETTINGS:
+        variable = variable_of(name)
+        text = (os.environ if variables is None else variables).get(variable)
+        if text:
+            values[name], origins[name] = _read(name, text, variable), variable
+    return Configuration(values, origins, path)
+
+
+def found_from(folder: Path) -> Path | None:
+    """The file that counts in this folder: its own, or that of the nearest folder above; None where there is none."""
+    return next((place / FILE for place in (folder, *folder.parents) if (place / FILE).is_file()), None)
+
+
+def variable_of(name: str) -> str:
+    """The environment variable that sets this."""
+    return PREFIX + name.upper()
+
+
+def hand_down(configured: Configuration) -> None:
+    """Gives the rooms below, which read variables only, what the file sets and no variable does.
+
+    Raises:
+        Nothing: what is in a configuration was checked.
+    """
+    for name, value in configured.values.items():
+        if SETTINGS[name].is_read_from_the_environment:
+            os.environ.setdefault(variable_of(name), str(value))
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}).", path=str(path)) from error
+    except ValueError as error:
+        raise UsageError(f"{path}: is no TOML ({error}). Mend it, or take it away.", path=str(path)) from error
+    unknown = sorted(set(content) - set(SETTINGS))
+    if unknown:
+        raise UsageError(
+            f"{path}: {', '.join(unknown)} is no setting. The settings are {', '.join(SETTINGS)}.",
+            path=str(path),
+            unknown=unknown,
+        )
+    return content
+
+
+def _read(name: str, value: Any, where: str) -> Any:
+    try:
+        return SETTINGS[name].read(value)
+    except ValueError as error:
+        raise UsageError(f"{where} is {value!r}: {error}.", setting=name) from error

@@ -1,0 +1,104 @@
+"""``strikeout doctor``: this installation, its settings and a book looked over."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from strikeout import __version__
+from strikeout.cli import exits, terminal
+from strikeout.cli.books import is_book
+from strikeout.cli.configuration import PREFIX, SETTINGS, configuration, hand_down, variable_of
+from strikeout.cli.options import json_option
+from strikeout.errors import StrikeoutError, UsageError
+
+if TYPE_CHECKING:
+    from strikeout.store.checkup import Finding
+
+PACKAGES = ("numpy", "polars", "narwhals", "click", "rich", "matplotlib", "cryptography")
+VARIABLES = {exits.TRACEBACK, *map(variable_of, SETTINGS)}
+AGREE = 1e-12  # of the forward: by how much the kernels may differ; here it is 4e-14
+
+
+@click.command("doctor")
+@click.argument("book", type=click.Path(path_type=str), required=False)
+@json_option
+def command(book: str | None, as_json: bool) -> int:
+    """Look over this installation and its settings, and BOOK if one is named; enter nothing in it.
+
+    Ends with 1 where something is not as it should be. Of a book it checks the file, the keys, every byte and the
+    ledger; ``strikeout verify BOOK`` also calibrates anew.
+    """
+    if book is not None and not is_book(book):
+        raise UsageError(f"{book}: the name of a book ends in .book.", path=book)
+    findings = [*_software(), *_settings()]
+    from strikeout.store import checkup
+
+    findings += checkup.engine()
+    if book is not None:
+        findings += checkup.book(Path(book))
+    bad = [finding for finding in findings if not finding.is_well]
+    if as_json:
+        looked_at = [{"name": one.name, "well": one.is_well, "seen": one.seen} for one in findings]
+        terminal.show_json({"well": not bad, "findings": looked_at})
+    else:
+        rows = [(one.name, "ok" if one.is_well else "LOOK", one.seen) for one in findings]
+        said = "All is well." if not bad else f"To look at: {', '.join(one.name for one in bad)}."
+        terminal.show(terminal.table(("", "", ""), rows, whole=(0, 1)), "", said)
+    return exits.FINDINGS if bad else exits.DONE
+
+
+def _software() -> list[Finding]:
+    from strikeout.store.checkup import Finding
+
+    found = [
+        Finding("strikeout", True, __version__),
+        Finding("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+    ]
+    for package in PACKAGES:
+        try:
+            found.append(Finding(package, True, version(package)))
+        except PackageNotFoundError:
+            found.append(Finding(package, False, f"is not installed. Install it: pip install {package}"))
+    return [*found, _kernel()]
+
+
+def _kernel() -> Finding:
+    """Which kernel prices, and whether it gives what the definition in NumPy gives."""
+    import numpy as np
+
+    from strikeout.kernels.compiled import native
+    from strikeout.kernels.heston import default_kernel
+    from strikeout.models.heston import Heston
+    from strikeout.quotes.contracts import Contracts
+    from strikeout.store.checkup import Finding
+
+    if native() is None:
+        return Finding("kernel", True, "numpy; the compiled one is not installed, and calibrations take longer")
+    contracts = Contracts(forward=100.0, strike=np.array([80.0, 100.0, 125.0]), expiry=0.5, discount=0.98, is_call=True)
+    theta = Heston().parameters.starts[0]
+    prices = [Heston(kernel=kernel).price(theta, contracts) for kernel in ("native", "numpy")]
+    apart = float(np.max(np.abs(prices[0] - prices[1]))) / 100.0
+    used = f"{default_kernel()}; compiled and NumPy agree to {apart:.1g} of the forward"
+    return Finding("kernel", apart <= AGREE, used)
+
+
+def _settings() -> list[Finding]:
+    from strikeout.store.checkup import Finding
+
+    try:
+        configured = configuration()
+    except StrikeoutError as error:
+        return [Finding("settings", False, error.sentence)]
+    hand_down(configured)  # so that the key file looked at is the one a command would use
+    said = [f"{name} = {value} ({configured.origins[name]})" for name, value in configured.values.items()]
+    found = [Finding("settings", True, "; ".join(said) or "all at their defaults")]
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in VARIABLES)
+    if unknown:
+        found.append(Finding("variables", False, f"{', '.join(unknown)}: strikeout reads no such variable"))
+    return found

@@ -1,0 +1,57 @@
+"""``strikeout import``: a file of quotes appended to a book."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.books import book_argument, opened, reason_of, why_options
+from strikeout.cli.calibrating import accepted, described_reading, max_reject_option, tell_reading
+from strikeout.cli.options import constant_option, file_argument, json_option
+
+source_option = click.option("--source", help="Where the quotes come from, where the file has no column source.")
+
+
+@click.command("import")
+@book_argument
+@file_argument
+@source_option
+@max_reject_option
+@constant_option
+@why_options
+@json_option
+def command(book: str, file: str, who: str | None, as_json: bool, **options: Any) -> int:
+    """Append the quotes of FILE (.csv, .csv.gz, .parquet) to BOOK.
+
+    Quotes the book has already change nothing. Quotes that were erased are refused and named, and the command ends
+    with 1. The calibration stays as it is until the book is calibrated again.
+    """
+    why = reason_of(options["reason"], options["note"], options["ticket"])
+    reading = accepted(file, constants=constants_of(options), max_reject=options["max_reject"])
+    with opened(book, who=who) as held:
+        done = held.import_quotes(reading.quotes, reason=why)
+    if as_json:
+        result = {
+            "entry": done.entry,
+            "imported": done.imported,
+            "repeated": done.repeated,
+            "set_aside": done.set_aside,
+            "erased": list(done.erased),
+            "held": done.held,
+        }
+        terminal.show_json({**described_reading(reading), "repeated_rows": reading.repeated, **result})
+    else:
+        click.echo(done.sentence)
+        tell_reading(reading)
+        if done.erased:
+            terminal.note(f"refused, for they were erased: {', '.join(done.erased[:5])}.")
+        terminal.hint(f"strikeout calibrate {book}")
+    return exits.FINDINGS if done.erased else exits.DONE
+
+
+def constants_of(options: dict[str, Any]) -> dict[str, float | str]:
+    """The constants of these options, the source among them."""
+    source = {} if options["source"] is None else {"source": options["source"]}
+    return {**options["constants"], **source}

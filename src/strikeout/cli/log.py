@@ -1,0 +1,36 @@
+"""``strikeout log``: who did what to a book, when and why."""
+
+from __future__ import annotations
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.books import book_argument, described_entry, opened
+from strikeout.cli.options import json_option
+
+
+@click.command("log")
+@book_argument
+@json_option
+def command(book: str, as_json: bool) -> int:
+    """List every entry of the ledger of BOOK, the first first."""
+    with opened(book) as held:
+        entries = held.log()
+    if as_json:
+        terminal.show_json({"entries": [described_entry(entry) for entry in entries]})
+        return exits.DONE
+    rows = [
+        (
+            str(entry.number),
+            f"{entry.at[:19]}Z",
+            entry.who,
+            entry.what,
+            ", ".join(f"{name} {count:,}" for name, count in entry.counts.items()),
+            "" if entry.why is None else str(entry.why),
+        )
+        for entry in entries
+    ]
+    terminal.show(
+        terminal.table(("entry", "when", "who", "what", "counts", "why"), rows, numbers=(0,), whole=(1, 3), spare=(2,))
+    )
+    return exits.DONE

@@ -1,0 +1,103 @@
+"""Commands that work on files and on books alike, on a book: what ``calibrate``, ``forget`` and ``verify`` do there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.books import described_change, show_change
+
+if TYPE_CHECKING:
+    from strikeout.book import Book
+    from strikeout.desk.plan import Plan
+    from strikeout.store.entry import Reason
+
+
+def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, plot: str | None, as_json: bool) -> int:
+    """Calibrates the quotes a book holds and keeps the result.
+
+    Raises:
+        RefusedError: the book is empty, or its quotes cannot be calibrated.
+        UsageError: an option that cannot be.
+    """
+    how.pop("model", None)  # there is one
+    progress = terminal.ProgressLine(starts=how.get("starts", 4))
+    try:
+        change = book.calibrate(reason=reason, progress=progress, **how)
+    finally:
+        progress.end()
+    if plot is not None:
+        from strikeout.plots import write_plot
+
+        write_plot(book.calibration(), plot)
+    if as_json:
+        terminal.show_json({**described_change(change), "plot": plot})
+    else:
+        show_change(change)
+        terminal.hint(f"strikeout influence {book.path} --by date,source", f"strikeout forget {book.path} --where ...")
+    return exits.DONE if change.after.converged else exits.REFUSED
+
+
+def forget_from_book(book: Book, meant: dict[str, Any], *, yes: bool, reason: Reason | None, as_json: bool) -> int:
+    """Plans a strike-out, and with ``yes`` does it; a plan is kept beside the book until it is applied.
+
+    Raises:
+        UnknownIdError: an id that no quote of the book has.
+        RefusedError: no quote is meant, or what is left gives no calibration.
+    """
+    plan = book.forget(**meant, reason=reason)
+    if yes:
+        change = book.apply(plan)
+        if as_json:
+            terminal.show_json(described_change(change))
+        else:
+            show_change(change)
+            terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
+        return exits.DONE
+    from strikeout.quotes.replacing import replace_file
+
+    path = replace_file(book.plan_path, lambda part: part.write_bytes(plan.to_bytes()))
+    path.chmod(0o600)
+    if as_json:
+        terminal.show_json({**_described(plan), "plan": str(path)})
+    else:
+        click.echo(plan.summary())
+        terminal.note(f"the plan is in {path}; strikeout apply {book.path} does it.")
+    return exits.DONE
+
+
+def verify_book(book: Book, *, head: str | None, as_json: bool) -> int:
+    """Checks a whole book; 1 where something does not hold.
+
+    Raises:
+        UsageError: the head is none.
+    """
+    from strikeout.store.ledger import Head
+
+    found = book.verify(head=None if head is None else Head.parse(head))
+    if as_json:
+        checks = [{"name": check.name, "holds": check.holds, "found": check.found} for check in found.checks]
+        terminal.show_json({"holds": found.holds, "reasons": list(found.reasons), "checks": checks})
+    else:
+        words = {True: "holds", False: "FAILS", None: "-"}
+        rows = [(check.name, words[check.holds], check.found) for check in found.checks]
+        said = "The book holds." if found.holds else "The book does not hold."
+        terminal.show(said, "", terminal.table(("check", "", "found"), rows, whole=(0, 1)))
+    return exits.DONE if found.holds else exits.FINDINGS
+
+
+def _described(plan: Plan) -> dict[str, Any]:
+    return {
+        "forgotten": list(plan.ids),
+        "retained": plan.certificate.counts["retained"],
+        "before": plan.before,
+        "parameters": plan.after,
+        "moved": plan.moved,
+        "path": list(plan.path),
+        "touched": plan.touched,
+        "refit": list(plan.refit),
+        "claims": {name: claim["claimed"] for name, claim in plan.certificate.claims.items()},
+        "certificate": plan.certificate.digest(),
+    }

@@ -1,0 +1,51 @@
+"""``strikeout status``: a book at a glance."""
+
+from __future__ import annotations
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.books import book_argument, described_version, opened
+from strikeout.cli.options import json_option
+
+
+@click.command("status")
+@book_argument
+@json_option
+def command(book: str, as_json: bool) -> int:
+    """Say what BOOK holds, how it is calibrated, and whether that is current."""
+    with opened(book) as held:
+        status = held.status()
+    version = status.version
+    if as_json:
+        terminal.show_json(
+            {
+                "book": status.book,
+                "held": status.held,
+                "set_aside": status.set_aside,
+                "erased": status.erased,
+                "entries": status.entries,
+                "head": f"{status.entries}:{status.root}",
+                "key": status.key,
+                "current": status.is_current,
+                "calibration": None if version is None else {"entry": version.entry, **described_version(version)},
+            }
+        )
+        return exits.DONE
+    pairs = [
+        ("quotes", f"{status.held:,} held, {status.set_aside:,} set aside, {status.erased:,} erased"),
+        ("ledger", f"{status.entries:,} entries"),
+        ("head", f"{status.entries}:{status.root}"),
+        ("status", status.sentence),
+    ]
+    if version is None:
+        terminal.show(terminal.facts(pairs))
+        return exits.DONE
+    rows = [
+        (name, f"{value:.6g}", terminal.error_text(version.standard_errors[name]))
+        for name, value in version.parameters.items()
+    ]
+    pairs.insert(0, ("calibrated", f"{version.model} to {version.count:,} quotes, entry {version.entry}"))
+    drawn = terminal.table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))
+    terminal.show(drawn, "", terminal.facts(pairs))
+    return exits.DONE

@@ -1,0 +1,23 @@
+"""``strikeout summary``: a book, its calibration and its quotes in a few lines."""
+
+from __future__ import annotations
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.books import book_argument, described_version, opened
+from strikeout.cli.options import json_option
+
+
+@click.command("summary")
+@book_argument
+@json_option
+def command(book: str, as_json: bool) -> int:
+    """Say in a few lines what BOOK holds, what it is calibrated to, and what its quotes are."""
+    with opened(book) as held:
+        text, version = held.summary(), held.status().version
+    if as_json:
+        terminal.show_json({"summary": text, "calibration": None if version is None else described_version(version)})
+    else:
+        click.echo(text)
+    return exits.DONE

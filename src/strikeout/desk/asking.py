@@ -1,0 +1,122 @@
+"""How a book's calibration was asked for, as text that brings it back to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.settings import Settings
+from strikeout.errors import RefusedError, UsageError
+from strikeout.models.heston import Heston
+from strikeout.models.model import Model
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments, moments_of
+
+Through = Literal["quotes", "moments"]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A model, the settings it is calibrated with, and whether through the quotes themselves or through their moments.
+
+    >>> Asking.from_plain(Asking(Heston(), Settings(starts=2)).to_plain()).settings.starts
+    2
+    """
+
+    model: Model
+    settings: Settings
+    through: Through = "quotes"
+
+    def __post_init__(self) -> None:
+        if self.through not in get_args(Through):
+            raise UsageError(f"through={self.through!r} is unknown. Use one of {', '.join(get_args(Through))}.")
+
+    @staticmethod
+    def of(calibration: Calibration) -> Asking:
+        """How this calibration was asked for."""
+        through: Through = "quotes" if calibration.moments is None else "moments"
+        return Asking(calibration.asked, calibration.settings, through)
+
+    def calibrate(self, source: Quotes | Moments, **options: Any) -> Calibration:
+        """The calibration of these quotes; ``options`` are those that change no bit, such as ``progress``.
+
+        Raises:
+            UsageError: a setting that cannot be, or that moments do not know.
+            RefusedError: the quotes give no calibration, or lack what it needs.
+        """
+        if self.through == "moments" and isinstance(source, Quotes):
+            source = moments_of(source, weights=self.settings.weights)
+        return calibrate(source, self.model, **self.settings.keywords(), **options)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Names, whole numbers and text; other numbers as ``float.hex`` writes them, so that not a bit is lost.
+
+        Raises:
+            UsageError: a model that is none of ours, or weights by id: neither could be brought back from a file.
+        """
+        model, how = self.model, self.settings
+        if not isinstance(model, Heston):
+            raise UsageError(
+                f"A book keeps its model by name, and {model.name!r} is none of ours. Use Heston(), or calibrate "
+                "without a book."
+            )
+        if not isinstance(how.weights, str):
+            raise UsageError(
+                "A book keeps the rule for its weights, not weights beside its quotes. Import the quotes with a column "
+                'weight, and leave weights at "given".'
+            )
+        return {
+            "through": self.through,
+            "model": {"name": "heston", "kernel": model.kernel, "expiries": model.expiries},
+            "weights": how.weights,
+            "residual": how.residual,
+            "loss": how.loss,
+            "bounds": None
+            if how.bounds is None
+            else {name: [float(end).hex() for end in ends] for name, ends in how.bounds.items()},
+            "fixed": None if how.fixed is None else _hex(how.fixed),
+            "feller": how.feller,
+            "starts": how.starts
+            if isinstance(how.starts, int)
+            else [_hex(cast(Mapping[str, float], start)) for start in _listed(how.starts)],
+        }
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> Asking:
+        """What ``to_plain`` wrote.
+
+        Raises:
+            RefusedError: the book was calibrated with a model this version does not know.
+            UsageError: with a kernel that is not installed here.
+        """
+        how, named = dict(plain), dict(plain["model"])
+        if named.pop("name") != "heston":
+            raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
+        del how["model"]
+        through = how.pop("through")
+        if how["bounds"] is not None:
+            how["bounds"] = {name: (_float(low), _float(high)) for name, (low, high) in how["bounds"].items()}
+        if how["fixed"] is not None:
+            how["fixed"] = _numbers(how["fixed"])
+        if not isinstance(how["starts"], int):
+            how["starts"] = tuple(_numbers(start) for start in how["starts"])
+        return Asking(Heston(**named), Settings(**how), through)
+
+
+def _listed(starts: Any) -> Sequence[Any]:
+    return [starts] if isinstance(starts, Mapping) else list(starts)
+
+
+def _float(text: str) -> float:
+    return float.fromhex(text)
+
+
+def _hex(numbers: Mapping[str, float]) -> dict[str, str]:
+    return {name: float(value).hex() for name, value in numbers.items()}
+
+
+def _numbers(texts: Mapping[str, str]) -> dict[str, float]:
+    return {name: float.fromhex(text) for name, text in texts.items()}

@@ -1,0 +1,157 @@
+"""A whole book checked: bytes, record, counts, states and parameters found anew, nothing erased come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.issuing import build_of
+from strikeout.assurance.verification import Check
+from strikeout.assurance.verify import verify
+from strikeout.desk.asking import Asking
+from strikeout.desk.records import Records, page_of, recorded
+from strikeout.desk.results import Audit
+from strikeout.desk.traces import returning
+from strikeout.desk.version import state_of
+from strikeout.errors import StrikeoutError
+from strikeout.store.ledger import Head, check_bytes
+
+Found = tuple[bool | None, str]
+
+
+def audit(records: Records, *, head: Head | None = None) -> Audit:
+    """Everything about a book that can be checked, computed again from what it retains.
+
+    Args:
+        head: of the ledger, kept elsewhere since: finds a ledger that was cut short or written anew.
+
+    Raises:
+        Nothing for what the book holds: what cannot be checked does not hold, with the reason.
+    """
+    checks: dict[str, Callable[[], Found]] = {
+        "STORE": lambda: _store(records),
+        "LEDGER": lambda: _ledger(records, head),
+        "COUNTS": lambda: _counts(records),
+        "VERSIONS": lambda: _versions(records),
+        "PARAMETERS": lambda: _parameters(records),
+        "CERTIFICATES": lambda: _certificates(records),
+        "ERASED": lambda: _erased(records),
+    }
+    return Audit(tuple(_judged(name, check) for name, check in checks.items()))
+
+
+def _judged(name: str, check: Callable[[], Found]) -> Check:
+    try:
+        return Check(name, *check())
+    except StrikeoutError as error:
+        return Check(name, False, f"It cannot be checked: {error.sentence}")
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return Check(name, False, f"It cannot be checked: {type(error).__name__}: {error}")
+
+
+def _store(records: Records) -> Found:
+    faults = records.store.faults()
+    return not faults, " ".join(faults) or "Every byte is as it was written."
+
+
+def _ledger(records: Records, head: Head | None) -> Found:
+    rows = records.store.entries()
+    faults = check_bytes(rows, keyring=records.keyring, head=head)
+    if faults:
+        return False, " ".join(faults)
+    if not rows:
+        return False, "The ledger is empty, and a book is made with its first entry."
+    return (
+        True,
+        f"{_many(len(rows), 'entry', 'entries')}, numbered, chained and signed; the root is {records.ledger().root()}.",
+    )
+
+
+def _counts(records: Records) -> Found:
+    ledger, counts = records.ledger(), records.store.counts()
+    said = ledger.entries[-1].counts.get("retained")
+    if said != counts.retained:
+        return False, f"The last entry says {said} quotes are retained; the book holds {counts.retained:,}."
+    forgot = {entry.number for entry in ledger if entry.what in ("forget", "roll")}
+    odd = sorted(set(records.store.struck().values()) - forgot)
+    if odd:
+        return False, f"Quotes are set aside by entry {odd[0]}, which forgot none."
+    erased = sum(2 * entry.counts.get("erased", 0) for entry in ledger)
+    kept = len(records.erased())
+    if kept > erased or (erased and not kept):
+        return False, f"The ledger tells of {erased // 2:,} erased quotes; {kept:,} commitments to them are kept."
+    return True, f"{counts.retained:,} quotes retained, {counts.struck:,} set aside, {erased // 2:,} erased."
+
+
+def _versions(records: Records) -> Found:
+    ledger, versions = records.ledger(), records.versions()
+    if not versions:
+        return None, "The book was never calibrated."
+    for version in versions:
+        said = ledger[version.entry].digests
+        for name, digest in recorded(version, records.keyring).items():
+            if said.get(name) != digest:
+                return (
+                    False,
+                    f"The {name} of the calibration of entry {version.entry} is not what the ledger commits to.",
+                )
+    moments, current = records.moments(), versions[-1]
+    if records.is_current() and (current.asking["through"] == "moments") != (moments is not None):
+        return False, "The state of the book is missing, or is not of the kind its calibration was made through."
+    if moments is not None and records.is_current() and moments.digest() != current.state:
+        return False, "The moments the book keeps are not those its calibration was made from."
+    missing = [e.number for e in ledger if e.digests and e.number not in {version.entry for version in versions}]
+    if missing:
+        return False, f"The calibration of entry {missing[0]} is gone."
+    return True, f"{_many(len(versions), 'calibration')}, each the one its entry commits to."
+
+
+def _parameters(records: Records) -> Found:
+    version = records.version()
+    if version is None:
+        return None, "The book was never calibrated."
+    if not records.is_current():
+        return None, "Quotes came or went since the last calibration: there is nothing to compare it with."
+    found = Asking.from_plain(version.asking).calibrate(records.store.quotes())
+    if version.agrees(found):
+        return True, "Calibrated anew, the retained quotes give this state and these parameters, bit for bit."
+    here = build_of()
+    builds = "" if dict(version.build) == here else f" The builds differ: {dict(version.build)} there, {here} here."
+    if version.state != state_of(found):
+        return False, f"The state of the retained quotes is not the one that is kept.{builds}"
+    apart = [name for name, value in version.parameters.items() if found.parameters[name] != value]
+    return False, f"Calibrated anew, the retained quotes give another {', '.join(apart)}.{builds}"
+
+
+def _certificates(records: Records) -> Found:
+    pages, ledger = records.store.pages("certificate"), records.ledger()
+    if not pages:
+        return None, "The book keeps no certificate."
+    for page in pages:
+        certificate = Certificate.from_bytes(records.store.page("certificate", page) or b"")
+        if certificate.digest() != ledger[int(page)].certificate:
+            return False, f"The certificate of entry {int(page)} is not the one that was issued with it."
+    version = records.version()
+    if version is None or page_of(version.entry) != pages[-1] or not records.is_current():
+        return (
+            True,
+            f"{_many(len(pages), 'certificate')}, each the one its entry names; none is of the quotes held now.",
+        )
+    checked = verify(certificate, records.store.quotes())
+    return checked.holds, " ".join(checked.reasons) or (
+        f"{_many(len(pages), 'certificate')}, each the one its entry names; the last holds of the retained quotes."
+    )
+
+
+def _erased(records: Records) -> Found:
+    erased = records.erased()
+    if not erased:
+        return None, "Nothing was ever erased."
+    back = int(returning(records.store.quotes(struck=None), erased, records.commit).sum())
+    if back:
+        return False, f"{back:,} quotes that were erased are in the book."
+    return True, "No quote in the book is one that was erased."
+
+
+def _many(count: int, one: str, several: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else several or one + 's'}"

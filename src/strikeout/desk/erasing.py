@@ -1,0 +1,101 @@
+"""Taking bytes away: what goes, what stays, and a look whether it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from strikeout.assurance.canonical import canonical
+from strikeout.desk.naming import named
+from strikeout.desk.records import FILES, Records, Transaction, page_of
+from strikeout.desk.results import Erasure
+from strikeout.desk.traces import traces
+from strikeout.errors import RefusedError
+from strikeout.quotes.quotes import Quotes
+from strikeout.store.residue import needles_of, scan
+from strikeout.store.store import Shelf
+
+DERIVED: tuple[Shelf, ...] = ("plan", "request")
+WITH_STATE: tuple[Shelf, ...] = (*DERIVED, "state")
+STAYS = (
+    "the parameters of earlier calibrations: they are results, and whoever holds the other quotes can test a guess "
+    "against them",
+    "the entries of the ledger, which name no quote, and keyed commitments by which the quotes are known should they "
+    "return",
+    "files and backups the book does not know of, such as the ones the quotes were imported from",
+)
+
+
+def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tuple[Quotes, Quotes]:
+    """The quotes to erase: those held, and those set aside.
+
+    Raises:
+        UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
+        UnknownIdError: an id the book does not have, or one given twice.
+        RefusedError: no quote is meant.
+    """
+    store = records.store
+    there = named(store, ids=ids, where=where, verb="erase")
+    if not len(there):
+        raise RefusedError("No quote of the book is meant by that, so there is nothing to erase.")
+    struck = store.struck()
+    aside = np.array([name in struck for name in there.ids.tolist()], bool)
+    return there[~aside], there[aside]
+
+
+def rehearsed(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> Erasure:
+    """What erasing these quotes will take away, and what it cannot; nothing is changed."""
+    since = _since(records, held, aside)
+    gone = [f"{len(held) + len(aside):,} rows: contract, price, weight, spread, labels and ids"]
+    gone += [f"{len(held):,} of them from the calibration, which is made anew without them"] if len(held) else []
+    states = sum(version.entry < since and version.state is not None for version in records.versions())
+    gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
+    issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
+    gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
+    gone += [f"the file {path}" for path in copies]
+    return Erasure(None, len(held) + len(aside), len(held), tuple(gone), STAYS)
+
+
+def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> None:
+    """Removes every byte of these quotes that the book or a file it knows of holds; commitments stay."""
+    store, since = book.store, _since(records, held, aside)
+    gone = [*held.ids.tolist(), *aside.ids.tolist()]
+    pairs = traces(held, records.commit) + traces(aside, records.commit)
+    store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
+    for version in records.versions():
+        if version.entry < since:
+            book.keep(version.without_state())
+    for name in store.pages("certificate"):
+        if name < page_of(since):
+            store.remove("certificate", name)
+    # The current state knows nothing of quotes set aside; of those held it is made anew.
+    for shelf in WITH_STATE if len(held) else DERIVED:
+        for name in store.pages(shelf):
+            store.remove(shelf, name)
+    store.erase(gone)
+    store.remove("setting", FILES)
+    for path in copies:
+        path.unlink(missing_ok=True)
+
+
+def residue(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> int:
+    """In how many places of the book's files, and of files it knew of, something of these quotes is still found.
+
+    Raises:
+        OSError: a file is there and cannot be read.
+    """
+    store = records.store
+    retained = store.quotes(struck=None)
+    needles = needles_of(held, retained=retained) | needles_of(aside, retained=retained)
+    return len(scan([*store.files(), *copies], needles))
+
+
+def _since(records: Records, held: Quotes, aside: Quotes) -> int:
+    """The first entry after which none of these quotes was in the book's state."""
+    if len(held):
+        return len(records.ledger()) + 1
+    struck = records.store.struck()
+    return max(struck[name] for name in aside.ids.tolist())

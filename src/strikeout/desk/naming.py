@@ -1,0 +1,44 @@
+"""Which quotes of a book are meant, read without reading the others."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from strikeout.errors import UnknownIdError, UsageError
+from strikeout.quotes.names import as_names
+from strikeout.quotes.quotes import Quotes
+from strikeout.store.store import Store
+
+
+def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
+    """The quotes meant, held or set aside. By ids only they are read; a condition is asked of all.
+
+    Raises:
+        UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
+        UnknownIdError: an id the book does not have, or one given twice.
+    """
+    if (ids is None) == (where is None):
+        raise UsageError(f'Say what to {verb} in one way: ids=[...] or where="...".')
+    if where is not None:
+        from strikeout.quotes.selection import select  # loads SQLite
+
+        return store.named(select(store.quotes(struck=None), where))
+    return store.named(as_names([ids] if isinstance(ids, str) else [] if ids is None else ids))
+
+
+def held(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
+    """The quotes meant, all of them held; a condition is asked of those held only.
+
+    Raises:
+        UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
+        UnknownIdError: an id the book does not have, has set aside, or one given twice.
+    """
+    meant = named(store, ids=ids, where=where, verb=verb)
+    struck = store.struck()
+    aside = [name for name in meant.ids.tolist() if name in struck]
+    if aside and ids is not None:
+        shown = ", ".join(map(repr, aside[:3]))
+        raise UnknownIdError(
+            f"{len(aside):,} of the {len(meant):,} quotes are set aside already: {shown}. Leave them out.", ids=aside
+        )
+    return meant.without(aside)

@@ -1,0 +1,189 @@
+"""What can be seen of a book: nothing here changes its quotes or parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.calibration.calibration import Calibration
+from strikeout.desk.asking import Asking
+from strikeout.desk.auditing import audit
+from strikeout.desk.exporting import as_json, as_quantlib
+from strikeout.desk.records import Position, Records
+from strikeout.desk.results import Audit, Comparison, Status, moved
+from strikeout.desk.version import Version
+from strikeout.errors import RefusedError, UsageError
+from strikeout.quotes.quotes import Quotes
+from strikeout.store.entry import Entry
+from strikeout.store.ledger import Head
+
+Writer = Callable[[Path], Path]
+
+
+class ReadingDesk:
+    """A book and the verbs to look at it."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._last: tuple[int, Calibration] | None = None
+
+    def status(self) -> Status:
+        """The book at a glance: what it holds, its calibration and whether that is current."""
+        records = self._records
+        ledger, counts = records.ledger(), records.store.counts()
+        return Status(
+            book=records.name,
+            held=counts.retained,
+            set_aside=counts.struck,
+            erased=sum(entry.counts.get("erased", 0) for entry in ledger),
+            entries=len(ledger),
+            root=ledger.root(),
+            key=ledger.public or "",
+            version=records.version(),
+            is_current=records.is_current(),
+        )
+
+    def log(self) -> tuple[Entry, ...]:
+        """Every entry of the ledger, the first first.
+
+        Raises:
+            RefusedError: an entry cannot be read.
+        """
+        return self._records.ledger().entries
+
+    def certificate(self, entry: int) -> Certificate:
+        """The certificate of an entry.
+
+        Raises:
+            RefusedError: it has none, or an erasure has taken it away with the states it spoke of.
+        """
+        return self._records.certificate(entry)
+
+    def quotes(self) -> Quotes:
+        """The quotes the book holds; not those set aside."""
+        return self._records.store.quotes()
+
+    def summary(self) -> str:
+        """The book, its quotes and its calibration in a few lines of plain text."""
+        status = self.status()
+        held = f"{status.held:,} quotes held, {status.set_aside:,} set aside"
+        lines = [f"book {status.book}: {held}, {status.entries:,} entries"]
+        version = status.version
+        if version is not None:
+            lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]
+            lines += [
+                f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
+                for name, value in version.parameters.items()
+            ]
+        return "\n".join([*lines, status.sentence, "", self.quotes().summary()])
+
+    def verify(self, *, head: Head | None = None) -> Audit:
+        """Checks the whole book: bytes, record, counts, states and parameters found anew, nothing erased come back.
+
+        Args:
+            head: of the ledger, kept elsewhere since: finds a ledger that was cut short or written anew.
+
+        Raises:
+            Nothing for what the book holds: what cannot be checked does not hold, with the reason.
+        """
+        return audit(self._records, head=head)
+
+    def compare(self, other: ReadingDesk) -> Comparison:
+        """This book beside another: the same state, the same parameters, how far apart.
+
+        Raises:
+            RefusedError: one of them is not calibrated, or not with the same parameters.
+        """
+        mine, theirs = self._version(), other._version()
+        if mine.parameters.keys() != theirs.parameters.keys():
+            raise RefusedError("The books are calibrated with different models; their parameters cannot be compared.")
+        return Comparison(
+            is_same_state=mine.state is not None and mine.state == theirs.state,
+            is_same_parameters=dict(mine.parameters) == dict(theirs.parameters),
+            counts=(mine.count, theirs.count),
+            parameters={name: (value, theirs.parameters[name]) for name, value in mine.parameters.items()},
+            apart=moved(mine.parameters, theirs),
+        )
+
+    def export(self, path: str | PathLike[str]) -> Path:
+        """Writes the quotes held (.csv, .parquet), the calibration (.json), or Python for QuantLib (.py).
+
+        A file of quotes is entered in the ledger, and the book remembers it: erasing takes it away too.
+
+        Raises:
+            UsageError: the ending is none of these, or the file cannot be written.
+            RefusedError: the book is not calibrated, and its results are asked for.
+        """
+        target = Path(path)
+        ending = target.suffix.lower()
+        if ending in (".csv", ".parquet"):
+            from strikeout.quotes.writing import write_quotes
+
+            return self.hand_out(target, lambda: partial(write_quotes, self.quotes()))
+        if ending not in (".json", ".py"):
+            raise UsageError(f"{target.name}: exports are .csv, .parquet, .json or .py. Give the file one of them.")
+        from strikeout.quotes.replacing import replace_file
+
+        text = (as_json if ending == ".json" else as_quantlib)(self._version(), book=self._records.name)
+        return replace_file(target, lambda part: part.write_text(text, encoding="utf-8"))
+
+    def hand_out(self, path: Path, prepare: Callable[[], Writer], *, what: str = "export") -> Path:
+        """Writes a file that shows quotes; it is entered in the ledger and remembered, so that erasing takes it away.
+
+        Args:
+            prepare: does the work, before anything is locked, and gives back what only writes.
+
+        Raises:
+            UsageError: the file cannot be written; then nothing is entered.
+            RefusedError: the book moved meanwhile.
+        """
+        seen, held = self._records.position(), self._records.store.counts().retained
+        write = prepare()
+        with self._records.writing(seen) as book:
+            book.know_of(str(path.resolve()))
+            book.enter(what, None, counts={"exported": held})
+            return write(path)
+
+    def _version(self) -> Version:
+        version = self._records.version()
+        if version is None:
+            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
+        return version
+
+    def calibration(self) -> Calibration:
+        """The current calibration in full, made anew, beside the quotes the book holds: to look at, plot and preview.
+
+        Raises:
+            RefusedError: the book is not calibrated, quotes came since, or other parameters are found than are kept.
+        """
+        found = self._current(self._records.position())
+        return found if found.moments is None else replace(found, quotes=self.quotes(), moments=None)
+
+    def _current(self, seen: Position) -> Calibration:
+        """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
+        if self._last is not None and self._last[0] == seen.number:
+            return self._last[1]
+        version = self._records.version()
+        if version is None:
+            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
+        if not self._records.is_current():
+            raise RefusedError("Quotes were imported since the last calibration. Calibrate the book again first.")
+        moments = self._records.moments()
+        found = Asking.from_plain(version.asking).calibrate(
+            self._records.store.quotes() if moments is None else moments
+        )
+        if not version.agrees(found):
+            raise RefusedError(
+                "Calibrated anew, the book gives other parameters than it keeps: another build made them, or the book "
+                "was changed. Run verify; if only the build differs, calibrate the book again."
+            )
+        self._last = (seen.number, found)
+        return found
+
+    def _plans(self) -> tuple[Path, ...]:
+        """Files beside the book that name quotes."""
+        return ()

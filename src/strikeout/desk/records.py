@@ -1,0 +1,236 @@
+"""A store and its ledger as one thing: no change without an entry, no entry without its change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from strikeout.assurance.canonical import canonical
+from strikeout.assurance.certificate import Certificate
+from strikeout.desk import states
+from strikeout.desk.version import Version
+from strikeout.errors import RefusedError
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+from strikeout.store.entry import Act, Reason
+from strikeout.store.keyring import Keyring
+from strikeout.store.ledger import Ledger
+from strikeout.store.store import Store, Writing
+
+Why = Reason | str | None
+MOMENTS = "moments"  # the page of the state
+FILES = "files"  # the setting that names files outside the book which hold copies of its quotes
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a book stands: how many entries its ledger has, and the hash of the last."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a desk works on: the store, the secrets, a clock, and who is at work."""
+
+    store: Store
+    keyring: Keyring
+    clock: Callable[[], datetime]
+    who: str
+    is_two_person: bool = False  # whether quotes go only once a second person approved it
+
+    def ledger(self) -> Ledger:
+        """The record so far.
+
+        Raises:
+            RefusedError: an entry cannot be read.
+        """
+        return Ledger.from_bytes(self.store.entries())
+
+    @property
+    def name(self) -> str:
+        """What tells this book from all others: the beginning of the hash of its first entry."""
+        ledger = self.ledger()
+        return ledger[1].hash().hex()[:16] if len(ledger) else ""
+
+    def position(self) -> Position:
+        """Where the book stands now."""
+        return _position(self.ledger())
+
+    def version(self) -> Version | None:
+        """The latest calibration; None before the first."""
+        numbers = self.store.pages("calibration")
+        return None if not numbers else self.version_of(numbers[-1])
+
+    def versions(self) -> tuple[Version, ...]:
+        """Every calibration the book had, the first first."""
+        return tuple(self.version_of(number) for number in self.store.pages("calibration"))
+
+    def version_of(self, page: str) -> Version:
+        """The calibration on this page."""
+        return Version.from_plain(json.loads(self.store.page("calibration", page) or b""))
+
+    def is_current(self) -> bool:
+        """Whether the latest calibration is of the quotes the book holds now: none came or went after it."""
+        version = self.version()
+        later = () if version is None else self.ledger().entries[version.entry :]
+        return version is not None and not any(
+            entry.counts.get("imported", 0) or entry.counts.get("forgotten", 0) for entry in later
+        )
+
+    def set_aside(self) -> dict[int, Quotes]:
+        """The quotes struck out and not erased, by the entry that struck them out."""
+        by_entry: dict[int, list[str]] = {}
+        for name, entry in self.store.struck().items():
+            by_entry.setdefault(entry, []).append(name)
+        return {entry: self.store.named(names) for entry, names in sorted(by_entry.items())}
+
+    def known(self, quotes: Quotes) -> tuple[Quotes, Quotes]:
+        """Of these quotes, what the book has under their ids: held, and set aside."""
+        there = self.store.named(quotes.ids[self.store.known(quotes.ids)])
+        struck = self.store.struck()
+        aside = [name for name in there.ids.tolist() if name in struck]
+        return there.without(aside), there.only(aside)
+
+    def erased(self) -> frozenset[str]:
+        """The commitments to what was erased."""
+        pages = (self.store.page("erased", name) for name in self.store.pages("erased"))
+        return frozenset(text for page in pages for text in json.loads(page or b"[]"))
+
+    def moments(self) -> Moments | None:
+        """The state of a book that is calibrated through moments; None of one that is not.
+
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        data = self.store.page("state", MOMENTS)
+        return None if data is None else states.from_bytes(data)
+
+    def certificate(self, entry: int) -> Certificate:
+        """The certificate of an entry.
+
+        Raises:
+            UsageError: there is no such entry.
+            RefusedError: it has none, or an erasure has taken it away.
+        """
+        data = self.store.page("certificate", page_of(entry))
+        if data is None:
+            why = "its certificate went with an erasure" if self.ledger()[entry].certificate else "it issued none"
+            raise RefusedError(f"Entry {entry} has no certificate: {why}.", entry=entry)
+        return Certificate.from_bytes(data)
+
+    def copies(self) -> tuple[str, ...]:
+        """Files outside the book that hold copies of its quotes, as far as it knows."""
+        return tuple(json.loads(self.store.page("setting", FILES) or b"[]"))
+
+    def commit(self, shard: str, data: bytes) -> str:
+        """What stands for data in the record."""
+        return self.keyring.commit(shard, data)
+
+    @contextmanager
+    def writing(self, seen: Position) -> Iterator[Transaction]:
+        """One transaction on the book as it was seen; it must end with an entry.
+
+        Raises:
+            BusyError: another is writing.
+            RefusedError: the book has moved on since it was seen.
+        """
+        with self.store.writing() as store:
+            ledger = Ledger.from_bytes(store.entries())
+            if _position(ledger) != seen:
+                raise RefusedError(
+                    f"The book had {seen.number} entries when this began and has {len(ledger)} now: somebody else "
+                    "changed it. Nothing was written. Try again.",
+                    found=len(ledger),
+                )
+            transaction = Transaction(self, store, ledger)
+            yield transaction
+            assert transaction.is_entered, "a change without an entry in the ledger"
+
+
+class Transaction:
+    """What may be done to a book in one step."""
+
+    def __init__(self, records: Records, store: Writing, ledger: Ledger) -> None:
+        self._records, self.store, self._ledger = records, store, ledger
+        self.number = len(ledger) + 1  # of the entry this will become
+        self.is_entered = False
+
+    def keep(self, version: Version) -> None:
+        """Keeps a calibration; the latest is the current one."""
+        self.store.put("calibration", page_of(version.entry), canonical(version.to_plain()))
+
+    def keep_moments(self, moments: Moments | None) -> None:
+        """Makes these the state of the book; None for one that is calibrated through its quotes."""
+        if moments is None:
+            self.store.remove("state", MOMENTS)
+        else:
+            self.store.put("state", MOMENTS, states.to_bytes(moments))
+
+    def know_of(self, path: str) -> None:
+        """Remembers a file outside the book that holds copies of its quotes."""
+        known = json.loads(self.store.page("setting", FILES) or b"[]")
+        self.store.put("setting", FILES, canonical(sorted({*known, path})))
+
+    def enter(
+        self,
+        what: str,
+        reason: Why,
+        *,
+        touched: Sequence[str] = (),
+        counts: Mapping[str, int] | None = None,
+        version: Version | None = None,
+        certificate: Certificate | None = None,
+    ) -> int:
+        """Writes the entry of this transaction, and the certificate that goes with it."""
+        records = self._records
+        act = Act(
+            who=records.who,
+            what=what,
+            at=records.clock(),
+            why=as_reason(reason),
+            counts={**(counts or {}), "retained": self.store.counts().retained},
+            digests={} if version is None else _digests(version),
+            touched=tuple(name.encode() for name in touched),
+            certificate="" if certificate is None else certificate.digest(),
+        )
+        ledger = self._ledger.append(act, records.keyring)
+        if certificate is not None:
+            self.store.put("certificate", page_of(self.number), certificate.to_bytes())
+        self.store.append(ledger.entries[-1].to_bytes())
+        self.is_entered = True
+        return self.number
+
+
+def as_reason(why: Why) -> Reason | None:
+    """A reason as the ledger keeps it; a text is the code of one.
+
+    Raises:
+        UsageError: there is no such code.
+    """
+    return Reason(why) if isinstance(why, str) else why
+
+
+def page_of(entry: int) -> str:
+    """The name of a page that belongs to an entry; sorted by name, pages are in the order of entries."""
+    return f"{entry:09d}"
+
+
+def recorded(version: Version, keyring: Keyring) -> dict[str, str]:
+    """What the digests of an entry must be for this calibration to be the one it recorded."""
+    return {name: keyring.commit(f"digest {name}", text.encode()) for name, text in _digests(version).items()}
+
+
+def _position(ledger: Ledger) -> Position:
+    return Position(len(ledger), ledger.entries[-1].hash().hex() if len(ledger) else "")
+
+
+def _digests(version: Version) -> dict[str, str]:
+    """The results, and apart from them the state: an erasure takes the one away and leaves the other to be checked."""
+    results = sha256(canonical(version.without_state().to_plain())).hexdigest()
+    return {"results": results} | ({} if version.state is None else {"state": version.state})

@@ -1,0 +1,151 @@
+"""What the verbs of a desk answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.verification import Check
+from strikeout.desk.version import Version
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of quotes at the door; ``entry`` is None where nothing was new and so nothing changed."""
+
+    entry: int | None
+    imported: int
+    repeated: int  # in the book already, the same to the bit
+    set_aside: int  # forgotten before: they stay forgotten until they are restored
+    erased: tuple[str, ...]  # ids that were erased before and came again: refused
+    held: int
+
+    @property
+    def sentence(self) -> str:
+        """The import in one sentence."""
+        words = [f"{self.imported:,} quotes imported"]
+        words += [f"{self.repeated:,} there already"] if self.repeated else []
+        words += [f"{self.set_aside:,} forgotten before and left so"] if self.set_aside else []
+        words += [f"{len(self.erased):,} refused, for they were erased"] if self.erased else []
+        return f"{', '.join(words)}; the book holds {self.held:,}."
+
+
+@dataclass(frozen=True)
+class Change:
+    """A book that moved on: the entry of the ledger, the calibration before (None for the first) and after."""
+
+    entry: int
+    what: str
+    touched: int  # quotes that went or came
+    before: Version | None
+    after: Version
+    certificate: Certificate | None = None
+    path: tuple[str, ...] = ()
+
+    @property
+    def moved(self) -> dict[str, float | None]:
+        """By how many standard errors of after each parameter moved; None where there is no such number."""
+        return {} if self.before is None else moved(self.before.parameters, self.after)
+
+
+def moved(before: Mapping[str, float], after: Version) -> dict[str, float | None]:
+    """By how many standard errors of ``after`` each parameter differs from before; None where it has none."""
+    errors = after.standard_errors
+    return {
+        name: (value - before[name]) / errors[name] if errors[name] > 0.0 else None
+        for name, value in after.parameters.items()
+    }
+
+
+@dataclass(frozen=True)
+class Status:
+    """A book at a glance. ``is_current`` where the calibration is of the quotes the book holds now."""
+
+    book: str
+    held: int
+    set_aside: int
+    erased: int
+    entries: int
+    root: str  # of the ledger's tree
+    key: str  # the public key that signs
+    version: Version | None
+    is_current: bool
+
+    @property
+    def sentence(self) -> str:
+        """What to do next, or that there is nothing to do."""
+        if not self.held and self.version is None:
+            return "The book is empty: import quotes."
+        if self.version is None:
+            return "The book is not calibrated yet: calibrate it."
+        return "The calibration is current." if self.is_current else "Quotes came since: calibrate again."
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What checking a whole book came to, check by check."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found; checks that had nothing to look at do not count."""
+        return all(check.holds is not False for check in self.checks)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What was found, one sentence each; empty where all is well."""
+        return tuple(f"{check.name}: {check.found}" for check in self.checks if check.holds is False)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def summary(self) -> str:
+        """One line a check."""
+        words = {True: "holds", False: "FAILS", None: "nothing to check"}
+        head = "The book holds." if self.holds else "The book does not hold."
+        return "\n".join([head, *(f"{words[check.holds]:<17} {check.name:<12} {check.found}" for check in self.checks)])
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """What an erasure takes away and what it cannot; ``entry`` is None while it is a rehearsal."""
+
+    entry: int | None
+    count: int
+    held: int  # of these, how many are in the calibration and will be forgotten with it
+    gone: tuple[str, ...]
+    stays: tuple[str, ...]
+    residue: int | None = None  # places where a byte of them was found afterwards; None while it is a rehearsal
+    change: Change | None = None
+
+    def summary(self) -> str:
+        """What goes and what stays, one fact a line."""
+        head = f"{self.count:,} quotes {'erased' if self.entry is not None else 'would be erased'}"
+        lines = [head, *(f"gone   {text}" for text in self.gone), *(f"stays  {text}" for text in self.stays)]
+        if self.residue is not None:
+            lines.append(f"found  {self.residue:,} traces of them in the files of the book")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two books side by side."""
+
+    is_same_state: bool
+    is_same_parameters: bool
+    counts: tuple[int, int]
+    parameters: dict[str, tuple[float, float]]
+    apart: dict[str, float | None]  # in standard errors of the second
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "same_state": self.is_same_state,
+            "same_parameters": self.is_same_parameters,
+            "counts": list(self.counts),
+            "parameters": {name: list(pair) for name, pair in self.parameters.items()},
+            "apart": self.apart,
+        }

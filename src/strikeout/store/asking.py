@@ -1,0 +1,79 @@
+"""Ids as they are asked for: each once, each known, or a refusal that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from numpy.typing import ArrayLike
+
+from strikeout.errors import UnknownIdError, UsageError
+from strikeout.quotes.names import as_names
+
+
+def distinct(ids: ArrayLike) -> list[str]:
+    """The ids asked for, in the order given.
+
+    Raises:
+        UnknownIdError: one is given twice.
+        UsageError: they are no text, or one is empty.
+    """
+    asked: list[str] = as_names([ids] if isinstance(ids, str) else ids).tolist()
+    if len(set(asked)) < len(asked):
+        ordered = sorted(asked)
+        twice = sorted({a for a, b in pairwise(ordered) if a == b})
+        raise UnknownIdError(
+            f"{len(twice):,} ids were given more than once: {_few(twice)}. Give each id once.", ids=twice
+        )
+    return asked
+
+
+def refuse_unknown(odd: Sequence[str], *, asked: int) -> None:
+    """Nothing, where no id is unknown.
+
+    Raises:
+        UnknownIdError: some are.
+    """
+    _refuse(odd, f"{len(odd):,} of the {asked:,} ids given are not in this book", "Take ids from quotes.ids.")
+
+
+def refuse_struck(odd: Sequence[str], *, asked: int) -> None:
+    """Nothing, where no id is struck out already.
+
+    Raises:
+        UnknownIdError: some are.
+    """
+    _refuse(odd, f"{len(odd):,} of the {asked:,} ids given are struck out already", "Leave them out.")
+
+
+def refuse_retained(odd: Sequence[str], *, asked: int) -> None:
+    """Nothing, where every id is struck out.
+
+    Raises:
+        UnknownIdError: some are not.
+    """
+    _refuse(odd, f"{len(odd):,} of the {asked:,} ids given are not struck out", "Leave them out.")
+
+
+def refuse_present(odd: Sequence[str], *, given: int) -> None:
+    """Nothing, where no id is in the book already.
+
+    Raises:
+        UsageError: some are.
+    """
+    if odd:
+        raise UsageError(
+            f"{len(odd):,} of the {given:,} quotes have ids that are in the book already: {_few(odd)}. "
+            "Leave them out, or give the new ones other ids.",
+            ids=list(odd),
+        )
+
+
+def _refuse(odd: Sequence[str], what: str, instead: str) -> None:
+    if odd:
+        raise UnknownIdError(f"{what}: {_few(odd)}. {instead}", ids=list(odd))
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:3])
+    return shown + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

@@ -1,0 +1,100 @@
+"""A quick look at what a book rests on: the SQLite of this Python, the book's file, its keys and its ledger."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from strikeout.errors import StrikeoutError
+from strikeout.store.bookfile import BESIDE, MIGRATIONS, check_header
+from strikeout.store.keyring import Keyring, key_file
+from strikeout.store.ledger import Ledger, check_bytes
+from strikeout.store.sqlite import SqliteStore
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at, what was seen, and whether that is as it should be."""
+
+    name: str
+    is_well: bool
+    seen: str
+
+
+def engine() -> tuple[Finding, ...]:
+    """The SQLite library of this Python, and whether the options a book needs take effect with it."""
+    return Finding("sqlite", True, sqlite3.sqlite_version), _options()
+
+
+def book(path: Path) -> tuple[Finding, ...]:
+    """A book's file, key file, bytes and ledger. Computes no calibration; ``verify`` does."""
+    found = [_judged("file", lambda: _file(path)), _judged("key file", lambda: _keys(path))]
+    if found[0].is_well:
+        found += [_judged("bytes", lambda: _bytes(path)), _judged("ledger", lambda: _ledger(path))]
+    return tuple(found)
+
+
+def _options() -> Finding:
+    wanted = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1}
+    with tempfile.TemporaryDirectory() as folder:
+        connection = sqlite3.connect(Path(folder) / "trial", isolation_level=None)
+        try:
+            for name, value in wanted.items():
+                connection.execute(f"PRAGMA {name} = {value}")
+            taken = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
+        except sqlite3.Error as error:
+            return Finding("sqlite options", False, f"they cannot be set in a temporary file: {error}")
+        finally:
+            connection.close()
+    off = [f"{name} is {taken[name]}" for name in wanted if taken[name] != wanted[name]]
+    return Finding("sqlite options", not off, ", ".join(off) or "WAL, synchronous, secure_delete and foreign keys work")
+
+
+def _judged(name: str, look: Callable[[], tuple[bool, str]]) -> Finding:
+    try:
+        return Finding(name, *look())
+    except StrikeoutError as error:
+        return Finding(name, False, error.sentence)
+    except OSError as error:
+        return Finding(name, False, f"{error.filename}: {error.strerror}.")
+
+
+def _file(path: Path) -> tuple[bool, str]:
+    check_header(path)
+    with open(path, "rb") as file:
+        version = int.from_bytes(file.read(64)[60:64], "big")
+    size = path.stat().st_size
+    beside = sum(log.stat().st_size for log in (path.with_name(path.name + end) for end in BESIDE) if log.exists())
+    more = f", {beside:,} in logs beside it" if beside else ""
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        return False, f"{path} or its folder cannot be written to."
+    return True, f"{size:,} bytes{more}; tables of version {version}, this strikeout knows {len(MIGRATIONS)}"
+
+
+def _keys(path: Path) -> tuple[bool, str]:
+    place = key_file(path)
+    keyring = Keyring.read(place)
+    mode = stat.S_IMODE(place.stat().st_mode)
+    rotating = "; a change of keys was not finished" if len(keyring.signers) > 1 else ""
+    return not rotating, f"{place}, mode {mode:o}{rotating}"
+
+
+def _bytes(path: Path) -> tuple[bool, str]:
+    with SqliteStore.open(path) as store:
+        faults = store.faults()
+        counts = store.counts()
+    return not faults, " ".join(faults) or f"as written; {counts.retained:,} quotes held, {counts.struck:,} set aside"
+
+
+def _ledger(path: Path) -> tuple[bool, str]:
+    with SqliteStore.open(path) as store:
+        rows = store.entries()
+    faults = check_bytes(rows, keyring=Keyring.read(key_file(path)))
+    return not faults, " ".join(
+        faults
+    ) or f"{len(rows):,} entries, chained and signed; head {Ledger.from_bytes(rows).head()}"

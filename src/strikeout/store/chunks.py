@@ -1,0 +1,175 @@
+"""Quotes as bytes and back, column by column; not a bit is lost.
+
+    magic, length of the head (4 bytes), head (JSON: count, kind, columns), then the columns one after the other
+
+Numbers are kept as they are, little-endian. An id is text; a label of text is kept once a distinct value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.features import Features
+from strikeout.quotes.quotes import Quotes
+
+MAGIC = b"SQC1"
+OPTION = ("forward", "strike", "expiry", "discount", "is_call")
+OWN = ("observed", "weight", "spread")
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """The columns of some quotes, apart: ids, numbers every quote has, numbers of its contract or features, labels."""
+
+    kind: str
+    ids: list[str]
+    own: dict[str, NDArray[Any]]
+    described: dict[str, NDArray[Any]]
+    labels: dict[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def only(self, kept: NDArray[np.bool_]) -> Chunk:
+        """The quotes that a mask keeps."""
+        return Chunk(
+            self.kind,
+            [name for name, keep in zip(self.ids, kept.tolist(), strict=True) if keep],
+            *(
+                {name: column[kept] for name, column in part.items()}
+                for part in (self.own, self.described, self.labels)
+            ),
+        )
+
+
+def kind_of(quotes: Quotes) -> str:
+    """What the quotes are of, in words: options, or the features' names."""
+    if isinstance(quotes.contracts, Features):
+        return "features " + ", ".join(quotes.contracts.names)
+    return "options"
+
+
+def refuse_other_kind(here: str | None, quotes: Quotes) -> None:
+    """Nothing, where the book is empty or holds quotes of the same kind.
+
+    Raises:
+        UsageError: they are of another kind.
+    """
+    if here is not None and len(quotes) and kind_of(quotes) != here:
+        raise UsageError(
+            f"The book holds quotes of {here}; those given are of {kind_of(quotes)}. Keep them in another book."
+        )
+
+
+def chunk_of(quotes: Quotes) -> Chunk:
+    """The columns of these quotes."""
+    contracts = quotes.contracts
+    described = (
+        dict(contracts.columns)
+        if isinstance(contracts, Features)
+        else {name: getattr(contracts, name) for name in OPTION}
+    )
+    own = {name: getattr(quotes, name) for name in OWN}
+    return Chunk(kind_of(quotes), quotes.ids.tolist(), own, described, dict(quotes.labels))
+
+
+def encoded(chunk: Chunk) -> bytes:
+    """A chunk as bytes; equal chunks give equal bytes."""
+    head: dict[str, Any] = {"count": len(chunk), "kind": chunk.kind, "columns": []}
+    parts: list[bytes] = []
+
+    def keep(role: str, name: str, form: str, *blobs: bytes) -> None:
+        head["columns"].append([role, name, form, [len(blob) for blob in blobs]])
+        parts.extend(blobs)
+
+    keep("id", "id", "text", *_texts(chunk.ids))
+    for role, columns in (("own", chunk.own), ("described", chunk.described), ("label", chunk.labels)):
+        for name, column in columns.items():
+            if column.dtype.kind in "OU":
+                codes: dict[str, int] = {}
+                rows = [codes.setdefault(text, len(codes)) for text in column.tolist()]
+                keep(role, name, column.dtype.kind, np.array(rows, "<u4").tobytes(), *_texts(list(codes)))
+            else:
+                plain = column.astype(column.dtype.newbyteorder("<"), copy=False)
+                keep(role, name, plain.dtype.str, plain.tobytes())
+    text = json.dumps(head, separators=(",", ":")).encode()
+    return b"".join([MAGIC, len(text).to_bytes(4, "little"), text, *parts])
+
+
+def decoded(data: bytes) -> Chunk:
+    """The chunk that these bytes, found whole by their checksum, are.
+
+    Raises:
+        ValueError: they are none.
+    """
+    if data[:4] != MAGIC:
+        raise ValueError("not a chunk of quotes")
+    place = 8 + int.from_bytes(data[4:8], "little")
+    head = json.loads(data[8:place])
+    ids: list[str] = []
+    held: dict[str, dict[str, NDArray[Any]]] = {"own": {}, "described": {}, "label": {}}
+    for role, name, form, lengths in head["columns"]:
+        blobs = []
+        for length in lengths:
+            blobs.append(data[place : place + length])
+            place += length
+        if role == "id":
+            ids = _split(blobs[0], blobs[1])
+        elif form in "OU":
+            values = np.array(_split(blobs[1], blobs[2]), object)
+            column = values[np.frombuffer(blobs[0], "<u4")] if len(values) else np.empty(0, object)
+            held[role][name] = column.astype("U") if form == "U" else column
+        else:
+            held[role][name] = np.frombuffer(blobs[0], form)
+    return Chunk(head["kind"], ids, held["own"], held["described"], held["label"])
+
+
+def _texts(texts: list[str]) -> tuple[bytes, bytes]:
+    lengths = np.fromiter(map(len, texts), "<u4", len(texts))
+    return lengths.tobytes(), "".join(texts).encode("utf-8", "surrogatepass")
+
+
+def _split(lengths: bytes, data: bytes) -> list[str]:
+    text = data.decode("utf-8", "surrogatepass")
+    ends = np.cumsum(np.frombuffer(lengths, "<u4"), dtype=np.int64).tolist()
+    return [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def quotes_of(chunks: Sequence[Chunk]) -> Quotes:
+    """The quotes of these chunks, one after the other. A label that a chunk lacks is empty (or not-a-number) there."""
+    chunks = [chunk for chunk in chunks if len(chunk)]
+    if not chunks:
+        nothing = Contracts(forward=[], strike=[], expiry=[], discount=[], is_call=[])
+        return Quotes(ids=[], contracts=nothing, observed=[])
+    own = {name: np.concatenate([chunk.own[name] for chunk in chunks]) for name in OWN}
+    described = {name: np.concatenate([chunk.described[name] for chunk in chunks]) for name in chunks[0].described}
+    contracts = Contracts(**described) if chunks[0].kind == "options" else cast(Contracts, Features(described))
+    names = dict.fromkeys(name for chunk in chunks for name in chunk.labels)
+    return Quotes._trusted(
+        ids=np.array([name for chunk in chunks for name in chunk.ids]),
+        contracts=contracts,
+        labels={name: _label(chunks, name) for name in names},
+        **own,
+    )
+
+
+def _label(chunks: Sequence[Chunk], name: str) -> NDArray[Any]:
+    columns = [chunk.labels.get(name) for chunk in chunks]
+    known = [column for column in columns if column is not None]
+    kinds = {column.dtype.kind for column in known}
+    if len(known) == len(chunks) and (len(kinds) == 1 or kinds <= set("iufb")):
+        return np.concatenate(known)
+    # As in joining two books: unknown is not-a-number among numbers, not-a-time among dates, and empty otherwise.
+    blank: Any = np.nan if kinds <= set("iuf") else np.datetime64("NaT") if kinds == {"M"} else ""
+    filled = [
+        np.full(len(chunk), blank) if column is None else column for chunk, column in zip(chunks, columns, strict=True)
+    ]
+    return np.concatenate([part.astype(str).astype(object) for part in filled] if blank == "" else filled)

@@ -1,0 +1,210 @@
+"""One line of the record: who did what to the book, when and why, signed. It gives no quote away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from strikeout.assurance.canonical import canonical, from_canonical
+from strikeout.errors import RefusedError, UsageError
+from strikeout.store.keys import Signer, is_hex, verify
+from strikeout.store.merkle import leaf_hash
+
+FORMAT = "strikeout ledger entry 1"
+
+
+class ReasonCode(StrEnum):
+    """Why something was done; a closed list, so that a record can be counted."""
+
+    BAD_FEED = "bad-feed"
+    LICENCE = "licence"
+    SUBJECT_REQUEST = "subject-request"
+    ERROR = "error"
+    TEST = "test"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why something was done: a code from a closed list, a line of text, the number of a ticket."""
+
+    code: str
+    text: str = ""
+    ticket: str = ""
+
+    def __post_init__(self) -> None:
+        if self.code not in set(ReasonCode):
+            raise UsageError(f"Reason: {self.code!r} is none of {', '.join(ReasonCode)}.", code_given=self.code)
+        for name in ("text", "ticket"):
+            _refuse_unprintable(f"the {name} of a reason", getattr(self, name))
+        object.__setattr__(self, "code", str(self.code))
+
+    def to_plain(self) -> dict[str, str]:
+        """The reason as a table of texts."""
+        return {"code": self.code, "text": self.text, "ticket": self.ticket}
+
+    @staticmethod
+    def from_plain(content: Mapping[str, str]) -> Reason:
+        """The reason such a table was made from.
+
+        Raises:
+            UsageError: the table has other names, or is no reason.
+        """
+        if set(content) != {"code", "text", "ticket"}:
+            raise UsageError(f"Reason: a table of code, text and ticket is expected; found {', '.join(content)}.")
+        return Reason(**content)
+
+    def __str__(self) -> str:
+        more = ", ".join(filter(None, (self.text, self.ticket)))
+        return f"{self.code} ({more})" if more else self.code
+
+
+@dataclass(frozen=True)
+class Act:
+    """What is to be recorded, before it is numbered, chained and signed.
+
+    ``digests`` and ``touched`` may be of quotes and states: they are keyed before they are written.
+
+    Raises:
+        UsageError: no name for who or what, text that does not print on one line, a count that is no whole number,
+            a certificate that is no SHA-256, or a time without its zone.
+    """
+
+    who: str
+    what: str  # the verb: import, calibrate, forget, ...
+    at: datetime
+    why: Reason | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)  # of the book afterwards; never before
+    touched: Sequence[bytes] = ()  # one string of bytes a quote touched; the order does not matter
+    certificate: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("who", "what"):
+            if not getattr(self, name):
+                raise UsageError(f"Act: `{name}` is empty. A record without it says nothing.")
+            _refuse_unprintable(f"`{name}`", getattr(self, name))
+        for name, count in self.counts.items():
+            if type(count) is not int or count < 0:
+                raise UsageError(f"Act: the count {name!r} is {count!r}; counts are whole numbers from 0.")
+        if self.certificate and not is_hex(self.certificate, 32):
+            raise UsageError(f"Act: the certificate is {self.certificate!r}; give its digest, 64 hexadecimal digits.")
+        if self.at.tzinfo is None:
+            raise UsageError(f"Act: the time {self.at.isoformat()} has no zone. Use datetime.now(UTC).")
+
+    def moment(self) -> str:
+        """The time in UTC to the microsecond, in the one way."""
+        return self.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One numbered, chained and signed line of the record. Every hash in it that depends on a quote is keyed."""
+
+    number: int  # from 1
+    at: str
+    who: str
+    what: str
+    why: Reason | None
+    counts: Mapping[str, int]
+    digests: Mapping[str, str]
+    touched: str  # keyed commitment to the set of quotes, or nothing
+    certificate: str
+    software: str
+    previous: str  # hash of the entry before; zeros for the first
+    public: str
+    next_public: str = ""  # the key of all entries after this one, where it changes
+    signature: str = ""
+
+    def signed(self, signer: Signer) -> Entry:
+        """This entry with the signature of all the rest of it."""
+        return replace(self, signature=signer.sign(self._unsigned()))
+
+    def is_signed(self) -> bool:
+        """Whether the holder of ``public`` signed it as it stands."""
+        return verify(self.public, self._unsigned(), signature=self.signature)
+
+    def heir(self) -> str:
+        """The key that must sign the entry after this one."""
+        return self.next_public or self.public
+
+    def hash(self) -> bytes:
+        """The leaf of this entry in the ledger's tree, and what the next entry names as ``previous``."""
+        return leaf_hash(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The one way to write this entry."""
+        return canonical(self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as a table of texts, whole numbers and tables."""
+        content = {item.name: getattr(self, item.name) for item in fields(self)}
+        plain = {"why": self.why and self.why.to_plain(), "counts": dict(self.counts), "digests": dict(self.digests)}
+        return {"format": FORMAT, **content, **plain}
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Entry:
+        """The entry these bytes were written from; whether it is signed is for ``is_signed`` to say.
+
+        Raises:
+            RefusedError: they are no entry, of another format, or damaged.
+        """
+        content = from_canonical(data)
+        found = content.get("format") if isinstance(content, dict) else None
+        if found != FORMAT:
+            raise RefusedError(f"Ledger: the format of an entry is {found!r}; this version reads {FORMAT!r}.")
+        names = {item.name for item in fields(Entry)}
+        if set(content) != {*names, "format"}:
+            odd = ", ".join(sorted(set(content) ^ {*names, "format"}))
+            raise RefusedError(f"Ledger: fields of an entry are missing or unknown: {odd}.")
+        wrong = _wrong(content)
+        if wrong is not None:
+            raise RefusedError(f"Ledger: `{wrong}` is not what an entry holds there: {content[wrong]!r}.")
+        reason = content["why"] and Reason(**content["why"])
+        return Entry(**{name: content[name] for name in names - {"why"}}, why=reason)
+
+    def __str__(self) -> str:
+        counts = "".join(f", {name} {count:,}" for name, count in self.counts.items())
+        why = f": {self.why}" if self.why else ""
+        return f"{self.number:>4}  {self.at[:19]}Z  {self.who}  {self.what}{counts}{why}"
+
+    def _unsigned(self) -> bytes:
+        content = self.to_json()
+        del content["signature"]
+        return canonical(content)
+
+
+def _wrong(content: Mapping[str, Any]) -> str | None:
+    """The first field whose shape is not that of an entry; None where all are."""
+    why = content["why"]
+    checks = {
+        **{
+            name: isinstance(content[name], str) and content[name].isprintable()
+            for name in ("at", "who", "what", "software")
+        },
+        "number": type(content["number"]) is int and content["number"] >= 1,
+        "why": why is None
+        or (
+            isinstance(why, dict)
+            and set(why) == {"code", "text", "ticket"}
+            and all(isinstance(text, str) and text.isprintable() for text in why.values())
+            and why["code"] in set(ReasonCode)
+        ),
+        "counts": isinstance(content["counts"], dict)
+        and all(type(count) is int and count >= 0 for count in content["counts"].values()),
+        "digests": isinstance(content["digests"], dict) and all(is_hex(d, 32) for d in content["digests"].values()),
+        **{
+            name: content[name] == "" or is_hex(content[name], 32) for name in ("touched", "certificate", "next_public")
+        },
+        **{name: is_hex(content[name], 32) for name in ("previous", "public")},
+        "signature": is_hex(content["signature"], 64),
+    }
+    return next((name for name, good in checks.items() if not good), None)
+
+
+def _refuse_unprintable(name: str, text: str) -> None:
+    if not text.isprintable():
+        raise UsageError(f"Ledger: {name} is {text!r}; it must print on one line, without control characters.")

@@ -1,0 +1,246 @@
+"""The record of a book: append-only, chained, signed, and provable to somebody who holds 32 bytes of it.
+
+A chain finds what was changed, left out or put in between. It cannot see that everything was written anew under
+another key: against that, give ``check`` the keyring or the first public key. Nor that the last entries were cut off:
+against that, keep a ``Head`` elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from strikeout.errors import RefusedError, UsageError
+from strikeout.store import merkle
+from strikeout.store.entry import Act, Entry, Reason, ReasonCode
+from strikeout.store.keyring import Keyring
+from strikeout.store.keys import is_hex
+
+__all__ = ["Act", "Entry", "Head", "Ledger", "Reason", "ReasonCode", "check_bytes", "commitment_of", "entry_after"]
+
+FIRST = "0" * 64  # what the first entry names as the one before it
+
+
+@dataclass(frozen=True)
+class Head:
+    """How long a ledger was and its root then: 32 bytes and a number that pin all that came before."""
+
+    size: int
+    root: str
+
+    def __str__(self) -> str:
+        return f"{self.size}:{self.root}"
+
+    @staticmethod
+    def parse(text: str) -> Head:
+        """The head that was printed.
+
+        Raises:
+            UsageError: the text is no head.
+        """
+        size, _, root = text.strip().partition(":")
+        if not (size.isascii() and size.isdigit() and is_hex(root, merkle.WIDTH)):
+            raise UsageError(f"A head of a ledger is NUMBER:64 hexadecimal digits; found {text!r}.")
+        return Head(int(size), root)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All entries, the first first. Appending gives a new ledger."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @staticmethod
+    def from_bytes(rows: Sequence[bytes]) -> Ledger:
+        """The ledger of these stored entries. It is read, not believed: ``check`` says whether it holds.
+
+        Raises:
+            RefusedError: an entry cannot be read.
+        """
+        return Ledger(tuple(_read(row, place) for place, row in enumerate(rows, 1)))
+
+    def append(self, act: Act, keyring: Keyring, *, next_public: str = "") -> Ledger:
+        """This ledger and one entry more, signed with the key that is due; digests and the set touched are keyed.
+
+        Raises:
+            RefusedError: the keyring lacks the key that is due.
+        """
+        last = self.entries[-1] if self.entries else None
+        return Ledger((*self.entries, entry_after(last, act, keyring=keyring, next_public=next_public)))
+
+    def rotate(self, act: Act, keyring: Keyring) -> Ledger:
+        """This ledger and two entries: the old key hands over to the newest of the keyring, which signs in turn.
+
+        In this order: ``keyring.with_new_signer()`` to the key file, this ledger to the book,
+        ``keyring.only(ledger.public)`` to the key file.
+
+        Raises:
+            RefusedError: the keyring lacks the key that is due, or has no other.
+        """
+        newest = keyring.signers[-1].public
+        if newest == keyring.signer(self.public).public:
+            raise RefusedError("rotate: the keyring has no new key. Use keyring.with_new_signer().")
+        # Without the second entry a stranger's ledger could end by naming our key, and pass for one that we signed.
+        return self.append(act, keyring, next_public=newest).append(act, keyring)
+
+    @property
+    def public(self) -> str | None:
+        """The key the next entry must be signed with; None for a ledger not yet begun, which takes any."""
+        return self.entries[-1].heir() if self.entries else None
+
+    def check(
+        self, *, keyring: Keyring | None = None, first_public: str | None = None, head: Head | None = None
+    ) -> list[str]:
+        """What is wrong with it, in sentences; nothing where numbers, chain, signatures and keys all hold.
+
+        Args:
+            keyring: the last entry must be signed with one of its keys, which nobody else can do.
+            first_public: the first entry must be signed with this key.
+            head: the ledger must have grown from what it was then.
+        """
+        found, previous, due = [], FIRST, first_public
+        for place, entry in enumerate(self.entries, 1):
+            if entry.number != place:
+                found.append(f"Entry {place} of the ledger says it is number {entry.number}.")
+            if entry.previous != previous:
+                found.append(
+                    f"Entry {place} does not follow from the one before it: something was changed or left out."
+                )
+            if due is not None and entry.public != due:
+                found.append(f"Entry {place} is signed with the key {entry.public[:16]}..., not with {due[:16]}....")
+            if not entry.is_signed():
+                found.append(f"Entry {place} was changed after it was signed, or never signed with its key.")
+            previous, due = entry.hash().hex(), entry.heir()
+        return found + self._check_last(keyring) + self._check_head(head)
+
+    def root(self, size: int | None = None) -> str:
+        """The root over the first ``size`` entries, or over all, 64 hexadecimal digits.
+
+        Raises:
+            UsageError: there are not so many entries.
+        """
+        size = len(self) if size is None else size
+        if not 0 <= size <= len(self):
+            raise UsageError(f"root: {size} entries asked for; the ledger has {len(self)}.")
+        return merkle.root(self._leaves()[:size]).hex()
+
+    def head(self) -> Head:
+        """What to keep elsewhere, so that nothing up to here can be changed or cut off unseen."""
+        return Head(len(self), self.root())
+
+    def inclusion(self, number: int) -> tuple[bytes, ...]:
+        """The proof that entry ``number`` is under ``root()``; check it with ``merkle.verify_inclusion``, index - 1.
+
+        Raises:
+            UsageError: there is no such entry.
+        """
+        self[number]
+        return merkle.inclusion_proof(self._leaves(), number - 1)
+
+    def consistency(self, old: Head) -> tuple[bytes, ...]:
+        """The proof that this ledger only grew since ``old``; check it with ``merkle.verify_consistency``.
+
+        Raises:
+            UsageError: the ledger is shorter than it was then.
+        """
+        return merkle.consistency_proof(self._leaves(), old.size)
+
+    def to_bytes(self) -> list[bytes]:
+        """Each entry as it is stored."""
+        return [entry.to_bytes() for entry in self.entries]
+
+    def __getitem__(self, number: int) -> Entry:
+        """The entry with this number, from 1.
+
+        Raises:
+            UsageError: there is no such entry.
+        """
+        if not 1 <= number <= len(self):
+            raise UsageError(f"Ledger: entry {number} asked for; it has {len(self)}, numbered from 1.", number=number)
+        return self.entries[number - 1]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def _leaves(self) -> list[bytes]:
+        return [entry.hash() for entry in self.entries]
+
+    def _check_last(self, keyring: Keyring | None) -> list[str]:
+        if keyring is None or not self.entries or self.entries[-1].public in {s.public for s in keyring.signers}:
+            return []
+        return [
+            f"The last entry is signed with the key {self.entries[-1].public[:16]}..., which is not in the key file: "
+            "the ledger was written by somebody else, or the file belongs to another book."
+        ]
+
+    def _check_head(self, head: Head | None) -> list[str]:
+        if head is None:
+            return []
+        if head.size > len(self):
+            return [
+                f"The ledger has {len(self)} entries and had {head.size}: the last {head.size - len(self)} are gone."
+            ]
+        if self.root(head.size) != head.root:
+            return [f"The first {head.size} entries are not those of the head that was kept: the past was rewritten."]
+        return []
+
+
+def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: str = "") -> Entry:
+    """The entry that follows the last one: all a writer needs, however long the ledger is.
+
+    Raises:
+        RefusedError: the keyring lacks the key that is due.
+    """
+    from strikeout import __version__
+
+    signer = keyring.signer(last.heir() if last else None)
+    entry = Entry(
+        number=last.number + 1 if last else 1,
+        at=act.moment(),
+        who=act.who,
+        what=act.what,
+        why=act.why,
+        counts=dict(act.counts),
+        digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
+        touched=commitment_of(act.touched, keyring),
+        certificate=act.certificate,
+        software=f"strikeout {__version__}",
+        previous=last.hash().hex() if last else FIRST,
+        public=signer.public,
+        next_public=next_public,
+    )
+    return entry.signed(signer)
+
+
+def check_bytes(
+    rows: Sequence[bytes],
+    *,
+    keyring: Keyring | None = None,
+    first_public: str | None = None,
+    head: Head | None = None,
+) -> list[str]:
+    """What is wrong with a stored ledger, in sentences; as ``Ledger.check``, and an unreadable entry is one of them."""
+    found = []
+    for place, row in enumerate(rows, 1):
+        try:
+            _read(row, place)
+        except RefusedError as error:
+            found.append(error.sentence)
+    return found or Ledger.from_bytes(rows).check(keyring=keyring, first_public=first_public, head=head)
+
+
+def commitment_of(touched: Sequence[bytes], keyring: Keyring) -> str:
+    """What stands for a set of quotes, whatever their order; nothing for none."""
+    # Lengths first, so that no two sets run together into the same bytes.
+    members = b"".join(len(data).to_bytes(8, "little") + data for data in sorted(touched))
+    return keyring.commit("set", members) if touched else ""
+
+
+def _read(row: bytes, place: int) -> Entry:
+    try:
+        return Entry.from_bytes(row)
+    except RefusedError as error:
+        raise RefusedError(f"Entry {place} of the ledger cannot be read: {error.sentence}", number=place) from error

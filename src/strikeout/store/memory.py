@@ -1,0 +1,212 @@
+"""A book in memory, for trying things out and for tests: the same promises, gone when the process ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import BusyError, UsageError
+from strikeout.quotes.names import as_names
+from strikeout.quotes.quotes import Quotes
+from strikeout.store import asking
+from strikeout.store.chunks import Chunk, chunk_of, quotes_of, refuse_other_kind
+from strikeout.store.store import Counts, Shelf, Writing, on_shelf
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A book at one moment. A change is a new moment; the old one stays as it was."""
+
+    chunks: tuple[Chunk, ...] = ()
+    held: frozenset[str] = frozenset()
+    marks: dict[str, int] = field(default_factory=dict)
+    shelved: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    ledger: tuple[bytes, ...] = ()
+
+    def quotes(self, *, struck: bool | None = False) -> Quotes:
+        if struck is None:
+            return quotes_of(self.chunks)
+        return quotes_of(self.chosen(self.marks.keys() if struck else self.held - self.marks.keys()))
+
+    def named(self, ids: ArrayLike) -> Quotes:
+        return quotes_of(self.chosen(set(self.asked(ids))))
+
+    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        return np.array([name in self.held for name in as_names(ids).tolist()], bool)
+
+    def struck(self) -> dict[str, int]:
+        return dict(sorted(self.marks.items()))
+
+    def counts(self) -> Counts:
+        return Counts(retained=len(self.held) - len(self.marks), struck=len(self.marks))
+
+    def page(self, shelf: Shelf, name: str) -> bytes | None:
+        on_shelf(shelf)
+        return self.shelved.get((shelf, name))
+
+    def pages(self, shelf: Shelf) -> tuple[str, ...]:
+        on_shelf(shelf)
+        return tuple(sorted(name for where, name in self.shelved if where == shelf))
+
+    def entries(self) -> tuple[bytes, ...]:
+        return self.ledger
+
+    def asked(self, ids: ArrayLike) -> list[str]:
+        """These ids, all of them in the book.
+
+        Raises:
+            UnknownIdError: an id that is not in the book, or one given twice.
+        """
+        asked = asking.distinct(ids)
+        asking.refuse_unknown([name for name in asked if name not in self.held], asked=len(asked))
+        return asked
+
+    def chosen(self, names: Set[str]) -> tuple[Chunk, ...]:
+        """The quotes of these names, chunk by chunk."""
+        return tuple(chunk.only(np.array([name in names for name in chunk.ids], bool)) for chunk in self.chunks)
+
+
+class Transaction:
+    """The next moment of a book, made step by step; see ``Writing`` for what each verb promises."""
+
+    def __init__(self, begun: Moment) -> None:
+        self.moment = begun
+
+    def quotes(self, *, struck: bool | None = False) -> Quotes:
+        return self.moment.quotes(struck=struck)
+
+    def named(self, ids: ArrayLike) -> Quotes:
+        return self.moment.named(ids)
+
+    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        return self.moment.known(ids)
+
+    def struck(self) -> dict[str, int]:
+        return self.moment.struck()
+
+    def counts(self) -> Counts:
+        return self.moment.counts()
+
+    def page(self, shelf: Shelf, name: str) -> bytes | None:
+        return self.moment.page(shelf, name)
+
+    def pages(self, shelf: Shelf) -> tuple[str, ...]:
+        return self.moment.pages(shelf)
+
+    def entries(self) -> tuple[bytes, ...]:
+        return self.moment.entries()
+
+    def add(self, quotes: Quotes) -> None:
+        now = self.moment
+        refuse_other_kind(now.chunks[0].kind if now.chunks else None, quotes)
+        asking.refuse_present(quotes.ids[now.known(quotes.ids)].tolist(), given=len(quotes))
+        if len(quotes):
+            held = now.held | set(quotes.ids.tolist())
+            self.moment = replace(now, chunks=(*now.chunks, chunk_of(quotes)), held=held)
+
+    def strike(self, ids: ArrayLike, *, entry: int) -> None:
+        now = self.moment
+        asked = now.asked(ids)
+        asking.refuse_struck([name for name in asked if name in now.marks], asked=len(asked))
+        self.moment = replace(now, marks={**now.marks, **dict.fromkeys(asked, entry)})
+
+    def unstrike(self, ids: ArrayLike) -> None:
+        now = self.moment
+        asked = asking.distinct(ids)
+        asking.refuse_retained([name for name in asked if name not in now.marks], asked=len(asked))
+        self.moment = replace(now, marks={name: entry for name, entry in now.marks.items() if name not in set(asked)})
+
+    def erase(self, ids: ArrayLike) -> None:
+        now = self.moment
+        gone = set(now.asked(ids))
+        self.moment = replace(
+            now,
+            chunks=tuple(chunk for chunk in now.chosen(now.held - gone) if len(chunk)),
+            held=now.held - gone,
+            marks={name: entry for name, entry in now.marks.items() if name not in gone},
+        )
+
+    def put(self, shelf: Shelf, name: str, data: bytes) -> None:
+        on_shelf(shelf, name)
+        self.moment = replace(self.moment, shelved={**self.moment.shelved, (shelf, name): bytes(data)})
+
+    def remove(self, shelf: Shelf, name: str) -> None:
+        on_shelf(shelf)
+        left = {key: data for key, data in self.moment.shelved.items() if key != (shelf, name)}
+        self.moment = replace(self.moment, shelved=left)
+
+    def append(self, data: bytes) -> int:
+        if not data:
+            raise UsageError("An entry of the ledger has at least one byte; none were given.")
+        self.moment = replace(self.moment, ledger=(*self.moment.ledger, bytes(data)))
+        return len(self.moment.ledger) - 1
+
+
+class MemoryStore:
+    """A ``Store`` in memory.
+
+    >>> from strikeout.quotes.synthetic import paper_quotes
+    >>> store = MemoryStore()
+    >>> with store.writing() as transaction:
+    ...     transaction.add(paper_quotes("small"))
+    >>> store.counts()
+    Counts(retained=540, struck=0)
+    """
+
+    def __init__(self) -> None:
+        self._moment = Moment()
+        self._busy = False
+
+    @contextmanager
+    def reading(self) -> Iterator[Moment]:
+        yield self._moment
+
+    @contextmanager
+    def writing(self) -> Iterator[Writing]:
+        if self._busy:
+            raise BusyError("The book is being written already. End that transaction first; nothing was changed.")
+        self._busy = True
+        try:
+            transaction = Transaction(self._moment)
+            yield transaction
+            self._moment = transaction.moment
+        finally:
+            self._busy = False
+
+    def quotes(self, *, struck: bool | None = False) -> Quotes:
+        return self._moment.quotes(struck=struck)
+
+    def named(self, ids: ArrayLike) -> Quotes:
+        return self._moment.named(ids)
+
+    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        return self._moment.known(ids)
+
+    def struck(self) -> dict[str, int]:
+        return self._moment.struck()
+
+    def counts(self) -> Counts:
+        return self._moment.counts()
+
+    def page(self, shelf: Shelf, name: str) -> bytes | None:
+        return self._moment.page(shelf, name)
+
+    def pages(self, shelf: Shelf) -> tuple[str, ...]:
+        return self._moment.pages(shelf)
+
+    def entries(self) -> tuple[bytes, ...]:
+        return self._moment.entries()
+
+    def faults(self) -> list[str]:
+        return []
+
+    def files(self) -> tuple[Path, ...]:
+        return ()
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,193 @@
+"""Encryption at rest: every chunk of quotes and every state under a key of its own, the keys in a file apart.
+
+    the file            16 bytes that name the format, 16 that name the book, then 48 a key: its name and the key
+    what is encrypted   magic (4), name of its key (16), nonce (12), AES-256-GCM with its place as associated data
+
+Erasing writes a chunk anew under a new key and overwrites the old key with zeros, where it stands. Then every copy of
+the book made before, wherever it is, has a chunk that nobody can read. A copy of the key file would undo that: keep
+none longer than you would keep the quotes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Set
+from pathlib import Path
+from typing import BinaryIO
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from strikeout.errors import RefusedError
+
+VARIABLE = "STRIKEOUT_SHARD_KEYS"
+ENDING = ".shardkeys"
+MAGIC = b"SQE1"
+NAME, KEY, NONCE = 16, 32, 12
+HEAD = len(MAGIC) + NAME  # of an encrypted chunk: enough to tell its key
+# Pages that tell of single quotes. Calibrations and certificates are results and digests, and stay readable.
+LOCKED = frozenset({"plan", "request", "state"})
+_FORMAT = b"strikeout shard1"
+_BEGIN = len(_FORMAT) + NAME
+_GONE = bytes(NAME)
+
+
+def shard_key_file(book: Path) -> Path:
+    """Where a book's chunk keys are: ``NAME.book.shardkeys`` beside it, or in the folder STRIKEOUT_SHARD_KEYS names."""
+    folder = os.environ.get(VARIABLE)
+    return (Path(folder) if folder else book.parent) / (book.name + ENDING)
+
+
+def key_name(data: bytes) -> bytes | None:
+    """The name of the key that these bytes are under; None where they are not encrypted."""
+    return data[len(MAGIC) : HEAD] if data[: len(MAGIC)] == MAGIC else None
+
+
+class ShardKeys:
+    """The keys of a book's chunks. Each is used once; a new one is on disk before the chunk it belongs to is."""
+
+    def __init__(self, path: Path, book: bytes) -> None:
+        self.book = book  # the name the book knows this file by
+        self._path = path
+        self._new: list[tuple[bytes, bytes]] = []
+        self._keys: dict[bytes, bytes] = {}
+
+    @staticmethod
+    def create(path: Path) -> ShardKeys:
+        """A new file without keys, which only its owner can read.
+
+        Raises:
+            RefusedError: there is a file already, or none can be written there.
+        """
+        book = secrets.token_bytes(NAME)
+        try:
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(_FORMAT + book)
+                _settle(file)
+        except FileExistsError as error:
+            raise RefusedError(
+                f"{path} is there already, and keys are never overwritten. Move it away, or name another folder in "
+                f"{VARIABLE}."
+            ) from error
+        except OSError as error:
+            raise RefusedError(f"The keys of the book cannot be written to {path} ({error.strerror}).") from error
+        return ShardKeys(path, book)
+
+    @staticmethod
+    def open(path: Path, book: bytes) -> ShardKeys:
+        """The keys in the file that belongs to the book of this name.
+
+        Raises:
+            RefusedError: there is none, it is open to others, or it is of another book.
+        """
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise RefusedError(
+                f"The book is encrypted, and its keys in {path} cannot be read ({error.strerror}). Bring the file "
+                f"back, or name its folder in {VARIABLE}."
+            ) from error
+        if os.name == "posix" and mode & 0o077:
+            raise RefusedError(
+                f"The keys in {path} are open to others (mode {mode & 0o777:o}). Close it: chmod 600 {path}"
+            )
+        found = ShardKeys(path, book)
+        found._read()
+        return found
+
+    def sealed(self, data: bytes, *, place: str) -> bytes:
+        """Encrypted under a new key; readable only at this place of the book. ``settle`` before it is committed."""
+        name, key, nonce = secrets.token_bytes(NAME), secrets.token_bytes(KEY), secrets.token_bytes(NONCE)
+        self._new.append((name, key))
+        self._keys[name] = key
+        return MAGIC + name + nonce + AESGCM(key).encrypt(nonce, data, place.encode())
+
+    def opened(self, data: bytes, *, place: str) -> bytes:
+        """What was encrypted; bytes that are not encrypted as they are.
+
+        Raises:
+            RefusedError: its key was destroyed, or the bytes are not those that were encrypted for this place.
+        """
+        name = key_name(data)
+        if name is None:
+            return data
+        if name not in self._keys:
+            self._read()  # another process may have written since
+        if name not in self._keys:
+            raise RefusedError(
+                f"The key of {place} is not in {self._path}: an erasure has destroyed it, and with it every copy of "
+                "what it locked. Work with the book as it is now; this copy is older."
+            )
+        nonce, body = data[HEAD : HEAD + NONCE], data[HEAD + NONCE :]
+        try:
+            return AESGCM(self._keys[name]).decrypt(nonce, body, place.encode())
+        except InvalidTag as error:
+            raise RefusedError(
+                f"{place} does not open with its key in {self._path}: one of the two was changed. Bring back a copy of "
+                "both that belong together."
+            ) from error
+
+    def settle(self) -> None:
+        """New keys are on disk when this returns.
+
+        Raises:
+            RefusedError: they cannot be written.
+        """
+        if not self._new:
+            return
+        try:
+            with open(self._path, "r+b") as file:
+                # A crash may have left part of a key at the end: begin where whole ones end.
+                end = file.seek(0, os.SEEK_END)
+                file.seek(end - (end - _BEGIN) % (NAME + KEY))
+                file.write(b"".join(name + key for name, key in self._new))
+                _settle(file)
+        except OSError as error:
+            raise RefusedError(f"New keys cannot be written to {self._path} ({error.strerror}).") from error
+        self._new = []
+
+    def forgo(self) -> None:
+        """Drops new keys that were not settled: what they locked was not committed."""
+        for name, _ in self._new:
+            self._keys.pop(name, None)
+        self._new = []
+
+    def keep_only(self, used: Set[bytes]) -> int:
+        """Destroys all other keys: overwritten with zeros where they stand. How many those were.
+
+        Raises:
+            RefusedError: the file cannot be read or written.
+        """
+        self._read()
+        spent = [name for name in self._keys if name not in used]
+        if spent:
+            try:
+                data = self._path.read_bytes()
+                with open(self._path, "r+b") as file:
+                    for place in range(_BEGIN, len(data) - NAME - KEY + 1, NAME + KEY):
+                        if data[place : place + NAME] in spent:
+                            file.seek(place)
+                            file.write(bytes(NAME + KEY))
+                    _settle(file)
+            except OSError as error:
+                raise RefusedError(f"Keys in {self._path} cannot be destroyed ({error.strerror}).") from error
+        for name in spent:
+            del self._keys[name]
+        return len(spent)
+
+    def _read(self) -> None:
+        try:
+            data = self._path.read_bytes()
+        except OSError as error:
+            raise RefusedError(f"The keys in {self._path} cannot be read ({error.strerror}).") from error
+        if data[:_BEGIN] != _FORMAT + self.book:
+            raise RefusedError(f"{self._path} does not hold the keys of this book. Bring its own file back.")
+        size = NAME + KEY
+        whole = [data[place : place + size] for place in range(_BEGIN, len(data) - size + 1, size)]
+        self._keys = {one[:NAME]: one[NAME:] for one in whole if one[:NAME] != _GONE} | dict(self._new)
+
+
+def _settle(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

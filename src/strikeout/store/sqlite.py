@@ -1,0 +1,153 @@
+"""A book in one file, with SQLite of the standard library: nothing to install, nothing lost when the power goes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from strikeout.errors import BusyError
+from strikeout.store import bookfile, soundness
+from strikeout.store.bookfile import BESIDE, PATIENCE, told
+from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
+from strikeout.store.sqlite_reading import SqliteReading
+from strikeout.store.sqlite_writing import SqliteWriting
+from strikeout.store.store import Reading, Writing
+
+ENCRYPTION = "encryption"  # the setting of an encrypted book: the name its keys know it by
+
+
+class SqliteStore(SqliteReading):
+    """A ``Store`` in a file. Make one with ``create`` or ``open``; close it, or use it in a ``with`` block."""
+
+    @staticmethod
+    def create(path: str | Path, *, patience: float = PATIENCE, is_encrypted: bool = False) -> SqliteStore:
+        """An empty book in a new file.
+
+        Args:
+            is_encrypted: its quotes are kept under keys in a file apart; see ``shard_keys``.
+
+        Raises:
+            NotABookError: there is a file of that name already, or its folder does not exist.
+            BookError: it cannot be written there.
+            RefusedError: there is a file of keys for a book of that name already, or none can be written.
+        """
+        target = Path(path)
+
+        def lock(connection: sqlite3.Connection) -> None:
+            SqliteWriting(connection, target).put("setting", ENCRYPTION, ShardKeys.create(shard_key_file(target)).book)
+
+        bookfile.create(target, first=lock if is_encrypted else None)
+        return SqliteStore.open(path, patience=patience)
+
+    @staticmethod
+    def open(path: str | Path, *, patience: float = PATIENCE) -> SqliteStore:
+        """The book in a file. An erasure that a crash cut short is finished first.
+
+        Args:
+            patience: seconds a writer waits for another before it is refused.
+
+        Raises:
+            NotABookError: there is no such file, or it is another program's.
+            NewerBookError: it was written by a newer version.
+            DamagedBookError: it is truncated or its bytes are off.
+            RefusedError: it is encrypted, and its keys are gone, open to others, or those of another book.
+        """
+        store = SqliteStore(bookfile.connect(Path(path), patience=patience), Path(path))
+        try:
+            book = store.page("setting", ENCRYPTION)
+            store._keys = None if book is None else ShardKeys.open(shard_key_file(Path(path)), book)
+            if any(due for (due,) in store.rows("SELECT scrub FROM seal")):
+                with suppress(BusyError):  # another is at work: `faults` says that this is still to do
+                    store._scrub()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        self._begin("BEGIN")
+        try:
+            yield SqliteReading(self._connection, self._path, self._keys)
+        finally:
+            if self._connection.in_transaction:  # a failing disk ends it by itself
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[Writing]:
+        self._begin("BEGIN IMMEDIATE")
+        transaction = SqliteWriting(self._connection, self._path, self._keys)
+        try:
+            yield transaction
+            if self._keys is not None:
+                self._keys.settle()
+            with told(self._path):
+                self._connection.execute("COMMIT")
+        except BaseException:
+            if self._keys is not None:
+                self._keys.forgo()
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        if transaction.erased:
+            self._scrub()
+
+    def faults(self) -> list[str]:
+        if self._connection.in_transaction:
+            return soundness.faults(self)
+        with self.reading():  # one moment: what another process writes meanwhile is no fault
+            return soundness.faults(self)
+
+    def files(self) -> tuple[Path, ...]:
+        beside = (self._path.with_name(self._path.name + end) for end in ("", *BESIDE))
+        return tuple(path for path in beside if path.exists())
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> SqliteStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _begin(self, how: str) -> None:
+        if self._connection.in_transaction:
+            raise BusyError(
+                f"{self._path} is being read or written by a block of this store that has not ended. End it first."
+            )
+        with told(self._path):
+            self._connection.execute(how)
+
+    def _scrub(self) -> None:
+        """Destroys keys nothing is under any more, rewrites the file without what was erased, and empties its log."""
+        if self._keys is not None:
+            self._destroy_spent(self._keys)
+        self._empty_log()
+        with told(self._path):
+            # Zeroed on deletion already (secure_delete); rewritten so that this does not rest on one setting alone.
+            self._connection.execute("VACUUM")
+            self._connection.execute("UPDATE seal SET scrub = 0")
+        self._empty_log()
+
+    def _destroy_spent(self, keys: ShardKeys) -> None:
+        with told(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")  # no other writer has keys that are not committed yet
+        try:
+            question = "SELECT substr(data, 1, ?1) FROM chunks UNION ALL SELECT substr(data, 1, ?1) FROM pages"
+            heads = self.rows(question, (HEAD,))
+            keys.keep_only({name for (head,) in heads if (name := key_name(head)) is not None})
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    def _empty_log(self) -> None:
+        with told(self._path):
+            ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise BusyError(
+                f"What was to be erased from {self._path} is erased, but another process is reading an older moment of "
+                "the book, which keeps old bytes in its log. Open the book again when that process is done."
+            )

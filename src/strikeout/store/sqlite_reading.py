@@ -1,0 +1,170 @@
+"""Reading a book from its file; every row is held against its checksum before it is believed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.quotes.names import as_names
+from strikeout.quotes.quotes import Quotes
+from strikeout.store import asking
+from strikeout.store.bookfile import damaged, told
+from strikeout.store.chunks import Chunk, decoded, quotes_of
+from strikeout.store.sealing import Seal, checksum, chunk_sum
+from strikeout.store.shard_keys import LOCKED, ShardKeys
+from strikeout.store.store import Counts, Shelf, on_shelf
+
+AT_ONCE = 500  # names in one question; SQLite's smallest limit in use is 999
+
+
+def key(name: str) -> bytes:
+    """An id as the tables hold it; any text, in the order of its code points."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def text(name: bytes) -> str:
+    """The id that a key is of."""
+    return name.decode("utf-8", "surrogatepass")
+
+
+class SqliteReading:
+    """What can be read of a book in a file; see ``Reading`` for what each verb promises."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, keys: ShardKeys | None = None) -> None:
+        self._connection = connection
+        self._path = path
+        self._keys = keys  # of an encrypted book
+
+    def quotes(self, *, struck: bool | None = False) -> Quotes:
+        if struck is True:
+            return self.named([text(name) for (name,) in self.rows("SELECT id FROM marks")])
+        marks = {} if struck is None else self._marks_by_chunk()
+        return quotes_of([_without(chunk, marks.get(number)) for number, chunk in self._chunks()])
+
+    def named(self, ids: ArrayLike) -> Quotes:
+        asked = asking.distinct(ids)
+        homes = self.homes(asked)
+        asking.refuse_unknown([name for name in asked if name not in homes], asked=len(asked))
+        return quotes_of([_only(self.chunk(number), names) for number, names in by_chunk(homes)])
+
+    def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        asked = as_names(ids).tolist()
+        homes = self.homes(asked)
+        return np.array([name in homes for name in asked], bool)
+
+    def struck(self) -> dict[str, int]:
+        return {text(name): entry for name, entry in self.rows("SELECT id, entry FROM marks ORDER BY id")}
+
+    def counts(self) -> Counts:
+        seal = self.seal()
+        return Counts(retained=seal.held - seal.marked, struck=seal.marked)
+
+    def page(self, shelf: Shelf, name: str) -> bytes | None:
+        on_shelf(shelf)
+        for data, found in self.rows("SELECT data, sum FROM pages WHERE shelf = ? AND name = ?", (shelf, name)):
+            self._hold(found == checksum(shelf, name, data), f"the page {name!r} on the shelf {shelf!r}")
+            if self._keys is not None and shelf in LOCKED:
+                return self._keys.opened(data, place=f"page {shelf} {name}")
+            return bytes(data)
+        return None
+
+    def pages(self, shelf: Shelf) -> tuple[str, ...]:
+        on_shelf(shelf)
+        return tuple(name for (name,) in self.rows("SELECT name FROM pages WHERE shelf = ? ORDER BY name", (shelf,)))
+
+    def entries(self) -> tuple[bytes, ...]:
+        read: list[bytes] = []
+        for number, data, found in self.rows("SELECT number, data, sum FROM entries ORDER BY number"):
+            self._hold(
+                number == len(read) and found == checksum("entry", number, data), f"entry {len(read)} of the ledger"
+            )
+            read.append(bytes(data))
+        return tuple(read)
+
+    def rows(self, question: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows that answer a question in SQL.
+
+        Raises:
+            DamagedBookError: the file cannot be read.
+        """
+        with told(self._path):
+            yield from self._connection.execute(question, values)
+
+    def homes(self, names: Sequence[str]) -> dict[str, int]:
+        """Of these names those that the book holds, each with the chunk it is in."""
+        if not self.seal().held:
+            return {}
+        found: dict[str, int] = {}
+        for begin in range(0, len(names), AT_ONCE):
+            asked = [key(name) for name in names[begin : begin + AT_ONCE]]
+            marks = ", ".join("?" * len(asked))
+            question = f"SELECT id, chunk FROM names WHERE id IN ({marks})"
+            found |= {text(name): chunk for name, chunk in self.rows(question, asked)}
+        return found
+
+    def chunk(self, number: int) -> Chunk:
+        """The chunk of this number.
+
+        Raises:
+            DamagedBookError: it is not as it was written, or missing.
+        """
+        for count, data, found in self.rows("SELECT count, data, sum FROM chunks WHERE number = ?", (number,)):
+            return self._whole(number, count, data, found)
+        raise damaged(self._path, f"chunk {number} of the quotes is missing")
+
+    def seal(self) -> Seal:
+        """The counts and the sum over all checksums.
+
+        Raises:
+            DamagedBookError: there is none.
+        """
+        for total, *counts in self.rows("SELECT total, rows, held, marked FROM seal"):
+            return Seal(total, *counts)
+        raise damaged(self._path, "the seal is missing")
+
+    def _chunks(self) -> Iterator[tuple[int, Chunk]]:
+        for number, count, data, found in self.rows("SELECT number, count, data, sum FROM chunks ORDER BY number"):
+            yield number, self._whole(number, count, data, found)
+
+    def _whole(self, number: int, count: int, data: bytes, found: bytes) -> Chunk:
+        self._hold(found == chunk_sum(number, count, data), f"chunk {number} of the quotes")
+        return self.unlocked(number, data)
+
+    def unlocked(self, number: int, data: bytes) -> Chunk:
+        """The chunk in these bytes, which were found whole.
+
+        Raises:
+            RefusedError: they are encrypted, and the key is gone or another.
+        """
+        return decoded(data if self._keys is None else self._keys.opened(data, place=f"chunk {number}"))
+
+    def _marks_by_chunk(self) -> dict[int, set[str]]:
+        marks: dict[int, set[str]] = {}
+        for name, chunk in self.rows("SELECT id, chunk FROM marks JOIN names USING (id)"):
+            marks.setdefault(chunk, set()).add(text(name))
+        return marks
+
+    def _hold(self, sound: bool, what: str) -> None:
+        if not sound:
+            raise damaged(self._path, f"{what} is not as it was written")
+
+
+def by_chunk(homes: dict[str, int]) -> Iterable[tuple[int, set[str]]]:
+    """The names of every chunk, the chunks in the order they came."""
+    grouped: dict[int, set[str]] = {}
+    for name, chunk in homes.items():
+        grouped.setdefault(chunk, set()).add(name)
+    return sorted(grouped.items())
+
+
+def _only(chunk: Chunk, names: set[str]) -> Chunk:
+    return chunk.only(np.array([name in names for name in chunk.ids], bool))
+
+
+def _without(chunk: Chunk, names: set[str] | None) -> Chunk:
+    return chunk if names is None else chunk.only(np.array([name not in names for name in chunk.ids], bool))

@@ -1,0 +1,262 @@
+"""Books at the command line: every verb, what it prints, what it refuses and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import strikeout as so
+from strikeout.cli import books, strikeout
+from strikeout.store.entry import ReasonCode
+
+EARLY = "date < '2024-01-10'"
+LATE = "date > '2024-05-01'"
+
+
+@pytest.fixture(scope="module")
+def quotes():
+    return so.paper_quotes("small")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, quotes):
+    """An empty folder to work in, with the quotes in a file."""
+    monkeypatch.chdir(tmp_path)
+    so.write_quotes(quotes, "quotes.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def book(folder):
+    """A calibrated book of all quotes."""
+    assert folder
+    for words in (["init", "a.book"], ["import", "a.book", "quotes.csv"], ["calibrate", "a.book"]):
+        done(*words)
+    return "a.book"
+
+
+def run(*words):
+    ended = CliRunner().invoke(strikeout, [str(word) for word in words])
+    assert ended.exception is None or isinstance(ended.exception, SystemExit), ended.output
+    return ended
+
+
+def done(*words):
+    ended = run(*words)
+    assert ended.exit_code == 0, ended.output
+    return ended
+
+
+def told(*words):
+    return json.loads(done(*words, "--json").stdout)
+
+
+def never(quotes, where):
+    gone = so.forget(so.calibrate(quotes, so.Heston()), where=where).ids
+    return so.calibrate(quotes.without(gone), so.Heston())
+
+
+def test_the_contract_from_init_to_verify(folder, quotes):
+    assert told("init", "spx.book")["key_file"] == "spx.book.key"
+    assert told("import", "spx.book", "quotes.csv")["imported"] == 540
+    first = told("calibrate", "spx.book")
+    assert first["parameters"] == so.calibrate(quotes, so.Heston()).parameters
+    gone = told("forget", "spx.book", "--where", EARLY, "--reason", "bad-feed", "--yes")
+    fresh = never(quotes, EARLY)
+    assert (gone["parameters"], gone["state"]) == (fresh.parameters, fresh.state.digest())
+    assert (gone["entry"], gone["touched"], gone["claims"]["NEVER_SEEN"]) == (4, 36, True)
+    back = told("restore", "spx.book", 4)
+    assert (back["parameters"], back["state"]) == (first["parameters"], first["state"])
+    erased = told("erase", "spx.book", "--where", EARLY, "--reason", "licence", "--yes")
+    assert (erased["count"], erased["residue"]) == (36, 0)
+    log = told("log", "spx.book")["entries"]
+    assert [entry["what"] for entry in log] == ["create", "import", "calibrate", "forget", "restore", "erase"]
+    assert [entry["why"] and entry["why"]["code"] for entry in log][3::2] == ["bad-feed", "licence"]
+    assert told("verify", "spx.book")["holds"]
+    assert sorted(path.name for path in folder.iterdir()) == ["quotes.csv", "spx.book", "spx.book.key"]
+
+
+def test_a_plan_is_made_shown_applied_and_gone(book, quotes):
+    before = told("status", book)
+    planned = told("forget", book, "--where", EARLY, "--reason", "error", "--note", "a typo", "--ticket", "OPS-1")
+    assert told("status", book) == before
+    assert Path(planned["plan"]).name == "a.book.plan.json"
+    assert planned["parameters"] == never(quotes, EARLY).parameters
+    applied = told("apply", book, "--who", "ben")
+    assert applied["parameters"] == planned["parameters"]
+    assert applied["certificate"] == planned["certificate"]
+    assert not Path(planned["plan"]).exists()
+    last = told("log", book)["entries"][-1]
+    assert (last["who"], last["why"]) == ("ben", {"code": "error", "text": "a typo", "ticket": "OPS-1"})
+
+
+def test_a_plan_the_book_has_moved_away_from_is_refused_and_kept(book):
+    done("forget", book, "--where", EARLY)
+    done("forget", book, "--where", LATE, "--yes")
+    ended = run("apply", book)
+    assert ended.exit_code == 3
+    assert "had 3 entries; it has 4 now" in ended.stderr
+    assert Path("a.book.plan.json").exists()
+
+
+def test_what_people_see_names_the_parameters_and_the_next_step(book):
+    assert "The calibration is current." in done("status", book).stdout
+    planned = done("forget", book, "--where", EARLY)
+    assert "to go    36 of 540 quotes" in planned.stdout
+    assert "strikeout apply a.book" in planned.stderr
+    assert "4: forget, 36 quotes" in done("apply", book).stdout
+    assert "36" in done("log", book).stdout
+    assert "restore, 36 quotes" in done("restore", book, "--last").stdout
+    assert "The book holds." in done("verify", book).stdout
+
+
+def test_a_certificate_of_the_book_is_checked_by_whoever_holds_the_rest(book):
+    done("forget", book, "--where", EARLY, "--yes")
+    assert told("certificate", book, 4, "--out", "c.json")["counts"]["forgotten"] == 36
+    done("export", book, "retained.csv")
+    assert told("verify", "c.json", "retained.csv")["holds"]
+    assert run("verify", "c.json", "quotes.csv").exit_code == 1
+    assert run("certificate", book, 3).exit_code == 3
+    assert run("certificate", book, 9).exit_code == 2
+
+
+def test_an_erasure_rehearses_first(book):
+    before = told("log", book)
+    rehearsal = done("erase", book, "--where", EARLY)
+    assert "36 quotes would be erased" in rehearsal.stdout
+    assert "nothing was changed" in rehearsal.stderr
+    assert told("log", book) == before
+
+
+def test_an_erased_quote_that_returns_ends_with_one(book):
+    done("erase", book, "--where", EARLY, "--yes")
+    ended = run("import", book, "quotes.csv", "--json")
+    assert ended.exit_code == 1
+    assert len(json.loads(ended.stdout)["erased"]) == 36
+    assert "36 refused, for they were erased" in run("import", book, "quotes.csv").stdout
+
+
+def test_the_same_file_again_changes_nothing(book):
+    again = told("import", book, "quotes.csv")
+    assert (again["entry"], again["imported"], again["repeated"]) == (None, 0, 540)
+
+
+def test_quotes_are_learnt_and_a_window_is_rolled(folder, quotes):
+    dates = quotes.labels["date"]
+    so.write_quotes(quotes[dates < "2024-03-01"], "one.csv")
+    so.write_quotes(quotes[(dates >= "2024-03-01") & (dates < "2024-04-01")], "two.csv")
+    so.write_quotes(quotes[dates >= "2024-04-01"], "three.csv")
+    assert folder
+    done("init", "b.book")
+    done("import", "b.book", "one.csv")
+    done("calibrate", "b.book", "--loss", "huber")
+    learnt = told("learn", "b.book", "two.csv")
+    assert learnt["parameters"] == so.calibrate(quotes[dates < "2024-04-01"], so.Heston(), loss="huber").parameters
+    rolled = told("roll", "b.book", "three.csv", "--window", 90)
+    assert rolled["parameters"] == so.calibrate(quotes, so.Heston(), loss="huber").parameters
+    assert run("learn", "b.book", "two.csv").exit_code == 3
+
+
+def test_a_source_is_given_with_the_import_where_the_file_has_none(folder, quotes):
+    assert folder
+    plain = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed)
+    so.write_quotes(plain, "plain.csv")
+    done("init", "b.book")
+    done("import", "b.book", "plain.csv", "--source", "vendor-a")
+    with so.Book.open("b.book") as book:
+        assert set(book.quotes().labels["source"].tolist()) == {"vendor-a"}
+    assert run("import", "b.book", "quotes.csv", "--source", "vendor-a").exit_code == 2
+
+
+def test_two_books_are_compared(book):
+    done("forget", book, "--where", EARLY, "--yes")
+    done("export", book, "retained.csv")
+    for words in (["init", "b.book"], ["import", "b.book", "retained.csv"], ["calibrate", "b.book"]):
+        done(*words)
+    assert told("compare", book, "b.book")["same_state"]
+    done("restore", book, "--last")
+    ended = run("compare", book, "b.book")
+    assert ended.exit_code == 1
+    assert "not the same" in ended.stdout
+
+
+def test_influence_looks_at_the_book_as_it_is_calibrated(book):
+    of_book, of_file = told("influence", book, "--by", "date"), told("influence", "quotes.csv", "--by", "date")
+    assert of_book["columns"] == of_file["columns"]
+
+
+def test_a_book_is_calibrated_through_moments_and_forgets_through_them(book, quotes):
+    through = told("calibrate", book, "--through", "moments", "--plot", "smiles.png")
+    assert through["parameters"] == so.calibrate(so.moments_of(quotes), so.Heston()).parameters
+    gone = told("forget", book, "--where", EARLY, "--yes")
+    assert gone["parameters"] == so.calibrate(so.moments_of(quotes[36:]), so.Heston()).parameters
+    assert told("verify", book)["holds"]
+    assert run("calibrate", "quotes.csv", "--through", "moments").exit_code == 2
+
+
+def test_a_look_at_a_book_writes_nothing(book, folder):
+    before = sorted(path.name for path in folder.iterdir())
+    assert "Striking out 36 quotes leaves 504" in done("forget", book, "--where", EARLY, "--preview").stdout
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_head_kept_elsewhere_finds_a_ledger_cut_short(book):
+    head = told("status", book)["head"]
+    assert told("verify", book, "--head", head)["holds"]
+    number, _, root = head.partition(":")
+    assert run("verify", book, "--head", f"{int(number) + 1}:{root}").exit_code == 1
+    assert run("verify", book, "--head", "nonsense").exit_code == 2
+
+
+def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
+    data = bytearray(Path(book).read_bytes())
+    place = data.index(b"strikeout ledger entry 1")
+    data[place + 3] ^= 1
+    Path(book).write_bytes(data)
+    assert run("verify", book).exit_code in (1, 2)
+    assert Path(book).read_bytes() == bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["init", "a.book"], 2, "there already"),
+        (["init", "a.db"], 2, "ends in .book"),
+        (["status", "none.book"], 2, "strikeout init none.book"),
+        (["status", "quotes.csv"], 2, "ends in .book"),
+        (["import", "a.book", "none.csv"], 2, "none.csv"),
+        (["restore", "a.book"], 2, "in one way"),
+        (["restore", "a.book", "3", "--last"], 2, "in one way"),
+        (["restore", "a.book", "3"], 3, "Entry 3 holds no quotes"),
+        (["restore", "a.book", "--last"], 3, "no forget to undo"),
+        (["apply", "a.book"], 2, "strikeout forget a.book"),
+        (["apply", "a.book", "quotes.csv"], 2, "no plan"),
+        (["forget", "a.book", "--where", "strike < 0"], 3, "No quote of the book"),
+        (["forget", "a.book", "--where", EARLY, "--loss", "huber"], 2, "--loss has no meaning"),
+        (["forget", "a.book", "--where", EARLY, "--out", "x.csv"], 2, "--out has no meaning"),
+        (["forget", "a.book", "--where", EARLY, "--note", "x"], 2, "--reason"),
+        (["forget", "a.book", "--where", EARLY, "--reason", "boredom"], 2, "boredom"),
+        (["forget", "quotes.csv", "--where", EARLY, "--yes"], 2, "--yes has no meaning"),
+        (["calibrate", "quotes.csv", "--reason", "test"], 2, "--reason has no meaning"),
+        (["calibrate", "a.book", "--constant", "rate=0"], 2, "--constant has no meaning"),
+        (["erase", "a.book"], 2, "Say what to erase in one way"),
+        (["erase", "a.book", "--ids", "nobody", "--yes"], 3, "nobody"),
+        (["verify", "quotes.csv"], 2, "a book (NAME.book) alone"),
+        (["export", "a.book", "a.xlsx"], 2, ".parquet"),
+        (["roll", "a.book", "--window", "400"], 3, "nothing is new"),
+    ],
+)
+def test_what_cannot_be_is_answered_in_a_sentence_and_changes_nothing(book, folder, words, code, said):
+    entries, files = told("log", book), sorted(path.name for path in folder.iterdir())
+    ended = run(*words)
+    assert (ended.exit_code, ended.stdout) == (code, ""), ended.output
+    assert said in ended.stderr
+    assert told("log", book) == entries
+    assert sorted(path.name for path in folder.iterdir()) == files
+
+
+def test_the_reasons_offered_are_those_the_ledger_knows():
+    assert set(ReasonCode) == set(books.REASONS)

@@ -1,0 +1,152 @@
+"""Erasing: a rehearsal changes nothing; the real thing leaves no byte, whatever held the quotes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import RefusedError, UnknownIdError, UsageError
+from strikeout.store.residue import needles_of, scan
+
+EARLY = "date < '2024-01-10'"
+
+
+@pytest.fixture(scope="module")
+def quotes():
+    """Prices with all their digits, so that each can be looked for."""
+    return so.random_quotes(120, maturities=6, seed=3)
+
+
+@pytest.fixture
+def book(tmp_path, quotes):
+    with so.Book.create(tmp_path / "a.book", who="ann") as made:
+        made.import_quotes(quotes)
+        made.calibrate()
+        yield made
+
+
+def hits(folder, quotes, gone):
+    """Where a number or name of these quotes is found in any file of the folder."""
+    retained = quotes[~np.isin(quotes.ids, gone)]
+    return scan(sorted(folder.rglob("*")), needles_of(quotes.only(gone), retained=retained))
+
+
+def test_a_rehearsal_changes_nothing_and_says_what_goes_and_what_stays(book, quotes):
+    before = book.status()
+    told = book.erase(ids=quotes.ids[:5])
+    assert book.status() == before
+    assert (told.entry, told.count, told.held, told.residue) == (None, 5, 5, None)
+    assert "would be erased" in told.summary()
+    assert any("parameters of earlier calibrations" in text for text in told.stays)
+
+
+def test_nothing_of_an_erased_quote_is_found_in_any_file(book, quotes, tmp_path):
+    gone = quotes.ids[10:20]
+    book.apply(book.forget(ids=gone[:5]))
+    book.export(tmp_path / "copy.csv")
+    book.plan_path.write_bytes(book.forget(ids=gone[5:]).to_bytes())
+    assert hits(tmp_path, quotes, gone), "the search itself finds nothing"
+    done = book.erase(ids=gone, yes=True, reason="licence")
+    assert (done.count, done.held, done.residue) == (10, 5, 0)
+    assert hits(tmp_path, quotes, gone) == []
+    assert not (tmp_path / "copy.csv").exists()
+    assert not book.plan_path.exists()
+
+
+def test_what_is_left_never_saw_the_erased_quotes(book, quotes):
+    done = book.erase(ids=quotes.ids[:7], yes=True)
+    never = so.calibrate(quotes[7:], so.Heston())
+    assert dict(book.status().version.parameters) == never.parameters
+    assert book.status().version.state == never.state.digest()
+    assert so.verify(done.change.certificate, quotes[7:]).holds
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_states_and_certificates_from_before_go_and_parameters_stay(book, quotes):
+    first = book.apply(book.forget(ids=quotes.ids[:3]))
+    old = first.before, first.after
+    second = book.apply(book.forget(ids=quotes.ids[3:6]))
+    book.erase(ids=quotes.ids[3:6], yes=True)
+    versions = book._records.versions()
+    assert [dict(v.parameters) for v in versions[:2]] == [dict(v.parameters) for v in old]
+    assert [v.state is None for v in versions] == [True, True, False]
+    with pytest.raises(RefusedError, match="went with an erasure"):
+        book.certificate(first.entry)
+    assert book.certificate(second.entry) == second.certificate
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_of_two_forgets_erased_together_nothing_from_before_the_second_stays(book, quotes):
+    first = book.apply(book.forget(ids=quotes.ids[:3]))
+    second = book.apply(book.forget(ids=quotes.ids[3:6]))
+    book.erase(ids=quotes.ids[:6], yes=True)
+    assert [version.state is None for version in book._records.versions()] == [True, True, False]
+    with pytest.raises(RefusedError, match="went with an erasure"):
+        book.certificate(first.entry)
+    assert book.certificate(second.entry) == second.certificate
+
+
+def test_an_erased_quote_that_returns_is_refused_under_any_name_and_at_any_price(book, quotes):
+    gone = quotes.ids[:4]
+    book.erase(ids=gone, yes=True)
+    back = book.import_quotes(quotes)
+    assert (back.imported, back.erased) == (0, tuple(gone.tolist()))
+    repriced = quotes[:4].with_observed(quotes.observed[:4] + 1.0)
+    assert book.import_quotes(repriced).erased == tuple(gone.tolist())
+    c = quotes.contracts[:4]
+    renamed = so.Quotes(
+        ids=["w", "x", "y", "z"], contracts=c, observed=quotes.observed[:4], labels=dict(quotes[:4].labels)
+    )
+    assert book.import_quotes(renamed).erased == ("w", "x", "y", "z")
+    both = so.Quotes(ids=["w"], contracts=c[:1], observed=[1.0])
+    assert book.import_quotes(both).imported == 1
+
+
+def test_a_restore_brings_back_what_was_not_erased(book, quotes):
+    change = book.apply(book.forget(ids=quotes.ids[:6]))
+    book.erase(ids=quotes.ids[:2], yes=True)
+    assert book.restore(change.entry).touched == 4
+    assert dict(book.status().version.parameters) == so.calibrate(quotes[2:], so.Heston()).parameters
+
+
+def test_quotes_are_erased_even_where_the_rest_gives_no_calibration(book, quotes):
+    done = book.erase(ids=quotes.ids[3:], yes=True, reason="subject-request")
+    assert (done.change, done.residue) == (None, 0)
+    assert not book.status().is_current
+    assert book.quotes().ids.tolist() == quotes.ids[:3].tolist()
+    assert book.verify().holds, book.verify().summary()
+    book.erase(ids=quotes.ids[:3], yes=True)
+    assert book.status().held == 0
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_what_nobody_can_mean_is_refused(book, quotes):
+    for words, error in [
+        ({}, UsageError),
+        ({"ids": quotes.ids[:1], "where": "strike > 0"}, UsageError),
+        ({"ids": ["nobody"]}, UnknownIdError),
+        ({"where": "strike < 0"}, RefusedError),
+    ]:
+        with pytest.raises(error):
+            book.erase(**words, yes=True)
+    assert book.status().entries == 3
+
+
+def test_the_ledger_names_no_quote_and_no_number_of_one(book, quotes):
+    book.apply(book.forget(ids=quotes.ids[:3], reason="bad-feed"))
+    book.erase(ids=quotes.ids[:5], yes=True, reason="licence")
+    text = json.dumps([entry.to_json() for entry in book.log()])
+    assert not [name for name in quotes.ids.tolist() if name in text]
+    assert not [price for price in quotes.observed.tolist() if repr(price)[:8] in text]
+
+
+def test_an_erased_quote_put_back_behind_the_ledgers_back_is_found(book, quotes):
+    book.erase(ids=quotes.ids[:1], yes=True)
+    with book._records.store.writing() as store:
+        store.add(quotes[:1])
+    reasons = book.verify().reasons
+    assert any(reason.startswith("ERASED: 1 quotes that were erased") for reason in reasons)
+    assert any(reason.startswith("COUNTS") for reason in reasons)

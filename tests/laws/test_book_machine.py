@@ -1,0 +1,179 @@
+"""Whatever is done to a book, in whatever order, it verifies, and knows what a fresh one knows of what it retains."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+import strikeout as so
+from strikeout.errors import RefusedError
+
+COUNT, LEAST = 72, 40  # quotes in play, and how many at least stay so that Heston's parameters are determined
+DATES = 6
+
+
+@cache
+def pool() -> so.Quotes:
+    plain = so.random_quotes(COUNT, maturities=6, seed=11)
+    dates = np.array([f"2024-03-{1 + row % DATES:02d}" for row in range(COUNT)])
+    return so.Quotes(
+        ids=plain.ids, contracts=plain.contracts, observed=plain.observed, labels={**plain.labels, "date": dates}
+    )
+
+
+@cache
+def fresh(rows: frozenset[int], through: str) -> tuple[dict[str, float], str]:
+    quotes = pool()[sorted(rows)]
+    found = so.calibrate(quotes if through == "quotes" else so.moments_of(quotes), so.Heston())
+    return found.parameters, found.state.digest()
+
+
+class CrashError(Exception):
+    """The end of a process in the middle of a transaction."""
+
+
+some = st.frozensets(st.integers(min_value=0, max_value=COUNT - 1), min_size=1, max_size=12)
+
+
+class BookMachine(RuleBasedStateMachine):
+    """A book in a file beside what it should hold: rows held, set aside by entry, erased."""
+
+    through = "quotes"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "m.book"
+        self.book = so.Book.create(self.path)
+        self.held: set[int] = set(range(60))
+        self.aside: dict[int, set[int]] = {}
+        self.erased: set[int] = set()
+        self.book.import_quotes(pool()[:60])
+        self.book.calibrate(through=self.through)
+        self.is_current = True
+
+    def ids(self, rows):
+        return pool().ids[sorted(rows)]
+
+    def away(self):
+        return set(range(COUNT)) - self.held - self.erased - set().union(*self.aside.values())
+
+    @rule(rows=some)
+    def import_quotes(self, rows):
+        done = self.book.import_quotes(pool()[sorted(rows)])
+        new = rows & self.away()
+        assert done.imported == len(new)
+        assert set(done.erased) == set(self.ids(rows & self.erased).tolist())
+        assert (done.entry is None) == (not new)
+        self.held |= new
+        self.is_current &= not new
+
+    @rule()
+    def calibrate(self):
+        self.book.calibrate()
+        self.is_current = True
+
+    @precondition(lambda self: self.is_current)
+    @rule(rows=some)
+    def learn(self, rows):
+        new = rows & self.away()
+        if not new:
+            with pytest.raises(RefusedError, match="is new"):
+                self.book.learn(pool()[sorted(rows)])
+            return
+        self.book.learn(pool()[sorted(rows)])
+        self.held |= new
+
+    @precondition(lambda self: self.is_current)
+    @rule(rows=some)
+    def forget(self, rows):
+        out = rows & self.held
+        if not out or len(self.held) - len(out) < LEAST:
+            return
+        change = self.book.apply(self.book.forget(ids=self.ids(out), reason="test"))
+        self.held -= out
+        self.aside[change.entry] = out
+
+    @precondition(lambda self: self.is_current and self.aside)
+    @rule(choice=st.integers(min_value=0))
+    def restore(self, choice):
+        entry = sorted(self.aside)[choice % len(self.aside)]
+        self.book.restore(entry)
+        self.held |= self.aside.pop(entry)
+
+    @precondition(lambda self: self.is_current)
+    @rule(window=st.integers(min_value=DATES - 1, max_value=DATES))
+    def roll(self, window):
+        dates = pool().labels["date"]
+        kept = sorted({dates[row] for row in self.held})[-window:]
+        out = {row for row in self.held if dates[row] not in kept}
+        if not out or len(self.held) - len(out) < LEAST:
+            return
+        change = self.book.roll(window=window)
+        self.held -= out
+        self.aside[change.entry] = out
+
+    @rule(rows=some)
+    def erase(self, rows):
+        gone = rows - self.away() - self.erased
+        if not gone or len(self.held - gone) < LEAST:
+            return
+        done = self.book.erase(ids=self.ids(gone), yes=True, reason="licence")
+        assert done.residue == 0
+        self.held -= gone
+        self.erased |= gone
+        self.aside = {entry: left for entry, out in self.aside.items() if (left := out - gone)}
+
+    @rule(rows=some)
+    def crash(self, rows):
+        """A transaction that never ends: nothing of it is there."""
+        before, records = self.book.status(), self.book._records
+        with suppress(CrashError), records.writing(records.position()) as book:
+            book.store.add(pool()[sorted(rows & self.away())])
+            book.store.strike(self.ids(rows & self.held), entry=book.number)
+            book.enter("forget", None)
+            raise CrashError
+        assert self.book.status() == before
+
+    @rule()
+    def reopen(self):
+        self.book.close()
+        self.book = so.Book.open(self.path)
+
+    @invariant()
+    def holds_what_it_should(self):
+        status = self.book.status()
+        assert (status.held, status.is_current) == (len(self.held), self.is_current)
+        assert status.set_aside == sum(map(len, self.aside.values()))
+        assert status.erased == len(self.erased)
+        if self.is_current:
+            parameters, state = fresh(frozenset(self.held), self.through)
+            assert dict(status.version.parameters) == parameters
+            assert status.version.state == state
+
+    def teardown(self):
+        found = self.book.verify()
+        assert found.holds, found.summary()
+        assert set(self.book.quotes().ids.tolist()) == set(self.ids(self.held).tolist())
+        self.book.close()
+        self.folder.cleanup()
+
+
+class MomentsMachine(BookMachine):
+    """The same of a book that forgets by subtracting moments."""
+
+    through = "moments"
+
+
+BookMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=15)
+MomentsMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=15)
+TestAnyHistoryOfABook = BookMachine.TestCase
+TestAnyHistoryOfABookThroughMoments = MomentsMachine.TestCase

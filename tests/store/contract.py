@@ -1,0 +1,232 @@
+"""What every store promises, whatever keeps the bytes. A test module gives a ``store`` fixture and takes these."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strikeout.errors import BusyError, UnknownIdError, UsageError
+from strikeout.quotes.joining import join
+from strikeout.store.store import SHELVES, Counts, Store
+from tests.store.books import bits, features, quotes
+
+
+class StorePromises:
+    def test_quotes_come_back_to_the_last_bit(self, store: Store):
+        book = quotes(3000)
+        with store.writing() as tx:
+            tx.add(book)
+        assert bits(store.quotes()) == bits(book)
+
+    def test_features_come_back_to_the_last_bit(self, store: Store):
+        with store.writing() as tx:
+            tx.add(features(50))
+        assert bits(store.quotes()) == bits(features(50))
+
+    def test_two_imports_are_the_join_of_both(self, store: Store):
+        first, second = quotes(70, seed=1), quotes(1100, seed=2)
+        for book in (first, second):
+            with store.writing() as tx:
+                tx.add(book)
+        assert bits(store.quotes()) == bits(join(first, second))
+
+    def test_a_label_only_one_import_has_is_empty_or_not_a_number_in_the_other(self, store: Store):
+        first = quotes(4, seed=1)
+        bare = quotes(3, seed=2)
+        second = type(bare)(ids=bare.ids, contracts=bare.contracts, observed=bare.observed)
+        with store.writing() as tx:
+            tx.add(first)
+            tx.add(second)
+        labels = store.quotes().labels
+        assert labels["source"][4:].tolist() == ["", "", ""]
+        assert np.isnan(labels["delta"][4:]).all()
+        assert np.isnat(labels["date"][4:]).all()
+        assert labels["volume"][:4].tolist() == first.labels["volume"].tolist()
+
+    def test_an_empty_book_has_no_quotes(self, store: Store):
+        assert len(store.quotes()) == 0
+        assert store.counts() == Counts(0, 0)
+        assert store.entries() == ()
+        assert store.struck() == {}
+
+    def test_ids_of_any_text_come_back(self, store: Store):
+        few = quotes(5)
+        names = ["é\n\t", "𝛿", 'a"b', "x" * 300, "NUL\0inside"]
+        with store.writing() as tx:
+            tx.add(type(few)(ids=names, contracts=few.contracts, observed=few.observed))
+        assert store.quotes().ids.tolist() == names
+        assert store.named(["𝛿"]).observed.tolist() == [few.observed[1]]
+
+    def test_an_id_that_is_there_is_not_added_again_and_nothing_is_changed(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(10))
+
+        def add_again() -> None:
+            with store.writing() as tx:
+                tx.put("state", "s", b"lost with the rest")
+                tx.add(join(quotes(10), quotes(10, seed=5)))
+
+        with pytest.raises(UsageError, match="10 of the 20 quotes have ids that are in the book"):
+            add_again()
+        assert store.counts() == Counts(10, 0)
+        assert store.page("state", "s") is None
+
+    def test_quotes_of_another_kind_are_refused(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(10))
+        with (
+            pytest.raises(UsageError, match="of options; those given are of features age, dose"),
+            store.writing() as tx,
+        ):
+            tx.add(features(3))
+
+    def test_struck_quotes_are_apart_and_come_back(self, store: Store):
+        book = quotes(2500)
+        gone = book.ids[[3, 1200, 2400]]
+        with store.writing() as tx:
+            tx.add(book)
+            tx.strike(gone, entry=4)
+        assert bits(store.quotes()) == bits(book.without(gone))
+        assert bits(store.quotes(struck=True)) == bits(book.only(gone))
+        assert bits(store.quotes(struck=None)) == bits(book)
+        assert store.struck() == dict.fromkeys(sorted(gone.tolist()), 4)
+        assert store.counts() == Counts(2497, 3)
+        with store.writing() as tx:
+            tx.unstrike(gone[1:])
+        assert bits(store.quotes()) == bits(book.without(gone[:1]))
+
+    def test_named_quotes_come_in_the_order_of_the_book_struck_or_not(self, store: Store):
+        book = quotes(2500)
+        wanted = book.ids[[2400, 3, 1200]]
+        with store.writing() as tx:
+            tx.add(book)
+            tx.strike(wanted[:1], entry=0)
+        assert bits(store.named(wanted)) == bits(book.only(wanted))
+
+    def test_known_says_which_ids_the_book_holds(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(10))
+            tx.strike(["q-0-0002"], entry=0)
+        assert store.known(["q-0-0001", "stranger", "q-0-0002"]).tolist() == [True, False, True]
+
+    @pytest.mark.parametrize("verb", ["named", "strike", "erase", "unstrike"])
+    @pytest.mark.parametrize(
+        ("ids", "says"), [(["q-0-0001", "none"], "1 of the 2 ids"), (["q-0-0001"] * 2, "more than once")]
+    )
+    def test_ids_unknown_or_given_twice_are_refused_and_nothing_is_changed(self, store: Store, verb, ids, says):
+        with store.writing() as tx:
+            tx.add(quotes(10))
+            tx.strike(["q-0-0001", "q-0-0003"], entry=0)
+            if verb == "strike":
+                tx.unstrike(["q-0-0001"])
+        before = store.struck()
+        more = {"entry": 1} if verb == "strike" else {}
+        with pytest.raises(UnknownIdError, match=says), store.writing() as tx:
+            getattr(tx, verb)(ids, **more)
+        assert (store.struck(), len(store.quotes(struck=None))) == (before, 10)
+
+    def test_what_is_struck_out_cannot_be_struck_out_again(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(10))
+            tx.strike(["q-0-0001"], entry=0)
+        with pytest.raises(UnknownIdError, match="struck out already"), store.writing() as tx:
+            tx.strike(["q-0-0001"], entry=1)
+
+    def test_erased_quotes_are_gone_struck_or_not_and_their_names_are_free(self, store: Store):
+        book = quotes(2500)
+        gone = book.ids[[3, 1200, 2400]]
+        with store.writing() as tx:
+            tx.add(book)
+            tx.strike(gone[:2], entry=1)
+        with store.writing() as tx:
+            tx.erase(gone)
+        assert bits(store.quotes(struck=None)) == bits(book.without(gone))
+        assert (store.struck(), store.counts()) == ({}, Counts(2497, 0))
+        assert store.known(gone).tolist() == [False] * 3
+        with store.writing() as tx:
+            tx.add(book.only(gone))
+        assert len(store.quotes()) == 2500
+
+    def test_erasing_everything_leaves_an_empty_book_for_any_kind(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(1500))
+        with store.writing() as tx:
+            tx.erase(quotes(1500).ids)
+        with store.writing() as tx:
+            tx.add(features(5))
+        assert bits(store.quotes()) == bits(features(5))
+
+    def test_pages_are_kept_replaced_and_removed_each_shelf_apart(self, store: Store):
+        with store.writing() as tx:
+            for shelf in SHELVES:
+                tx.put(shelf, "b", shelf.encode())
+            tx.put("state", "a", b"")
+            tx.put("state", "b", b"\x00\xffnew")
+            tx.remove("plan", "b")
+            tx.remove("plan", "never was")
+        assert store.pages("state") == ("a", "b")
+        assert (store.page("state", "a"), store.page("state", "b")) == (b"", b"\x00\xffnew")
+        assert (store.page("plan", "b"), store.pages("plan")) == (None, ())
+        assert store.page("certificate", "b") == b"certificate"
+
+    def test_a_shelf_that_is_not_there_is_refused(self, store: Store):
+        for ask in (lambda: store.page("attic", "a"), lambda: store.pages("attic")):
+            with pytest.raises(UsageError, match="no shelf 'attic'"):
+                ask()
+        with pytest.raises(UsageError, match="needs a name"), store.writing() as tx:
+            tx.put("state", "", b"x")
+
+    def test_entries_are_numbered_from_zero_in_the_order_they_came(self, store: Store):
+        with store.writing() as tx:
+            assert [tx.append(b"first"), tx.append(b"second")] == [0, 1]
+        with store.writing() as tx:
+            assert tx.append(b"third") == 2
+        assert store.entries() == (b"first", b"second", b"third")
+        with pytest.raises(UsageError, match="at least one byte"), store.writing() as tx:
+            tx.append(b"")
+
+    def test_a_transaction_sees_its_own_changes_and_one_that_fails_leaves_none(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(10))
+            tx.put("state", "s", b"kept")
+
+        def fail() -> None:
+            with store.writing() as tx:
+                tx.add(quotes(10, seed=1))
+                tx.strike(["q-1-0000"], entry=0)
+                tx.erase(["q-0-0000"])
+                tx.put("state", "s", b"changed")
+                tx.append(b"entry")
+                assert (tx.counts(), tx.page("state", "s"), tx.entries()) == (Counts(18, 1), b"changed", (b"entry",))
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            fail()
+        assert bits(store.quotes(struck=None)) == bits(quotes(10))
+        assert (store.page("state", "s"), store.entries(), store.faults()) == (b"kept", (), [])
+
+    def test_a_second_writer_is_refused_and_the_first_goes_on(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(5))
+            with pytest.raises(BusyError, match="written"), store.writing():
+                pass
+            tx.put("state", "s", b"kept")
+        assert store.page("state", "s") == b"kept"
+
+    def test_reads_that_belong_together_are_of_one_moment(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(5))
+            tx.put("state", "s", b"1")
+        with store.reading() as moment:
+            assert (len(moment.quotes()), moment.page("state", "s")) == (5, b"1")
+
+    def test_a_sound_book_has_no_faults(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(2500))
+            tx.strike(["q-0-0007"], entry=0)
+            tx.put("state", "s", b"1")
+            tx.append(b"entry")
+        with store.writing() as tx:
+            tx.put("state", "s", b"2")
+            tx.erase(["q-0-0008", "q-0-0007"])
+        assert store.faults() == []

@@ -1,0 +1,161 @@
+"""A byte that changed is seen: by the next read of it, or by ``faults``, and never as another book."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strikeout.errors import DamagedBookError, StrikeoutError
+from strikeout.store.sqlite import SqliteStore
+from strikeout.store.store import SHELVES
+from tests.store.books import bits, quotes
+
+ENTRIES = tuple(random.Random(number).randbytes(300) for number in range(3))
+STATE = random.Random(9).randbytes(504)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory) -> Path:
+    """A small book, closed: one file."""
+    path = tmp_path_factory.mktemp("sound") / "sound.book"
+    with SqliteStore.create(path) as store, store.writing() as tx:
+        tx.add(quotes(300))
+        tx.strike(["q-0-0005", "q-0-0200"], entry=1)
+        tx.put("state", "shard-1", STATE)
+        tx.put("calibration", "0", b'{"mean_reversion":"0x1.8p+0"}')
+        for entry in ENTRIES:
+            tx.append(entry)
+    return path
+
+
+def content(store: SqliteStore) -> list[Any]:
+    pages = [(shelf, name, store.page(shelf, name)) for shelf in SHELVES for name in store.pages(shelf)]
+    return [
+        bits(store.quotes(struck=None)),
+        bits(store.quotes()),
+        store.struck(),
+        store.counts(),
+        pages,
+        store.entries(),
+    ]
+
+
+def found_in(path: Path) -> list[str]:
+    """What opening and checking a book finds wrong."""
+    try:
+        with SqliteStore.open(path) as store:
+            return store.faults()
+    except StrikeoutError as error:
+        return [error.sentence]
+
+
+def flipped(sound: Path, path: Path, place: int, bit: int) -> None:
+    changed = bytearray(sound.read_bytes())
+    changed[place] ^= 1 << bit
+    path.write_bytes(changed)
+
+
+def test_a_sound_book_is_sound(sound):
+    assert found_in(sound) == []
+
+
+@pytest.mark.parametrize("what", ["entry 0", "entry 2", "state"])
+def test_every_byte_of_the_ledger_and_the_states_is_watched(sound, tmp_path, what):
+    data = STATE if what == "state" else ENTRIES[int(what[-1])]
+    path, begin, draw = tmp_path / "flipped.book", sound.read_bytes().index(data), random.Random(1)
+    # The checksum stands behind the bytes it is of: 32 more.
+    missed = []
+    for place in range(begin, begin + len(data) + 32):
+        flipped(sound, path, place, draw.randrange(8))
+        if not found_in(path):
+            missed.append(place - begin)
+    assert missed == []
+
+
+def every_flip(sound: Path, path: Path, places: list[int]) -> list[int]:
+    """The places where a flip is neither found nor without effect."""
+    with SqliteStore.open(sound) as store:
+        truth = content(store)
+    draw, missed = random.Random(2), []
+    for place in places:
+        flipped(sound, path, place, draw.randrange(8))
+        if not found_in(path):
+            with SqliteStore.open(path) as store:
+                if content(store) != truth:
+                    missed.append(place)
+    return missed
+
+
+def test_no_flipped_byte_gives_another_book_unnoticed(sound, tmp_path):
+    """Some bytes of a file are of nothing (unused space, counters): there a flip has no effect. Sampled here."""
+    size = sound.stat().st_size
+    sample = [*range(100), *random.Random(3).sample(range(100, size), 400)]
+    assert every_flip(sound, tmp_path / "flipped.book", sample) == []
+
+
+@pytest.mark.slow
+def test_no_flipped_byte_anywhere_gives_another_book_unnoticed(sound, tmp_path):
+    assert every_flip(sound, tmp_path / "flipped.book", list(range(sound.stat().st_size))) == []
+
+
+def test_a_damaged_page_is_refused_when_it_is_read(sound, tmp_path):
+    path = tmp_path / "flipped.book"
+    flipped(sound, path, sound.read_bytes().index(STATE) + 7, 0)
+    with SqliteStore.open(path) as store:
+        with pytest.raises(DamagedBookError, match=r"page 'shard-1' on the shelf 'state' is not as it was written"):
+            store.page("state", "shard-1")
+        assert store.entries() == ENTRIES
+
+
+def test_a_damaged_quote_is_refused_when_it_is_read(sound, tmp_path):
+    path = tmp_path / "flipped.book"
+    price = quotes(300).observed[7].tobytes()
+    flipped(sound, path, sound.read_bytes().index(price), 0)
+    with (
+        SqliteStore.open(path) as store,
+        pytest.raises(DamagedBookError, match="chunk 0 of the quotes is not as it was"),
+    ):
+        store.quotes()
+
+
+# x'712d302d30303035' is q-0-0005, ..36 is q-0-0006, ..39 is q-0-0009.
+# What a hand with an editor of SQL may do; checksums of single rows do not see these, the seal does.
+TAMPERING = {
+    "an entry is taken from the end": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 2"],
+    "an entry is taken from the middle": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 1"],
+    "a state is taken away": ["DELETE FROM pages WHERE shelf = 'state'"],
+    "a chunk is taken away": ["DELETE FROM chunks WHERE number = 1"],
+    "a strike-out is taken away": ["DELETE FROM marks WHERE id = x'712d302d30303035'"],
+    "a strike-out is of another entry": ["UPDATE marks SET entry = 2 WHERE id = x'712d302d30303035'"],
+    "a strike-out is of another quote": ["UPDATE marks SET id = x'712d302d30303036' WHERE id = x'712d302d30303035'"],
+    "a name is taken from the index": ["DELETE FROM names WHERE id = x'712d302d30303039'"],
+    "a name points to another chunk": ["UPDATE names SET chunk = 1 WHERE id = x'712d302d30303039'"],
+    "a page is on another shelf": ["UPDATE pages SET shelf = 'plan' WHERE shelf = 'state'"],
+    "a count is off": ["UPDATE seal SET held = held + 1"],
+    "the seal is gone": ["DELETE FROM seal"],
+}
+
+
+def test_the_entry_that_is_missing_is_named(sound, tmp_path):
+    path = tmp_path / "changed.book"
+    path.write_bytes(sound.read_bytes())
+    with SqliteStore.open(path) as store:
+        for change in TAMPERING["an entry is taken from the middle"]:
+            store._connection.execute(change)
+        assert "Entry 1 of the ledger is not as it was written." in store.faults()
+        with pytest.raises(DamagedBookError, match="entry 1 of the ledger is not as it was written"):
+            store.entries()
+
+
+@pytest.mark.parametrize("changes", TAMPERING.values(), ids=TAMPERING.keys())
+def test_a_row_that_came_went_or_moved_is_found(sound, tmp_path, changes):
+    path = tmp_path / "changed.book"
+    path.write_bytes(sound.read_bytes())
+    with SqliteStore.open(path) as store:
+        store._connection.execute("PRAGMA foreign_keys = OFF")
+        for change in changes:
+            store._connection.execute(change)
+    assert found_in(path) != []

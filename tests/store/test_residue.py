@@ -1,0 +1,168 @@
+"""Erased means no byte is left: the files are searched for it, and the search itself is put to the test."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strikeout import Quotes
+from strikeout.store.residue import Needles, needles_of, needles_of_integers, scan
+from strikeout.store.sqlite import SqliteStore
+from tests.store.books import quotes
+
+
+def forms(needles: Needles, what: str) -> dict[str, bytes]:
+    return {form: needle for needle, (of, form) in needles.found.items() if of == what}
+
+
+def one(**changes: object) -> Quotes:
+    few = quotes(2, seed=77)
+    return type(few)(**{"ids": few.ids, "contracts": few.contracts, "observed": few.observed, **changes})
+
+
+def test_every_number_and_name_of_a_book_is_found_before_it_is_erased(tmp_path):
+    book = quotes(40)
+    with SqliteStore.create(tmp_path / "a.book") as store:
+        with store.writing() as tx:
+            tx.add(book)
+        needles = needles_of(book)
+        found = {(hit.what, hit.form) for hit in scan(store.files(), needles)}
+    # What the store writes: eight bytes little-endian of numbers, names as text.
+    numbers = ("observed", "weight", "spread", "strike", "expiry", "forward", "discount", "label delta")
+    assert found == {(name, "float64, little-endian") for name in numbers} | {("id", "text")}
+
+
+@pytest.mark.parametrize("form", ["float64, little-endian", "float64, big-endian", "text", "hexadecimal text"])
+@pytest.mark.parametrize("offset", [0, 1, 5, 4093, 70_001])
+def test_a_number_is_found_in_every_form_at_any_byte(tmp_path, form, offset):
+    path = tmp_path / "plan.json"
+    needle = forms(needles_of(one(observed=[12.3456789, 8.7654321])[:1]), "observed")[form]
+    path.write_bytes(bytes(offset) + needle + b"}")
+    (hit,) = scan([path], needles_of(one(observed=[12.3456789, 8.7654321])[:1]))
+    assert (hit.what, hit.form, hit.path, hit.offset) == ("observed", form, path, offset)
+
+
+def test_a_number_across_two_blocks_of_reading_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("strikeout.store.residue.BLOCK", 64)
+    path = tmp_path / "x"
+    needle = forms(needles_of(one()[:1]), "observed")["float64, little-endian"]
+    for offset in range(40, 140):
+        path.write_bytes(b"\1" * offset + needle + b"\1" * 90)
+        assert {hit.offset for hit in scan([path], needles_of(one()[:1]))} == {offset}
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("before", range(1, 8))
+def test_a_number_that_goes_on_in_the_next_page_is_found(tmp_path, before, log):
+    """SQLite's pages: the rest follows four bytes that name the next page, in the log after 24 of a frame's head."""
+    needle = forms(needles_of(one()[:1]), "observed")["float64, little-endian"]
+    first = bytearray(b"\1" * 512)
+    first[-before:] = needle[:before]
+    second = b"\2\2\2\2" + needle[before:] + b"\1" * 600
+    if log:
+        head = (0x377F0682).to_bytes(4, "big") + bytes(4) + (512).to_bytes(4, "big") + bytes(20)
+        content = head + b"\3" * 24 + first + b"\3" * 24 + second[:512]
+    else:
+        first[:18] = b"SQLite format 3\0" + (512).to_bytes(2, "big")
+        content = bytes(first) + second[:512]
+    path = tmp_path / "x.book"
+    path.write_bytes(content)
+    assert [hit.what for hit in scan([path], needles_of(one()[:1]))] == ["observed"]
+
+
+def test_footprints_are_found_in_their_bytes_and_as_text(tmp_path):
+    rows = np.array([[-(2**40) - 12345, 7], [2**50 + 1, 2**41 + 3]])
+    needles = needles_of_integers("footprint", rows, retained=rows[1:, :1])
+    path = tmp_path / "x"
+    path.write_bytes(b"..." + rows.tobytes() + b'{"a":-1099511640121}')
+    assert sorted((hit.form, hit.offset) for hit in scan([path], needles)) == [
+        ("int64, little-endian", 3),
+        ("int64, little-endian", 27),
+        ("text", 40),
+    ]
+
+
+def test_what_a_retained_quote_has_too_is_not_looked_for():
+    book = one(observed=[12.3456789, 12.3456789], ids=["SPX-1", "SPX-1-long"])
+
+    def looked_for(erased: Quotes, retained: Quotes) -> set[str]:
+        return {what for what, _ in needles_of(erased, retained=retained).found.values()}
+
+    assert {"observed", "id"} & looked_for(book[:1], book[1:]) == set()
+    assert {"observed", "id"} & looked_for(book[1:], book[:1]) == {"id"}
+
+
+def test_a_file_that_is_gone_holds_nothing(tmp_path):
+    assert scan([tmp_path / "gone"], needles_of(one())) == []
+
+
+def test_two_hundred_random_erasures_leave_no_byte(tmp_path):
+    """One book that lives: imports, strike-outs, pages rewritten, and 200 erasures of 1 to 60 quotes."""
+    draw = np.random.default_rng(4)
+    with SqliteStore.create(tmp_path / "a.book") as store:
+        for turn in range(200):
+            with store.writing() as tx:
+                if tx.counts().retained < 700:
+                    tx.add(quotes(int(draw.integers(200, 900)), seed=1000 + turn))
+                tx.strike(draw.choice(tx.quotes().ids, 5, replace=False), entry=turn)
+                held = tx.quotes(struck=None)
+                tx.put("state", "s", held.observed.tobytes())
+            gone = held.only(draw.choice(held.ids, int(draw.integers(1, 61)), replace=False))
+            left = held.without(gone.ids)
+            with store.writing() as tx:
+                tx.erase(gone.ids)
+                tx.put("state", "s", left.observed.tobytes())
+            assert scan(store.files(), needles_of(gone, retained=left)) == [], turn
+        assert store.faults() == []
+
+
+def test_an_erasure_rewrites_the_file_and_gives_the_space_back(tmp_path):
+    path = tmp_path / "a.book"
+    with SqliteStore.create(path) as store:
+        with store.writing() as tx:
+            tx.add(quotes(3000))
+        with store.writing() as tx:
+            tx.erase(quotes(3000).ids[1:])
+        assert store._connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+        assert sum(file.stat().st_size for file in store.files() if not file.name.endswith("-shm")) < 80_000
+
+
+def without_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SqliteStore, "_scrub", lambda _: None)
+
+
+def test_without_emptying_the_log_the_scan_finds_what_is_left(tmp_path, monkeypatch):
+    """The negative control of the test above: the same erasure, careless."""
+    without_care(monkeypatch)
+    with SqliteStore.create(tmp_path / "a.book") as store:
+        store._connection.execute("PRAGMA secure_delete = OFF")
+        with store.writing() as tx:
+            tx.add(quotes(600))
+        gone = store.named(["q-0-0003", "q-0-0400"])
+        with store.writing() as tx:
+            tx.erase(gone.ids)
+        hits = scan(store.files(), needles_of(gone, retained=store.quotes()))
+        assert {hit.what for hit in hits} >= {"id", "observed", "strike"}
+
+
+def test_an_erasure_that_a_crash_cut_short_is_finished_when_the_book_is_opened(tmp_path, monkeypatch):
+    path, copied = tmp_path / "a.book", tmp_path / "copied.book"
+    with SqliteStore.create(path) as store:
+        with store.writing() as tx:
+            tx.add(quotes(600))
+        gone = store.named(["q-0-0003", "q-0-0400"])
+        with monkeypatch.context() as careless:
+            without_care(careless)
+            with store.writing() as tx:
+                tx.erase(gone.ids)
+        left = store.quotes()
+        for end in ("", "-wal"):  # the files as a crash after the commit leaves them
+            shutil.copy(f"{path}{end}", f"{copied}{end}")
+    needles = needles_of(gone, retained=left)
+    assert scan([Path(f"{copied}-wal")], needles) != []
+    with SqliteStore.open(copied) as store:
+        assert scan(store.files(), needles) == []
+        assert store.faults() == []
