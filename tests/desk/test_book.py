@@ -116,6 +116,38 @@ def test_a_quote_taken_out_or_put_aside_behind_the_ledgers_back_is_found(path, q
     assert [reason.partition(":")[0] for reason in reasons] == ["PARAMETERS", "CERTIFICATES"]
 
 
+def failing(book):
+    return {check.name for check in book.verify().checks if check.holds is False}
+
+
+def test_what_is_taken_out_or_exchanged_behind_the_ledgers_back_is_found(path, quotes):
+    """One thing at a time, each put back before the next."""
+    with so.Book.open(path) as book:
+        store = book._records.store
+        book.apply(book.forget(ids=quotes.ids[4:8]))
+        book.erase(ids=quotes.ids[:1], yes=True)
+        assert failing(book) == set()
+        with store.writing() as change:
+            change.unstrike(quotes.ids[1:2])
+            change.strike(quotes.ids[1:2], entry=2)
+        assert failing(book) == {"COUNTS"}
+        with store.writing() as change:
+            change.unstrike(quotes.ids[1:2])
+            change.strike(quotes.ids[1:2], entry=4)
+        for shelf, found in (("calibration", "VERSIONS"), ("erased", "COUNTS")):
+            name = store.pages(shelf)[0]
+            data = store.page(shelf, name)
+            with store.writing() as change:
+                change.remove(shelf, name)
+            assert failing(book) == {found}
+            with store.writing() as change:
+                change.put(shelf, name, data)
+        first, other = store.pages("certificate")[0], book.forget(ids=quotes.ids[20:25]).certificate
+        with store.writing() as change:
+            change.put("certificate", first, other.to_bytes())
+        assert failing(book) == {"CERTIFICATES"}
+
+
 def test_a_ledger_shorter_than_the_head_that_was_kept_is_found(path):
     with so.Book.open(path) as book:
         status = book.status()

@@ -12,10 +12,11 @@ import pytest
 import strikeout as so
 from strikeout.errors import NotABookError, RefusedError, UnknownIdError
 from strikeout.store.residue import needles_of, scan
-from strikeout.store.shard_keys import ShardKeys, shard_key_file
+from strikeout.store.shard_keys import ShardKeys, key_name, shard_key_file
 from strikeout.store.sqlite import SqliteStore
 from tests.store.books import bits, quotes
 from tests.store.story import Replay, content, step
+from tests.store.test_crash import killed, needs_fork
 
 
 @pytest.fixture
@@ -214,3 +215,33 @@ def test_a_book_made_with_encryption_forgets_erases_and_verifies(tmp_path):
     shutil.move(backup, tmp_path / "a.book")
     with so.Book.open(tmp_path / "a.book") as older, pytest.raises(RefusedError, match="destroyed"):
         older.quotes()
+
+
+@needs_fork
+def test_an_encrypted_book_killed_at_any_moment_has_the_keys_to_all_it_holds_and_no_others(tmp_path):
+    path, draw, done = tmp_path / "a.book", random.Random(5), 0
+    SqliteStore.create(path, is_encrypted=True).close()
+    for _ in range(40):
+
+        def work(say, begin=done):
+            with SqliteStore.open(path) as store:
+                say(begin)
+                for number in range(begin, begin + 50):
+                    with store.writing() as tx:
+                        step(tx, number)
+                    say(number + 1)
+
+        acknowledged = max(killed(work, after=draw.uniform(0, 0.06)), default=done)
+        with SqliteStore.open(path) as store:
+            done = len(store.entries())
+            assert acknowledged <= done <= acknowledged + 1
+            assert store.faults() == []
+    with SqliteStore.open(path) as store, store.writing() as tx:
+        tx.erase(store.quotes().ids[:1])
+    with SqliteStore.open(path) as store:
+        assert store.faults() == []
+        heads = [data for (data,) in store.rows("SELECT data FROM chunks UNION ALL SELECT data FROM pages")]
+        used = {key_name(data) for data in heads} - {None}
+    data = shard_key_file(path).read_bytes()
+    assert {data[place : place + 16] for place in range(32, len(data), 48)} - {bytes(16)} == used
+    assert done > 4  # the kills fell into work, not into starting up

@@ -70,7 +70,18 @@ def test_a_number_that_goes_on_in_the_next_page_is_found(tmp_path, before, log):
         content = bytes(first) + second[:512]
     path = tmp_path / "x.book"
     path.write_bytes(content)
-    assert [hit.what for hit in scan([path], needles_of(one()[:1]))] == ["observed"]
+    begin = 512 - before + (32 + 24 if log else 0)
+    assert [(hit.what, hit.offset) for hit in scan([path], needles_of(one()[:1]))] == [("observed", begin)]
+
+
+def test_a_name_longer_than_a_page_does_not_hide_a_number_at_its_end(tmp_path):
+    book = one(ids=["x" * 2000, "y"])[:1]
+    needle = forms(needles_of(book), "observed")["float64, little-endian"]
+    page = bytearray(b"SQLite format 3\0" + (512).to_bytes(2, "big") + b"\1" * 494)
+    page[-3:] = needle[:3]
+    path = tmp_path / "x.book"
+    path.write_bytes(bytes(page) + b"\2" * 4 + needle[3:] + b"\1" * 503)
+    assert [(hit.what, hit.offset) for hit in scan([path], needles_of(book))] == [("observed", 509)]
 
 
 def test_footprints_are_found_in_their_bytes_and_as_text(tmp_path):

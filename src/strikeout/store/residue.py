@@ -182,10 +182,11 @@ def _pieces(path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
             yield offset - len(tail), tail + block
             offset, tail = offset + len(block), (tail + block)[-(longest - 1) :] if longest > 1 else b""
         if page:
+            reach = min(longest - 1, page - 4)
             for seam in range(begin + page, offset - between, page + between):
-                file.seek(max(seam - longest + 1, 0))
-                joined = file.read(longest - 1 + between + longest + 4)
-                yield seam - longest + 1, joined[: longest - 1] + joined[longest - 1 + between + 4 :]
+                file.seek(seam - reach)
+                joined = file.read(reach + between + 4 + reach)
+                yield seam - reach, joined[:reach] + joined[reach + between + 4 :]
 
 
 def _layout(head: bytes) -> tuple[int, int, int]:

@@ -65,6 +65,7 @@ class ShardKeys:
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(_FORMAT + book)
                 _settle(file)
+            _settle_folder(path.parent)
         except FileExistsError as error:
             raise RefusedError(
                 f"{path} is there already, and keys are never overwritten. Move it away, or name another folder in "
@@ -191,3 +192,13 @@ class ShardKeys:
 def _settle(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
+
+
+def _settle_folder(folder: Path) -> None:
+    """Makes the new name survive a power cut, where a folder can be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
