@@ -80,5 +80,4 @@ def test_what_is_no_request_is_refused_as_by_forget():
         so.preview(CALIBRATION, ids=["nobody"])
     with pytest.raises(UsageError, match="in one way"):
         so.preview(CALIBRATION)
-    with pytest.raises(RefusedError, match="All 540"):
-        so.preview(CALIBRATION, where="1")
+    assert "All 540" in (so.preview(CALIBRATION, where="1").refusal or "")

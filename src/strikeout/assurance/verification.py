@@ -37,13 +37,26 @@ class Verification:
         found = tuple(f"{check.name}: {check.found}" for check in self.checks if check.holds is False)
         return found if found or self.holds else ("The certificate claims nothing.",)
 
+    @property
+    def headline(self) -> str:
+        """Whether it holds, and whether it says anything of the parameters at all."""
+        if not self.holds:
+            return "The certificate does not hold."
+        of_parameters = any(
+            check.holds for check in self.checks if check.name in Claim.__members__ and check.name != "STATE"
+        )
+        return (
+            "The certificate holds." if of_parameters else "The certificate holds; it claims nothing of the parameters."
+        )
+
     def __bool__(self) -> bool:
         return self.holds
 
     def summary(self) -> str:
         """One line a check."""
-        head = "The certificate holds." if self.holds else "The certificate does not hold."
-        return "\n".join([head, *(f"{_word(check):<12} {check.name:<11} {check.found}" for check in self.checks)])
+        return "\n".join(
+            [self.headline, *(f"{_word(check):<12} {check.name:<11} {check.found}" for check in self.checks)]
+        )
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -51,8 +64,7 @@ class Verification:
             f"<td style='text-align:left'>{escape(check.found)}</td></tr>"
             for check in self.checks
         )
-        head = "The certificate holds." if self.holds else "The certificate does not hold."
-        return f"<table><caption>{head}</caption>{rows}</table>"
+        return f"<table><caption>{self.headline}</caption>{rows}</table>"
 
 
 def _word(check: Check) -> str:

@@ -67,11 +67,11 @@ def preview(
     Raises:
         UsageError: what to forget is said in no way or in two.
         UnknownIdError: an id that no quote of the book has, or one given twice.
-        RefusedError: everything is to be forgotten.
+        RefusedError: the calibration holds no quotes, and none are given.
     """
-    request = request_of(calibration, ids=ids, where=where, quotes=quotes)
+    request = request_of(calibration, ids=ids, where=where, quotes=quotes, everything=True)
     names = request.ids
-    if len(names) and request.book is not None and unsuited(calibration) is None:
+    if request.book is not None and 0 < len(names) < len(request.book) and unsuited(calibration) is None:
         try:
             footprints = calibration.footprints
         except RefusedError:  # a quote too large to have one: the real thing it is

@@ -37,14 +37,23 @@ def request_of(
     ids: ArrayLike | None = None,
     where: str | None = None,
     quotes: Quotes | Moments | None = None,
+    everything: bool = False,
 ) -> Request:
     """What is to be struck out of a calibration, checked against its book; nothing is changed.
+
+    Args:
+        everything: let a request for the whole book pass, for a look that is to say what would happen.
 
     Raises:
         UsageError: not exactly one of ``ids``, ``where`` and ``quotes`` is given, or the condition cannot be read.
         UnknownIdError: an id that no quote of the book has, or one given twice.
         RefusedError: everything is to be forgotten, or the calibration holds no quotes and none are given.
     """
+    if not isinstance(calibration, Calibration):
+        raise UsageError(
+            f"What quotes are struck out of is a calibration; got a {type(calibration).__name__}. "
+            "Give what so.calibrate returned, or the .calibration of an earlier forget."
+        )
     if sum(given is not None for given in (ids, where, quotes)) != 1:
         raise UsageError('Say what to forget in one way: ids=[...], where="...", or quotes=....')
     if calibration.moments is not None:
@@ -54,7 +63,7 @@ def request_of(
     book = calibration.quotes
     names = quotes.ids if quotes is not None else names_of(book, ids=ids, where=where)
     forgotten = book.only(names)
-    if len(names) == len(book):
+    if len(names) == len(book) and not everything:
         refuse_everything(len(book))
     return Request(forgotten.ids, forgotten, book)
 

@@ -43,9 +43,12 @@ def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
     """The calibration of its quotes and these, from cold starts, as if all had been there from the beginning.
 
     Raises:
-        UsageError: an id is in the book already, or a quote has no weight where weights were given by id.
+        UsageError: an id is in the book already, a quote has no weight where weights were given by id, or these are no
+            quotes.
         RefusedError: a quote lacks what the calibration needs.
     """
+    if not isinstance(quotes, Quotes | Moments):
+        raise UsageError(f"What is learnt is quotes; got a {type(quotes).__name__}. Read it with so.read_quotes first.")
     if not len(quotes):
         return calibration
     if calibration.moments is not None:

@@ -106,7 +106,8 @@ def determined_to(
     for n, i in enumerate(kept):
         variance = unscaled[n][n] * noise
         errors[names[i]] = sqrt(variance) if variance >= 0.0 else inf
-        is_lost = not unscaled[n][n] * H[n][n] < inflation
+        # As many quotes as parameters, or fewer, are met whatever the parameters are worth: nothing is known of them.
+        is_lost = freedom <= 0 or not unscaled[n][n] * H[n][n] < inflation
         if is_lost or (cost is not None and not errors[names[i]] <= FREE * scales[i]):
             free.append(names[i])
     return errors, tuple(free)

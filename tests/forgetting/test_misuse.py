@@ -1,0 +1,41 @@
+"""What is no calibration, no quotes or the whole book gets a sentence, and too few quotes get no answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import RefusedError, UsageError
+
+QUOTES = so.paper_quotes("small")
+CALIBRATION = so.calibrate(QUOTES, so.Heston())
+
+
+@pytest.mark.parametrize("what", [QUOTES, "heston", None])
+def test_only_a_calibration_can_forget(what):
+    with pytest.raises(UsageError, match="struck out of is a calibration"):
+        so.forget(what, ids=[])
+
+
+def test_only_quotes_can_be_learnt():
+    with pytest.raises(UsageError, match="got a int"):
+        so.learn(CALIBRATION, 3)
+
+
+def test_a_look_at_forgetting_everything_tells_the_refusal():
+    look = so.preview(CALIBRATION, ids=QUOTES.ids)
+    assert look.refusal is not None
+    assert "no quotes determine no parameters" in look.refusal
+    with pytest.raises(RefusedError):
+        so.forget(CALIBRATION, ids=QUOTES.ids)
+
+
+@pytest.mark.parametrize("seed", [5, 7, 8])
+@pytest.mark.parametrize("operator", ["restep", "downdate", "recompute"])
+def test_as_many_quotes_as_parameters_are_refused_by_every_operator(seed, operator):
+    book = so.random_quotes(28, maturities=15, seed=seed)
+    kept = np.random.default_rng(seed).choice(book.ids, 5, replace=False)
+    calibration = so.calibrate(book, so.Heston())
+    with pytest.raises(RefusedError):
+        so.forget(calibration, ids=[name for name in book.ids if name not in set(kept)], operator=operator)
