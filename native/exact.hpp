@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "cholesky.hpp"
+
 namespace exact {
 
 struct Wide {  // 192 bits, two's complement
@@ -85,28 +87,8 @@ inline void solve(const double* triangle, int p, double* x) {
     double few[8 + 64];  // room for the usual handful of parameters without asking for memory
     std::vector<double> many(p > 8 ? static_cast<size_t>(p) * (p + 1) : 0);
     double *d = p > 8 ? many.data() : few, *L = d + p;
-    for (int i = 0; i < p; i++) d[i] = A(i, i) > 0.0 ? 1.0 / std::sqrt(A(i, i)) : A(i, i) == 0.0 ? 0.0 : NAN;
-    for (int i = 0; i < p; i++) {
-        double pivot = 1.0;
-        for (int j = 0; j < i; j++) {
-            double t = A(i, j) * d[i] * d[j];
-            for (int k = 0; k < j; k++) t -= L[i * p + k] * L[j * p + k];
-            t /= L[j * p + j];
-            L[i * p + j] = t;
-            pivot -= t * t;
-        }
-        L[i * p + i] = pivot > 0.0 ? std::sqrt(pivot) : NAN;
-    }
-    for (int i = 0; i < p; i++) {
-        double t = d[i] * A(i, p);
-        for (int j = 0; j < i; j++) t -= L[i * p + j] * x[j];
-        x[i] = t / L[i * p + i];
-    }
-    for (int i = p - 1; i >= 0; i--) {
-        x[i] = x[i] / L[i * p + i];
-        for (int j = 0; j < i; j++) x[j] -= L[i * p + j] * x[i];
-    }
-    for (int i = 0; i < p; i++) x[i] = d[i] * x[i];
+    cholesky::factor(A, p, 0.0, d, L);
+    cholesky::solve([&](int i) { return A(i, p); }, p, d, L, x);
 }
 
 }  // namespace exact

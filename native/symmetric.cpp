@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "cholesky.hpp"
+
 namespace nb = nanobind;
 
 static double at(PyObject* row, Py_ssize_t j) { return PyFloat_AsDouble(PyList_GET_ITEM(row, j)); }
@@ -26,27 +28,12 @@ static void raise_if_bad() {
 }
 
 static nb::tuple factor(nb::list A, double damping) {
-    const Py_ssize_t p = PyList_GET_SIZE(A.ptr());
-    std::vector<double> d(p), L(p * p);
-    for (Py_ssize_t i = 0; i < p; i++) {
-        const double diagonal = at(checked(PyList_GET_ITEM(A.ptr(), i), i + 1), i);
-        d[i] = diagonal > 0.0 ? 1.0 / std::sqrt(diagonal) : diagonal == 0.0 ? 0.0 : NAN;
-    }
-    const double unit = 1.0 + damping;
+    const int p = static_cast<int>(PyList_GET_SIZE(A.ptr()));
+    std::vector<double> d(p), L(static_cast<size_t>(p) * p);
+    for (int i = 0; i < p; i++) checked(PyList_GET_ITEM(A.ptr(), i), i + 1);
+    cholesky::factor([&](int i, int j) { return at(PyList_GET_ITEM(A.ptr(), i), j); }, p, damping, d.data(), L.data());
     nb::list rows = nb::steal<nb::list>(PyList_New(p));
-    for (Py_ssize_t i = 0; i < p; i++) {
-        PyObject* row = PyList_GET_ITEM(A.ptr(), i);
-        double pivot = unit, *out = &L[i * p];
-        for (Py_ssize_t j = 0; j < i; j++) {
-            double t = at(row, j) * d[i] * d[j];
-            for (Py_ssize_t k = 0; k < j; k++) t -= out[k] * L[j * p + k];
-            t /= L[j * p + j];
-            out[j] = t;
-            pivot -= t * t;
-        }
-        out[i] = pivot > 0.0 ? std::sqrt(pivot) : NAN;
-        PyList_SET_ITEM(rows.ptr(), i, list_of(out, i + 1).release().ptr());
-    }
+    for (int i = 0; i < p; i++) PyList_SET_ITEM(rows.ptr(), i, list_of(&L[i * p], i + 1).release().ptr());
     raise_if_bad();
     return nb::make_tuple(list_of(d.data(), p), rows);
 }
@@ -70,35 +57,14 @@ static nb::list forward(nb::list d, nb::list L, nb::list b) {
 static void solve_free(const double* A, const double* G, const std::vector<int>& free, const std::vector<int>& stops,
                        const double* s, int p, double* x) {
     const int n = static_cast<int>(free.size());
-    std::vector<double> d(n), L(n * n);
-    auto at_free = [&](int i, int j) { return A[free[i] * p + free[j]]; };
-    for (int i = 0; i < n; i++) {
-        const double diagonal = at_free(i, i);
-        d[i] = diagonal > 0.0 ? 1.0 / std::sqrt(diagonal) : diagonal == 0.0 ? 0.0 : NAN;
-    }
-    for (int i = 0; i < n; i++) {
-        double pivot = 1.0;
-        for (int j = 0; j < i; j++) {
-            double t = at_free(i, j) * d[i] * d[j];
-            for (int k = 0; k < j; k++) t -= L[i * n + k] * L[j * n + k];
-            t /= L[j * n + j];
-            L[i * n + j] = t;
-            pivot -= t * t;
-        }
-        L[i * n + i] = pivot > 0.0 ? std::sqrt(pivot) : NAN;
-    }
-    for (int i = 0; i < n; i++) {
+    std::vector<double> d(n), L(static_cast<size_t>(n) * n);
+    cholesky::factor([&](int i, int j) { return A[free[i] * p + free[j]]; }, n, 0.0, d.data(), L.data());
+    auto right = [&](int i) {
         double moved = 0.0;
         for (int j : stops) moved += A[free[i] * p + j] * s[j];
-        double t = d[i] * (G[free[i]] - moved);
-        for (int j = 0; j < i; j++) t -= L[i * n + j] * x[j];
-        x[i] = t / L[i * n + i];
-    }
-    for (int i = n - 1; i >= 0; i--) {
-        x[i] = x[i] / L[i * n + i];
-        for (int j = 0; j < i; j++) x[j] -= L[i * n + j] * x[i];
-    }
-    for (int i = 0; i < n; i++) x[i] = d[i] * x[i];
+        return G[free[i]] - moved;
+    };
+    cholesky::solve(right, n, d.data(), L.data(), x);
 }
 
 static std::vector<double> numbers(PyObject* list, Py_ssize_t count) {
