@@ -141,9 +141,9 @@ def times_table(points: list[Point], seed: int) -> Table:
             )
     loops, runs = points[0].times["paper retrain"].runs, points[0].times["fast"].runs
     caption = (
-        f"Medians. Ours: {runs} runs. The paper's loop: {loops} run{'s' * (loops > 1)} over {points[0].sampled} of the "
-        f"quotes, scaled to all of them; its fast refactor: {runs} runs, complete. Retrain is one Gauss-Newton step "
-        f"from raw quotes for all; fast takes row numbers and gives state and step."
+        f"Medians of processor time, one core. Ours: {runs} runs. The paper's loop: {loops} runs over "
+        f"{points[0].sampled} of the quotes, scaled to all; its fast refactor: {runs} runs, complete. Retrain is "
+        "one Gauss-Newton step from raw quotes for all; fast takes row numbers and gives state and step."
     )
     columns = (
         Column("forgotten"),
