@@ -24,10 +24,9 @@ SHARE = 0.5
 class Indicator:
     """How far the step goes in standard errors, how far relative to the parameters, and the product of the two.
 
-    The error of one step is of second order: it grows with the step twice over, once in each of these measures. On 290
-    synthetic books, where the model is true, the product ranked the true error (rank correlation 0.989); a value below
-    0.05 went with at most 0.06 standard errors. In real markets, whose prices no model meets, it was up to eight times
-    too low: a warning, not a bound.
+    The error of one step is of second order: it grows with the step twice over, once in each of these measures. Where
+    the model is true the product ranks the true errors well. In real markets, whose prices no model meets, it can read
+    far too low: a warning, not a bound.
     """
 
     value: float
