@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import strikeout as so
@@ -31,11 +30,11 @@ def test_a_look_at_forgetting_everything_tells_the_refusal():
         so.forget(CALIBRATION, ids=QUOTES.ids)
 
 
-@pytest.mark.parametrize("seed", [5, 7, 8])
+@pytest.mark.parametrize("seed", [17, 22, 26])  # books whose step leads inside the bounds, so that only this refuses it
 @pytest.mark.parametrize("operator", ["restep", "downdate", "recompute"])
 def test_as_many_quotes_as_parameters_are_refused_by_every_operator(seed, operator):
     book = so.random_quotes(28, maturities=15, seed=seed)
-    kept = np.random.default_rng(seed).choice(book.ids, 5, replace=False)
     calibration = so.calibrate(book, so.Heston())
+    kept = set(book.ids[seed % 20 : seed % 20 + 5])
     with pytest.raises(RefusedError):
-        so.forget(calibration, ids=[name for name in book.ids if name not in set(kept)], operator=operator)
+        so.forget(calibration, ids=[name for name in book.ids if name not in kept], operator=operator)
