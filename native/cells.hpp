@@ -12,7 +12,7 @@ constexpr int DEGREE = 16;      // coefficients a polynomial
 constexpr int MOST_NODES = 512;
 constexpr double INNER = 8.0;   // narrowest cells on each side of k*
 constexpr double SMALLEST_COEFFICIENT = 1e-13;  // of the value; thirty times that of a derivative
-constexpr double LEVEL = 31.0;  // terms below exp(-31) are cut
+constexpr double LEVEL = 30.5;  // terms below exp(-30.5) are cut
 
 template <int FUNCTIONS>
 struct Terms {

@@ -12,7 +12,7 @@ struct Heston {
 };
 
 constexpr int FUNCTIONS = 6;  // the value and five derivatives
-constexpr double LOG_TOLERANCE = 28.0, MOMENT_CAP = 4.0, MIDDLE = 3.0;
+constexpr double LOG_TOLERANCE = 27.5, MOMENT_CAP = 4.0, MIDDLE = 3.0;
 constexpr double INF = std::numeric_limits<double>::infinity();
 
 // Scalars go through the vector functions too: their bits must not depend on the C library.

@@ -29,15 +29,16 @@ INLINE v4 value(i4 x) { v4 r; std::memcpy(&r, &x, sizeof r); return r; }
 // Sums and shifts of bit patterns wrap around, so they are done without sign.
 INLINE u4 pattern(v4 x) { u4 r; std::memcpy(&r, &x, sizeof r); return r; }
 INLINE v4 value(u4 x) { v4 r; std::memcpy(&r, &x, sizeof r); return r; }
-INLINE v4 pick(i4 mask, v4 a, v4 b) { return value((bits(a) & mask) | (bits(b) & ~mask)); }
 INLINE v4 magnitude(v4 x) { return value(bits(x) & INT64_MAX); }
-INLINE v4 smaller(v4 a, v4 b) { return pick(a < b, a, b); }
-INLINE v4 larger(v4 a, v4 b) { return pick(a > b, a, b); }
 
 #if defined(__AVX2__) && defined(__FMA__)
 INLINE v4 fma(v4 a, v4 b, v4 c) { return (v4)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
 INLINE v4 fnma(v4 a, v4 b, v4 c) { return (v4)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }  // c - a b
 INLINE v4 root(v4 x) { return (v4)_mm256_sqrt_pd((__m256d)x); }
+INLINE v4 pick(i4 mask, v4 a, v4 b) { return (v4)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask); }
+// The second where they cannot be compared, as the plain build has it.
+INLINE v4 smaller(v4 a, v4 b) { return (v4)_mm256_min_pd((__m256d)a, (__m256d)b); }
+INLINE v4 larger(v4 a, v4 b) { return (v4)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE bool any(i4 m) { return _mm256_movemask_pd((__m256d)m) != 0; }
 // The four sums (x0 + x1) + (x2 + x3) of four vectors.
 INLINE v4 totals(v4 a, v4 b, v4 c, v4 d) {
@@ -45,6 +46,9 @@ INLINE v4 totals(v4 a, v4 b, v4 c, v4 d) {
     return (v4)_mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20), _mm256_permute2f128_pd(ab, cd, 0x31));
 }
 #else
+INLINE v4 pick(i4 mask, v4 a, v4 b) { return value((bits(a) & mask) | (bits(b) & ~mask)); }
+INLINE v4 smaller(v4 a, v4 b) { return pick(a < b, a, b); }
+INLINE v4 larger(v4 a, v4 b) { return pick(a > b, a, b); }
 INLINE bool any(i4 m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
 INLINE v4 totals(v4 a, v4 b, v4 c, v4 d) {
     return v4{(a[0] + a[1]) + (a[2] + a[3]), (b[0] + b[1]) + (b[2] + b[3]), (c[0] + c[1]) + (c[2] + c[3]),

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels.heston_cf import Complexes, Floats, log_cf, log_mgf, total_variance
 
-LOG_TOLERANCE = 28.0  # exp(-28) = 7e-13: the discretisation error aimed at, of the forward
+LOG_TOLERANCE = 27.5  # exp(-27.5) = 1e-12: the discretisation error aimed at, of the forward
 MOMENT_CAP = 4.0  # ln of the moment allowed at the edge of the strip
 MARGIN = 3.0  # terms are cut, and far wings called zero, this much below the tolerance
 # The strip's half-width is one of these steps, in units of 2 / sd; heavy tails reach far down.
