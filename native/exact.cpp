@@ -84,6 +84,24 @@ void bind_exact(nb::module_& m) {
         read_into(reinterpret_cast<const exact::Wide*>(state.data()), exponents, out);
         return owned<double, 1>(out, {size});
     });
+    using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    m.def("exact_weighted", [](Table basis, Table factors, Places starts, int basis_grid, int factor_grid) {
+        const size_t rows = basis.shape(0), columns = factors.shape(0), count = basis.shape(1), groups = starts.shape(0);
+        bool fits = factors.shape(1) == count && groups > 0 && starts(0) == 0;
+        for (size_t g = 0; g < groups && fits; g++)
+            fits = starts(g) < (g + 1 < groups ? starts(g + 1) : static_cast<int64_t>(count));
+        if (!fits) throw std::invalid_argument("the groups are not those of these points");
+        auto* out = new uint64_t[groups * columns * rows * 3]();
+        {
+            nb::gil_scoped_release free;
+            for (size_t g = 0; g < groups; g++)
+                exact::weigh(reinterpret_cast<exact::Wide*>(out) + g * columns * rows, basis.data(),
+                             static_cast<int64_t>(rows), factors.data(), static_cast<int64_t>(columns),
+                             static_cast<int64_t>(count), starts(g),
+                             g + 1 < groups ? starts(g + 1) : static_cast<int64_t>(count), basis_grid, factor_grid);
+        }
+        return owned<uint64_t, 4>(out, {groups, columns, rows, 3});
+    });
     m.def("symmetric_solve", [](nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> triangle, int p) {
         if (static_cast<int>(triangle.shape(0)) != size_of(static_cast<size_t>(p) + 1) || p < 1)
             throw std::invalid_argument("the triangle is not one of p parameters");

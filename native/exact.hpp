@@ -56,6 +56,43 @@ inline void accumulate(Wide* state, const int64_t* rows, int64_t count, int widt
     }
 }
 
+// sum + product * 2^shift.
+static inline void add_shifted(Wide& sum, __int128 product, int shift) {
+    const auto low = static_cast<unsigned __int128>(product);
+    const auto sign = static_cast<uint64_t>(product >> 127);  // the word that goes on above it
+    const uint64_t from[3] = {static_cast<uint64_t>(low), static_cast<uint64_t>(low >> 64), sign};
+    uint64_t to[3] = {0, 0, 0};
+    const int skip = shift / 64, bits = shift % 64;
+    for (int i = skip; i < 3; i++) {
+        to[i] = from[i - skip] << bits;
+        if (bits > 0 && i > skip) to[i] |= from[i - skip - 1] >> (64 - bits);
+    }
+    add(sum, (static_cast<unsigned __int128>(to[1]) << 64) | to[0], to[2]);
+}
+
+// Sums of factor * basis over the points begin <= i < end: sum[c * rows + q], of basis[q * count + i] rounded to multiples
+// of 2^-basis_grid and factors[c * count + i] to multiples of 2^-factor_grid, ties to even. The rounded factors stay below
+// 2^190, basis values below 2^10 units of one.
+inline void weigh(Wide* sum, const double* basis, int64_t rows, const double* factors, int64_t columns, int64_t count,
+                  int64_t begin, int64_t end, int basis_grid, int factor_grid) {
+    const double unit = std::ldexp(1.0, basis_grid);
+    std::vector<int64_t> value(static_cast<size_t>(rows));
+    for (int64_t i = begin; i < end; i++) {
+        for (int64_t q = 0; q < rows; q++) value[q] = static_cast<int64_t>(std::nearbyint(basis[q * count + i] * unit));
+        for (int64_t c = 0; c < columns; c++) {
+            const double whole = std::nearbyint(std::ldexp(factors[c * count + i], factor_grid));
+            int shift = 0;
+            const double mantissa = std::frexp(whole, &shift);
+            const bool large = shift > 53;  // then the last bits are zero: 53 of them and a shift say it all
+            const auto digits = static_cast<int64_t>(large ? std::ldexp(mantissa, 53) : whole);
+            shift = large ? shift - 53 : 0;
+            if (digits == 0) continue;
+            for (int64_t q = 0; q < rows; q++)
+                add_shifted(sum[c * rows + q], static_cast<__int128>(digits) * value[q], shift);
+        }
+    }
+}
+
 // The nearest double to sum * 2^exponent, ties to even.
 inline double nearest(const Wide& sum, int exponent) {
     const bool below = (sum.w[2] >> 63) != 0;

@@ -10,6 +10,8 @@ from numpy.polynomial import chebyshev as peer
 
 from strikeout.kernels import chebyshev, exact, words
 
+BOTH = pytest.mark.parametrize("exact_sums", [chebyshev.exact_sums, chebyshev.exact_sums_twin], ids=["used", "twin"])
+
 
 def points(count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1.0, 1.0, count)
@@ -28,27 +30,45 @@ def audit(basis: np.ndarray, factors: np.ndarray, starts: list[int]) -> list[int
     ]
 
 
+@BOTH
 @pytest.mark.parametrize("size", [1, 1e-20, 1e8, 1e12], ids=str)
 @pytest.mark.parametrize("starts", [[0], [0, 1, 2], [0, 3, 4, 200, 490]], ids=str)
-def test_exact_sums_are_those_of_python_integers(size, starts):
+def test_exact_sums_are_those_of_python_integers(exact_sums, size, starts):
     rng = np.random.default_rng(1)
     basis = chebyshev.polynomials(points(500), 7)
     factors = size * np.stack([rng.standard_normal(500), rng.lognormal(0.0, 3.0, 500), np.zeros(500)])
-    got = chebyshev.exact_sums(basis, factors, np.array(starts))
+    got = exact_sums(basis, factors, np.array(starts))
     assert got.shape == (len(starts), 3, 7, 3)
     assert exact.to_integers(got) == audit(basis, factors, starts)
 
 
-def test_the_largest_digits_still_sum_exactly():
+@BOTH
+def test_the_largest_digits_still_sum_exactly(exact_sums):
     rng, count = np.random.default_rng(4), 4 * chebyshev.AT_ONCE
     basis = 1.0 - 2.0**-48 * rng.integers(1, 9, (1, count))  # nearly every bit set
     factors = 2.0**-56 - 2.0**-72 * rng.integers(1, 9, (1, count))  # a single digit, nearly every bit set
-    got = exact.to_integers(chebyshev.exact_sums(basis, factors, np.zeros(1, np.intp)))
+    got = exact.to_integers(exact_sums(basis, factors, np.zeros(1, np.intp)))
     assert got == audit(basis, factors, [0])
 
 
-def test_sums_of_nothing_are_zero():
-    got = chebyshev.exact_sums(np.ones((2, 3)), np.zeros((2, 3)), np.array([0, 2]))
+@BOTH
+def test_factors_that_fill_the_words_sum_exactly(exact_sums):
+    factors = np.array([[2.0**95, -(2.0**95) / 3.0, 1e20, 1.0]])
+    basis = np.full((1, 4), 2.0**-48)  # of one unit: sums of factors alone
+    got = exact.to_integers(exact_sums(basis, factors, np.array([0, 2])))
+    assert got == audit(basis, factors, [0, 2])
+
+
+@BOTH
+def test_ties_go_to_even(exact_sums):
+    basis = np.array([[1.0, 1.0, 0.5**48 * 0.5, 0.5**48 * 1.5, 1.0]])
+    factors = 0.5**72 * np.array([[0.5, -1.5, 1.0, 1.0, 2.5]])
+    assert exact.to_integers(exact_sums(basis, factors, np.arange(5))) == [0, -2 * 2**48, 0, 2, 2 * 2**48]
+
+
+@BOTH
+def test_sums_of_nothing_are_zero(exact_sums):
+    got = exact_sums(np.ones((2, 3)), np.zeros((2, 3)), np.array([0, 2]))
     assert got.shape == (2, 2, 2, 3)
     assert not got.any()
 
