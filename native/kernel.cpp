@@ -59,22 +59,23 @@ static void rows(const Book& book, double* out, int threads) {
     });
 }
 
-template <class Layout>
-static void sums(const Book& book, const double* scale, const double* target, double* out, int threads) {
+// `sink(sum)` is what adds up a chunk's quotes into sum[Sink::COUNT]; chunks are then added in their order.
+template <class Layout, class Sink, class Make>
+static void sums(const Book& book, const Make& sink, double* out, int threads) {
     const Heston m = model_of(book.theta);
     const int64_t chunks = (book.parts + Layout::CHUNK - 1) / Layout::CHUNK;
-    std::vector<double> parts(static_cast<size_t>(chunks) * SUMS);
+    std::vector<double> parts(static_cast<size_t>(chunks) * Sink::COUNT);
     over_chunks<Layout>(book, threads, [&](typename Layout::Space& space, int64_t chunk) {
-        v4 sum[SUMS];
-        for (int i = 0; i < SUMS; i++) sum[i] = all(0.0);
+        v4 sum[Sink::COUNT];
+        for (int i = 0; i < Sink::COUNT; i++) sum[i] = all(0.0);
         const int64_t end = std::min(book.parts, (chunk + 1) * Layout::CHUNK);
-        for (int64_t j = chunk * Layout::CHUNK; j < end; j++) Layout::run(space, book, j, m, Sums{scale, target, sum});
-        for (int i = 0; i < SUMS; i++)
-            parts[chunk * SUMS + i] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
+        for (int64_t j = chunk * Layout::CHUNK; j < end; j++) Layout::run(space, book, j, m, sink(sum));
+        for (int i = 0; i < Sink::COUNT; i++)
+            parts[chunk * Sink::COUNT + i] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
     });
-    for (int i = 0; i < SUMS; i++) {
+    for (int i = 0; i < Sink::COUNT; i++) {
         out[i] = 0.0;
-        for (int64_t chunk = 0; chunk < chunks; chunk++) out[i] += parts[chunk * SUMS + i];
+        for (int64_t chunk = 0; chunk < chunks; chunk++) out[i] += parts[chunk * Sink::COUNT + i];
     }
 }
 
@@ -83,8 +84,13 @@ void heston_rows(const Book& book, double* out, int threads) {
 }
 
 void heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads) {
-    book.t == nullptr ? sums<SliceLayout>(book, scale, target, out, threads)
-                      : sums<PanelLayout>(book, scale, target, out, threads);
+    auto sink = [&](v4* sum) { return Sums{scale, target, sum}; };
+    book.t == nullptr ? sums<SliceLayout, Sums>(book, sink, out, threads) : sums<PanelLayout, Sums>(book, sink, out, threads);
+}
+
+void heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre, double* out) {
+    auto sink = [&](v4* sum) { return Weighed{quadratic, linear, centre, sum}; };
+    sums<SliceLayout, Weighed>(book, sink, out, 1);
 }
 
 }  // namespace STRIKEOUT_BUILD

@@ -16,6 +16,8 @@ struct Book {
     namespace build {                                                                                                  \
     void heston_rows(const Book& book, double* out, int threads);                                                      \
     void heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads);           \
+    void heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre,         \
+                        double* out);                                                                                  \
     }
 STRIKEOUT_DECLARE(plain)
 STRIKEOUT_DECLARE(avx2)

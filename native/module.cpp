@@ -14,7 +14,7 @@ namespace nb = nanobind;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Times = std::optional<Doubles>;
-constexpr size_t FUNCTIONS = 6, SUMS = 21;
+constexpr size_t FUNCTIONS = 6, SUMS = 21, WEIGHED = 22;
 
 static bool has_avx2() {
 #if defined(STRIKEOUT_AVX2)
@@ -80,6 +80,19 @@ static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubl
     return owned<1>(out, {SUMS});
 }
 
+static auto heston_weighed(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Doubles quadratic, Doubles linear,
+                           Doubles centre) {
+    const Book book = book_of(theta, expiries, offsets, k, std::nullopt, 0.0);
+    if (quadratic.shape(0) != k.shape(0) || linear.shape(0) != k.shape(0) || centre.shape(0) != k.shape(0))
+        throw std::invalid_argument("the weights must be as long as k");
+    double* out = new double[WEIGHED];
+    {
+        nb::gil_scoped_release free;
+        DISPATCH(heston_weighed)(book, quadratic.data(), linear.data(), centre.data(), out);
+    }
+    return owned<1>(out, {WEIGHED});
+}
+
 void bind_exact(nb::module_& m);
 void bind_symmetric(nb::module_& m);
 
@@ -90,6 +103,8 @@ NB_MODULE(_native, m) {
           nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
     m.def("heston_sums", &heston_sums, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("t").none(), nb::arg("half"), nb::arg("scale"), nb::arg("target"), nb::arg("threads"));
+    m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
+          nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"));
     m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });
     m.def("use_instructions", [](const char* name) {  // for the test that all of them give the same bits
         use_avx2 = std::strcmp(name, "avx2") == 0 && has_avx2();

@@ -29,6 +29,7 @@ struct Rows {  // keep them: out[f * stride + i]
 constexpr int SUMS = FUNCTIONS * (FUNCTIONS + 1) / 2;
 
 struct Sums {  // add up a a' for a = (scale J, target - scale value): upper triangle, row by row
+    static constexpr int COUNT = SUMS;
     const double *scale, *target;
     v4* sum;
     template <bool WHOLE>
@@ -50,6 +51,41 @@ struct Sums {  // add up a a' for a = (scale J, target - scale value): upper tri
     INLINE void nothing(const Sums& self, int64_t i) {  // value and derivatives zero
         v4 t = {self.target[i], 0.0, 0.0, 0.0};
         self.sum[SUMS - 1] = fma(t, t, self.sum[SUMS - 1]);
+    }
+};
+
+struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linear - quadratic d) J; linear d, quadratic d d
+    static constexpr int COUNT = SUMS + 1;
+    const double *quadratic, *linear, *centre;
+    v4* sum;
+    template <bool WHOLE>
+    INLINE void take(const Weighed& self, int64_t i, int count, const v4* x, const v4* y) {
+        double q[8] = {0}, l[8] = {0}, c[8] = {0};  // an absent node weighs nothing
+        if (!WHOLE)
+            for (int j = 0; j < count; j++) q[j] = self.quadratic[i + j], l[j] = self.linear[i + j], c[j] = self.centre[i + j];
+        add(self.sum, x, load(WHOLE ? self.quadratic + i : q), load(WHOLE ? self.linear + i : l),
+            load(WHOLE ? self.centre + i : c));
+        add(self.sum, y, load(WHOLE ? self.quadratic + i + 4 : q + 4), load(WHOLE ? self.linear + i + 4 : l + 4),
+            load(WHOLE ? self.centre + i + 4 : c + 4));
+    }
+    INLINE void add(v4* sum, const v4* x, v4 q, v4 l, v4 c) {
+        const v4 d = x[0] - c, qd = q * d, pull = l - qd;
+        int at = 0;
+#pragma GCC unroll 8
+        for (int f = 1; f < FUNCTIONS; f++) {
+            const v4 stiff = q * x[f];
+#pragma GCC unroll 8
+            for (int g = f; g < FUNCTIONS; g++, at++) sum[at] = fma(stiff, x[g], sum[at]);
+            sum[at] = fma(pull, x[f], sum[at]), at++;
+        }
+        sum[at] = fma(l, d, sum[at]);
+        sum[at + 1] = fma(qd, d, sum[at + 1]);
+    }
+    INLINE void nothing(const Weighed& self, int64_t i) {  // value and derivatives zero
+        v4 none[FUNCTIONS];
+        for (int f = 0; f < FUNCTIONS; f++) none[f] = all(0.0);
+        add(self.sum, none, v4{self.quadratic[i], 0.0, 0.0, 0.0}, v4{self.linear[i], 0.0, 0.0, 0.0},
+            v4{self.centre[i], 0.0, 0.0, 0.0});
     }
 };
 

@@ -159,11 +159,11 @@ def test_a_cholesky_downdate_agrees_to_rounding():
 def test_a_cholesky_downdate_of_a_huge_quote_leaves_what_the_exact_one_does_not():
     quotes = SMALL.quotes
     observed = quotes.observed.copy()
-    observed[17] = 1e6
+    observed[17] = 1e5
     schema = SMALL.footprints.schema
     spoilt = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=observed)
     rows = SMALL.footprints.rows.copy()
-    rows[17] = exact.quantise(np.r_[np.ldexp(rows[17, :5].astype(float), -schema.grid[:5]), 1e6][None, :], schema.grid)[
+    rows[17] = exact.quantise(np.r_[np.ldexp(rows[17, :5].astype(float), -schema.grid[:5]), 1e5][None, :], schema.grid)[
         0
     ][0]
     footprints = Footprints(schema, spoilt.ids, rows)

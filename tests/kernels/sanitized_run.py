@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from strikeout.kernels import _native, exact, symmetric
+from strikeout.kernels import _native, chebyshev, exact, symmetric
 from strikeout.models.heston import Heston
 from strikeout.quotes.contracts import Contracts
 
@@ -22,6 +22,7 @@ def drive(theta: list[float], book: Contracts) -> None:
         model = Heston("native", expiries)
         price, _ = model.linearize(theta, book)
         model.accumulate(theta, book, price, np.ones(len(book)))
+        model.accumulate_weighed(theta, book, price, -price, 0.5 * price)
 
 
 def drive_exact(rng: np.random.Generator) -> None:
@@ -43,6 +44,10 @@ def drive_exact(rng: np.random.Generator) -> None:
             except ValueError:
                 continue
             raise AssertionError("a row that is not there was taken away")
+    for count in (1, 2, 9):
+        factors = rng.choice([0.0, 1e-30, -0.75, 2.0**95, 2.0**-73], (2, count))
+        for starts in ([0], list(range(count))):
+            chebyshev.exact_sums(rng.choice([-1.0, 1.0, 0.3, 2.0**-49], (3, count)), factors, np.array(starts))
     for p in (1, 5, 9):
         A = rng.normal(size=(p, p))
         for matrix in (A @ A.T, A - A.T, np.zeros((p, p)), np.full((p, p), np.nan)):

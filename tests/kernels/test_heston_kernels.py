@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,46 @@ def test_one_strike_is_a_book(kernel, expiries):
     book = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
     expected = 100.0 * otm(THETA.tolist(), 1.0, [0.0])[0]
     assert Heston(kernel, expiries).price(THETA, book)[0] == pytest.approx(expected, rel=0, abs=1e-11 * 100.0)
+
+
+NODES = Contracts(forward=1.0, strike=np.exp(np.tile(np.linspace(-9.0, 9.0, 45), 2)), expiry=np.repeat([0.1, 2.0], 45),
+                  discount=1.0, is_call=np.tile(np.linspace(-9.0, 9.0, 45) >= 0.0, 2))  # fmt: skip
+
+
+@each_kernel
+def test_weighed_sums_are_those_of_the_rows_one_by_one(kernel):
+    """Weights of either sign, nodes that are worth nothing among them, and no multiple of eight."""
+    quadratic, linear, centre = np.random.default_rng(3).normal(size=(3, len(NODES)))
+    price, J = Heston(kernel).linearize(THETA, NODES)
+    d = price - centre
+    expected = []
+    for i in range(5):
+        expected += [fsum(quadratic * J[:, i] * J[:, j]) for j in range(i, 5)]
+        expected.append(fsum((linear - quadratic * d) * J[:, i]))
+    expected += [fsum(linear * d), fsum(quadratic * d * d)]
+    found = Heston(kernel).accumulate_weighed(THETA, NODES, quadratic, linear, centre)
+    # A sum of 90 products of order one: 90 roundings of the largest.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=90 * 2.0**-52 * 10.0)
+
+
+@needs_native
+def test_weighed_sums_have_the_same_bits_on_every_instruction_set():
+    module = heston.native()
+    weights = np.random.default_rng(4).normal(size=(3, len(NODES)))
+    found = []
+    try:
+        for name in ("avx2", "plain"):
+            module.use_instructions(name)
+            found.append(Heston("native").accumulate_weighed(THETA, NODES, *weights).tobytes())
+    finally:
+        module.use_instructions("avx2")
+    assert found[0] == found[1]
+
+
+@needs_native
+def test_weights_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="as long as k"):
+        heston.weighed("native", THETA, Heston("native")._parts(NODES.slices), *np.ones((3, 5)))
 
 
 @each_kernel

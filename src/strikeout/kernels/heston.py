@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import heston_twin
+from strikeout.kernels import heston_twin, weighing
 from strikeout.kernels.compiled import native
 from strikeout.kernels.heston_twin import Parts
 
@@ -59,6 +59,15 @@ def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats)
     if kernel == "numpy":
         return heston_twin.sums(theta, part, scale, target)
     total: Floats = _compiled().heston_sums(theta, *part, scale, target, _threads(part))
+    return total
+
+
+def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:
+    """The sums of ``weighing.weighed`` over slices of nodes, ``d`` the value less the centre."""
+    if kernel == "numpy":
+        values = heston_twin.rows(theta, part)
+        return weighing.weighed(values[0] - centre, values[1:], quadratic, linear)
+    total: Floats = _compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre)
     return total
 
 

@@ -121,6 +121,15 @@ class Heston:
             self.kernel, self._vector(theta), self._parts(layout), layout.sorted(scale), layout.sorted(target)
         )
 
+    def accumulate_weighed(
+        self, theta: Theta, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats
+    ) -> Floats:
+        """The sums a calibration from moments needs, over nodes of forward and discount one: see ``Quadrature``."""
+        layout = nodes.slices
+        return kernel_of.weighed(
+            self.kernel, self._vector(theta), self._parts(layout), *map(layout.sorted, (quadratic, linear, centre))
+        )
+
     def suited(self, contracts: Contracts) -> Heston:
         """This model with ``expiries`` chosen for these contracts, unless it was chosen already."""
         if self.expiries is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
+from strikeout.quotes.sorting import sorted_rows
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -135,7 +136,7 @@ class Contracts:
     @cached_property
     def slices(self) -> Layout:
         """By expiry, then log-moneyness."""
-        order = np.lexsort((self.log_moneyness, self.expiry))
+        order = sorted_rows(self.expiry, self.log_moneyness)
         expiry = self.expiry[order]
         return _layout(order, key=expiry, expiries=expiry, k=self.log_moneyness[order], t=None)
 
@@ -145,7 +146,7 @@ class Contracts:
         log_expiry = np.log(self.expiry)
         panel = np.floor(log_expiry / PANEL)
         k = self.log_moneyness / np.sqrt(self.expiry)
-        order = np.lexsort((self.expiry, k, panel))
+        order = sorted_rows(panel, k, self.expiry)
         middle = (panel[order] + 0.5) * PANEL
         t = (log_expiry[order] - middle) / (0.5 * PANEL)
         return _layout(order, key=panel[order], expiries=middle, k=k[order], t=t)

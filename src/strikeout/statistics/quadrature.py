@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import chebyshev, words
+from strikeout.kernels.weighing import weighed
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
@@ -62,22 +63,20 @@ class Quadrature:
         return ROUNDING * self.constant
 
     def linearize(self, model: Model, theta: Floats) -> Linearization:
-        """Curvature, score and cost at theta, in a fixed order without BLAS: the same bits for the same moments."""
-        price, jacobian = model.linearize(theta, self.nodes)
-        p = jacobian.shape[1]
-        rows, weighted = np.empty((p + 1, len(price))), np.empty((p + 2, len(price)))
-        rows[:p] = jacobian.T
-        np.subtract(price, self.centre, out=rows[p])
-        np.multiply(rows, self.quadratic, out=weighted[:-1])
-        weighted[-1] = self.linear
-        products = np.einsum("in,jn->ij", rows, weighted).tolist()
-        triangle: list[float] = []
-        for i, row in enumerate(products[:p]):
-            triangle += row[i:p]
-            triangle.append(row[-1] - row[p])
-        cost = self.constant - 2.0 * products[p][-1] + products[p][p]
-        triangle.append(cost if not cost < 2.0**-10 * self.smallest else 2.0**-10 * self.smallest)
-        return Linearization(tuple(triangle), self.count)
+        """Curvature, score and cost at theta, in a fixed order without BLAS: the same bits for the same moments.
+
+        In one go where the model can (``accumulate_weighed``), else from its rows.
+        """
+        accumulate = getattr(model, "accumulate_weighed", None)
+        if accumulate is not None:
+            sums = accumulate(theta, self.nodes, self.quadratic, self.linear, self.centre)
+        else:
+            price, jacobian = model.linearize(theta, self.nodes)
+            sums = weighed(price - self.centre, jacobian.T, self.quadratic, self.linear)
+        *triangle, pull, stiffness = sums.tolist()
+        cost = self.constant - 2.0 * pull + stiffness
+        least = 2.0**-10 * self.smallest
+        return Linearization((*triangle, cost if not cost < least else least), self.count)
 
     def centred(self, model: Model, theta: Floats) -> Quadrature:
         """The same problem around the surface at theta: costs near it then have all their digits."""
