@@ -53,8 +53,20 @@ def drive_exact(rng: np.random.Generator) -> None:
         for matrix in (A @ A.T, A - A.T, np.zeros((p, p)), np.full((p, p), np.nan)):
             symmetric.solve(matrix.tolist(), [1.0] * p)
             symmetric.length(matrix.tolist(), [1.0] * p)
-            for held in ([], [0], list(range(p))):
-                _native.box_strides([0.5] * p, matrix.tolist(), [1.0] * p, [0.0] * p, [0.6] * p, held)
+            for held in (None, [2.0] * p):
+                _native.box_step(
+                    [0.5] * p,
+                    matrix.tolist(),
+                    [1.0] * p,
+                    1e-3,
+                    held,
+                    [0.0] * p,
+                    [0.6] * p,
+                    ((0, p - 1),),
+                    3.0,
+                    0.7,
+                    0.02,
+                )
 
 
 def random_theta(rng: np.random.Generator) -> list[float]:

@@ -56,6 +56,13 @@ def test_damping_is_added_in_units_of_the_diagonal() -> None:
     assert solve(A, b, damping=0.5) == pytest.approx(solve(damped, b), rel=1e-12)
 
 
+@pytest.mark.parametrize("damping", [0.0, 0.25])
+def test_the_compiled_length_is_that_of_the_definition_to_the_last_bit(damping: float) -> None:
+    J = np.random.default_rng(1).normal(size=(9, 5))
+    A, b = (J.T @ J).tolist(), J[0].tolist()
+    assert length(A, b, damping) == length(tuple(map(tuple, A)), tuple(b), damping)  # lists go to the compiled one
+
+
 def test_the_length_is_the_square_root_of_the_quadratic_form() -> None:
     A, b = gram(5, seed=4), [1.0, -2.0, 3.0, -4.0, 5.0]
     assert length(A, b) ** 2 == pytest.approx(sum(x * y for x, y in zip(b, solve(A, b), strict=True)), rel=1e-12)

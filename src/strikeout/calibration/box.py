@@ -52,9 +52,22 @@ class Box:
         Coordinates that would go too far stop, the one that overshoots most first, and the others are solved again
         given that.
         """
+        module = native()
+        if module is None:
+            return self.step_twin(u, H, G, damping, scale=scale)
+        size, given = None if scale is None else list(scale), (list(self.lower), list(self.upper), self.pairs)
+        found: tuple[list[float], float] = module.box_step(
+            list(u), H, list(G), damping, size, *given, FACTOR, SHARE, NEAR
+        )
+        return found
+
+    def step_twin(
+        self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None
+    ) -> tuple[list[float], float]:
+        """``step`` without compiled code, and its definition."""
         A = self._damped(u, H, damping) if scale is None else _added(H, damping, scale)
         lower, upper = self._stride(u)
-        s, stops = strides(list(u), A, list(G), lower, upper, list(self.pushed(u, G)))
+        s, stops = _strides(u, A, G, lower, upper, self.pushed(u, G))
         to = [stops.get(i, min(max(a + s[i], lower[i]), upper[i])) for i, a in enumerate(u)]
         for i, j in self.pairs:  # straight in the product is curved in u
             if i not in stops:
@@ -91,21 +104,15 @@ class Box:
         return lower, upper
 
 
-def strides(
-    u: list[float], A: list[list[float]], G: list[float], lower: list[float], upper: list[float], held: list[int]
+def _strides(
+    u: Sequence[float],
+    A: Rows,
+    G: Sequence[float],
+    lower: Sequence[float],
+    upper: Sequence[float],
+    held: Iterable[int],
 ) -> tuple[list[float], dict[int, float]]:
     """Steps that solve ``A s = G`` within their strides, and where the coordinates stand that were stopped by them."""
-    module = native()
-    if module is not None:
-        found: tuple[list[float], dict[int, float]] = module.box_strides(u, A, G, lower, upper, held)
-        return found
-    return strides_twin(u, A, G, lower, upper, held)
-
-
-def strides_twin(
-    u: list[float], A: list[list[float]], G: list[float], lower: list[float], upper: list[float], held: list[int]
-) -> tuple[list[float], dict[int, float]]:
-    """``strides`` without compiled code, and its definition."""
     s = [0.0] * len(u)
     stops = {i: u[i] for i in held}
     free = [i for i in range(len(u)) if i not in stops]

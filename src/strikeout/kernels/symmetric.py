@@ -68,6 +68,10 @@ def solve(A: Matrix, b: Vector, damping: float = 0.0) -> list[float]:
 
 def length(A: Matrix, b: Vector, damping: float = 0.0) -> float:
     """``sqrt(b' (A + damping * diag(A))^-1 b)``: the length of b in the metric of the inverse."""
+    module = native()
+    if module is not None and type(A) is list and type(b) is list:
+        found: float = module.symmetric_length(A, b, damping)
+        return found
     d, L = factor(A, damping)
     total = 0.0
     for z in _forward(d, L, b):
