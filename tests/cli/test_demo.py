@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import strikeout as so
 from strikeout.assurance.influence import influence
-from strikeout.cli import strikeout
+from strikeout.cli import strikeout, terminal
 from strikeout.cli.demo_terminal import checks, paper_sentence, standing_out
 from strikeout.cli.story import FAULTS, condition_of, story
 from strikeout.quotes.issues import QuotesWarning
@@ -94,7 +94,7 @@ def test_the_story_is_told_with_its_numbers_and_a_page(told, tmp_path):
     assert done.exit_code == 0, done.output
     page = (tmp_path / "page.html").read_text()
     assert f"RMSE {told.arrived.rmse:.3g}" in done.stdout
-    assert "next: strikeout forget" in done.stdout
+    assert f"next: {terminal.typed('strikeout forget')}" in done.stdout
     for said in (done.stdout, unescape(page)):
         assert f"{told.arrived.parameters['vol_of_vol']:.6g}" in said
         assert f"{told.paper['correlation']:.6g}" in said

@@ -77,3 +77,18 @@ def test_progress_never_shows_where_nobody_looks():
     progress(0, None)
     progress.end()
     assert pipe.getvalue() == ""
+
+
+def test_a_hint_can_be_typed_where_strikeout_is_not_on_the_path(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / ".venv" / "bin"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr("sys.executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", "")
+    command = "strikeout import strikeout.book quotes.csv"
+    assert terminal.typed(command) == ".venv/bin/python -m strikeout import strikeout.book quotes.csv"
+    (folder / "strikeout").write_text("")
+    assert terminal.typed(command) == ".venv/bin/strikeout import strikeout.book quotes.csv"
+    (folder / "strikeout").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    assert terminal.typed(command) == command

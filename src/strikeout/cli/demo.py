@@ -97,4 +97,4 @@ def _hint(book: str | None) -> None:
     ]
     click.echo("")
     for command, why in commands:
-        click.echo(f"next: {command}  # {why}")
+        click.echo(f"next: {terminal.typed(command)}  # {why}")

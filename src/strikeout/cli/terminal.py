@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
@@ -117,7 +119,16 @@ def hint(*commands: str) -> None:
     """What to do next: on stderr, and only where a person is looking."""
     if sys.stderr.isatty():
         for command in commands:
-            click.echo(f"next: {command}", err=True)
+            click.echo(f"next: {typed(command)}", err=True)
+
+
+def typed(command: str) -> str:
+    """A command of ours as it can be typed here: with the way to ``strikeout`` where it is not on the path."""
+    if shutil.which("strikeout") is not None:
+        return command
+    beside = Path(sys.executable).parent / "strikeout"
+    way = os.path.relpath(beside) if beside.is_file() else f"{os.path.relpath(sys.executable)} -m strikeout"
+    return command.replace("strikeout", way, 1)
 
 
 @dataclass
