@@ -57,12 +57,12 @@ def test_polynomials_of_a_cell_are_the_contour_sum():
     k = np.sort(np.random.default_rng(4).uniform(-0.6, 0.8, 200))
     centre, half = cell_of(k)
     begins = np.r_[True, centre[1:] != centre[:-1]]
-    start, cell = np.flatnonzero(begins), np.cumsum(begins) - 1
+    start = np.flatnonzero(begins)
     count = len(start)
     made = cells.coefficients(
         np.repeat(zeta[:, None], count, axis=1), np.repeat(F[:, :, None], count, axis=2), centre[start], half[start]
     )
-    found = cells.evaluate(made, cell, start, cells.powers((k - centre) / half))
+    found = cells.evaluate(made, start, cells.powers((k - centre) / half))
     expected = -np.sum(F[:, :, None] * np.exp(-1j * zeta[:, None] * k)[:, None, :], axis=0).real
     # The widest cell here is 0.1 across: (20 * 0.05)^16 / 16! = 5e-14 of the sum of |F|, about 30, is left out.
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-12)
@@ -82,3 +82,13 @@ def test_a_cell_does_not_depend_on_the_cells_beside_it():
     whole = made(np.arange(97))
     for some in (np.array([5, 6]), np.array([90, 2, 17]), rng.permutation(97)[:40]):
         assert made(some).tobytes() == np.ascontiguousarray(whole[:, :, some]).tobytes()
+
+
+def test_a_strike_does_not_depend_on_how_many_are_evaluated_at_once(monkeypatch):
+    rng = np.random.default_rng(5)
+    start = np.array([0, 1, 4, 40])
+    made, basis = rng.normal(size=(cells.DEGREE, 6, 4)), cells.powers(rng.uniform(-1.0, 1.0, 41))
+    whole = cells.evaluate(made, start, basis)
+    for strikes in (1, 2, 3, 7, 40):
+        monkeypatch.setattr(cells, "AT_ONCE", strikes * cells.DEGREE)
+        assert (cells.evaluate(made, start, basis) == whole).all()

@@ -19,6 +19,7 @@ from strikeout.kernels.heston_cf import Complexes, Floats
 
 DEGREE = 16  # coefficients a polynomial
 FACTORIAL = np.array([float(factorial(p)) for p in range(DEGREE)])
+AT_ONCE = 1 << 16  # terms of strikes evaluated together; bounds the memory, changes no bit
 INNER = 8.0  # smallest cells on each side of k*
 
 
@@ -68,18 +69,28 @@ def powers(x: Floats) -> Floats:
     return out
 
 
-def evaluate(coefficients: Floats, cell: NDArray[np.intp], start: NDArray[np.intp], basis: Floats) -> Floats:
+def evaluate(coefficients: Floats, start: NDArray[np.intp], basis: Floats) -> Floats:
     """``(functions, n)``: the sum over p of each strike's ``coefficients[p, function, cell]`` times its ``basis[p]``.
 
-    Strikes of a cell stand together. Cells are cut into blocks of equal length, so that coefficients are spread over
-    strikes without a gather. As above, einsum adds term by term because the strikes of a block are its contiguous axis.
+    Strikes of a cell stand together, the first of each at ``start``. A few thousand at a time, so that what is repeated
+    stays in the cache. As above, einsum adds term by term because the strikes are its contiguous axis; one strike is
+    joined by a second, or that axis would be none.
     """
-    size = np.diff(np.r_[start, basis.shape[1]])
-    block = 1 << int(np.clip(np.ceil(np.log2(np.mean(size))), 1, 6))
-    blocks = -(-size // block)
-    slot = ((np.cumsum(blocks) - blocks) * block - start)[cell] + np.arange(basis.shape[1])
-    spread = np.zeros((len(basis), int(blocks.sum()) * block))
-    spread[:, slot] = basis
-    values = np.einsum("pfb,pbj->fbj", np.repeat(coefficients, blocks, axis=2), spread.reshape(len(basis), -1, block))
-    out: Floats = np.take(values.reshape(len(values), -1), slot, axis=1)
+    terms, functions, _ = coefficients.shape
+    count = basis.shape[1]
+    size = np.diff(np.r_[start, count])
+    out = np.empty((functions, count))
+    width = AT_ONCE // terms
+    for begin in range(0, count, width):
+        end = min(begin + width, count)
+        first, last = np.searchsorted(start, [begin, end - 1], side="right") - 1
+        here = size[first : last + 1].copy()
+        here[0] -= begin - start[first]
+        here[-1] -= start[last] + size[last] - end
+        points = basis[:, begin:end]
+        if end - begin == 1:
+            here, points = here + 1, points.repeat(2, axis=1)
+        spread = coefficients[:, :, first : last + 1].reshape(terms * functions, -1).repeat(here, axis=1)
+        found = np.einsum("pfn,pn->fn", spread.reshape(terms, functions, -1), np.ascontiguousarray(points))
+        out[:, begin:end] = found[:, : end - begin]
     return out

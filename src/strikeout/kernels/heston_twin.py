@@ -75,9 +75,9 @@ def _slice_values(theta: Floats, slices: contours.Geometry, slice_of: NDArray[np
     kstar = slices.kstar[slice_of]
     group = contours.group_of(k, kstar)
     centre, half = cells.cell_of(k, kstar, slices.widest[slice_of], slices.doublings[slice_of])
-    cell, start = _runs(3 * slice_of + group, centre)
+    start = _runs(3 * slice_of + group, centre)
     coefficients = _coefficients(theta, slices, slice_of[start], group[start], centre[start], half[start])
-    return cells.evaluate(coefficients, cell, start, cells.powers((k - centre) / half))
+    return cells.evaluate(coefficients, start, cells.powers((k - centre) / half))
 
 
 def _panels(theta: Floats, middles: Floats, half: float, panel_of: NDArray[np.intp], k: Floats, t: Floats) -> Floats:
@@ -104,7 +104,7 @@ def _panels(theta: Floats, middles: Floats, half: float, panel_of: NDArray[np.in
         k, (centres.kstar / root)[panel_of], (0.95 * centres.widest / root)[panel_of], centres.doublings[panel_of]
     )
     call = (k >= 0.0).astype(np.intp)
-    cell, start = _runs(2 * panel_of + call, centre)
+    start = _runs(2 * panel_of + call, centre)
     node = (panel_of[start] * NODES)[:, None] + np.arange(NODES)
     at = centre[start][:, None] * node_root[node]
     group = call[start][:, None] + (at >= nodes.kstar[node])
@@ -117,7 +117,7 @@ def _panels(theta: Floats, middles: Floats, half: float, panel_of: NDArray[np.in
     both = in_t.reshape(NODES * cells.DEGREE, 6, len(start))
     x, powers_of_t = cells.powers((k - centre) / width), cells.powers(t)[:NODES]
     grid = (powers_of_t[:, None, :] * x[None]).reshape(len(both), -1)
-    out[:, worth] = cells.evaluate(both, cell, start, grid)
+    out[:, worth] = cells.evaluate(both, start, grid)
     return out
 
 
@@ -145,11 +145,11 @@ def _coefficients(
     return cells.coefficients(np.take(zeta, pair_of, axis=1), np.take(F, pair_of, axis=2), centre, half)
 
 
-def _runs(part: NDArray[np.intp], centre: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Strikes of one cell stand together: the number of each strike's cell, and the first strike of each cell."""
+def _runs(part: NDArray[np.intp], centre: Floats) -> NDArray[np.intp]:
+    """Strikes of one cell stand together: the first strike of each cell."""
     begins = np.ones(len(part), bool)
     begins[1:] = (part[1:] != part[:-1]) | (centre[1:] != centre[:-1])
-    return np.cumsum(begins) - 1, np.flatnonzero(begins)
+    return np.flatnonzero(begins)
 
 
 def _interpolation() -> tuple[Floats, Floats]:

@@ -149,8 +149,7 @@ def _near(line: Line, k: Floats) -> Floats:
     if not np.isfinite(line.width):
         return np.full((line.F.shape[1], len(k)), np.nan)
     centre, half = cells.cell_of(k, np.zeros(len(k)), np.full(len(k), line.width), np.zeros(len(k), np.int32))
-    begins = np.r_[True, centre[1:] != centre[:-1]]
-    start = np.flatnonzero(begins)
+    start = np.flatnonzero(np.r_[True, centre[1:] != centre[:-1]])
     polynomials = np.empty((cells.DEGREE, line.F.shape[1], len(start)))
     at_once = max(MEMORY // line.F.size, 2)
     for i in range(0, len(start), at_once):
@@ -159,7 +158,7 @@ def _near(line: Line, k: Floats) -> Floats:
         F = np.repeat(line.F[:, :, None], len(some), axis=2)
         made = cells.coefficients(zeta, F, centre[some], half[some])
         polynomials[:, :, i : i + at_once] = made[:, :, : len(start) - i]
-    out = cells.evaluate(polynomials, np.cumsum(begins) - 1, start, cells.powers((k - centre) / half))
+    out = cells.evaluate(polynomials, start, cells.powers((k - centre) / half))
     growth = np.exp(k)
     out[0] += np.minimum(growth, 1.0) + (1.0 + growth) * line.image
     return out
