@@ -25,7 +25,8 @@ from strikeout.quotes.twins import twins
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
 LABELLED = (
     "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
-    "dividend_yield", "source",
+    "dividend_yield", "source", "expiry_time", "settlement", "volume", "open_interest", "last_trade_time",
+    "deliverable", "iv_bid", "iv_ask",
 )  # fmt: skip
 
 
@@ -72,12 +73,22 @@ class Reading:
         return "\n".join([*lines, "", self.quotes.summary()])
 
 
-def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None = None) -> Reading:
+def inspect_quotes(
+    source: Any,
+    *,
+    profile: str | PathLike[str] | None = None,
+    constants: Mapping[str, float | str] | None = None,
+    forwards: str = "auto",
+) -> Reading:
     """Reads a source and says everything about it; refuses no file for its bad rows.
 
     Args:
         source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+        profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
+            one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
+        forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open,
+            slice by slice.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format its name says.
@@ -85,12 +96,12 @@ def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None =
         UsageError: the source is neither a path nor a frame.
     """
     table = open_table(source)
-    frame, layout = understand(table.frame, constants)
+    frame, layout = understand(table.frame, constants, forwards=forwards)
     rules = Rules(table, frame, layout)
     work, parts = rules.parse()
     work = with_expiry(work, layout)
     parts += rules.judge(work)
-    work = with_money(work, layout)
+    work = with_money(work, layout)  # forwards and discounts by slice come before this line: layout.roads
     parts += rules.judge_money(work, _unmarked(frame.height, parts))
     good = _unmarked(frame.height, parts)
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
@@ -102,7 +113,7 @@ def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None =
     parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
     good &= ~(repeats | clashes)
     quotes = _book(ids, work, labels, good)
-    parts += _flags(rules, quotes, good)
+    parts += _flags(rules, quotes, good)  # the rules that look at the whole cross-section come here
     return Reading(
         source=table.name, quotes=quotes, issues=Issues.joined(parts), columns=layout.columns,
         routes={

@@ -71,6 +71,8 @@ class Rules:
             )
         for role in (role for role in NUMBERS if role in places):
             columns[role], found = self._numbers(role, needed=role in used)
+            if role in self.layout.optional:  # another road may give what is missing here
+                found = [part.filter(pl.col("code") != "Q101") for part in found]
             issues += found
         for role in (role for role in ("quote_date", "expiry") if role in used):
             columns[role], found = self._dates(role)
