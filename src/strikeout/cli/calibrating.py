@@ -33,10 +33,10 @@ OPTIONS = (
     model_option,
     click.option(
         "--weights",
-        type=click.Choice(["given", "none", "vega", "spread"]),
+        type=click.Choice(["given", "none", "relative", "vega", "spread"]),
         default="given",
         show_default=True,
-        help="What each quote counts for: its weight column, all the same, 1/vega², 1/spread².",
+        help="What each quote counts for: its weight column, all the same, 1/price², 1/vega², 1/spread².",
     ),
     click.option(
         "--residual",

@@ -59,7 +59,7 @@ SETTINGS: Mapping[str, Setting] = {
     "residual": Setting(words=("price", "implied_vol")),
     "starts": Setting(kind=int, least=1.0),
     "threads": Setting(kind=int, least=1.0, is_read_from_the_environment=True),
-    "weights": Setting(words=("given", "none", "vega", "spread")),
+    "weights": Setting(words=("given", "none", "relative", "vega", "spread")),
     "who": Setting(),
 }
 
