@@ -130,7 +130,7 @@ def tell_reading(reading: Reading, quarantine: str | None = None) -> None:
         terminal.note(f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows {where}. The first: {first}")
     if reading.repeated:
         terminal.note(f"{reading.source}: {reading.repeated:,} rows repeat an earlier one exactly; kept once.")
-    flags = reading.issues.tally("Q2", besides="Q201")  # repeats were told of above
+    flags = reading.issues.flags(besides="Q201")  # repeats were told of above
     if flags:
         terminal.note(f"{reading.source}: kept, but look at them: {flags}.")
 

@@ -19,7 +19,7 @@ def quarantined(table: Table, issues: Issues) -> pl.DataFrame:
     A row with several faults is there once; its codes and sentences follow one another.
     """
     faults = (
-        issues.frame.filter(pl.col("code").str.starts_with("Q1"))
+        issues.frame.filter("is_rejected")
         .group_by("at", maintain_order=True)
         .agg(
             pl.col("row").first().alias("quarantine_row"),

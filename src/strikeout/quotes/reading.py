@@ -12,10 +12,14 @@ import numpy as np
 import polars as pl
 
 from strikeout.errors import RejectedError, UsageError
+from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name, understand
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_money
+from strikeout.quotes.forward_table import Forwards
+from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, with_forwards
 from strikeout.quotes.issues import Issues, QuotesWarning
+from strikeout.quotes.judging import judged
 from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules, to_dates
@@ -35,7 +39,8 @@ class Reading:
     """What a source holds and how it was understood: the book, every issue, every column.
 
     ``rows`` = ``len(quotes)`` + ``rejected`` + ``repeated``; ``numbering`` says what a row number is ("line" of a CSV,
-    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from.
+    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from; ``cut`` of
+    the rejected are sound rows that a rule was told to leave out.
     """
 
     source: str
@@ -46,15 +51,17 @@ class Reading:
     rows: int
     rejected: int
     repeated: int
+    cut: int
     numbering: str
     table: Table
+    forwards: Forwards | None = None  # slice by slice, where forwards were derived
 
     def headline(self) -> str:
         """How many rows went where, with the codes."""
         words = [f"{len(self.quotes):,} of {self.rows:,} rows read"]
         if self.rejected:
-            words.append(f"{self.rejected:,} rejected ({self.issues.tally('Q1')})")
-        flags = self.issues.tally("Q2")
+            words.append(f"{self.rejected:,} rejected ({self.issues.rejections()})")
+        flags = self.issues.flags()
         return "; ".join([*words, f"flagged: {flags}"] if flags else words)
 
     def summary(self) -> str:
@@ -67,6 +74,8 @@ class Reading:
                 f"  {column.name:<{width}}  {role}{column.meaning}{'' if column.is_used or not role else ' (label)'}"
             )
         lines += ["", "computed from", *(f"  {name:<{width}}  {route}" for name, route in self.routes.items())]
+        if self.forwards is not None:
+            lines += ["", f"forwards of {len(self.forwards):,} slices: {self.forwards.headline()}"]
         if len(self.issues):
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
             lines += [f"  {issue}" for issue in self.issues[:5]]
@@ -78,6 +87,7 @@ def inspect_quotes(
     *,
     profile: str | PathLike[str] | None = None,
     constants: Mapping[str, float | str] | None = None,
+    checks: Checks | Mapping[str, float | str] | None = None,
     forwards: str = "auto",
 ) -> Reading:
     """Reads a source and says everything about it; refuses no file for its bad rows.
@@ -87,6 +97,7 @@ def inspect_quotes(
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
+        checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
         forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open,
             slice by slice.
 
@@ -101,7 +112,7 @@ def inspect_quotes(
     work, parts = rules.parse()
     work = with_expiry(work, layout)
     parts += rules.judge(work)
-    work = with_money(work, layout)  # forwards and discounts by slice come before this line: layout.roads
+    work = with_money(work, frame, layout)
     parts += rules.judge_money(work, _unmarked(frame.height, parts))
     good = _unmarked(frame.height, parts)
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
@@ -112,16 +123,23 @@ def inspect_quotes(
     parts.append(rules.failures("Q108", "id", clashes, words))
     parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
     good &= ~(repeats | clashes)
-    quotes = _book(ids, work, labels, good)
-    parts += _flags(rules, quotes, good)  # the rules that look at the whole cross-section come here
+    quotes, table_of_forwards, lost = with_forwards(_book(ids, work, labels, good))  # they rest on quotes of the book alone
+    no_forward = pl.Series(np.isin(np.arange(frame.height), good.arg_true().to_numpy()[lost]))
+    words = "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
+    parts.append(rules.failures("Q116", "strike", no_forward, words))
+    good = good & ~no_forward
+    quotes, found, cut = judged(quotes, good.arg_true(), rules, Checks.of(checks))
+    parts.append(found)
+    good = good & ~pl.Series(np.isin(np.arange(frame.height), cut))
+    names = pl.select(pl.when(good).then(ids)).to_series()
     return Reading(
-        source=table.name, quotes=quotes, issues=Issues.joined(parts), columns=layout.columns,
+        source=table.name, quotes=quotes, issues=Issues.joined(parts, names), columns=layout.columns,
         routes={
             "observed": layout.observed_from, "expiry_years": layout.expiry_from, "forward": layout.forward_from,
             "discount": layout.discount_from, "id": "id" if "id" in layout.places else "the contract, date and source",
         },
         rows=frame.height, rejected=frame.height - len(quotes) - int(repeats.sum()), repeated=int(repeats.sum()),
-        numbering=table.numbering, table=table,
+        cut=len(cut), numbering=table.numbering, table=table, forwards=table_of_forwards,
     )  # fmt: skip
 
 
@@ -166,14 +184,14 @@ def accept(
         raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
     if quarantine is not None and reading.rejected:
         write_quarantine(reading.table, reading.issues, quarantine)
-    if reading.rejected / reading.rows > max_reject or not len(reading.quotes):
+    if (reading.rejected - reading.cut) / reading.rows > max_reject or not len(reading.quotes):
         first = next(issue for issue in reading.issues if issue.is_rejected)
         raise RejectedError(
             f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
-            f"allowed ({reading.issues.tally('Q1')}). The first: {first.sentence} "
+            f"allowed ({reading.issues.rejections()}). The first: {first.sentence} "
             "Correct the file, or raise max_reject."
             if len(reading.quotes)
-            else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({reading.issues.tally('Q1')}). "
+            else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({reading.issues.rejections()}). "
             f"The first: {first.sentence}",
             issues=reading.issues,
             counts=reading.issues.counts,
@@ -203,6 +221,9 @@ def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataF
             columns[label_name(role)] = days.cast(pl.String).fill_null(text) if role in layout.used else text
         else:
             columns[label_name(role)] = as_text(frame, layout.places[role])
+    for name in (FORWARD_FROM, DISCOUNT_FROM):
+        if name in work.columns:
+            columns[name] = work[name]
     for name in layout.labels:
         nested = frame[name].dtype.is_nested()
         columns[name] = as_text(frame, name) if nested else frame[name]
@@ -221,32 +242,3 @@ def _book(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Ser
         weight=column.get("weight"), spread=column["spread"].astype(float),
         labels={name: label_array(tags[name]) for name in tags.columns},
     )  # fmt: skip
-
-
-def _flags(rules: Rules, quotes: Quotes, good: pl.Series) -> list[pl.DataFrame]:
-    """Doubts about rows that stay in. A price outside its bounds is no proof of an error: noise puts some there, and
-    cutting only those off would bias the calibration."""
-    contracts = quotes.contracts
-    upper = contracts.discount * np.where(contracts.is_call, contracts.forward, contracts.strike)
-    slack = 1e-12 * np.maximum(contracts.scale, contracts.discount * contracts.strike)  # a few roundings of its inputs
-    outside = (quotes.observed < contracts.intrinsic - slack) | (quotes.observed > upper + slack)
-    role = next(role for role in ("price", "bid", "iv") if role in rules.layout.used)
-    flags = [
-        rules.failures(
-            "Q202",
-            role,
-            _spread_out(outside, good),
-            "the price is below the intrinsic value or above the upper bound; kept.",
-        )
-    ]
-    if "exercise" in rules.layout.places:
-        style = as_text(rules.frame, rules.layout.places["exercise"]).str.strip_chars().str.to_lowercase()
-        american = good & style.is_in(["a", "american"]).fill_null(value=False)
-        flags.append(rules.failures("Q203", "exercise", american, "'{}' is American; it is priced as European; kept."))
-    return flags
-
-
-def _spread_out(mask: np.ndarray[Any, np.dtype[np.bool_]], good: pl.Series) -> pl.Series:
-    whole = np.zeros(good.len(), bool)
-    whole[good.to_numpy()] = mask
-    return pl.Series(whole)

@@ -51,7 +51,13 @@ class Rules:
         where = (pl.lit(f"{self.table.numbering} "), pl.col("row").cast(pl.String), pl.lit(f", column {name}: "))
         sentence = pl.concat_str(*where, pl.lit(before), value, pl.lit(after))
         return pl.DataFrame({"at": at.cast(pl.Int64), "row": self.table.rows[at], "value": found}).select(
-            "at", pl.lit(code).alias("code"), "row", pl.lit(name).alias("column"), sentence.alias("sentence")
+            "at",
+            pl.lit(code).alias("code"),
+            "row",
+            pl.lit(name).alias("column"),
+            sentence.alias("sentence"),
+            pl.lit(code.startswith("Q1")).alias("is_rejected"),
+            pl.lit(None, pl.List(pl.Int64)).alias("others"),
         )
 
     def parse(self) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
