@@ -105,6 +105,4 @@ class Issues(Sequence[RowIssue]):
 
 
 def _worded(counts: Mapping[str, int], besides: str = "") -> str:
-    return ", ".join(
-        f"{code} {CODES[code]}: {count:,}" for code, count in counts.items() if code != besides
-    )
+    return ", ".join(f"{code} {CODES[code]}: {count:,}" for code, count in counts.items() if code != besides)

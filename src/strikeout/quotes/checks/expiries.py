@@ -53,4 +53,6 @@ def _scaled(frame: pl.DataFrame) -> pl.DataFrame:
     x = pl.when("american").then(pl.col("strike")).otherwise(pl.col("strike") / pl.col("forward"))
     unit = pl.when("american").then(1.0).otherwise(pl.col("discount") * pl.col("forward"))
     kept = pl.col("at", "moment", "is_call", "american", "expiry_years", "strike", "forward", "discount", "bid", "ask")
-    return rows.select(kept, x.alias("x"), unit.alias("unit")).with_columns((pl.col("ask") / pl.col("unit")).alias("cost"))
+    return rows.select(kept, x.alias("x"), unit.alias("unit")).with_columns(
+        (pl.col("ask") / pl.col("unit")).alias("cost")
+    )

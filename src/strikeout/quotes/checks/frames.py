@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 # Canonical name -> the label it is kept as.
 NUMBERS = {name: name for name in ("bid", "ask", "iv", "spot", "volume", "open_interest")}
 DATES = {"quote_date": "date", "expiry": "expiry_date"}
-WORDS = {
-    name: name for name in ("underlying", "root", "quote_time", "exercise", "settlement", "deliverable", "source")
-}
+WORDS = {name: name for name in ("underlying", "root", "quote_time", "exercise", "settlement", "deliverable", "source")}
 
 
 def market_of(quotes: Quotes, at: pl.Series | None = None, row: pl.Series | None = None) -> pl.DataFrame:

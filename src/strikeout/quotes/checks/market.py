@@ -102,7 +102,9 @@ def _issues(
 
 def _and_rows(findings: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
     """The row numbers of the other quotes, in words: ", 14 and 15"."""
-    few = findings.select(pl.col("others").list.head(NAMED_ROWS), pl.col("others").list.len().cast(pl.Int64).alias("count"))
+    few = findings.select(
+        pl.col("others").list.head(NAMED_ROWS), pl.col("others").list.len().cast(pl.Int64).alias("count")
+    )
     flat = few.with_row_index("finding").explode("others").rename({"others": "at"})
     named = (
         flat.join(numbers, on="at", how="left", maintain_order="left")
@@ -110,5 +112,9 @@ def _and_rows(findings: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
         .agg(pl.col("row").cast(pl.String).str.join(", "), pl.col("count").first())
     )
     more = pl.col("count") - NAMED_ROWS
-    rest = pl.when(more > 0).then(pl.concat_str(pl.lit(" and "), more.cast(pl.String), pl.lit(" more"))).otherwise(pl.lit(""))
+    rest = (
+        pl.when(more > 0)
+        .then(pl.concat_str(pl.lit(" and "), more.cast(pl.String), pl.lit(" more")))
+        .otherwise(pl.lit(""))
+    )
     return named.select(pl.concat_str(pl.lit(", "), "row", rest)).to_series()

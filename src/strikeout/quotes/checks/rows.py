@@ -59,7 +59,13 @@ def wide_spread(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
 def far_from_money(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     """Q209: the strike is more than ``limit`` times the forward, or less than the forward over ``limit``."""
     ratio = pl.col("strike") / pl.col("forward")
-    words = ("the strike ", shown("strike"), " is ", shown(ratio, 3), f" of the forward; the band ends at {limit:g}; kept.")
+    words = (
+        "the strike ",
+        shown("strike"),
+        " is ",
+        shown(ratio, 3),
+        f" of the forward; the band ends at {limit:g}; kept.",
+    )
     return found(frame, (ratio > limit) | (ratio * limit < 1.0), "strike", *words)
 
 

@@ -23,7 +23,9 @@ def vertical(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     covered, not only neighbours. An American option can be exercised at once, so there D is 1.
     """
     slope = pl.when(is_american(frame)).then(1.0).otherwise(pl.col("discount"))
-    ladder = laddered(frame.with_columns(slope.alias("slope"))).with_columns((pl.col("slope") * pl.col("x")).alias("run"))
+    ladder = laddered(frame.with_columns(slope.alias("slope"))).with_columns(
+        (pl.col("slope") * pl.col("x")).alias("run")
+    )
     least = _gain(limit)
     before = _cheapest(ladder, pl.col("ask"), reverse=False).filter(pl.col("bid") > pl.col("best") + least)
     after = _cheapest(ladder, pl.col("ask") + pl.col("run"), reverse=True).filter(
@@ -107,7 +109,9 @@ def lower_hull(number: NDArray[Any], x: Floats, y: Floats) -> Positions:
         if not over.any():
             break
         is_corner[b[over]] = False
-        unsettled = np.zeros(int(number[-1]) + 1, bool)  # groups that lost a point are looked at again, the rest are done
+        unsettled = np.zeros(
+            int(number[-1]) + 1, bool
+        )  # groups that lost a point are looked at again, the rest are done
         unsettled[number[b[over]]] = True
         at = at[np.concatenate([[True], ~over, [True]]) & unsettled[number[at]]]
     return np.flatnonzero(is_corner)

@@ -7,21 +7,25 @@ import polars as pl
 from strikeout.quotes.checks.finding import FINDING, shown
 
 FEWEST = 4  # of fewer quotes a median says nothing
+IN_THE_MONEY = 0.02  # of the forward
 PERCENT = 3.0  # no market's median volatility is 300 %; in percent every one is above this
 
 
 def odd_units(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
-    """Q301: the median strike is ``limit`` times off the forward, the median volatility is above 3, or most prices are
-    outside their bounds. One finding a slice; the quotes of the slice are those involved."""
-    ratio = pl.col("strike") / pl.col("forward")
+    """Q301: the median strike is ``limit`` times off the forward, the median volatility is above 3, or most
+    prices cannot be those of options on this forward. One finding a slice; the quotes of the slice are those involved."""
+    ratio, one = pl.col("strike") / pl.col("forward"), pl.col("discount") * pl.col("forward")
     intrinsic = pl.col("discount") * (pl.col("forward") - pl.col("strike")) * (2.0 * pl.col("is_call") - 1.0)
     bound = pl.col("discount") * pl.when("is_call").then(pl.col("forward")).otherwise(pl.col("strike"))
-    outside = (pl.col("observed") < intrinsic * (1.0 - 1e-9)) | (pl.col("observed") > bound * (1.0 + 1e-9))
+    # Only options that are worth something without volatility can be seen to be too cheap.
+    low = (pl.col("observed") < 0.5 * intrinsic).filter(intrinsic > IN_THE_MONEY * one)
+    high = pl.col("observed") > bound * (1.0 + 1e-9)
     iv = pl.col("iv").median() if "iv" in frame.columns else pl.lit(None, pl.Float64)
     slices = (
         frame.group_by("slice", maintain_order=True)
         .agg(
-            pl.len().alias("count"), ratio.median().alias("ratio"), outside.mean().alias("outside"), iv.alias("iv"),
+            pl.len().alias("count"), ratio.median().alias("ratio"), iv.alias("iv"),
+            pl.max_horizontal(pl.when(low.count() >= FEWEST).then(low.mean()), high.mean()).alias("outside"),
             pl.col("at").cast(pl.Int64).alias("all"),
         )
         .filter(pl.col("count") >= FEWEST)
@@ -32,8 +36,8 @@ def odd_units(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     return pl.concat([
         pl.DataFrame(schema=FINDING),
         _told(strikes, "strike", "the median strike is ", shown("ratio", 3), " times the forward: another unit?"),
-        _told(prices, "price", shown(100 * pl.col("outside"), 3), " % of the prices are outside their bounds: another "
-              "unit than the forward's?"),
+        _told(prices, "price", shown(100 * pl.col("outside"), 3), " % of the prices that can be judged are below half of "
+              "the intrinsic value or above the upper bound: another unit than the forward's?"),
         _told(percent, "iv", "the median volatility is ", shown("iv", 3), ": in percent?"),
     ])  # fmt: skip
 
