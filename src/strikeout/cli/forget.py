@@ -178,7 +178,7 @@ def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> Non
     if out is not None:
         from strikeout.quotes.writing import write_quotes
 
-        write_quotes(done.before.quotes.without(done.ids), out)
+        write_quotes(done.before.book.without(done.ids), out)
     if certificate is not None:
         from strikeout.quotes.replacing import replace_file
 

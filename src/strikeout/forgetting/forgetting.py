@@ -14,6 +14,7 @@ from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.refits import Refit
 from strikeout.statistics.moments import Moments
 
 
@@ -30,6 +31,7 @@ class Forgetting:
 
     ``path`` says, in the order they were considered, which operators were passed over, why, and which one answered.
     ``forgotten`` are the quotes themselves, or their moments: ``restore`` needs them, and so they are data to guard.
+    ``refits`` are the slices whose forwards rested on them and were found anew.
     """
 
     ids: Names
@@ -41,6 +43,7 @@ class Forgetting:
     step: OneStep | None = None
     trust: Trust | None = None
     tolerance: float | None = None
+    refits: tuple[Refit, ...] = field(default=(), kw_only=True)
     _calibrated: Calibration | Callable[[], Calibration] = field(kw_only=True)
 
     @cached_property
@@ -77,6 +80,7 @@ class Forgetting:
             ridge=None if step is None else step.ridge,
             free=None if step is None else step.free,
             tolerance=self.tolerance if step is not None else None,
+            struck=self.count,
             indicators={name: value for name, value in numbers.items() if isfinite(value)},
         )
 
@@ -99,7 +103,7 @@ class Forgetting:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
-        lines += ["", f"forgotten  {self.count:,} of {self.before.count:,} quotes"]
+        lines += ["", f"forgotten  {self.count:,} of {self.before.size:,} quotes"]
         return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
 
     def __repr__(self) -> str:

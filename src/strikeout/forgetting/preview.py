@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.forget import forget, free_parameters, unsuited
+from strikeout.forgetting.forget import forget, free_parameters, unstepped
 from strikeout.forgetting.forgetting import moves
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
@@ -62,7 +62,8 @@ def preview(
 ) -> Preview:
     """What striking these quotes out would do, as cheaply as it can be told honestly: one exact downdate.
 
-    Where one step cannot stand for the answer (a robust loss, a parameter on a bound, moments), the real thing is done.
+    Where one step cannot stand for the answer (a robust loss, forwards that are found anew, moments), the real thing is
+    done.
 
     Raises:
         UsageError: what to forget is said in no way or in two.
@@ -71,13 +72,13 @@ def preview(
     """
     request = request_of(calibration, ids=ids, where=where, quotes=quotes, everything=True)
     names = request.ids
-    if request.book is not None and 0 < len(names) < len(request.book) and unsuited(calibration) is None:
+    if request.book is not None and 0 < len(names) < len(request.book) and _is_stepped(calibration, request):
         try:
             footprints = calibration.footprints
         except RefusedError:  # a quote too large to have one: the real thing it is
             return _rehearsed(calibration, request)
-        step = downdate(footprints, footprints.total(), names, free=free_parameters(calibration))
-        judged = trust(step, calibration, ids=names)
+        step = downdate(footprints, footprints.total(), request.used, free=free_parameters(calibration))
+        judged = trust(step, calibration, ids=request.used)
         refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
         moved = moves(calibration, step.parameters)
         return Preview(
@@ -86,9 +87,16 @@ def preview(
     return _rehearsed(calibration, request)
 
 
+def _is_stepped(calibration: Calibration, request: Request) -> bool:
+    try:
+        return unstepped(calibration, request) is None
+    except RefusedError:  # what is left of a slice gives no forward: the rehearsal will say so
+        return False
+
+
 def _rehearsed(calibration: Calibration, request: Request) -> Preview:
     names, count = request.ids, len(request.forgotten)
-    retained = calibration.count - count
+    retained = calibration.size - count
     try:
         done = forget(calibration, quotes=request.forgotten) if request.book is None else forget(calibration, ids=names)
     except RefusedError as error:

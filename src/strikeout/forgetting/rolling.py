@@ -56,7 +56,7 @@ def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
         return calibrated(moments, calibration.asked, settings=calibration.settings)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: it can learn quotes, not moments.")
-    return calibrate(join(calibration.quotes, quotes), calibration.asked, **calibration.settings.keywords())
+    return calibrate(join(calibration.book, quotes), calibration.asked, **calibration.settings.keywords())
 
 
 def roll(
@@ -81,6 +81,6 @@ def roll(
         raise UsageError(
             "roll names what to forget, and a calibration made from moments holds no names. Forget, then learn."
         )
-    names = names_of(calibration.quotes, ids=[] if where is None and forget is None else forget, where=where)
-    kept = calibration.quotes.without(names)
+    names = names_of(calibration.book, ids=[] if where is None and forget is None else forget, where=where)
+    kept = calibration.book.without(names)
     return recalibrate(join(kept, learn), calibration.asked, calibration.settings)

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.quotes.columns import Layout, as_text
+from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.rules import DAYS_PER_YEAR, to_dates
 
 LONGEST_PART = 16  # of a derived id; longer text is digested
@@ -22,15 +23,22 @@ def with_expiry(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
 
 
-def with_money(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Adds discount, forward, observed and spread; null wherever an ingredient is."""
+def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Adds discount, forward, observed and spread; null wherever an ingredient is.
+
+    Where parity is a road to the forward, stand-ins take the place of what is found once the book is known, and
+    forward_from and discount_from say so; see ``forwards``.
+    """
     used, years = layout.used, pl.col("expiry_years")
-    if "discount" not in used:
-        work = work.with_columns((-pl.col("rate") * years).exp().alias("discount"))
-    if "forward" not in used:
-        work = work.with_columns(
-            (pl.col("spot") * (-pl.col("dividend_yield") * years).exp() / pl.col("discount")).alias("forward")
-        )
+    if "parity" in layout.roads:
+        work = _with_stand_ins(work, frame, layout)
+    else:
+        if "discount" not in used:
+            work = work.with_columns((-pl.col("rate") * years).exp().alias("discount"))
+        if "forward" not in used:
+            work = work.with_columns(
+                (pl.col("spot") * (-pl.col("dividend_yield") * years).exp() / pl.col("discount")).alias("forward")
+            )
     if "price" in used:
         observed = work["price"]
     elif "bid" in used:
@@ -43,6 +51,36 @@ def with_money(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     if "spread" in layout.places:
         spread = pl.col("spread")
     return work.with_columns(observed.alias("observed"), spread.alias("spread"))
+
+
+def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Each row's own forward and discount, or the strike and 1; and which of the two, in words."""
+    nothing = pl.lit(None, pl.Float64)
+    discount = pl.col("discount") if "discount" in layout.places else nothing
+    rate = (-pl.col("rate") * pl.col("expiry_years")).exp() if "rate" in layout.places else nothing
+    forward = pl.col("forward") if "given" in layout.roads else nothing
+    # A book that was written down says of its forwards which were derived: those are found anew.
+    told = {name: _told(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
+    work = work.with_columns(pl.Series("told:forward", told[FORWARD_FROM]), pl.Series("told:discount", told[DISCOUNT_FROM]))
+    is_own = pl.col("told:discount").is_in(["", "given", "rate"])
+    own = pl.when(is_own).then(discount).fill_null(pl.when(is_own).then(rate))
+    work = work.with_columns(
+        pl.when(is_own & discount.is_not_null() & (pl.col("told:discount") != "rate")).then(pl.lit("given"))
+        .when(own.is_not_null()).then(pl.lit("rate")).otherwise(pl.lit("parity")).alias(DISCOUNT_FROM),
+        own.alias("own"),
+    )  # fmt: skip
+    is_given = pl.col("told:forward").is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
+    return work.with_columns(
+        pl.when(is_given).then(pl.lit("given")).otherwise(pl.lit("parity")).alias(FORWARD_FROM),
+        pl.when(is_given).then(forward).otherwise(pl.col("strike")).alias("forward"),
+        pl.col("own").fill_null(PLAIN).alias("discount"),
+    ).drop("own", "told:forward", "told:discount")
+
+
+def _told(frame: pl.DataFrame, layout: Layout, name: str) -> pl.Series:
+    if name not in layout.places:
+        return pl.Series([""]).new_from_index(0, frame.height)
+    return as_text(frame, layout.places[name]).fill_null("")
 
 
 def _from_volatility(work: pl.DataFrame) -> pl.Series:

@@ -89,6 +89,16 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     return made, report
 
 
+def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
+    """A book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the rows, left
+    out of the book, for which there is none."""
+    if not is_derived(quotes).any():
+        return quotes, None, np.zeros(len(quotes), bool)
+    made, report = derived(quotes)
+    lost: Mask = made.labels[FORWARD_FROM] == "none"
+    return (made[~lost] if lost.any() else made), report, lost
+
+
 def refitted(quotes: Quotes, rows: Mask) -> Quotes:
     """The book with the forwards of these rows, whole slices, found anew.
 

@@ -26,7 +26,12 @@ BAND, NARROW = 0.15, 0.05  # |K / F - 1|; an American put is worth more than par
 PASSES = 15  # of reweighting; twelve leave nothing to move on any chain we have
 HUBER = 1.345  # of the scale of the residuals, from where a pair's say no longer grows
 NORMAL = 1.4826  # median of |x| to standard deviation
-TICK = 1e-5  # of the forward; no quote is better than that, whatever its spread says
+TICK = 1e-5  # of the strike; no quote is better than that, whatever its spread says
+# What is known of a rate before any price is seen: 2 % a year, give or take 5 %. Pairs that pin it down better speak for
+# themselves; those of a slice of days, or with mids that are loose within wide spreads, cannot, and would say anything.
+RATE, EITHER_WAY = 0.02, 0.05
+# By how much of half the spreads the mids of a slice may lean one way along the strikes; of American ones by early exercise
+LEAN, LEAN_AMERICAN = 0.1, 0.5
 # A discount outside exp(-HIGHEST T) .. exp(-LOWEST T), give or take SLACK for the noise of short slices, is no discount.
 HIGHEST, LOWEST, SLACK = 1.0, -0.2, 0.02
 
@@ -72,17 +77,21 @@ def parity_lines(
     pair, K, y, width = pair[inside], K[inside], y[inside], width[inside]
     pairs = np.bincount(pair, minlength=count)
     unknown = np.bincount(pair, weights=~np.isfinite(width), minlength=count) > 0
-    sigma = np.hypot(np.where(unknown[pair], 0.0, width), TICK * np.abs(F[pair]))
+    F = _medians(pair, K + y / D[pair], count)  # again: from here on pairs outside the band have no say
+    sigma = np.hypot(np.where(unknown[pair], 0.0, width), TICK * K)
     x = K - F[pair]
-    begin = F
+    begin, expected, prior = F, np.exp(-RATE * years), np.square(EITHER_WAY * years)
+    leaning = np.where(american, LEAN_AMERICAN, LEAN)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(PASSES):
             u = (y - D[pair] * (F[pair] - K)) / sigma
             scale = np.maximum(NORMAL * _medians(pair, np.abs(u), count), 1e-9)
             w = np.minimum(1.0, HUBER * scale[pair] / np.abs(u)) / (sigma * sigma)
             w = np.where(np.isfinite(w), w, 1.0 / (sigma * sigma))  # a pair on the line itself
-            slope, x_mean, y_mean = _line(pair, x, y, w, count)
-            D = np.where(known, discount, -slope)
+            slope, x_mean, y_mean, total, squares = _line(pair, x, y, w, count)
+            lean = leaning * _sum(pair, w * sigma, count) / total
+            error = (scale * scale + lean * lean * total) / squares  # of the slope, squared
+            D = np.where(known, discount, (prior * -slope + error * expected) / (prior + error))
             F = begin + x_mean + y_mean / D
         left = y - D[pair] * (F[pair] - K)
         about = y - y_mean[pair]
@@ -123,13 +132,13 @@ def _near_the_money(s: Rows, K: Floats, F: Floats, band: Floats) -> NDArray[np.b
     return inside
 
 
-def _line(s: Rows, x: Floats, y: Floats, w: Floats, count: int) -> tuple[Floats, Floats, Floats]:
-    """Slope, and the weighted means it goes through."""
+def _line(s: Rows, x: Floats, y: Floats, w: Floats, count: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Slope, the weighted means it goes through, the sum of the weights and that of the weighted squares of x."""
     total = _sum(s, w, count)
     x_mean, y_mean = _sum(s, w * x, count) / total, _sum(s, w * y, count) / total
     apart = x - x_mean[s]
-    slope = _sum(s, w * apart * (y - y_mean[s]), count) / _sum(s, w * apart * apart, count)
-    return slope, x_mean, y_mean
+    squares = _sum(s, w * apart * apart, count)
+    return _sum(s, w * apart * (y - y_mean[s]), count) / squares, x_mean, y_mean, total, squares
 
 
 def _sum(s: Rows, values: NDArray[Any], count: int) -> Floats:

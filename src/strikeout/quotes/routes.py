@@ -104,7 +104,8 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
     if forwards != "auto":
         opened = {"given": given, "parity": is_price and _has_pairs(frame, places), "spot": spot}
         return (forwards,) if opened[forwards] else ()
-    if given and not frame[places["forward"]].null_count():
+    is_derived = is_price and "forward_from" in places  # a book written down: what was derived is found anew
+    if given and not frame[places["forward"]].null_count() and not is_derived:
         return ("given",)
     if "forward" in places and not has_discount:
         return ()  # half of what is needed was given: the other half is to be said, not to be found
@@ -130,7 +131,7 @@ def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str],
     else:
         discount_from = _TOLD["parity"]
     if roads[0] == "parity" and discount_from != _TOLD["parity"]:
-        discount_from = f"{_TOLD['parity']}, else {discount_from}"
+        discount_from = f"{discount_from}, else {_TOLD['parity']}"
     return needed, discount_from
 
 
