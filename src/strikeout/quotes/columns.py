@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -44,6 +44,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "deliverable": (),
     "iv_bid": (),
     "iv_ask": (),
+    "forward_from": (),
+    "discount_from": (),
 }
 NUMBERS = (
     "strike",
@@ -100,6 +102,8 @@ UNITS: Mapping[str, str] = {
     "deliverable": "what one contract delivers, where it is not the standard",
     "iv_bid": "volatility of the bid, decimal",
     "iv_ask": "volatility of the ask, decimal",
+    "forward_from": "given, or parity or spot where it was derived and is to be found anew",
+    "discount_from": "given or rate, or parity where it was derived and is to be found anew",
 }
 
 
@@ -138,17 +142,20 @@ def understand(
     constants: Mapping[str, float | str] | None = None,
     *,
     forwards: str = "auto",
+    vendor: tuple[Column, ...] = (),
 ) -> tuple[pl.DataFrame, Layout]:
     """The table with the constants as columns of it, and how it will be read.
 
     ``forwards`` is the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open.
+    ``vendor`` are the columns of a vendor's file, where those of ``frame`` are canonical already.
 
     Raises:
         ColumnError: a needed column is missing or empty, two claim the same role, or a constant has a column already.
         UsageError: a constant has no canonical name.
     """
     empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
-    places = _places(frame, empty)
+    places = {name: name for name in frame.columns if name in ALIASES and name not in empty} if vendor else {}
+    places = places or _places(frame, empty)
     for role, value in (constants or {}).items():
         if role not in ALIASES:
             raise UsageError(f"constants: {role!r} is no canonical column. They are {', '.join(ALIASES)}.")
@@ -163,7 +170,9 @@ def understand(
     layout = Layout(
         places=places, used=routes.used, optional=routes.optional, roads=routes.roads, labels=labels,
         observed_from=routes.observed_from, expiry_from=routes.expiry_from, forward_from=routes.forward_from,
-        discount_from=routes.discount_from, columns=_understood(frame, places, routes.used, empty),
+        discount_from=routes.discount_from,
+        columns=tuple(replace(column, is_used=column.role in routes.used) for column in vendor)
+        or _understood(frame, places, routes.used, empty),
     )  # fmt: skip
     return frame, layout
 

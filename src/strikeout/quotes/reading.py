@@ -13,7 +13,7 @@ import polars as pl
 
 from strikeout.errors import RejectedError, UsageError
 from strikeout.quotes.checks.settings import Checks
-from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name, understand
+from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_money
 from strikeout.quotes.forward_table import Forwards
@@ -23,7 +23,7 @@ from strikeout.quotes.judging import judged
 from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules, to_dates
-from strikeout.quotes.tables import Table, open_table
+from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
 
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
@@ -106,8 +106,8 @@ def inspect_quotes(
         ColumnError: a needed column is missing, or two claim the same role.
         UsageError: the source is neither a path nor a frame.
     """
-    table = open_table(source)
-    frame, layout = understand(table.frame, constants, forwards=forwards)
+    table = open_table(source, profile=profile, given=frozenset(constants or {}))
+    frame, layout = understood(table, constants, forwards=forwards, is_asked=profile is not None)
     rules = Rules(table, frame, layout)
     work, parts = rules.parse()
     work = with_expiry(work, layout)
