@@ -150,7 +150,7 @@ def test_a_broken_parity_names_call_and_put() -> None:
 
 
 def by_hand(frame: pl.DataFrame, size: int) -> set[int]:
-    """Positions of quotes whose bid a portfolio of ``size`` others, at the ask, dominates at a gain: tried one by one."""
+    """Positions of quotes whose bid is above what ``size`` others cost at the ask for no smaller payoff: each tried."""
     found = set()
     for is_call in (True, False):
         side = frame.filter(pl.col("is_call") == is_call).rows(named=True)
@@ -305,3 +305,29 @@ def test_permuted_rows_of_a_file_give_the_same_issues(tmp_path: Path) -> None:
         reading = inspect_quotes(file_of(tmp_path, frame[list(order)]))
         seen.add(tuple(sorted((issue.code, tuple(reading.issues.ids(issue.code))) for issue in reading.issues)))
     assert len({tuple((code, tuple(sorted(ids))) for code, ids in one) for one in seen}) == 1
+
+
+def test_a_slice_that_gives_no_forward_is_rejected_row_by_row(tmp_path: Path) -> None:
+    lonely = chain(years=(1.0,), strikes=(100,)).filter("is_call")
+    path = tmp_path / "no forwards.csv"
+    both = pl.concat([chain(), lonely])
+    right = pl.when("is_call").then(pl.lit("C")).otherwise(pl.lit("P")).alias("right")
+    both.select("strike", right, "expiry_years", "bid", "ask").write_csv(path)
+    reading = inspect_quotes(path)
+    assert [(issue.code, issue.row) for issue in reading.issues if issue.is_rejected] == [("Q116", 12)]
+    assert len(reading.quotes) == 10
+
+
+def test_forwards_are_found_again_without_what_a_rule_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "chain.csv"
+    frame = changed(chain(), 4, bid=7.0, ask=7.1)  # a call far too dear, on which the parity forward rests too
+    right = pl.when("is_call").then(pl.lit("C")).otherwise(pl.lit("P")).alias("right")
+    plain = frame.select("at", "strike", right, "expiry_years", "bid", "ask")
+    plain.drop("at").write_csv(path)
+    cut = inspect_quotes(path, checks={"Q303": "reject", "Q304": "reject"})
+    names = pl.concat_str(pl.lit("T0.5/"), pl.col("strike").cast(pl.Int64), pl.lit("/"), "right")
+    rest = plain.filter(names.is_in(cut.quotes.ids.tolist()))
+    assert 4 not in rest["at"]
+    clean = tmp_path / "clean.csv"
+    rest.drop("at").write_csv(clean)
+    assert inspect_quotes(clean).quotes.contracts.forward.tolist() == cut.quotes.contracts.forward.tolist()

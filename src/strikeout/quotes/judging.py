@@ -2,32 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.quotes.checks.frames import market_of
-from strikeout.quotes.checks.market import check_market
+from strikeout.quotes.checks.market import check_market, unchecked
 from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.forward_table import Forwards
+from strikeout.quotes.forwards import with_forwards
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules
 
+NO_FORWARD = (
+    "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
+)
 
-def judged(
-    quotes: Quotes, at: pl.Series, rules: Rules, checks: Checks
-) -> tuple[Quotes, pl.DataFrame, NDArray[np.intp]]:
-    """The quotes that stay, what was found, and the positions in the table of those left out.
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The quotes that stay and where in the table each was; what was found; how many sound rows were cut.
+
+    ``unchecked`` are the rules that were not run, and why.
+    """
+
+    quotes: Quotes
+    at: NDArray[np.intp]
+    found: tuple[pl.DataFrame, ...]
+    forwards: Forwards | None
+    cut: int
+    unchecked: Mapping[str, str]
+
+
+def judged(quotes: Quotes, good: pl.Series, rules: Rules, checks: Checks) -> Judgement:
+    """The quotes with their forwards, without those that have none and those a rule was told to reject.
+
+    Forwards rest on quotes of the book alone: where a rule leaves some out, they are found once more without them.
 
     Args:
-        at: where in the table each quote was.
+        good: which rows of the table the quotes are.
     """
+    quotes, forwards, at, lost = _carried(quotes, good.arg_true().to_numpy().astype(np.intp), rules)
     layout = rules.layout
     price = next(role for role in ("price", "bid", "iv") if role in layout.used)
+    market = market_of(quotes, pl.Series(at), rules.table.rows.gather(at))
     places = {"price": layout.places[price], **layout.places}
-    market = market_of(quotes, at.cast(pl.Int64), rules.table.rows.gather(at))
     found = check_market(market, checks, numbering=rules.table.numbering, places=places)
+    missing = unchecked(market.columns, checks)
     rejected = found.filter("is_rejected")["at"].unique()
     if not rejected.len():
-        return quotes, found, np.empty(0, np.intp)
-    cut = at.is_in(rejected.implode()).to_numpy()
-    return quotes.without(quotes.ids[cut]), found, at.to_numpy()[cut].astype(np.intp)
+        return Judgement(quotes, at, (lost, found), forwards, 0, missing)
+    kept = ~np.isin(at, rejected.to_numpy())
+    quotes, forwards, at, more = _carried(quotes[kept], at[kept], rules)
+    return Judgement(quotes, at, (lost, found, more), forwards, rejected.len(), missing)
+
+
+def _carried(
+    quotes: Quotes, at: NDArray[np.intp], rules: Rules
+) -> tuple[Quotes, Forwards | None, NDArray[np.intp], pl.DataFrame]:
+    """The quotes that have a forward, and an issue for each that has none."""
+    quotes, forwards, lost = with_forwards(quotes)
+    fails = np.zeros(rules.frame.height, bool)
+    fails[at[lost]] = True
+    return quotes, forwards, at[~lost], rules.failures("Q116", "strike", pl.Series(fails), NO_FORWARD)

@@ -17,12 +17,13 @@ from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, 
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_money
 from strikeout.quotes.forward_table import Forwards
-from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, with_forwards
+from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM
 from strikeout.quotes.issues import Issues, QuotesWarning
 from strikeout.quotes.judging import judged
 from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules, to_dates
+from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
 
@@ -40,7 +41,7 @@ class Reading:
 
     ``rows`` = ``len(quotes)`` + ``rejected`` + ``repeated``; ``numbering`` says what a row number is ("line" of a CSV,
     whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from; ``cut`` of
-    the rejected are sound rows that a rule was told to leave out.
+    the rejected are sound rows that a rule was told to leave out; ``unchecked`` are rules that were not run, and why.
     """
 
     source: str
@@ -52,6 +53,7 @@ class Reading:
     rejected: int
     repeated: int
     cut: int
+    unchecked: Mapping[str, str]
     numbering: str
     table: Table
     forwards: Forwards | None = None  # slice by slice, where forwards were derived
@@ -63,6 +65,11 @@ class Reading:
             words.append(f"{self.rejected:,} rejected ({self.issues.rejections()})")
         flags = self.issues.flags()
         return "; ".join([*words, f"flagged: {flags}"] if flags else words)
+
+    @property
+    def screening(self) -> Screening:
+        """From rows to quotes, rule by rule: ``print(reading.screening.table("latex"))`` is for a paper."""
+        return screening_of(self.issues, self.rows, self.unchecked)
 
     def summary(self) -> str:
         """The whole reading in plain text: columns, routes, counts, the first issues, the book."""
@@ -77,6 +84,7 @@ class Reading:
         if self.forwards is not None:
             lines += ["", f"forwards of {len(self.forwards):,} slices: {self.forwards.headline()}"]
         if len(self.issues):
+            lines += ["", *(f"  {line}".rstrip() for line in self.screening.table().splitlines())]
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
             lines += [f"  {issue}" for issue in self.issues[:5]]
         return "\n".join([*lines, "", self.quotes.summary()])
@@ -123,15 +131,10 @@ def inspect_quotes(
     parts.append(rules.failures("Q108", "id", clashes, words))
     parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
     good &= ~(repeats | clashes)
-    quotes, table_of_forwards, lost = with_forwards(_book(ids, work, labels, good))  # they rest on quotes of the book alone
-    no_forward = pl.Series(np.isin(np.arange(frame.height), good.arg_true().to_numpy()[lost]))
-    words = "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
-    parts.append(rules.failures("Q116", "strike", no_forward, words))
-    good = good & ~no_forward
-    quotes, found, cut = judged(quotes, good.arg_true(), rules, Checks.of(checks))
-    parts.append(found)
-    good = good & ~pl.Series(np.isin(np.arange(frame.height), cut))
-    names = pl.select(pl.when(good).then(ids)).to_series()
+    judgement = judged(_book(ids, work, labels, good), good, rules, Checks.of(checks))
+    quotes = judgement.quotes
+    parts += judgement.found
+    names = pl.select(pl.when(pl.Series(np.isin(np.arange(frame.height), judgement.at))).then(ids)).to_series()
     return Reading(
         source=table.name, quotes=quotes, issues=Issues.joined(parts, names), columns=layout.columns,
         routes={
@@ -139,7 +142,8 @@ def inspect_quotes(
             "discount": layout.discount_from, "id": "id" if "id" in layout.places else "the contract, date and source",
         },
         rows=frame.height, rejected=frame.height - len(quotes) - int(repeats.sum()), repeated=int(repeats.sum()),
-        cut=len(cut), numbering=table.numbering, table=table, forwards=table_of_forwards,
+        cut=judgement.cut, unchecked=judgement.unchecked, numbering=table.numbering, table=table,
+        forwards=judgement.forwards,
     )  # fmt: skip
 
 
@@ -149,6 +153,7 @@ def read_quotes(
     max_reject: float = MAX_REJECT,
     quarantine: str | PathLike[str] | None = None,
     constants: Mapping[str, float | str] | None = None,
+    checks: Checks | Mapping[str, float | str] | None = None,
 ) -> Quotes:
     """The good rows of a file or frame as a book; warns of bad ones, and refuses a file with too many.
 
@@ -157,6 +162,7 @@ def read_quotes(
         max_reject: the largest share of rows that may be bad; 1.0 accepts any file with one good row.
         quarantine: a CSV to write the bad rows to, as found, with codes and sentences. Not written if there are none.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
+        checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format its name says.
@@ -164,7 +170,7 @@ def read_quotes(
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
         UsageError: the source is neither a path nor a frame, or ``max_reject`` is no share.
     """
-    reading = inspect_quotes(source, constants=constants)
+    reading = inspect_quotes(source, constants=constants, checks=checks)
     accept(reading, max_reject=max_reject, quarantine=quarantine)
     if len(reading.issues):
         warnings.warn(f"{reading.source}: {reading.headline()}.", QuotesWarning, stacklevel=2)

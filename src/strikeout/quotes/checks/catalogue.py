@@ -95,7 +95,7 @@ _RULES = (
     _fixed(
         "Q113",
         "out of range for its unit",
-        "A rate or yield beyond 1, a volatility above 5, a discount above 2 or a time above 100 years is in another unit.",
+        "A rate or yield beyond 1, a volatility above 5, a discount above 2 or a time above 100 years: another unit.",
         "Give decimals, not percent, and years, not days.",
     ),
     _fixed("Q114", "no market", "Bid and ask are both zero: nobody quoted.", "Drop the row."),
@@ -194,8 +194,8 @@ _RULES = (
     Rule(
         "Q212",
         "settlement unknown",
-        "On this day the index has options that settle in the morning and others in the afternoon; the row does not say "
-        "which it is, and the time to expiry is off by up to seven hours.",
+        "On this day the index has options that settle in the morning and others in the afternoon; the row does not "
+        "say which it is, and the time to expiry is off by up to seven hours.",
         "Add a column root (SPX, SPXW) or settlement (am, pm).",
         needs=("underlying|settlement",),
     ),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
-FINDING = {"at": pl.Int64, "column": pl.String, "words": pl.String, "others": pl.List(pl.Int64)}
+FINDING: Mapping[str, Any] = {"at": pl.Int64, "column": pl.String, "words": pl.String, "others": pl.List(pl.Int64)}
 ROUNDING = 1e-9  # of the price of one forward: what rounding of inputs may feign
 
 

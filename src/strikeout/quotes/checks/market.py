@@ -63,6 +63,16 @@ def check_market(
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
+def unchecked(columns: list[str], checks: Checks) -> dict[str, str]:
+    """The rules that are not run on a frame with these columns, and why."""
+    lacking = {
+        code: "needs " + " and ".join(need.replace("|", " or ") for need in RULES[code].needs)
+        for code in CHECKED
+        if not applies(code, columns)
+    }
+    return {**lacking, **{code: "turned off" for code in sorted(checks.off)}}
+
+
 def applies(code: str, columns: list[str]) -> bool:
     """Whether these columns are enough for this rule; of "a|b" one will do."""
     return all(any(name in columns for name in need.split("|")) for need in RULES[code].needs)

@@ -23,7 +23,7 @@ def _numbered(frame: pl.DataFrame, keys: list[str], name: str) -> pl.DataFrame:
 
 
 def laddered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Two-sided quotes in ladders: one slice, calls or puts, one exercise, along ``x``, on which either is falling and convex.
+    """Two-sided quotes in ladders, along ``x``: of one slice and exercise, calls or puts; there prices fall, convex.
 
     x is the strike of a call and minus that of a put: what holds for calls along x then holds for puts.
     """

@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 def vertical(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     """Q303: two strikes that can be traded against each other at a gain and without risk.
 
-    Along x (see `laddered`) a price may not rise, nor fall by more than the discounted distance. So the bid at x is held
-    against the lowest ask before it, and bid + D x against the lowest ask + D x after it: every pair of strikes is
+    Along x (see `laddered`) a price may not rise, nor fall by more than the discounted distance. So the bid at x is
+    held against the lowest ask before it, and bid + D x against the lowest ask + D x after it: every pair of strikes is
     covered, not only neighbours. An American option can be exercised at once, so there D is 1.
     """
     slope = pl.when(is_american(frame)).then(1.0).otherwise(pl.col("discount"))
@@ -48,7 +48,7 @@ def _cheapest(ladder: pl.DataFrame, cost: pl.Expr, *, reverse: bool) -> pl.DataF
     step = -1 if reverse else 1
     costs = ladder.with_columns(cost.alias("cost"))
     running = costs.with_columns(pl.col("cost").cum_min(reverse=reverse).over("ladder").alias("least"))
-    holder = pl.when(pl.col("cost") == pl.col("least")).then("at")
+    holder: pl.Expr = pl.when(pl.col("cost") == pl.col("least")).then("at")
     holder = holder.backward_fill() if reverse else holder.forward_fill()
     return running.with_columns(
         pl.col("least").shift(step).over("ladder").alias("best"), holder.shift(step).over("ladder").alias("partner")
@@ -63,8 +63,8 @@ def _gain(limit: float) -> pl.Expr:
 def butterfly(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     """Q304: a bid above the lower convex hull of the asks of its ladder.
 
-    The hull at x is the least that options of other strikes cost, two at most, whose payoff together is never below that
-    of the one at x. All strikes of the ladder are covered, however far the wings are.
+    The hull at x is the least that options of other strikes cost, two at most, whose payoff together is never below
+    that of the one at x. All strikes of the ladder are covered, however far the wings are.
     """
     ladder = laddered(frame)
     number, x, ask = (ladder[name].to_numpy() for name in ("ladder", "x", "ask"))

@@ -12,8 +12,8 @@ PERCENT = 3.0  # no market's median volatility is 300 %; in percent every one is
 
 
 def odd_units(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
-    """Q301: the median strike is ``limit`` times off the forward, the median volatility is above 3, or most
-    prices cannot be those of options on this forward. One finding a slice; the quotes of the slice are those involved."""
+    """Q301: the median strike is ``limit`` times off the forward, the median volatility is above 3, or most prices
+    cannot be those of options on this forward. One finding a slice; its quotes are those involved."""
     ratio, one = pl.col("strike") / pl.col("forward"), pl.col("discount") * pl.col("forward")
     intrinsic = pl.col("discount") * (pl.col("forward") - pl.col("strike")) * (2.0 * pl.col("is_call") - 1.0)
     bound = pl.col("discount") * pl.when("is_call").then(pl.col("forward")).otherwise(pl.col("strike"))
@@ -36,8 +36,8 @@ def odd_units(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     return pl.concat([
         pl.DataFrame(schema=FINDING),
         _told(strikes, "strike", "the median strike is ", shown("ratio", 3), " times the forward: another unit?"),
-        _told(prices, "price", shown(100 * pl.col("outside"), 3), " % of the prices that can be judged are below half of "
-              "the intrinsic value or above the upper bound: another unit than the forward's?"),
+        _told(prices, "price", shown(100 * pl.col("outside"), 3), " % of the prices that can be judged are below half "
+              "of the intrinsic value or above the upper bound: another unit than the forward's?"),
         _told(percent, "iv", "the median volatility is ", shown("iv", 3), ": in percent?"),
     ])  # fmt: skip
 
