@@ -121,8 +121,8 @@ class Column:
 class Layout:
     """How a table will be read: ``places`` maps canonical names to its columns, ``used`` are those prices rest on.
 
-    ``roads`` are the ways to a forward that are open, the first to be tried first: "given", "parity", "spot". ``optional``
-    are columns of ``used`` whose cells may be empty, since another road may give what is missing.
+    ``roads`` are the ways to a forward that are open, the first to be tried first: "given", "parity", "spot".
+    ``optional`` are columns of ``used`` whose cells may be empty, since another road may give what is missing.
     """
 
     places: Mapping[str, str]

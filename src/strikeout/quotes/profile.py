@@ -1,6 +1,6 @@
-"""Vendors' layouts as values: which of their columns means what, in which unit, and what follows from a contract's class.
+"""Vendors' layouts as values: which column means what, in which unit, and what follows from a contract's class.
 
-A profile is a TOML file; those of the package are in the folder ``profiles``. docs/reference/profiles.md explains each key.
+A profile is a TOML file; the package's are in the folder ``profiles``. docs/reference/profiles.md explains each key.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def profile_of(wanted: str | PathLike[str]) -> Profile:
     path = Path(wanted)
     if path.suffix.lower() != ".toml":
         raise UsageError(
-            f"profile {str(wanted)!r} is none of {', '.join(shipped)}, nor a .toml file. `strikeout profiles` lists them.",
+            f"profile {str(wanted)!r} is none of {', '.join(shipped)}, nor a .toml file.",
             profile=str(wanted),
         )
     try:
@@ -163,12 +163,12 @@ def read_profile(text: str, name: str) -> Profile:
     _known(f"{name}, by_class", content.get("by_class", {}), list(ALIASES), "canonical columns")
     _known(f"{name}, coin", content.get("coin", {}), ["column", "values", "classes"], "keys")
     _known(f"{name}, preamble", content.get("preamble", {}), ["spot", "stamp", "opens", "months"], "keys")
-    rest = {
-        key: content[key] for key in ("symbol", "constants", "by_class", "coin", "preamble", "time") if key in content
-    }
+    tables = ("constants", "by_class", "coin", "preamble", "time")
+    rest: dict[str, Any] = {**origins, **{key: content[key] for key in tables if key in content}}
     return Profile(
         name=content["name"], title=content.get("title", content["name"]), documented=content.get("documented", ""),
-        header=tuple(content.get("header", ())), labels=tuple(content.get("labels", ())), **origins, **rest,
+        header=tuple(content.get("header", ())), labels=tuple(content.get("labels", ())),
+        symbol=content.get("symbol", ""), **rest,
     )  # fmt: skip
 
 

@@ -1,12 +1,10 @@
 """What a contract's name says: its class, expiry, strike and right, for the ways of naming that are published.
 
-| form | example | documented |
-|---|---|---|
-| occ | ``SPXW  260821C05000000``, ``AAPL190830C00130000`` | Options Symbology Initiative: root, yymmdd, C or P, strike * 1000 in 8 digits |
-| deribit | ``BTC-27MAR26-50000-C``, ``XRP_USDC-27MAR26-2d5-C`` | docs.deribit.com, naming: the d stands for a decimal point |
-| okx | ``ETH-USD-260807-1950-P`` | OKX API guide, instId of options |
-| barchart | ``SPY|20210115|25.00C`` | as exported |
-| bloomberg | ``SPX US 12/20/24 C5000 Index`` | as exported |
+occ        SPXW  260821C05000000        Options Symbology Initiative: root, yymmdd, C or P, 1000 * strike, 8 digits
+deribit    XRP_USDC-27MAR26-2d5-C       docs.deribit.com, naming; d stands for a decimal point
+okx        ETH-USD-260807-1950-P        OKX API guide, instId of options
+barchart   SPY|20210115|25.00C          as exported
+bloomberg  SPX US 12/20/24 C5000 Index  as exported
 """
 
 from __future__ import annotations

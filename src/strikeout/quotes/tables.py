@@ -24,7 +24,7 @@ _NUMBER_NAMES = {name for role in NUMBERS for name in (role, *ALIASES[role])}
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows as they will be read. A CSV's columns are text, where they are not numbers of a large one; a frame's keep types.
+    """Rows as they will be read. A CSV's columns are text, but for the numbers of a large one; a frame's keep types.
 
     ``rows`` numbers each row as a person finds it: the line of a CSV (its header is line 1), the position (from 0) in
     Parquet or a frame. ``numbering`` says which: "line" or "row". ``overflow`` is the first field beyond the header.
@@ -257,7 +257,7 @@ def _understood(
             words = "label" if kept else "left out" if name in filled else "no value in any row: left out"
             columns.append(Column(name, None, words, is_used=False))
     added = {role: f"{value}, says the profile" for role, value in fixed.items()}
-    added |= {role: "by the class of the contract" for role in profile.by_class}
+    added |= dict.fromkeys(profile.by_class, "by the class of the contract")
     taken = {column.role for column in columns} | given
     columns += [
         Column("-", role, f"{UNITS[role]}; {words}", is_used=False)
