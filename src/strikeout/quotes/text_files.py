@@ -141,11 +141,12 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
             cells = [cell.strip() for cell in next(csv.reader([line.rstrip("\r")], delimiter=separator), [])]
         except csv.Error:
             continue
-        if is_header(cells):
+        if is_header(list(_told_apart(tuple(cells)))):
             preamble = tuple(line.rstrip("\r") for line in top[:at])
             break
     else:
-        separator, preamble = max(SEPARATORS, key=top[0].count), ()
+        blank = next((at for at, line in enumerate(top) if line.strip()), 0)
+        separator, preamble = max(SEPARATORS, key=top[blank].count), tuple(top[:blank])
     rest = "\n".join(text.split("\n")[len(preamble) :])
     reader = csv.reader(io.StringIO(rest, newline=""), delimiter=separator)
     try:
