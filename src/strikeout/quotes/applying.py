@@ -118,7 +118,7 @@ def _converted(frame: pl.DataFrame, name: str, role: str, origin: Origin, profil
     elif origin.format:
         made = _day(column, origin)
     else:
-        made = _word(frame, name, origin) if origin.values or origin.drop else column
+        made = _word(frame, name, origin) if origin.values or origin.drop or origin.extract else column
     return made.alias(role)
 
 
@@ -170,6 +170,8 @@ def _word(frame: pl.DataFrame, name: str, origin: Origin) -> pl.Series:
     text = as_text(frame, name).str.strip_chars()
     for sign in origin.drop:
         text = text.str.replace_all(sign, "", literal=True)
+    if origin.extract:
+        text = text.str.extract(origin.extract)
     return text.replace(dict(origin.values))
 
 

@@ -29,7 +29,8 @@ class Origin:
     ``divide``: by this, 1000 for thousandths and 100 for percent. ``format``: of dates, as strptime has it, or epoch-s,
     -ms, -us, -ns. ``sentinels``: numbers that stand for nothing. ``values``: what the vendor's words mean. ``drop``:
     characters that are no part of the number. ``before``: the column counts days back from that canonical column.
-    ``unless``: left alone where these canonical columns have values.
+    ``extract``: a regular expression whose first group is the value. ``unless``: left alone where these canonical
+    columns have values.
     """
 
     column: tuple[str, ...]
@@ -40,6 +41,7 @@ class Origin:
     values: Facts = field(default_factory=dict)
     drop: str = ""
     before: str = ""
+    extract: str = ""
     unless: tuple[str, ...] = ()
 
     @property

@@ -107,7 +107,7 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
     is_derived = is_price and "forward_from" in places  # a book written down: what was derived is found anew
     if given and not frame[places["forward"]].null_count() and not is_derived:
         return ("given",)
-    if "forward" in places and not has_discount:
+    if "forward" in places and not has_discount and not frame[places["forward"]].null_count():
         return ()  # half of what is needed was given: the other half is to be said, not to be found
     parity = is_price and (given or spot or _has_pairs(frame, places))
     return tuple(road for road, is_open in zip(ROADS, (given, parity, spot), strict=True) if is_open)

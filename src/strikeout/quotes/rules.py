@@ -52,15 +52,16 @@ class Rules:
         found = (
             as_text(self.frame[at], name) if name in self.frame.columns else pl.Series([""]).new_from_index(0, at.len())
         )
+        called = self.table.called(role) if self.table.profile else name
         before, mark, after = words.partition("{}")
         value = pl.col("value").fill_null("").str.slice(0, 40) if mark else pl.lit("")
-        where = (pl.lit(f"{self.table.numbering} "), pl.col("row").cast(pl.String), pl.lit(f", column {name}: "))
+        where = (pl.lit(f"{self.table.numbering} "), pl.col("row").cast(pl.String), pl.lit(f", column {called}: "))
         sentence = pl.concat_str(*where, pl.lit(before), value, pl.lit(after))
         return pl.DataFrame({"at": at.cast(pl.Int64), "row": self.table.rows[at], "value": found}).select(
             "at",
             pl.lit(code).alias("code"),
             "row",
-            pl.lit(name).alias("column"),
+            pl.lit(called).alias("column"),
             sentence.alias("sentence"),
             pl.lit(code.startswith("Q1")).alias("is_rejected"),
             pl.lit(None, pl.List(pl.Int64)).alias("others"),
