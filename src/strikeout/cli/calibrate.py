@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.command("calibrate")
 @file_argument
 @calibration_options
-@click.option("--plot", type=click.Path(path_type=str), help="A picture of the smiles: .png, .svg or .html.")
+@click.option(
+    "--plot", type=click.Path(path_type=str), help="A picture of the smiles: .png, .svg, .pdf, .html or .json."
+)
 @click.option(
     "--through",
     type=click.Choice(["quotes", "moments"]),
@@ -122,4 +124,4 @@ def _hint(file: str, calibration: Calibration, plot: str | None) -> None:
     if not calibration.converged:
         terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} --fix mean_reversion=2")
     elif plot is None:
-        terminal.hint(f"strikeout calibrate {file} --plot smiles.html")
+        terminal.hint(f"strikeout plot {file} --out smiles.html")

@@ -21,6 +21,7 @@ COMMANDS = {
     "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
     "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes, or to a book."),
+    "plot": ("strikeout.cli.plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
     "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),
     "forget": ("strikeout.cli.forget", "Strike quotes out of a calibration, as if they had never been seen."),
     "verify": ("strikeout.cli.verify", "Check a book, or a certificate against the retained quotes."),

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.plots import style
+from strikeout.plots.cells import residuals_of, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,8 @@ def plot_residuals(
     Raises:
         UnknownIdError: an id that no quote of the calibration has.
     """
-    quotes, residuals = calibration.book, calibration.residuals
+    quotes = shown(calibration)
+    residuals = residuals_of(calibration, quotes)
     dates = quotes.labels.get("date")
     picks = np.isin(quotes.ids, quotes.only(marked).ids)
     has_dates = dates is not None and len(np.unique(dates.astype(str))) > 1

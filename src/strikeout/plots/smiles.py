@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots import style
+from strikeout.plots.cells import length, shown
 from strikeout.quotes.contracts import Contracts
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ Floats = NDArray[np.float64]
 MOST_PANELS = 9
 FULL = 5  # an expiry with fewer quotes makes a poor smile, and is shown only where there is no better
 CURVE_POINTS = 81
+MONEYNESS = "log-moneyness, ln(strike / forward)"
 WIDEST = 7.0  # standard deviations of the log-price around the forward; what is quoted beyond would squeeze the smile
 FAINTEST = 1e-10  # of the forward: a model price below it is too near the kernel's own error to imply a volatility
 
@@ -61,6 +63,22 @@ class Smile:
         low, high = self.window()
         return self.beyond + int(np.count_nonzero((self.volatility < low) | (self.volatility > high)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        market = {"volatility": self.volatility, "bid": self.bid, "ask": self.ask}
+        return {
+            "title": self.title,
+            "expiry_years": self.expiry,
+            "market": {
+                "log_moneyness": style.plain(self.moneyness),
+                **{name: style.plain(values) for name, values in market.items()},
+            },
+            "model": {"log_moneyness": style.plain(self.curve_moneyness), "volatility": style.plain(self.curve)},
+            "window": list(self.window()),
+            "outside": self.outside,
+            "missing": self.missing,
+        }
+
 
 def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
     """The smiles of a calibration by expiry; where there are more expiries than ``at_most``, evenly chosen ones.
@@ -70,7 +88,8 @@ def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
-    quotes, contracts = calibration.book, calibration.book.contracts
+    quotes = shown(calibration)
+    contracts = quotes.contracts
     expiries, counts = np.unique(contracts.expiry, return_counts=True)
     candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
     places = np.unique(np.round(np.linspace(0, len(candidates) - 1, min(at_most, len(candidates)))).astype(int))
@@ -119,12 +138,24 @@ def plot_smiles(
         for panel in panels[len(smiles) :]:
             panel.set_axis_off()
         figure.supylabel("implied volatility, % a year", fontsize=8.5)
-        figure.supxlabel(_footnote(calibration, smiles), fontsize=8.5)
+        notes = _notes(calibration, smiles)
+        figure.supxlabel("\n".join([MONEYNESS, "; ".join(notes)] if notes else [MONEYNESS]), fontsize=8.5)
     return figure
 
 
+def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS) -> dict[str, Any]:
+    """The smiles as plain values for JSON; a volatility that does not exist is None.
+
+    Raises:
+        UsageError: ``at_most`` is below one, or the calibration holds no quotes.
+    """
+    smiles = smiles_of(calibration, at_most=at_most)
+    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(calibration, smiles)}
+
+
 def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
-    contracts, quotes = calibration.book.contracts[rows], calibration.book
+    quotes = calibration.quotes
+    contracts = quotes.contracts[rows]
     observed, half = quotes.observed[rows], quotes.spread[rows] / 2
     moneyness, expiry = contracts.log_moneyness, float(contracts.expiry[0])
     volatility = _volatility(observed, contracts)
@@ -172,9 +203,8 @@ def _middle(volatility: Floats) -> list[Floats]:
 
 
 def _title(expiry: float, dates: NDArray[np.generic] | None) -> str:
-    length = f"{expiry * 365:.3g} days" if expiry < 1 / 12 else f"{expiry:.3g} years"
     known = set() if dates is None else {str(date) for date in dates} - {""}
-    return f"{known.pop()} · {length}" if len(known) == 1 else length
+    return f"{known.pop()} · {length(expiry)}" if len(known) == 1 else length(expiry)
 
 
 def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool) -> None:
@@ -200,11 +230,9 @@ def _headline(calibration: Calibration) -> str:
     return f"{calibration.model.name.partition('/')[0].capitalize()} against the market"
 
 
-def _footnote(calibration: Calibration, smiles: tuple[Smile, ...]) -> str:
-    axis = "log-moneyness, ln(strike / forward)"
-    every = len(np.unique(calibration.book.contracts.expiry))
+def _notes(calibration: Calibration, smiles: tuple[Smile, ...]) -> list[str]:
+    every = len(np.unique(calibration.quotes.contracts.expiry))
     outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)
     notes = [f"{len(smiles)} of {every:,} expiries, evenly chosen"] if len(smiles) < every else []
     notes += [f"{outside:,} quotes outside the ranges shown"] if outside else []
-    notes += [f"{missing:,} quotes without an implied volatility"] if missing else []
-    return axis + ("\n" + "; ".join(notes) if notes else "")
+    return notes + ([f"{missing:,} quotes without an implied volatility"] if missing else [])
