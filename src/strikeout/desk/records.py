@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+import numpy as np
+
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.desk import states
@@ -94,8 +96,8 @@ class Records:
         """Of these quotes, what the book has under their ids: held, and set aside."""
         there = self.store.named(quotes.ids[self.store.known(quotes.ids)])
         struck = self.store.struck()
-        aside = [name for name in there.ids.tolist() if name in struck]
-        return there.without(aside), there.only(aside)
+        aside = np.array([name in struck for name in there.ids.tolist()], bool)
+        return there[~aside], there[aside]
 
     def erased(self) -> frozenset[str]:
         """The commitments to what was erased."""

@@ -35,6 +35,12 @@ class Forwards:
     implied_rate: Floats
     american: NDArray[np.bool_]
 
+    @staticmethod
+    def none() -> Forwards:
+        """Of no slices."""
+        number, count = np.empty(0), np.empty(0, np.intp)
+        return Forwards((), (), number, number, number, number, count, count, number, number, np.empty(0, bool))
+
     def __len__(self) -> int:
         return len(self.names)
 

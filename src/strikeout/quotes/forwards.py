@@ -53,6 +53,8 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
             that of a smaller book.
     """
     at = np.flatnonzero(is_derived(quotes) if rows is None else rows & is_derived(quotes))
+    if not at.size:
+        return quotes, Forwards.none()
     part = quotes[at]
     numbers, first = slice_numbers(part.labels, part.contracts.expiry)
     c, labels = part.contracts, part.labels
