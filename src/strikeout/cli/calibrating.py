@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import terminal
-from strikeout.cli.options import Distinct, Named, NamedRange, constant_option
+from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option
 from strikeout.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from strikeout.quotes.reading import Reading
 
 MODELS = ("heston",)
-READING = ("constants", "max_reject", "quarantine")
+READING = ("checks", "constants", "max_reject", "quarantine")
 
 model_option = click.option(
     "--model", type=click.Choice(MODELS), default="heston", show_default=True, help="What is calibrated."
@@ -28,6 +28,9 @@ max_reject_option = click.option(
     default=0.1,
     show_default=True,
     help="The share of bad rows above which the file is refused.",
+)
+quarantine_option = click.option(
+    "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
 )
 OPTIONS = (
     model_option,
@@ -67,10 +70,9 @@ OPTIONS = (
         "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
     ),
     max_reject_option,
-    click.option(
-        "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
-    ),
+    quarantine_option,
     constant_option,
+    check_option,
 )
 
 
@@ -102,7 +104,12 @@ def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calib
 
 
 def accepted(
-    file: str, *, constants: dict[str, float | str], max_reject: float, quarantine: str | None = None
+    file: str,
+    *,
+    constants: dict[str, float | str],
+    max_reject: float,
+    quarantine: str | None = None,
+    checks: dict[str, float | str] | None = None,
 ) -> Reading:
     """The reading of a file, its bad rows in the quarantine.
 
@@ -111,7 +118,7 @@ def accepted(
     """
     from strikeout.quotes.reading import accept, inspect_quotes
 
-    reading = inspect_quotes(file, constants=constants)
+    reading = inspect_quotes(file, constants=constants, checks=checks)
     try:
         accept(reading, max_reject=max_reject, quarantine=quarantine)
     except RejectedError as error:

@@ -20,6 +20,8 @@ COMPLETE = "_STRIKEOUT_COMPLETE"
 COMMANDS = {
     "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
+    "rules": ("strikeout.cli.rules", "List the rules quotes are held to, or count what each finds in a file."),
+    "rule": ("strikeout.cli.rule", "Explain one rule by its code."),
     "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes, or to a book."),
     "plot": ("strikeout.cli.plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
     "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.options import constant_option, file_argument, json_option
+from strikeout.cli.options import check_option, constant_option, file_argument, json_option
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -22,15 +22,16 @@ LISTED_ISSUES = 100
 @click.command("inspect")
 @file_argument
 @constant_option
+@check_option
 @json_option
-def command(file: str, constants: dict[str, float | str], as_json: bool) -> int:
+def command(file: str, constants: dict[str, float | str], checks: dict[str, float | str], as_json: bool) -> int:
     """Say how FILE (.csv, .csv.gz, .parquet) is understood: columns, units, bad rows, three quotes.
 
     Ends with 1 where rows would be rejected, with 0 where all can be used.
     """
     from strikeout.quotes.reading import inspect_quotes
 
-    reading = inspect_quotes(file, constants=constants)
+    reading = inspect_quotes(file, constants=constants, checks=checks)
     if as_json:
         terminal.show_json(described(reading))
     else:
@@ -53,6 +54,7 @@ def described(reading: Reading) -> dict[str, Any]:
             "counts": reading.issues.counts,
             "first": [exits.plain(issue) for issue in reading.issues[:LISTED_ISSUES]],
         },
+        "screening": reading.screening.to_dict(),
         "quotes": [sample(reading.quotes, row) for row in range(min(SHOWN_ROWS, len(reading.quotes)))],
     }
 
@@ -81,8 +83,6 @@ def sample(quotes: Quotes, row: int) -> dict[str, Any]:
 
 
 def _show(reading: Reading) -> None:
-    from strikeout.quotes.issues import CODES
-
     columns = [
         (c.name, c.role or "-", c.meaning + ("" if c.is_used or not c.role else " (kept as a label)"))
         for c in reading.columns
@@ -95,8 +95,9 @@ def _show(reading: Reading) -> None:
         terminal.table(("quantity", "computed from"), list(reading.routes.items()), whole=(0,)),
     )
     if len(reading.issues):
-        counts = [(code, CODES[code], f"{count:,}") for code, count in reading.issues.counts.items()]
-        terminal.show("", terminal.table(("code", "issue", "rows"), counts, numbers=(2,), whole=(0,)))
+        counts = [(step.code, step.name, f"{step.removed:,}", f"{step.flagged:,}") for step in reading.screening.steps]
+        heads = ("code", "rule", "rows removed", "rows flagged")
+        terminal.show("", terminal.table(heads, counts, numbers=(2, 3), whole=(0,)))
         shown = reading.issues[:SHOWN_ISSUES]
         terminal.show("", *(f"  {issue}" for issue in shown))
         if len(reading.issues) > len(shown):

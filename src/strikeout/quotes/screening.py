@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import polars as pl
 
@@ -40,6 +41,11 @@ class Screening:
     steps: tuple[Step, ...]
     left: int
     unchecked: Mapping[str, str]  # rules that were not run, and why
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as plain values, for JSON."""
+        steps = [asdict(step) for step in self.steps]
+        return {"rows": self.rows, "steps": steps, "left": self.left, "unchecked": dict(self.unchecked)}
 
     def table(self, form: str = "text") -> str:
         """The table as "text", "markdown", "latex" (booktabs) or "csv".
