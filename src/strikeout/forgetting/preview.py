@@ -11,7 +11,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unstepped
-from strikeout.forgetting.forgetting import moves
+from strikeout.forgetting.forgetting import html_table, moves
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
 from strikeout.quotes.names import Names
@@ -51,6 +51,10 @@ class Preview:
 
     def __repr__(self) -> str:
         return f"<Preview: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        moved = [(name, f"{value:.6g}", f"{self.moved[name]:.3g}") for name, value in self.parameters.items()]
+        return html_table(("parameter", "would be", "moves by (SE)"), moved, [self.sentence])
 
 
 def preview(
