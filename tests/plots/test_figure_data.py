@@ -61,3 +61,12 @@ def test_moments_hold_nothing_to_draw():
     for kind in PICTURES:
         with pytest.raises(so.StrikeoutError, match="made from moments"):
             plot(moments, kind)
+
+
+def test_only_the_quotes_that_count_are_drawn():
+    book = so.random_quotes(300, maturities=4, seed=2)
+    some = so.calibrate(book, so.Heston(), select="otm")
+    assert 0 < len(some.quotes) < 300
+    drawn = sum(len(p["market"]["volatility"]) + p["missing"] for p in plot_data(some, "smiles")["panels"])
+    assert drawn == len(some.quotes)
+    assert np.sum(plot_data(some, "residuals")["count"]) == len(some.quotes)

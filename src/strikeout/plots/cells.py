@@ -1,4 +1,4 @@
-"""What pictures have in common: which quotes they show, and the cells of a map, expiry by moneyness or by a label."""
+"""The cells of a map: expiry by moneyness, or by a label."""
 
 from __future__ import annotations
 
@@ -51,21 +51,6 @@ class Axis:
             return [at for at, _ in whole], [text for _, text in whole]
         chosen = np.unique(np.linspace(0, len(self.names) - 1, min(at_most, len(self.names))).round().astype(int))
         return chosen.astype(float).tolist(), [self.names[n][:10] for n in chosen]
-
-
-def shown(calibration: Calibration) -> Quotes:
-    """The quotes a picture shows: those the calibration was made from.
-
-    Raises:
-        UsageError: it was made from moments and holds none.
-    """
-    _ = calibration.book  # refuses moments
-    return calibration.quotes
-
-
-def residuals_of(calibration: Calibration, quotes: Quotes) -> Floats:
-    """Observed less model price, one a quote."""
-    return quotes.observed - calibration.model.price(calibration.parameters, quotes.contracts)
 
 
 def length(years: float) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from strikeout.assurance.influence import influence
 from strikeout.errors import UsageError
 from strikeout.plots import style
-from strikeout.plots.cells import Axis, expiry_axis, label_axis, moneyness_axis, name_sides, shown
+from strikeout.plots.cells import Axis, expiry_axis, label_axis, moneyness_axis, name_sides
 from strikeout.quotes.replacing import replace_file
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def influence_map(calibration: Calibration, *, by: str | None = None) -> Influen
         UsageError: the quotes have no such label.
         RefusedError: the quotes do not determine the parameters.
     """
-    quotes = shown(calibration)
+    quotes = calibration.used
     down = expiry_axis(quotes, at_most=MOST_EXPIRIES)
     is_single_day = by is None and not _has_several_dates(quotes)
     across = moneyness_axis(calibration, quotes) if is_single_day else label_axis(quotes, by or "date")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from strikeout.plots import style
-from strikeout.plots.cells import TALL, Axis, expiry_axis, moneyness_axis, name_sides, residuals_of, shown
+from strikeout.plots.cells import TALL, Axis, expiry_axis, moneyness_axis, name_sides
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -60,8 +60,7 @@ def residual_map(calibration: Calibration) -> ResidualMap:
     Raises:
         UsageError: the calibration holds no quotes, or quotes that are no options.
     """
-    quotes = shown(calibration)
-    residual = residuals_of(calibration, quotes)
+    quotes, residual = calibration.used, calibration.residuals
     known = np.isfinite(quotes.spread) & (quotes.spread > 0.0)
     has_spreads = bool(known.any())
     with np.errstate(divide="ignore", invalid="ignore"):

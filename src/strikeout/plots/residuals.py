@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.plots import style
-from strikeout.plots.cells import residuals_of, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +32,7 @@ def plot_residuals(
     Raises:
         UnknownIdError: an id that no quote of the calibration has.
     """
-    quotes = shown(calibration)
-    residuals = residuals_of(calibration, quotes)
+    quotes, residuals = calibration.used, calibration.residuals
     dates = quotes.labels.get("date")
     picks = np.isin(quotes.ids, quotes.only(marked).ids)
     has_dates = dates is not None and len(np.unique(dates.astype(str))) > 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots import style
-from strikeout.plots.cells import length, shown
+from strikeout.plots.cells import length
 from strikeout.quotes.contracts import Contracts
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
-    quotes = shown(calibration)
+    quotes = calibration.used
     contracts = quotes.contracts
     expiries, counts = np.unique(contracts.expiry, return_counts=True)
     candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
