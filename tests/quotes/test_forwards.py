@@ -216,5 +216,5 @@ def test_forwards_fit_a_real_index_chain_as_an_independent_fit_did(shared_data) 
         for n, name in enumerate(found.names)
         if name.split()[-1] in theirs
     ]
-    assert len(apart) > 20
-    assert max(apart) < 2e-4  # a dollar in 4,700; spreads around the money are half a dollar to ten
+    assert len(apart) == 10
+    assert max(apart) < 2e-5  # a tenth of a dollar in 4,700; spreads around the money are half a dollar to ten
