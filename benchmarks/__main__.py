@@ -20,6 +20,7 @@ BENCHMARKS = {
     "forget": ("forget", "striking quotes out: the step, and the optimum without data"),
     "resolve": ("resolve", "the optimum of what is left, from moments alone"),
     "scenarios": ("scenarios", "no timing: 318 books, clean and corrupt, each forget held to its promise"),
+    "markets": ("markets", "single days of real options against QuantLib's best of 40 random starts"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }
