@@ -39,7 +39,7 @@ def test_rates_dividends_and_negative_rates_come_out_of_the_prices(rate: float, 
     assert found is not None
     assert set(found.source) == {"parity"}
     truth = 100.0 * np.exp((rate - dividend) * found.years)
-    # Mids are off by up to 0.01 at some ten strikes: a forward by a third of that, a rate by that over 15 and the years.
+    # Mids are off by up to 0.01 at some ten strikes: a forward by a third of that, a rate by that over 15 and years.
     assert np.abs(found.forward - truth).max() < 0.01
     assert np.abs(found.implied_rate - rate).max() < 0.003 / found.years.min()
     assert np.abs(found.discount - np.exp(-rate * found.years)).max() < 2e-3
@@ -81,9 +81,7 @@ def test_a_forward_does_not_depend_on_the_order_of_the_rows_nor_on_other_slices(
 
 
 def test_a_given_forward_is_kept_and_a_given_rate_gives_the_discount() -> None:
-    frame = chain().with_columns(
-        forward=pl.when(pl.col("expiry") == "2024-04-05").then(101.5), rate=pl.lit(0.03)
-    )
+    frame = chain().with_columns(forward=pl.when(pl.col("expiry") == "2024-04-05").then(101.5), rate=pl.lit(0.03))
     book = read(frame)
     given = book.labels["expiry_date"] == "2024-04-05"
     assert set(book.labels["forward_from"][given]) == {"given"}

@@ -41,7 +41,9 @@ def verify(
 ) -> Verification:
     """Every claim of a certificate, computed again from the retained quotes alone. Never imports an operator.
 
-    Forwards that the quotes say were derived are derived again. The state is rebuilt in whole numbers; the step is solved from that; the gradient is taken at the parameters; the
+    Forwards that the quotes say were derived are derived again.
+
+    The state is rebuilt in whole numbers; the step is solved from that; the gradient is taken at the parameters; the
     quotes are calibrated from cold starts. Whoever holds the retained quotes can run it.
 
     Args:

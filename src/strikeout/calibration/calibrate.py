@@ -59,8 +59,8 @@ def calibrate(
         fixed: parameters that are known, by name.
         feller: "warn" says when Feller's condition is not met, "enforce" keeps to it.
         starts: how many canonical starts at most, or starts of your own by name.
-        select: which quotes count: "all", or "otm", puts below the forward and calls at it and above. The others stay in
-            ``Calibration.book``: forwards may rest on them.
+        select: which quotes count: "all", or "otm", puts below the forward and calls at it and above. The others stay
+            in ``Calibration.book``: forwards may rest on them.
         progress: called with the number of the start and every accepted step.
 
     Raises:

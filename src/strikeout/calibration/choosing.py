@@ -1,4 +1,4 @@
-"""Which quotes of a book the objective is made of: a visible rule about a quote's own contract, never a cut at reading."""
+"""Which quotes of a book the objective is made of: a visible rule about a quote's contract, never a cut at reading."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def chosen(quotes: Quotes, select: Choice) -> Quotes:
 
 
 def weights_for(used: Quotes, quotes: Quotes, weights: Any) -> Any:
-    """Weights given in the order of the book, for those of its quotes that count; rules and weights by id as they are."""
+    """Weights in the order of the book, for those of its quotes that count; rules and weights by id as they are."""
     if isinstance(weights, str) or used is quotes or hasattr(weights, "keys"):
         return weights
     array = np.asarray(weights, float)

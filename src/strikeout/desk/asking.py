@@ -35,8 +35,8 @@ class Asking:
             raise UsageError(f"through={self.through!r} is unknown. Use one of {', '.join(get_args(Through))}.")
         if self.through == "moments" and self.settings.select != "all":
             raise UsageError(
-                f"select={self.settings.select!r} chooses among quotes, and moments do not tell theirs apart. Calibrate "
-                "through quotes, or import only the quotes that are to count."
+                f"select={self.settings.select!r} chooses among quotes, and moments do not tell theirs apart. "
+                "Calibrate through quotes, or import only the quotes that are to count."
             )
 
     @staticmethod

@@ -24,7 +24,9 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) 
     if where is not None:
         from strikeout.quotes.selection import select  # loads SQLite
 
-        everything, _ = derived(store.quotes(struck=None))  # a condition may look at forwards: as if none were set aside
+        everything, _ = derived(
+            store.quotes(struck=None)
+        )  # a condition may look at forwards: as if none were set aside
         return store.named(select(everything, where))
     return store.named(as_names([ids] if isinstance(ids, str) else [] if ids is None else ids))
 

@@ -23,8 +23,8 @@ class Plan:
     It names quotes, so it is data to guard; erasing removes the plan the book keeps beside itself.
 
     ``position`` is the number of ledger entries the book had and ``head`` the hash of the last: a book that has moved
-    on refuses the plan. ``touched`` counts the quotes to go by (date, expiry). ``refit`` names the slices whose forwards
-    rest on them, with forward and discount before and after.
+    on refuses the plan. ``touched`` counts the quotes to go by (date, expiry). ``refit`` names the slices whose
+    forwards rest on them, with forward and discount before and after.
     """
 
     book: str

@@ -79,7 +79,7 @@ def forget(
     def fresh() -> Calibration:
         return recalibrate(request.retained, calibration.asked, calibration.settings)
 
-    path = ("forwards refit: " + slices_of(request),) if request.refits else ()
+    path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
     if tolerance is not None:
         step, judged, passed = _certified_step(calibration, request, tolerance)
         path += passed

@@ -131,8 +131,8 @@ def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Re
         refuse_everything(held)
     if isinstance(quotes, Quotes) and is_derived(quotes).any():
         raise RefusedError(
-            "The forwards of these quotes were derived from their slices, and moments cannot tell whether the rest of a "
-            "slice stays behind with a forward that rests on them. Forget from the quotes, or from a book; or take "
+            "The forwards of these quotes were derived from their slices, and moments cannot tell whether the rest of "
+            "a slice stays behind with a forward that rests on them. Forget from the quotes, or from a book; or take "
             "moments of quotes whose forwards are given."
         )
     names = np.empty(0, "U1") if isinstance(quotes, Moments) else quotes.ids

@@ -61,7 +61,9 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
     forward = pl.col("forward") if "given" in layout.roads else nothing
     # A book that was written down says of its forwards which were derived: those are found anew.
     told = {name: _told(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
-    work = work.with_columns(pl.Series("told:forward", told[FORWARD_FROM]), pl.Series("told:discount", told[DISCOUNT_FROM]))
+    work = work.with_columns(
+        pl.Series("told:forward", told[FORWARD_FROM]), pl.Series("told:discount", told[DISCOUNT_FROM])
+    )
     is_own = pl.col("told:discount").is_in(["", "given", "rate"])
     own = pl.when(is_own).then(discount).fill_null(pl.when(is_own).then(rate))
     work = work.with_columns(

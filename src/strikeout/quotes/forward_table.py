@@ -59,7 +59,12 @@ class Forwards:
 
     def headline(self) -> str:
         """How many slices have their forward from where, in a line."""
-        told = {"given": "given", "parity": "by put-call parity", "spot": "from spot, rate and dividend", "none": "none"}
+        told = {
+            "given": "given",
+            "parity": "by put-call parity",
+            "spot": "from spot, rate and dividend",
+            "none": "none",
+        }
         return ", ".join(f"{count:,} {told[word]}" for word, count in self.counts().items())
 
     def summary(self) -> str:
@@ -68,9 +73,8 @@ class Forwards:
         rows = [head, *(self._row(n) for n in range(len(self)))]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
         return "\n".join(
-            "  ".join(text.ljust(w) if i < 2 else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        )  # fmt: skip
+            "  ".join(f"{text:{'<' if i < 2 else '>'}{widths[i]}}" for i, text in enumerate(row)) for row in rows
+        )
 
     def _row(self, n: int) -> tuple[str, ...]:
         return (

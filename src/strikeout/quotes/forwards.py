@@ -6,8 +6,8 @@ A book says of each quote in the label ``forward_from`` where its forward is fro
     parity   put-call parity of the slice: see ``parity``
     spot     its own spot, rate and dividend yield, since parity gave none
 
-and in ``discount_from`` likewise: "given" and "rate" are its own row's, "parity" is of the slice. What is not given is a
-function of the slice's quotes in the book, of nothing else: a forward never remembers a quote that was struck out.
+and in ``discount_from`` likewise: "given" and "rate" are its own row's, "parity" is of the slice. What is not given is
+a function of the slice's quotes in the book, of nothing else: a forward never remembers a quote that was struck out.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
 
 
 def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
-    """A book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the rows, left
-    out of the book, for which there is none."""
+    """A book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the rows,
+    left out of the book, for which there is none."""
     if not is_derived(quotes).any():
         return quotes, None, np.zeros(len(quotes), bool)
     made, report = derived(quotes)
@@ -114,9 +114,10 @@ def refitted(quotes: Quotes, rows: Mask) -> Quotes:
         lost = [name for name, source in zip(report.names, report.source, strict=True) if source == "none"]
         n = report.source.index("none")
         raise RefusedError(
-            f"Of the slice {lost[0]} {report.quotes[n]:,} quotes are left with {report.pairs[n]:,} pairs of a call and a "
-            f"put around the money, and {PAIRS} are needed to find its forward ({len(lost):,} such slices). Strike out "
-            "the rest of the slice too, or read the file with a column forward, or with spot, rate and dividend_yield.",
+            f"Of the slice {lost[0]} {report.quotes[n]:,} quotes are left with {report.pairs[n]:,} pairs of a call and "
+            f"a put around the money, and {PAIRS} are needed to find its forward ({len(lost):,} such slices). Strike "
+            "out the rest of the slice too, or read the file with a column forward, or with spot, rate and "
+            "dividend_yield.",
             slices=lost,
         )
     return made
@@ -210,4 +211,3 @@ def _medians(numbers: NDArray[np.intp], values: Floats, count: int) -> Floats:
 def _rate(discount: Floats, years: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         return -np.log(discount) / years
-

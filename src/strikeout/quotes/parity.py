@@ -27,12 +27,12 @@ PASSES = 15  # of reweighting; twelve leave nothing to move on any chain we have
 HUBER = 1.345  # of the scale of the residuals, from where a pair's say no longer grows
 NORMAL = 1.4826  # median of |x| to standard deviation
 TICK = 1e-5  # of the strike; no quote is better than that, whatever its spread says
-# What is known of a rate before any price is seen: 2 % a year, give or take 5 %. Pairs that pin it down better speak for
-# themselves; those of a slice of days, or with mids that are loose within wide spreads, cannot, and would say anything.
+# What is known of a rate before any price is seen: 2 % a year, give or take 5 %. Pairs that pin it down better speak
+# for themselves; those of a slice of days, or with mids that are loose within wide spreads, would say anything.
 RATE, EITHER_WAY = 0.02, 0.05
-# By how much of half the spreads the mids of a slice may lean one way along the strikes; of American ones by early exercise
+# By how much of half the spreads the mids of a slice may lean one way along the strikes; American ones by exercise, too.
 LEAN, LEAN_AMERICAN = 0.1, 0.5
-# A discount outside exp(-HIGHEST T) .. exp(-LOWEST T), give or take SLACK for the noise of short slices, is no discount.
+# A discount outside exp(-HIGHEST T) .. exp(-LOWEST T), give or take SLACK for the noise of short slices, is none.
 HIGHEST, LOWEST, SLACK = 1.0, -0.2, 0.02
 
 
@@ -143,7 +143,8 @@ def _line(s: Rows, x: Floats, y: Floats, w: Floats, count: int) -> tuple[Floats,
 
 def _sum(s: Rows, values: NDArray[Any], count: int) -> Floats:
     # One after the other, in the order of the rows: a sum by blocks would depend on how many rows there are.
-    return np.bincount(s, weights=values, minlength=count)
+    total: Floats = np.bincount(s, weights=values, minlength=count).astype(float, copy=False)
+    return total
 
 
 def _medians(s: Rows, values: Floats, count: int) -> Floats:
