@@ -11,7 +11,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -47,7 +47,7 @@ class Dress:
     header: tuple[str, ...]
     preamble: tuple[str, ...]
     lines: int  # up to and with the header
-    decimal_comma: bool
+    commas: frozenset[str] = frozenset()  # the columns seen to have decimal commas
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class Dress:
             found.append("not UTF-8: read as Windows-1252 (Western European)")
         elif self.encoding != "utf-8":
             found.append(f"read as {self.encoding.upper()}, as its first bytes say")
-        if self.decimal_comma:
+        if self.commas:
             found.append("numbers have a decimal comma: 166,6 is read as 166.6")
         if self.preamble:
             found.append(f"the header is line {self.lines}; the {len(self.preamble)} lines above it are no rows")
@@ -99,8 +99,8 @@ def western_dress_of(path: Path, is_header: Callable[[list[str]], bool]) -> Dres
         ) from error
 
 
-def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, size: int = BLOCK) -> Iterator[Block]:
-    """The rows of the file, some at a time, in the order of the file.
+def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
+    """The rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file.
 
     Raises:
         UnreadableFileError: the file is damaged, its quotation marks do not match, or its decimal signs are mixed.
@@ -108,7 +108,7 @@ def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, siz
     """
     lines = dress.lines
     skip = lines
-    for text in _texts(path, dress.encoding, progress=progress, size=size):
+    for text in _texts(path, dress.encoding, progress=progress, size=size or BLOCK):
         while skip and text:
             text, skip = text[text.find(b"\n") + 1 :] if b"\n" in text else b"", skip - 1
         if text:
@@ -119,7 +119,7 @@ def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, siz
             frame, rows = frame.filter(~blank), rows.filter(~blank)
             overflow = frame.drop_in_place("overflow")
             frame.columns = list(dress.header)
-            yield Block(_with_points(path.name, frame, rows) if dress.decimal_comma else frame, rows, overflow)
+            yield Block(_with_points(path.name, frame, rows, dress.commas) if dress.commas else frame, rows, overflow)
 
 
 def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool]) -> Dress:
@@ -153,9 +153,8 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
         header = tuple(cell.strip() or f"column_{place}" for place, cell in enumerate(next(reader), start=1))
     except (csv.Error, StopIteration) as error:
         raise UnreadableFileError(f"{name}: the header line cannot be read ({error}).", source=name) from error
-    dress = Dress(encoding, separator, _told_apart(header), preamble, len(preamble) + reader.line_num, False)
-    comma = separator != "," and _has_decimal_comma(path, dress)
-    return Dress(encoding, separator, dress.header, preamble, dress.lines, comma)
+    dress = Dress(encoding, separator, _told_apart(header), preamble, len(preamble) + reader.line_num)
+    return dress if separator == "," else replace(dress, commas=_decimal_commas(path, dress))
 
 
 def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -166,21 +165,23 @@ def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _has_decimal_comma(path: Path, dress: Dress) -> bool:
+def _decimal_commas(path: Path, dress: Dress) -> frozenset[str]:
+    """The columns with decimal commas, as far as the first megabyte shows; none where some have decimal points."""
     first = next(blocks_of(path, dress, size=1 << 20), None)
-    if first is None:
-        return False
-    cells = pl.concat([first.frame[name].str.strip_chars() for name in first.frame.columns], rechunk=True)
-    return bool(cells.str.contains(PROOF).any()) and not bool(cells.str.contains(POINT_NUMBER).any())
+    cells = [] if first is None else [column.str.strip_chars() for column in first.frame.get_columns()]
+    if any(column.str.contains(POINT_NUMBER).any() for column in cells):
+        return frozenset()
+    proven = any(column.str.contains(PROOF).any() for column in cells)
+    return frozenset(column.name for column in cells if proven and column.str.contains(COMMA_NUMBER).any())
 
 
-def _with_points(name: str, frame: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+def _with_points(name: str, frame: pl.DataFrame, rows: pl.Series, known: frozenset[str]) -> pl.DataFrame:
     columns = []
     for column in frame.get_columns():
         text = column.str.strip_chars()
         commas = text.str.contains(COMMA_NUMBER).fill_null(value=False)
-        if commas.any():
-            points = text.str.contains(r"^[+-]?\d+\.\d+$").fill_null(value=False)
+        if commas.any() or column.name in known:
+            points = text.str.contains(POINT_NUMBER).fill_null(value=False)
             if points.any():
                 line = rows[int(points.arg_true()[0])]
                 raise UnreadableFileError(
