@@ -14,6 +14,7 @@ from strikeout.errors import RejectedError
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.models.model import Model
+    from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
 MODELS = ("heston",)
@@ -110,6 +111,7 @@ def accepted(
     max_reject: float,
     quarantine: str | None = None,
     checks: dict[str, float | str] | None = None,
+    beside: Callable[[], Quotes] | None = None,
 ) -> Reading:
     """The reading of a file, its bad rows in the quarantine.
 
@@ -118,7 +120,7 @@ def accepted(
     """
     from strikeout.quotes.reading import accept, inspect_quotes
 
-    reading = inspect_quotes(file, constants=constants, checks=checks)
+    reading = inspect_quotes(file, constants=constants, checks=checks, beside=beside)
     try:
         accept(reading, max_reject=max_reject, quarantine=quarantine)
     except RejectedError as error:

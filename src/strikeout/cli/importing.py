@@ -41,14 +41,15 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     """
     why = reason_of(options["reason"], options["note"], options["ticket"])
     quarantine = options["quarantine"]
-    reading = accepted(
-        file,
-        constants=constants_of(options),
-        max_reject=options["max_reject"],
-        quarantine=quarantine,
-        checks=options["checks"],
-    )
     with opened(book, who=who) as held:
+        reading = accepted(
+            file,
+            constants=constants_of(options),
+            max_reject=options["max_reject"],
+            quarantine=quarantine,
+            checks=options["checks"],
+            beside=held.quotes,
+        )
         done = held.import_quotes(reading.quotes, quarantine=quarantine if reading.rejected else None, reason=why)
     if as_json:
         result = {

@@ -47,6 +47,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "forward_from": (),
     "discount_from": (),
 }
+# What a quarantine file says of its rows, beside what they were.
+QUARANTINE = ("quarantine_row", "quarantine_code", "quarantine_sentence")
 NUMBERS = (
     "strike",
     "expiry_years",
@@ -153,6 +155,8 @@ def understand(
         ColumnError: a needed column is missing or empty, two claim the same role, or a constant has a column already.
         UsageError: a constant has no canonical name.
     """
+    told = [name for name in frame.columns if name in QUARANTINE]  # a quarantine file that was corrected
+    frame = frame.drop(told)
     empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
     places = {name: name for name in frame.columns if name in ALIASES and name not in empty} if vendor else {}
     places = places or _places(frame, empty)
@@ -172,7 +176,10 @@ def understand(
         observed_from=routes.observed_from, expiry_from=routes.expiry_from, forward_from=routes.forward_from,
         discount_from=routes.discount_from,
         columns=tuple(replace(column, is_used=column.role in routes.used) for column in vendor)
-        or _understood(frame, places, routes.used, empty),
+        or (
+            *_understood(frame, places, routes.used, empty),
+            *(Column(name, None, "what was wrong, says a quarantine file: left out", is_used=False) for name in told),
+        ),
     )  # fmt: skip
     return frame, layout
 

@@ -37,8 +37,18 @@ def join(first: Quotes, second: Quotes) -> Quotes:
             "Forget the old ones first, or give the new ones other ids.",
             ids=both.tolist(),
         )
+    joined = stacked(first, second)
+    return refitted(joined, is_derived(joined)) if FORWARD_FROM in joined.labels else joined
+
+
+def stacked(first: Quotes, second: Quotes) -> Quotes:
+    """The quotes of both books, whose ids differ, with the forwards they have.
+
+    Raises:
+        UsageError: they are not of the same kind: options, or the same features.
+    """
     names = dict.fromkeys([*first.labels, *second.labels])
-    joined = Quotes._trusted(
+    return Quotes._trusted(
         ids=np.concatenate([first.ids, second.ids]),
         contracts=_contracts(first.contracts, second.contracts),
         observed=np.concatenate([first.observed, second.observed]),
@@ -46,7 +56,6 @@ def join(first: Quotes, second: Quotes) -> Quotes:
         spread=np.concatenate([first.spread, second.spread]),
         labels={name: _label(first, second, name) for name in names},
     )
-    return refitted(joined, is_derived(joined)) if FORWARD_FROM in names else joined
 
 
 def _contracts(a: Contracts | Features, b: Contracts | Features) -> Contracts | Features:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,11 @@ from strikeout.quotes.checks.market import check_market, unchecked
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import with_forwards
+from strikeout.quotes.joining import stacked
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules
 
+Beside = Callable[[], Quotes]
 NO_FORWARD = (
     "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
 )
@@ -37,15 +39,16 @@ class Judgement:
     unchecked: Mapping[str, str]
 
 
-def judged(quotes: Quotes, good: pl.Series, rules: Rules, checks: Checks) -> Judgement:
+def judged(quotes: Quotes, good: pl.Series, rules: Rules, checks: Checks, *, beside: Beside | None = None) -> Judgement:
     """The quotes with their forwards, without those that have none and those a rule was told to reject.
 
     Forwards rest on quotes of the book alone: where a rule leaves some out, they are found once more without them.
 
     Args:
         good: which rows of the table the quotes are.
+        beside: quotes on which forwards may rest too, asked for only where those read do not give one.
     """
-    quotes, forwards, at, lost = _carried(quotes, good.arg_true().to_numpy().astype(np.intp), rules)
+    quotes, forwards, at, lost = _carried(quotes, good.arg_true().to_numpy().astype(np.intp), rules, beside)
     layout = rules.layout
     price = next(role for role in ("price", "bid", "iv") if role in layout.used)
     market = market_of(quotes, pl.Series(at), rules.table.rows.gather(at))
@@ -56,15 +59,20 @@ def judged(quotes: Quotes, good: pl.Series, rules: Rules, checks: Checks) -> Jud
     if not rejected.len():
         return Judgement(quotes, at, (lost, found), forwards, 0, missing)
     kept = ~np.isin(at, rejected.to_numpy())
-    quotes, forwards, at, more = _carried(quotes[kept], at[kept], rules)
+    quotes, forwards, at, more = _carried(quotes[kept], at[kept], rules, beside)
     return Judgement(quotes, at, (lost, found, more), forwards, rejected.len(), missing)
 
 
 def _carried(
-    quotes: Quotes, at: NDArray[np.intp], rules: Rules
+    quotes: Quotes, at: NDArray[np.intp], rules: Rules, beside: Beside | None
 ) -> tuple[Quotes, Forwards | None, NDArray[np.intp], pl.DataFrame]:
     """The quotes that have a forward, and an issue for each that has none."""
-    quotes, forwards, lost = with_forwards(quotes)
+    made, forwards, lost = with_forwards(quotes)
+    if lost.any() and beside is not None:
+        held = beside()
+        held = held[~np.isin(held.ids, quotes.ids)]
+        everything, forwards, nowhere = with_forwards(stacked(held, quotes))
+        made, lost = everything[np.isin(everything.ids, quotes.ids)], nowhere[len(held) :]
     fails = np.zeros(rules.frame.height, bool)
     fails[at[lost]] = True
-    return quotes, forwards, at[~lost], rules.failures("Q116", "strike", pl.Series(fails), NO_FORWARD)
+    return made, forwards, at[~lost], rules.failures("Q116", "strike", pl.Series(fails), NO_FORWARD)

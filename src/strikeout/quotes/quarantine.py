@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from strikeout.quotes.columns import as_text
+from strikeout.quotes.columns import QUARANTINE, as_text
 from strikeout.quotes.issues import Issues
 from strikeout.quotes.replacing import replace_file
 from strikeout.quotes.tables import Table
@@ -28,7 +28,7 @@ def quarantined(table: Table, issues: Issues) -> pl.DataFrame:
             pl.col("sentence").str.join(" ").alias("quarantine_sentence"),
         )
     )
-    found = table.as_found(faults["at"])
+    found = table.as_found(faults["at"]).drop(QUARANTINE, strict=False)  # of a file that was one already
     return pl.DataFrame([as_text(found, name) for name in found.columns]).hstack(faults.drop("at"))
 
 

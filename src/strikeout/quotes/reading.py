@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from strikeout.errors import RejectedError, UsageError
+from strikeout.errors import ColumnError, RejectedError, UsageError
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name
 from strikeout.quotes.contracts import Contracts
@@ -19,9 +19,10 @@ from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM
 from strikeout.quotes.issues import Issues, QuotesWarning
-from strikeout.quotes.judging import judged
+from strikeout.quotes.judging import Beside, judged
 from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.routes import BESIDE, NO_ROAD
 from strikeout.quotes.rules import Rules, to_dates
 from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
@@ -97,6 +98,7 @@ def inspect_quotes(
     constants: Mapping[str, float | str] | None = None,
     checks: Checks | Mapping[str, float | str] | None = None,
     forwards: str = "auto",
+    beside: Beside | None = None,
 ) -> Reading:
     """Reads a source and says everything about it; refuses no file for its bad rows.
 
@@ -108,6 +110,8 @@ def inspect_quotes(
         checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
         forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open,
             slice by slice.
+        beside: gives the book these quotes will be part of, on which their forwards may rest too: a few corrected rows
+            have none of their own. Asked only where it is needed.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format its name says.
@@ -115,7 +119,7 @@ def inspect_quotes(
         UsageError: the source is neither a path nor a frame.
     """
     table = open_table(source, profile=profile, given=frozenset(constants or {}))
-    frame, layout = understood(table, constants, forwards=forwards, is_asked=profile is not None)
+    frame, layout = _understood(table, constants, forwards, is_asked=profile is not None, is_beside=beside is not None)
     rules = Rules(table, frame, layout)
     work, parts = rules.parse()
     work = with_expiry(work, layout)
@@ -131,7 +135,7 @@ def inspect_quotes(
     parts.append(rules.failures("Q108", "id", clashes, words))
     parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
     good &= ~(repeats | clashes)
-    judgement = judged(_book(ids, work, labels, good), good, rules, Checks.of(checks))
+    judgement = judged(_book(ids, work, labels, good), good, rules, Checks.of(checks), beside=beside)
     quotes = judgement.quotes
     parts += judgement.found
     names = pl.select(pl.when(pl.Series(np.isin(np.arange(frame.height), judgement.at))).then(ids)).to_series()
@@ -145,6 +149,17 @@ def inspect_quotes(
         cut=judgement.cut, unchecked=judgement.unchecked, numbering=table.numbering, table=table,
         forwards=judgement.forwards,
     )  # fmt: skip
+
+
+def _understood(
+    table: Table, constants: Mapping[str, float | str] | None, forwards: str, *, is_asked: bool, is_beside: bool
+) -> tuple[pl.DataFrame, Layout]:
+    try:
+        return understood(table, constants, forwards=forwards, is_asked=is_asked)
+    except ColumnError as error:
+        if not is_beside or forwards != "auto" or error.facts.get("missing") not in NO_ROAD:
+            raise
+        return understood(table, constants, forwards=BESIDE, is_asked=is_asked)
 
 
 def read_quotes(

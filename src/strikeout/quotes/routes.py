@@ -10,6 +10,7 @@ import polars as pl
 from strikeout.errors import ColumnError, UsageError
 
 ROADS = ("given", "parity", "spot")
+BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
 SLICE = ("underlying", "root", "quote_date", "quote_time", "expiry", "expiry_years")
 _TOLD = {
     "given": "forward",
@@ -41,7 +42,7 @@ def routes_of(frame: pl.DataFrame, places: Mapping[str, str], empty: list[str], 
         ColumnError: something a quote needs can be found in no way.
         UsageError: ``forwards`` is no road.
     """
-    if forwards not in ("auto", *ROADS):
+    if forwards not in ("auto", BESIDE, *ROADS):
         raise UsageError(f"forwards is {forwards!r}; it is one of auto, {', '.join(ROADS)}.")
     missing = _Missing([name for name in frame.columns if name not in empty], len(empty))
     for role, remedy in (("strike", "Add a column strike."), ("right", "Add a column right holding C or P.")):
@@ -101,6 +102,8 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
     has_discount = "discount" in places or "rate" in places
     given = "forward" in places and has_discount
     spot = {"spot", "dividend_yield"} <= places.keys() and has_discount
+    if forwards == BESIDE:
+        return ("parity",) if is_price else ()
     if forwards != "auto":
         opened = {"given": given, "parity": is_price and _has_pairs(frame, places), "spot": spot}
         return (forwards,) if opened[forwards] else ()
@@ -133,6 +136,10 @@ def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str],
     if roads[0] == "parity" and discount_from != _TOLD["parity"]:
         discount_from = f"{discount_from}, else {_TOLD['parity']}"
     return needed, discount_from
+
+
+# What such an error says is missing.
+NO_ROAD = ("the discount", "the dividend yield", "the forward")
 
 
 def _no_road(places: Mapping[str, str], missing: _Missing, forwards: str) -> ColumnError:
