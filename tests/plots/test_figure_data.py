@@ -32,9 +32,10 @@ def test_every_kind_is_json_without_a_number_that_is_none(calibration, tmp_path,
 def test_the_dots_of_the_smiles_are_those_of_the_data(calibration):
     panels = plot_data(calibration, "smiles")["panels"]
     for axes, panel in zip(plot(calibration, "smiles").axes, panels, strict=False):
-        dots = axes.collections[-1].get_offsets()
-        np.testing.assert_array_equal(dots[:, 0], panel["market"]["log_moneyness"])
-        np.testing.assert_array_equal(dots[:, 1], panel["market"]["volatility"])
+        otm = np.array(panel["market"]["is_out_of_the_money"])
+        for dots, rows in zip(axes.collections[-2:], (~otm, otm), strict=True):
+            np.testing.assert_array_equal(dots.get_offsets()[:, 0], np.array(panel["market"]["log_moneyness"])[rows])
+            np.testing.assert_array_equal(dots.get_offsets()[:, 1], np.array(panel["market"]["volatility"])[rows])
         line = axes.lines[0].get_xydata()
         np.testing.assert_array_equal(line[:, 1], np.array(panel["model"]["volatility"], float))
 

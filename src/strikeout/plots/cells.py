@@ -56,10 +56,11 @@ class Axis:
 def length(years: float) -> str:
     """A time to expiry in words.
 
-    >>> length(7 / 365), length(0.25), length(2.0)
-    ('7 days', '91.25 days', '2 years')
+    >>> length(1 / 365), length(0.25), length(2.0)
+    ('1 day', '91.25 days', '2 years')
     """
-    return f"{years * 365:.4g} days" if years * 365 < 360 else f"{years:.3g} years"
+    number, unit = (f"{years * 365:.4g}", "day") if years * 365 < 360 else (f"{years:.3g}", "year")
+    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
 
 
 def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:

@@ -43,6 +43,7 @@ class Smile:
     volatility: Floats
     bid: Floats
     ask: Floats
+    is_otm: NDArray[np.bool_]  # out of the money; in the money a spread says little about volatility
     curve_moneyness: Floats
     curve: Floats
     missing: int  # quotes whose price no volatility gives
@@ -72,6 +73,7 @@ class Smile:
             "market": {
                 "log_moneyness": style.plain(self.moneyness),
                 **{name: style.plain(values) for name, values in market.items()},
+                "is_out_of_the_money": self.is_otm.tolist(),
             },
             "model": {"log_moneyness": style.plain(self.curve_moneyness), "volatility": style.plain(self.curve)},
             "window": list(self.window()),
@@ -109,6 +111,8 @@ def plot_smiles(
 ) -> Figure:
     """A figure of the smiles: dots are the market (bars from bid to ask where known), the line is the model.
 
+    Quotes in the money are pale and have no bars.
+
     Args:
         name: what the line is called.
         others: up to three more calibrations by name, whose curves are drawn dashed over the same quotes.
@@ -128,6 +132,8 @@ def plot_smiles(
             ("market", style.MARKET, "o"),
             (name, style.MODEL, "-"),
         ]
+        if not all(smile.is_otm.all() for smile in smiles):
+            marks.insert(1, ("in the money", style.MARKET_PALE, "o"))
         marks += [(other, colour, "--") for other, colour in zip(beside, style.OTHERS, strict=False)]
         style.title(figure, title or _headline(calibration), marks)
         panels = figure.subplots(down, across, squeeze=False).ravel()
@@ -170,6 +176,7 @@ def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.g
         volatility=volatility[shown],
         bid=_volatility(observed - half, contracts)[shown],
         ask=_volatility(observed + half, contracts)[shown],
+        is_otm=((moneyness >= 0.0) == contracts.is_call)[shown],
         curve_moneyness=grid,
         curve=_curve(calibration, grid, expiry),
         missing=int(np.count_nonzero(~known)),
@@ -209,12 +216,13 @@ def _title(expiry: float, dates: NDArray[np.generic] | None) -> str:
 
 def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool) -> None:
     size, opacity = (11.0, 0.9) if len(smile.moneyness) < 60 else (4.0, 0.55)
-    known = np.isfinite(smile.bid) & np.isfinite(smile.ask)
+    # In the money the same spread is many times as wide in volatility: such bars would bury the smile.
+    known = np.isfinite(smile.bid) & np.isfinite(smile.ask) & smile.is_otm
     bars = (smile.moneyness[known], smile.bid[known], smile.ask[known])
     panel.vlines(*bars, color=style.MARKET, linewidth=0.7, alpha=0.5)
-    panel.scatter(
-        smile.moneyness, smile.volatility, s=size, color=style.MARKET, alpha=opacity, linewidth=0, rasterized=are_many
-    )
+    for rows, colour in ((~smile.is_otm, style.MARKET_PALE), (smile.is_otm, style.MARKET)):
+        x, y = smile.moneyness[rows], smile.volatility[rows]
+        panel.scatter(x, y, s=size, color=colour, alpha=opacity, linewidth=0, rasterized=are_many)
     panel.plot(smile.curve_moneyness, smile.curve, color=style.MODEL, linewidth=1.5)
     for curve, colour in zip(curves, style.OTHERS, strict=False):
         panel.plot(smile.curve_moneyness, curve, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))

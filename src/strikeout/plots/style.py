@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 
 # Okabe and Ito's palette: told apart with every common kind of colour blindness, and in grey.
 MARKET = "#0072B2"
+MARKET_PALE = "#9CC4E0"
 MODEL = "#D55E00"
 OTHERS = ("#000000", "#CC79A7", "#009E73")
 INK = "#333333"
