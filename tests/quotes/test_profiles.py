@@ -1,4 +1,4 @@
-"""Vendors' files, in the vendors' own words: each is known by its columns and comes out as the same canonical quotes."""
+"""Vendors' files, in the vendors' own words: each is known by its columns and comes out as the same quotes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ FILES = {
     "optionsdx": (
         "[QUOTE_UNIXTIME], [QUOTE_READTIME], [QUOTE_DATE], [UNDERLYING_LAST], [EXPIRE_DATE], [C_IV], [C_VOLUME], "
         "[C_BID], [C_ASK], [STRIKE], [P_BID], [P_ASK], [P_IV], [P_VOLUME]\n"
-        "1706734800, 2024-01-31 16:00, 2024-01-31, 4490.1, 2024-03-15, 0.15, 10, 100.5, 101.5, 4500, 90.5, 91.5, 0.15, 10\n",
+        "1706734800, 2024-01-31 16:00, 2024-01-31, 4490.1, 2024-03-15, 0.15, 10, "
+        "100.5, 101.5, 4500, 90.5, 91.5, 0.15, 10\n",
         MONEY,
     ),
     "bloomberg": (
@@ -191,7 +192,7 @@ def test_a_header_between_profiles_is_refused_and_the_nearest_three_say_what_the
 
 def test_a_header_of_two_profiles_is_not_guessed() -> None:
     both = [*profile_of("yahoo").header, *profile_of("openbb").header]
-    with pytest.raises(ColumnError, match="those of openbb and yahoo. Say which with profile="):
+    with pytest.raises(ColumnError, match=r"those of openbb and yahoo\. Say which with profile="):
         match(both)
 
 
@@ -288,4 +289,4 @@ def test_frames_are_known_by_their_columns_as_files_are() -> None:
     reading = inspect_quotes(frame, constants={**MONEY, "quote_date": "2024-01-31"})
     assert reading.quotes.observed.tolist() == [101.0]
     told = {(column.name, column.role) for column in reading.columns}
-    assert {("strike", "strike"), ("lastPrice", None), ("contractSymbol", "symbol"), ("-", "exercise")} <= told
+    assert {("strike", "strike"), ("lastPrice", None), ("contractSymbol", "expiry"), ("-", "exercise")} <= told

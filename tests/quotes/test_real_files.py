@@ -60,5 +60,5 @@ def test_a_surface_without_rates_says_so_and_reads_with_a_constant(shared_data: 
 
 def test_a_vendors_export_that_lacks_what_nobody_can_know_says_what(shared_data: Data) -> None:
     path = shared_data("raw/zattera_spx_decimal_comma.csv")
-    with pytest.raises(ColumnError, match="No column for right.*The nearest profiles: "):
+    with pytest.raises(ColumnError, match=r"No column for right.*The nearest profiles: "):
         inspect_quotes(path)

@@ -1,4 +1,4 @@
-"""Text files as people really save them: one book comes out of every dress, and what cannot be told apart is refused."""
+"""Text files as people really save them: one book comes out of every dress, and what is ambiguous is refused."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import terminal
-from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option
+from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option, profile_option
+from strikeout.cli.reading import reading_of
 from strikeout.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from strikeout.quotes.reading import Reading
 
 MODELS = ("heston",)
-READING = ("checks", "constants", "max_reject", "quarantine")
+READING = ("checks", "constants", "max_reject", "profile", "quarantine")
 
 model_option = click.option(
     "--model", type=click.Choice(MODELS), default="heston", show_default=True, help="What is calibrated."
@@ -72,6 +73,7 @@ OPTIONS = (
     ),
     max_reject_option,
     quarantine_option,
+    profile_option,
     constant_option,
     check_option,
 )
@@ -110,6 +112,7 @@ def accepted(
     constants: dict[str, float | str],
     max_reject: float,
     quarantine: str | None = None,
+    profile: str | None = None,
     checks: dict[str, float | str] | None = None,
     beside: Callable[[], Quotes] | None = None,
 ) -> Reading:
@@ -118,9 +121,9 @@ def accepted(
     Raises:
         QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
     """
-    from strikeout.quotes.reading import accept, inspect_quotes
+    from strikeout.quotes.reading import accept
 
-    reading = inspect_quotes(file, constants=constants, checks=checks, beside=beside)
+    reading = reading_of(file, profile=profile, constants=constants, checks=checks, beside=beside)
     try:
         accept(reading, max_reject=max_reject, quarantine=quarantine)
     except RejectedError as error:

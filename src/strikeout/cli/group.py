@@ -20,6 +20,7 @@ COMPLETE = "_STRIKEOUT_COMPLETE"
 COMMANDS = {
     "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
+    "profiles": ("strikeout.cli.profiles", "List the vendors' layouts that are known, or show one."),
     "rules": ("strikeout.cli.rules", "List the rules quotes are held to, or count what each finds in a file."),
     "rule": ("strikeout.cli.rule", "Explain one rule by its code."),
     "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes, or to a book."),

@@ -15,7 +15,7 @@ from strikeout.cli.calibrating import (
     quarantine_option,
     tell_reading,
 )
-from strikeout.cli.options import check_option, constant_option, file_argument, json_option
+from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 
 source_option = click.option("--source", help="Where the quotes come from, where the file has no column source.")
 
@@ -26,6 +26,7 @@ source_option = click.option("--source", help="Where the quotes come from, where
 @source_option
 @max_reject_option
 @quarantine_option
+@profile_option
 @constant_option
 @check_option
 @why_options
@@ -47,6 +48,7 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
             constants=constants_of(options),
             max_reject=options["max_reject"],
             quarantine=quarantine,
+            profile=options["profile"],
             checks=options["checks"],
             beside=held.quotes,
         )

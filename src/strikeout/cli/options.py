@@ -80,6 +80,11 @@ check_option = click.option(
     metavar="CODE=WHAT",
     help="How strict a rule is: a limit, off, reject, or both as in Q208=0.3,reject; all=off turns all off.",
 )
+profile_option = click.option(
+    "--profile",
+    metavar="NAME|TOML",
+    help="The layout of the file: a name of `strikeout profiles`, or a .toml file; by default found by its columns.",
+)
 constant_option = click.option(
     "--constant",
     "constants",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.options import check_option, constant_option, json_option
+from strikeout.cli.options import check_option, constant_option, json_option, profile_option
+from strikeout.cli.reading import reading_of
 from strikeout.cli.rule import described
 from strikeout.errors import UsageError
 
@@ -16,11 +19,10 @@ FORMS = ("text", "markdown", "latex", "csv")  # a test holds them to those of a 
 @click.argument("file", type=click.Path(path_type=str), required=False)
 @click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="Of the table.")
 @check_option
+@profile_option
 @constant_option
 @json_option
-def command(
-    file: str | None, form: str, checks: dict[str, float | str], constants: dict[str, float | str], as_json: bool
-) -> int:
+def command(file: str | None, form: str, as_json: bool, **options: Any) -> int:
     """List every rule; of FILE, count what each of them finds: rows in, removed, flagged, left.
 
     The table can be pasted into a paper: --format latex.
@@ -28,9 +30,7 @@ def command(
     if file is None:
         _list(form, as_json=as_json)
         return exits.DONE
-    from strikeout.quotes.reading import inspect_quotes
-
-    reading = inspect_quotes(file, constants=constants, checks=checks)
+    reading = reading_of(file, **options)
     screening = reading.screening
     if as_json:
         terminal.show_json({"source": reading.source, **screening.to_dict()})

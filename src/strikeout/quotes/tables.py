@@ -19,6 +19,7 @@ from strikeout.quotes.profile import Profile, plain, profile_of
 from strikeout.quotes.text_files import ENDINGS, Block, Dress, Progress, blocks_of, dress_of, western_dress_of
 
 CANONICAL = "strikeout"  # the name of the layout with our own columns, which is no vendor's
+NAMED = ("root", "expiry", "strike", "right")  # what a contract's name says, in the order it is told
 _NUMBER_NAMES = {name for role in NUMBERS for name in (role, *ALIASES[role])}
 
 
@@ -171,7 +172,7 @@ def _table(
     if first is None or not count:
         raise _no_rows(sheet)
     at = pl.concat(ats)
-    columns = _understood(profile, sheet.header, filled, fixed, given)
+    columns = _understood(profile, sheet.header, filled, above, given)
     return Table(
         name=sheet.name, frame=stacked(frames), rows=pl.concat(rows), numbering=sheet.numbering,
         overflow=pl.concat(overflows), profile=profile, columns=columns, notes=(*sheet.notes, *notes),
@@ -239,24 +240,28 @@ def _finder(sheet: _Sheet, whole: pl.DataFrame | None, origin: pl.Series) -> Cal
 
 
 def _understood(
-    profile: Profile, header: tuple[str, ...], filled: frozenset[str], fixed: Mapping[str, Any], given: frozenset[str]
+    profile: Profile, header: tuple[str, ...], filled: frozenset[str], above: Mapping[str, Any], given: frozenset[str]
 ) -> tuple[Column, ...]:
-    """What each of the vendor's columns was taken for, and what the profile adds."""
+    """What each of the vendor's columns was taken for, and what the profile and the lines above the header add."""
     meant: dict[str, list[tuple[str, str]]] = {}
     for side, roles in sources(profile, filled).items():
         origins = {**profile.columns, **(profile.puts if side == "P" else profile.calls)}
         for role, name in roles.items():
-            meant.setdefault(name, []).append((role, origins[role].told))
+            if role == "symbol":
+                said = [part for part in NAMED if part not in roles and not (side and part == "right")]
+                meant.setdefault(name, []).extend((part, "part of the name") for part in said)
+            else:
+                meant.setdefault(name, []).append((role, origins[role].told))
     columns = []
     for name in header:
         for role, told in dict.fromkeys(meant.get(name, ())):
-            unit = UNITS.get(role, "name of the contract")
-            columns.append(Column(name, role, f"{unit}; {told}" if told else unit, is_used=False))
+            columns.append(Column(name, role, f"{UNITS[role]}; {told}" if told else UNITS[role], is_used=False))
         if name not in meant:
             kept = plain(name) in map(plain, profile.labels)
             words = "label" if kept else "left out" if name in filled else "no value in any row: left out"
             columns.append(Column(name, None, words, is_used=False))
-    added = {role: f"{value}, says the profile" for role, value in fixed.items()}
+    added = {role: f"{value}, says the profile" for role, value in profile.constants.items()}
+    added |= {role: f"{value}, says a line above the header" for role, value in above.items()}
     added |= dict.fromkeys(profile.by_class, "by the class of the contract")
     taken = {column.role for column in columns} | given
     columns += [
