@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Layout, as_text
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.rules import DAYS_PER_YEAR, to_dates
@@ -15,12 +17,43 @@ from strikeout.quotes.rules import DAYS_PER_YEAR, to_dates
 LONGEST_PART = 16  # of a derived id; longer text is digested
 
 
-def with_expiry(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Adds expiry_years, from whole days where the table gives dates."""
+def is_timed(layout: Layout, clock: Clock | None) -> bool:
+    """Whether time to expiry is counted to the second: it takes a clock, and a time at which the quote was taken."""
+    if clock is None or "expiry_years" in layout.used:
+        return False
+    return clock.quote is not None or "quote_time" in layout.places
+
+
+def with_expiry(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout, *, clock: Clock | None = None) -> pl.DataFrame:
+    """Adds expiry_years: to the second where a clock can tell, from whole days where the table gives dates alone.
+
+    Null where a date or time is missing or not understood.
+    """
     if "expiry_years" in layout.used:
         return work
-    days = (pl.col("expiry") - pl.col("quote_date")).dt.total_days()
-    return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
+    if clock is None or not is_timed(layout, clock):
+        days = (pl.col("expiry") - pl.col("quote_date")).dt.total_days()
+        return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
+    at = [_told(frame, layout, "quote_time")]
+    taken = _moments(work["quote_date"], at, lambda day, text: clock.taken(day, text or None))
+    beside = [_told(frame, layout, "settlement"), _told(frame, layout, "expiry_time")]
+    ends = _moments(work["expiry"], beside, lambda day, how, text: clock.ends(day, how, text or None))
+    begin, end = taken.to_numpy().astype(float), ends.to_numpy().astype(float)
+    known = np.isfinite(begin) & np.isfinite(end)
+    years = np.full(work.height, np.nan)
+    years[known] = clock.between(begin[known], end[known])
+    return work.with_columns(pl.Series("expiry_years", years).fill_nan(None))
+
+
+def _moments(days: pl.Series, texts: list[pl.Series], moment: Callable[..., float | None]) -> pl.Series:
+    """What a function makes of a day and of texts beside it, asked once for every different combination."""
+    columns = {"day": days.cast(pl.String), **{f"text {n}": text for n, text in enumerate(texts)}}
+    table = pl.DataFrame(columns)
+    distinct = table.unique()
+    found = [None if day is None else moment(day, *rest) for day, *rest in distinct.iter_rows()]
+    distinct = distinct.with_columns(pl.Series("moment", found, dtype=pl.Float64))
+    joined = table.join(distinct, on=table.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined["moment"]
 
 
 def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
@@ -72,9 +105,12 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
         own.alias("own"),
     )  # fmt: skip
     is_given = pl.col("told:forward").is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
+    carry = (-pl.col("dividend_yield") * pl.col("expiry_years")).exp() if "spot" in layout.roads else nothing
+    from_spot = pl.col("spot") * carry / pl.col("own") if "spot" in layout.roads else nothing
+    stand_in = pl.when(from_spot.is_infinite()).then(from_spot).otherwise(pl.col("strike"))  # an overflow stays one
     return work.with_columns(
         pl.when(is_given).then(pl.lit("given")).otherwise(pl.lit("parity")).alias(FORWARD_FROM),
-        pl.when(is_given).then(forward).otherwise(pl.col("strike")).alias("forward"),
+        pl.when(is_given).then(forward).otherwise(stand_in).alias("forward"),
         pl.col("own").fill_null(PLAIN).alias("discount"),
     ).drop("own", "told:forward", "told:discount")
 

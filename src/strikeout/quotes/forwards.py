@@ -66,8 +66,7 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
         discount=own, american=american,
     )  # fmt: skip
     discount = np.where(is_own, c.discount, lines.discount[numbers])
-    from_spot = _numbers(labels, "spot", len(part)) * np.exp(-_numbers(labels, "dividend_yield", len(part)) * c.expiry)
-    spot = np.where(is_own, from_spot / c.discount, np.nan)
+    spot = np.where(is_own, _from_spot(labels, c), np.nan)
     has_line = np.isfinite(lines.forward)[numbers]
     forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
     lost = ~np.isfinite(forward)
@@ -175,6 +174,13 @@ def _with(quotes: Quotes, *, contracts: Contracts, labels: Mapping[str, NDArray[
         ids=quotes.ids, contracts=contracts, observed=quotes.observed, weight=quotes.weight, spread=quotes.spread,
         labels=labels,
     )  # fmt: skip
+
+
+def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floats:
+    """``spot exp(-dividend_yield T) / discount``; not-a-number where a label is missing."""
+    spot, dividend = (_numbers(labels, name, len(contracts)) for name in ("spot", "dividend_yield"))
+    with np.errstate(over="ignore"):
+        return spot * np.exp(-dividend * contracts.expiry) / contracts.discount
 
 
 def _column(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> NDArray[Any]:

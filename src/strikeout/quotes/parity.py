@@ -30,7 +30,7 @@ TICK = 1e-5  # of the strike; no quote is better than that, whatever its spread 
 # What is known of a rate before any price is seen: 2 % a year, give or take 5 %. Pairs that pin it down better speak
 # for themselves; those of a slice of days, or with mids that are loose within wide spreads, would say anything.
 RATE, EITHER_WAY = 0.02, 0.05
-# By how much of half the spreads the mids of a slice may lean one way along the strikes; American ones by exercise, too.
+# By how much of half the spreads the mids of a slice may lean one way along the strikes; American ones by exercise too
 LEAN, LEAN_AMERICAN = 0.1, 0.5
 # A discount outside exp(-HIGHEST T) .. exp(-LOWEST T), give or take SLACK for the noise of short slices, is none.
 HIGHEST, LOWEST, SLACK = 1.0, -0.2, 0.02

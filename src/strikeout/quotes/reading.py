@@ -13,9 +13,10 @@ import polars as pl
 
 from strikeout.errors import ColumnError, RejectedError, UsageError
 from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_money
+from strikeout.quotes.derive import derived_ids, is_timed, label_array, with_expiry, with_money
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM
 from strikeout.quotes.issues import Issues, QuotesWarning
@@ -41,8 +42,8 @@ class Reading:
     """What a source holds and how it was understood: the book, every issue, every column.
 
     ``rows`` = ``len(quotes)`` + ``rejected`` + ``repeated``; ``numbering`` says what a row number is ("line" of a CSV,
-    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from; ``cut`` of
-    the rejected are sound rows that a rule was told to leave out; ``unchecked`` are rules that were not run, and why.
+    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from. ``cut``
+    of the rejected are sound rows that a rule was told to leave out; ``unchecked`` are rules not run, and why.
     """
 
     source: str
@@ -98,6 +99,7 @@ def inspect_quotes(
     constants: Mapping[str, float | str] | None = None,
     checks: Checks | Mapping[str, float | str] | None = None,
     forwards: str = "auto",
+    clock: Clock | None = None,
     beside: Beside | None = None,
 ) -> Reading:
     """Reads a source and says everything about it; refuses no file for its bad rows.
@@ -110,6 +112,7 @@ def inspect_quotes(
         checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
         forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open,
             slice by slice.
+        clock: when contracts end and quotes were taken, and which hours count; the profile's own where not given.
         beside: gives the book these quotes will be part of, on which their forwards may rest too: a few corrected rows
             have none of their own. Asked only where it is needed.
 
@@ -122,7 +125,9 @@ def inspect_quotes(
     frame, layout = _understood(table, constants, forwards, is_asked=profile is not None, is_beside=beside is not None)
     rules = Rules(table, frame, layout)
     work, parts = rules.parse()
-    work = with_expiry(work, layout)
+    clock = Clock.of(table.profile.time) if clock is None and table.profile is not None else clock
+    work = with_expiry(work, frame, layout, clock=clock)
+    parts += _untimed(rules, work, clock)
     parts += rules.judge(work)
     work = with_money(work, frame, layout)
     parts += rules.judge_money(work, _unmarked(frame.height, parts))
@@ -142,7 +147,8 @@ def inspect_quotes(
     return Reading(
         source=table.name, quotes=quotes, issues=Issues.joined(parts, names), columns=layout.columns,
         routes={
-            "observed": layout.observed_from, "expiry_years": layout.expiry_from, "forward": layout.forward_from,
+            "observed": layout.observed_from, "forward": layout.forward_from,
+            "expiry_years": str(clock) if is_timed(layout, clock) else layout.expiry_from,
             "discount": layout.discount_from, "id": "id" if "id" in layout.places else "the contract, date and source",
         },
         rows=frame.height, rejected=frame.height - len(quotes) - int(repeats.sum()), repeated=int(repeats.sum()),
@@ -167,6 +173,7 @@ def read_quotes(
     *,
     max_reject: float = MAX_REJECT,
     quarantine: str | PathLike[str] | None = None,
+    profile: str | PathLike[str] | None = None,
     constants: Mapping[str, float | str] | None = None,
     checks: Checks | Mapping[str, float | str] | None = None,
 ) -> Quotes:
@@ -176,6 +183,8 @@ def read_quotes(
         source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
         max_reject: the largest share of rows that may be bad; 1.0 accepts any file with one good row.
         quarantine: a CSV to write the bad rows to, as found, with codes and sentences. Not written if there are none.
+        profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
+            one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
         checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
 
@@ -185,7 +194,7 @@ def read_quotes(
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
         UsageError: the source is neither a path nor a frame, or ``max_reject`` is no share.
     """
-    reading = inspect_quotes(source, constants=constants, checks=checks)
+    reading = inspect_quotes(source, profile=profile, constants=constants, checks=checks)
     accept(reading, max_reject=max_reject, quarantine=quarantine)
     if len(reading.issues):
         warnings.warn(f"{reading.source}: {reading.headline()}.", QuotesWarning, stacklevel=2)
@@ -220,6 +229,15 @@ def accept(
             rejected=reading.rejected,
         )
     return reading.quotes
+
+
+def _untimed(rules: Rules, work: pl.DataFrame, clock: Clock | None) -> list[pl.DataFrame]:
+    """Rows whose dates are understood and whose time of day is not."""
+    if not is_timed(rules.layout, clock):
+        return []
+    dated = work["quote_date"].is_not_null() & work["expiry"].is_not_null()
+    words = "'{}' is not understood as a time; write 15:45:00, or 2024-01-31T15:45:00."
+    return [rules.failures("Q110", "quote_time", dated & work["expiry_years"].is_null(), words)]
 
 
 def _unmarked(height: int, parts: list[pl.DataFrame]) -> pl.Series:
