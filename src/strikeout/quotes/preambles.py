@@ -17,7 +17,8 @@ def said_above(profile: Profile, lines: tuple[str, ...]) -> tuple[dict[str, Any]
     """Canonical columns that the lines above the header give, and what was made of them in words.
 
     A stamp of a weekend, or of an hour before the market opens, belongs to the weekday before: the quotes in such a
-    file are the last of that day. Holidays are not known; a date given as a constant goes before.
+    file are the last of that day, of the hour the market closes. Holidays are not known; a date given as a constant
+    goes before.
     """
     text = "\n".join(lines)
     rules = profile.preamble
@@ -30,7 +31,9 @@ def said_above(profile: Profile, lines: tuple[str, ...]) -> tuple[dict[str, Any]
     stamp = _moment(line.group(0), rules.get("months", {})) if line else None
     if stamp is not None:
         day = _session(stamp, time.fromisoformat(rules.get("opens", "00:00")))
+        closes = time.fromisoformat(rules.get("closes", "23:59"))
         said["quote_date"] = day.isoformat()
+        said["quote_time"] = min(stamp.time(), closes).isoformat() if day == stamp.date() else closes.isoformat()
         if day != stamp.date():
             notes.append(
                 f"stamped {stamp:%Y-%m-%d %H:%M}, when the market was closed: the quotes are of {day}; if not, give "

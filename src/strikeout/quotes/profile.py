@@ -164,7 +164,7 @@ def read_profile(text: str, name: str) -> Profile:
     _known(f"{name}, constants", content.get("constants", {}), list(ALIASES), "canonical columns")
     _known(f"{name}, by_class", content.get("by_class", {}), list(ALIASES), "canonical columns")
     _known(f"{name}, coin", content.get("coin", {}), ["column", "values", "classes"], "keys")
-    _known(f"{name}, preamble", content.get("preamble", {}), ["spot", "stamp", "opens", "months"], "keys")
+    _known(f"{name}, preamble", content.get("preamble", {}), ["spot", "stamp", "opens", "closes", "months"], "keys")
     tables = ("constants", "by_class", "coin", "preamble", "time")
     rest: dict[str, Any] = {**origins, **{key: content[key] for key in tables if key in content}}
     return Profile(
