@@ -176,6 +176,8 @@ def read_quotes(
     profile: str | PathLike[str] | None = None,
     constants: Mapping[str, float | str] | None = None,
     checks: Checks | Mapping[str, float | str] | None = None,
+    forwards: str = "auto",
+    clock: Clock | None = None,
 ) -> Quotes:
     """The good rows of a file or frame as a book; warns of bad ones, and refuses a file with too many.
 
@@ -187,6 +189,8 @@ def read_quotes(
             one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
         checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
+        forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open.
+        clock: when contracts end and quotes were taken, and which hours count; the profile's own where not given.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format its name says.
@@ -194,7 +198,9 @@ def read_quotes(
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
         UsageError: the source is neither a path nor a frame, or ``max_reject`` is no share.
     """
-    reading = inspect_quotes(source, profile=profile, constants=constants, checks=checks)
+    reading = inspect_quotes(
+        source, profile=profile, constants=constants, checks=checks, forwards=forwards, clock=clock
+    )
     accept(reading, max_reject=max_reject, quarantine=quarantine)
     if len(reading.issues):
         warnings.warn(f"{reading.source}: {reading.headline()}.", QuotesWarning, stacklevel=2)

@@ -12,6 +12,7 @@ from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.checks.slices import with_slices
 from strikeout.quotes.issues import SCHEMA
 
+Numbers = Callable[[pl.Series], pl.Series]
 NAMED_ROWS = 6  # of the other quotes a sentence names
 
 CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
@@ -54,9 +55,9 @@ def check_market(
         Nothing: a rule whose columns are not there is not run.
     """
     chosen = checks or Checks()
-    frame = with_slices(frame)
+    frame, numbers = with_slices(frame), _numbers(frame)
     parts = [
-        _issues(code, rule(frame, chosen.limit(code)), frame, numbering, places or {}, chosen)
+        _issues(code, rule(frame, chosen.limit(code)), numbers, numbering, places or {}, chosen)
         for code, rule in CHECKED.items()
         if code not in chosen.off and applies(code, frame.columns)
     ]
@@ -70,7 +71,7 @@ def unchecked(columns: list[str], checks: Checks) -> dict[str, str]:
         for code in CHECKED
         if not applies(code, columns)
     }
-    return {**lacking, **{code: "turned off" for code in sorted(checks.off)}}
+    return {**lacking, **dict.fromkeys(sorted(checks.off), "turned off")}
 
 
 def applies(code: str, columns: list[str]) -> bool:
@@ -81,7 +82,7 @@ def applies(code: str, columns: list[str]) -> bool:
 def _issues(
     code: str,
     findings: pl.DataFrame,
-    frame: pl.DataFrame,
+    numbers: Numbers,
     numbering: str,
     places: Mapping[str, str],
     checks: Checks,
@@ -90,8 +91,7 @@ def _issues(
     if checks.rejects(code) and code in WHOLE:
         every = pl.concat_list("at", "others").alias("at")
         findings = findings.with_columns(every, pl.lit(None, pl.List(pl.Int64)).alias("others")).explode("at")
-    numbers = frame.select(pl.col("at").cast(pl.Int64), "row")
-    findings = findings.join(numbers, on="at", how="left", maintain_order="left")
+    findings = findings.with_columns(numbers(findings["at"]).alias("row"))
     word = pl.lit(f"{numbering} ")
     where = pl.concat_str(word, pl.col("row").cast(pl.String))
     if findings["others"].null_count() < findings.height:
@@ -110,14 +110,20 @@ def _issues(
     )
 
 
-def _and_rows(findings: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
+def _numbers(frame: pl.DataFrame) -> Numbers:
+    """From positions in the table to row numbers, without a join for every rule."""
+    at, row = frame.select(pl.col("at").cast(pl.Int64), pl.col("row").cast(pl.Int64)).sort("at").get_columns()
+    return lambda wanted: row.gather(at.search_sorted(wanted))
+
+
+def _and_rows(findings: pl.DataFrame, numbers: Numbers) -> pl.Series:
     """The row numbers of the other quotes, in words: ", 14 and 15"."""
     few = findings.select(
         pl.col("others").list.head(NAMED_ROWS), pl.col("others").list.len().cast(pl.Int64).alias("count")
     )
     flat = few.with_row_index("finding").explode("others").rename({"others": "at"})
     named = (
-        flat.join(numbers, on="at", how="left", maintain_order="left")
+        flat.with_columns(numbers(flat["at"]).alias("row"))
         .group_by("finding", maintain_order=True)
         .agg(pl.col("row").cast(pl.String).str.join(", "), pl.col("count").first())
     )

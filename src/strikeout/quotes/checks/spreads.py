@@ -102,16 +102,18 @@ def lower_hull(number: NDArray[Any], x: Floats, y: Floats) -> Positions:
     first = np.ones(len(x), bool)
     first[1:] = (number[1:] != number[:-1]) | (x[1:] != x[:-1])
     is_corner, at = first.copy(), np.flatnonzero(first)
+    n, x, y = number[at], x[at], y[at]
     while at.size > 2:
-        a, b, c = at[:-2], at[1:-1], at[2:]
-        inner = (number[a] == number[b]) & (number[c] == number[b])
-        over = inner & ((y[b] - y[a]) * (x[c] - x[a]) >= (y[c] - y[a]) * (x[b] - x[a]))
+        over = (y[1:-1] - y[:-2]) * (x[2:] - x[:-2]) >= (y[2:] - y[:-2]) * (x[1:-1] - x[:-2])
+        over &= n[:-2] == n[2:]
         if not over.any():
             break
-        is_corner[b[over]] = False
+        is_corner[at[1:-1][over]] = False
         unsettled = np.zeros(
             int(number[-1]) + 1, bool
         )  # groups that lost a point are looked at again, the rest are done
-        unsettled[number[b[over]]] = True
-        at = at[np.concatenate([[True], ~over, [True]]) & unsettled[number[at]]]
+        unsettled[n[1:-1][over]] = True
+        keep = unsettled[n]
+        keep[1:-1] &= ~over
+        at, n, x, y = at[keep], n[keep], x[keep], y[keep]
     return np.flatnonzero(is_corner)
