@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from strikeout.models.model import Model as Model
     from strikeout.models.model import ParameterSpace as ParameterSpace
     from strikeout.models.paper_heston import PaperHeston as PaperHeston
+    from strikeout.quotes.clock import Clock as Clock
     from strikeout.quotes.contracts import Contracts as Contracts
     from strikeout.quotes.quotes import Quotes as Quotes
+    from strikeout.quotes.reading import inspect_quotes as inspect_quotes
     from strikeout.quotes.reading import read_quotes as read_quotes
     from strikeout.quotes.synthetic import paper_quotes as paper_quotes
     from strikeout.quotes.synthetic import random_quotes as random_quotes
@@ -56,6 +58,7 @@ _HOMES = {
     "Calibration": "strikeout.calibration.calibration",
     "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",
+    "Clock": "strikeout.quotes.clock",
     "Contracts": "strikeout.quotes.contracts",
     "Forgetting": "strikeout.forgetting.forgetting",
     "Heston": "strikeout.models.heston",
@@ -74,6 +77,7 @@ _HOMES = {
     "footprints_of": "strikeout.statistics.footprinting",
     "forget": "strikeout.forgetting.forget",
     "influence": "strikeout.assurance.influence",
+    "inspect_quotes": "strikeout.quotes.reading",
     "interpolation_error": "strikeout.calibration.interpolation",
     "learn": "strikeout.forgetting.rolling",
     "moments_of": "strikeout.statistics.moments",

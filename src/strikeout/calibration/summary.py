@@ -65,7 +65,7 @@ def _parameters(calibration: Calibration) -> list[tuple[str, str, str, str]]:
 def _facts(calibration: Calibration) -> list[tuple[str, str]]:
     facts = [
         ("status", str(calibration.termination)),
-        ("quotes", _counted(calibration)),
+        ("quotes", counted(calibration)),
         ("RMSE", f"{calibration.rmse:.4g} in price"),
         ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
         ("condition", f"{calibration.condition:.3g} (scaled curvature)"),
@@ -79,7 +79,8 @@ def _facts(calibration: Calibration) -> list[tuple[str, str]]:
     return facts
 
 
-def _counted(calibration: Calibration) -> str:
+def counted(calibration: Calibration) -> str:
+    """How many quotes count, and of how many where some do not."""
     count = f"{calibration.count:,}"
     if calibration.settings.select == "all":
         return count

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strikeout.calibration.summary import counted
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import given, is_book, opened, reason_of, refuse_given, why_options
 from strikeout.cli.calibrating import READING, calibrated, calibration_options, described_reading, tell_reading
@@ -108,7 +109,7 @@ def _show(calibration: Calibration, *, report: bool) -> None:
         return
     pairs = [
         ("status", str(calibration.termination)),
-        ("quotes", f"{calibration.count:,}"),
+        ("quotes", counted(calibration)),
         ("RMSE", f"{calibration.rmse:.4g} in price"),
         ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
         ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),

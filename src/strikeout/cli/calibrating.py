@@ -71,6 +71,13 @@ OPTIONS = (
     click.option(
         "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
     ),
+    click.option(
+        "--select",
+        type=click.Choice(["all", "otm"]),
+        default="all",
+        show_default=True,
+        help="Which quotes count: all, or puts below the forward and calls above. The others stay in the book.",
+    ),
     max_reject_option,
     quarantine_option,
     profile_option,

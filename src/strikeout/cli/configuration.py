@@ -72,6 +72,7 @@ SETTINGS: Mapping[str, Setting] = {
     "loss": Setting(words=("squared", "huber")),
     "max_reject": Setting(kind=float, most=1.0),
     "residual": Setting(words=("price", "implied_vol")),
+    "select": Setting(words=("all", "otm")),
     "starts": Setting(kind=int, least=1.0),
     "threads": Setting(kind=int, least=1.0, is_read_from_the_environment=True),
     "weights": Setting(words=("given", "none", "relative", "vega", "spread")),

@@ -47,6 +47,7 @@ COMMANDS = {
     "requests": ("strikeout.cli.requests", "List what was asked for, and who decided."),
     "approve": ("strikeout.cli.approve", "Approve what somebody else asked for."),
     "reject": ("strikeout.cli.reject", "Reject what somebody else asked for."),
+    "rotate-key": ("strikeout.cli.rotate_key", "Give a book a new key to sign its ledger with."),
     "doctor": ("strikeout.cli.doctor", "Look over this installation, its settings and a book."),
     "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
 }

@@ -208,6 +208,25 @@ class Transaction:
         self.is_entered = True
         return self.number
 
+    def rotate(self, reason: Why) -> int:
+        """Two entries: the key that is due hands over to the newest of the keyring, which signs the second.
+
+        Raises:
+            RefusedError: the keyring lacks the key that is due, or has no other.
+        """
+        records = self._records
+        act = Act(
+            who=records.who,
+            what="rotate key",
+            at=records.clock(),
+            why=as_reason(reason),
+            counts={"retained": self.store.counts().retained},
+        )
+        for entry in self._ledger.rotate(act, records.keyring).entries[-2:]:
+            self.store.append(entry.to_bytes())
+        self.is_entered = True
+        return self.number + 1
+
 
 def as_reason(why: Why) -> Reason | None:
     """A reason as the ledger keeps it; a text is the code of one.
