@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from strikeout.errors import ColumnError, UsageError
+from strikeout.quotes.parity import PAIRS
 
 ROADS = ("given", "parity", "spot")
 BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
@@ -117,10 +118,12 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
 
 
 def _has_pairs(frame: pl.DataFrame, places: Mapping[str, str]) -> bool:
-    """Whether a call and a put of one strike and expiry are there anywhere."""
-    contract = [places[role] for role in (*SLICE, "strike") if role in places]
-    rights = frame.lazy().group_by(contract).agg(pl.col(places["right"]).n_unique().alias("strikeout:rights"))
-    return bool(rights.select((pl.col("strikeout:rights") > 1).any()).collect().item())
+    """Whether any slice has calls and puts at enough strikes for a line."""
+    slice_ = [places[role] for role in SLICE if role in places]
+    strike, right = places["strike"], places["right"]
+    strikes = frame.lazy().group_by([*slice_, strike]).agg(pl.col(right).n_unique().alias("strikeout:rights"))
+    pairs = strikes.filter(pl.col("strikeout:rights") > 1).group_by(slice_).len("strikeout:pairs")
+    return bool(pairs.select((pl.col("strikeout:pairs") >= PAIRS).any()).collect().item())
 
 
 def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str], str]:
