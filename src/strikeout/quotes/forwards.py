@@ -118,6 +118,7 @@ def refitted(quotes: Quotes, rows: Mask) -> Quotes:
             "out the rest of the slice too, or read the file with a column forward, or with spot, rate and "
             "dividend_yield.",
             slices=lost,
+            ids=made.ids[made.labels[FORWARD_FROM] == "none"].tolist(),
         )
     return made
 
