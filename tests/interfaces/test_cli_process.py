@@ -141,7 +141,7 @@ def test_sixty_columns_are_enough_and_no_number_is_cut(book):
     for name, value in cal.parameters.items():
         row = next(line for line in plain.splitlines() if line.startswith(name))
         assert f"{value:.6g}" in row.split()
-    assert "next: strikeout calibrate" in plain
+    assert "next: strikeout plot" in plain
 
 
 @pytest.mark.parametrize(
