@@ -164,6 +164,8 @@ def test_moments_refuse_to_forget_quotes_that_others_rest_on() -> None:
     made = so.calibrate(moments_of(book), so.Heston())
     with pytest.raises(RefusedError, match="derived from their slices"):
         so.forget(made, quotes=book[:4])
+    with pytest.raises(RefusedError, match="derived from their slices"):
+        so.learn(made, book[:4])
     with pytest.raises(UsageError, match="do not tell their quotes apart"):
         so.calibrate(moments_of(book), so.Heston(), select="otm")
 
@@ -171,3 +173,25 @@ def test_moments_refuse_to_forget_quotes_that_others_rest_on() -> None:
 def test_select_takes_two_words() -> None:
     with pytest.raises(UsageError, match=r"select=.atm. is unknown\. Use one of all, otm"):
         so.calibrate(calibration().book, so.Heston(), select="atm")
+
+
+def test_rolling_may_exchange_the_quotes_of_a_slice() -> None:
+    """Its puts go and the same puts come under other names: at no moment is the slice looked at without them."""
+    before = calibration()
+    book = before.book
+    puts = book.only(book.ids[(book.labels["expiry_date"] == EXPIRIES[2]) & ~book.contracts.is_call])
+    again = so.Quotes(
+        ids=[name + "/again" for name in puts.ids.tolist()], contracts=puts.contracts, observed=puts.observed,
+        spread=puts.spread, labels=dict(puts.labels),
+    )  # fmt: skip
+    rolled = so.roll(before, again, forget=puts.ids)
+    assert rolled.parameters == before.parameters
+    assert rolled.state.digest() == before.state.digest()
+
+
+def test_other_prices_give_other_forwards() -> None:
+    book = calibration().book
+    up = np.where(book.contracts.is_call, book.contracts.discount, 0.0)
+    shifted = book.with_observed(book.observed + up)  # call - put is higher by one discount: so is the forward, by one
+    assert np.allclose(shifted.contracts.forward, book.contracts.forward + 1.0, atol=0.01)
+    assert shifted.with_observed(book.observed).contracts.forward.tolist() == book.contracts.forward.tolist()

@@ -120,6 +120,20 @@ def moments_for(calibration: Calibration, quotes: Quotes | Moments) -> Moments:
     return moments_of(quotes, weights=weights, basis=None if held is None else held.basis)
 
 
+def refuse_derived(quotes: Quotes) -> None:
+    """Nothing, where each of these quotes came with its own forward.
+
+    Raises:
+        RefusedError: some rest on the slice they are in, and moments do not know the rest of it.
+    """
+    if is_derived(quotes).any():
+        raise RefusedError(
+            "The forwards of these quotes were derived from their slices, and moments cannot tell whether the rest of "
+            "a slice has a forward that rests on them, or will. Work from the quotes, or in a book; or take moments "
+            "of quotes whose forwards are given."
+        )
+
+
 def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Request:
     if quotes is None:
         raise RefusedError(
@@ -129,11 +143,7 @@ def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Re
     held = len(calibration.moments)
     if len(quotes) >= held:
         refuse_everything(held)
-    if isinstance(quotes, Quotes) and is_derived(quotes).any():
-        raise RefusedError(
-            "The forwards of these quotes were derived from their slices, and moments cannot tell whether the rest of "
-            "a slice stays behind with a forward that rests on them. Forget from the quotes, or from a book; or take "
-            "moments of quotes whose forwards are given."
-        )
+    if isinstance(quotes, Quotes):
+        refuse_derived(quotes)
     names = np.empty(0, "U1") if isinstance(quotes, Moments) else quotes.ids
     return Request(names, quotes, None, names)

@@ -178,14 +178,15 @@ class Quotes:
         return refitted(self._rows(kept), touched_by(self, ~kept)[kept])
 
     def with_observed(self, observed: ArrayLike) -> Quotes:
-        """The same quotes with other observed prices, one per quote.
+        """The same quotes with other observed prices, one per quote; forwards that were derived are found from these.
 
         Raises:
             UsageError: the length differs, or a price is not finite.
+            RefusedError: a slice of these prices gives no forward.
         """
         prices = _numbers("observed", observed, len(self))
         _check("observed", prices, np.isfinite(prices), "a finite number")
-        return Quotes._trusted(
+        repriced = Quotes._trusted(
             ids=self.ids,
             contracts=self.contracts,
             observed=prices,
@@ -193,6 +194,11 @@ class Quotes:
             spread=self.spread,
             labels=self.labels,
         )
+        if "forward_from" not in self.labels:
+            return repriced
+        from strikeout.quotes.forwards import is_derived, refitted
+
+        return refitted(repriced, is_derived(repriced))
 
     def to_frame(self) -> pl.DataFrame:
         """The book as a Polars frame in the canonical columns, the ones `read_quotes` understands."""
