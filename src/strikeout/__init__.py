@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes as Quotes
     from strikeout.quotes.reading import inspect_quotes as inspect_quotes
     from strikeout.quotes.reading import read_quotes as read_quotes
+    from strikeout.quotes.samples import write_sample as write_sample
     from strikeout.quotes.synthetic import paper_quotes as paper_quotes
     from strikeout.quotes.synthetic import random_quotes as random_quotes
     from strikeout.quotes.writing import write_quotes as write_quotes
@@ -91,6 +92,7 @@ _HOMES = {
     "shard_states": "strikeout.statistics.shards",
     "verify": "strikeout.assurance.verify",
     "write_quotes": "strikeout.quotes.writing",
+    "write_sample": "strikeout.quotes.samples",
 }
 
 __all__ = ["StrikeoutError", "__version__", *_HOMES]

@@ -51,6 +51,7 @@ NAMES = {
     "shard_states",
     "verify",
     "write_quotes",
+    "write_sample",
 }
 
 

@@ -19,6 +19,7 @@ COMPLETE = "_STRIKEOUT_COMPLETE"
 # Command -> the module whose `command` it is, and the line shown in the help, which must not import the module.
 COMMANDS = {
     "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
+    "sample": ("strikeout.cli.sample", "Write a file of made-up quotes to try things on."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
     "profiles": ("strikeout.cli.profiles", "List the vendors' layouts that are known, or show one."),
     "rules": ("strikeout.cli.rules", "List the rules quotes are held to, or count what each finds in a file."),
