@@ -88,6 +88,7 @@ def test_after_an_erasure_the_old_forward_is_found_nowhere(book: so.Book, tmp_pa
     before = quotes().only(gone).contracts
     book.plan_path.write_bytes(book.forget(ids=gone).to_bytes())
     book.export(tmp_path / "out.csv")
+    assert "their part in the forwards of 1 (date, expiry), found anew" in book.erase(ids=gone).gone
     done = book.erase(ids=gone, yes=True, reason="licence")
     assert done.residue == 0
     assert done.change is not None

@@ -271,11 +271,11 @@ class Desk(ApprovingDesk):
         seen = records.position()
         held, aside = meant(records, ids=ids, where=where)
         copies = [path for path in (*map(Path, records.copies()), *self._plans()) if path.exists()]
-        rehearsal = rehearsed(records, held, aside, copies=copies)
+        refits = refits_without(self.quotes(), held) if is_derived(held).any() else ()
+        rehearsal = rehearsed(records, held, aside, copies=copies, refits=refits)
         if not yes:
             return rehearsal
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
-        refits = refits_without(self.quotes(), held) if is_derived(held).any() else ()
         done = self._forgotten_with(seen, held)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, copies=copies)

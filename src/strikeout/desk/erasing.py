@@ -47,11 +47,14 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
     return there[~aside], there[aside]
 
 
-def rehearsed(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> Erasure:
+def rehearsed(
+    records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path], refits: Sequence[Refit] = ()
+) -> Erasure:
     """What erasing these quotes will take away, and what it cannot; nothing is changed."""
     since = _since(records, held, aside)
     gone = [f"{len(held) + len(aside):,} rows: contract, price, weight, spread, labels and ids"]
     gone += [f"{len(held):,} of them from the calibration, which is made anew without them"] if len(held) else []
+    gone += [f"their part in the forwards of {len(refits):,} (date, expiry), found anew"] if refits else []
     states = sum(version.entry < since and version.state is not None for version in records.versions())
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]

@@ -26,11 +26,9 @@ def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: NDArray[np.float64
 
 def slice_name(labels: Mapping[str, NDArray[Any]], expiry: float, *, row: int) -> str:
     """A slice in words, from one of its rows: "SPX SPXW 2022-01-07 2022-01-10", or the years where it has no date."""
-    words = [str(labels[name][row]) for name in SHOWN if name in labels]
-    words = [word for n, word in enumerate(words) if word and word not in words[:n]]
-    if "expiry_date" not in labels or not str(labels["expiry_date"][row]):
-        words.append(f"{expiry:.4g} years")
-    return " ".join(words)
+    underlying, root, day, end = (str(labels[name][row]) if name in labels else "" for name in SHOWN)
+    words = (underlying, root if root != underlying else "", day, end or f"{expiry:.4g} years")
+    return " ".join(filter(None, words))
 
 
 def _codes(column: NDArray[Any]) -> NDArray[np.int64]:
