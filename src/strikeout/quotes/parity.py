@@ -124,7 +124,8 @@ def _pairs(
 
 
 def _near_the_money(s: Rows, K: Floats, F: Floats, band: Floats) -> NDArray[np.bool_]:
-    away = np.abs(K / F[s] - 1.0)
+    with np.errstate(divide="ignore"):  # prices of nonsense may cross zero at a strike of zero
+        away = np.abs(K / F[s] - 1.0)
     order = np.lexsort((K, away, s))
     ranked = np.empty(len(s), np.intp)
     ranked[order] = np.arange(len(s)) - np.searchsorted(s[order], s[order])
