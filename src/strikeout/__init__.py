@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from strikeout.models.model import Model as Model
     from strikeout.models.model import ParameterSpace as ParameterSpace
     from strikeout.models.paper_heston import PaperHeston as PaperHeston
+    from strikeout.quotes.clock import Clock as Clock
     from strikeout.quotes.contracts import Contracts as Contracts
     from strikeout.quotes.quotes import Quotes as Quotes
+    from strikeout.quotes.reading import inspect_quotes as inspect_quotes
     from strikeout.quotes.reading import read_quotes as read_quotes
+    from strikeout.quotes.samples import write_sample as write_sample
     from strikeout.quotes.synthetic import paper_quotes as paper_quotes
     from strikeout.quotes.synthetic import random_quotes as random_quotes
     from strikeout.quotes.writing import write_quotes as write_quotes
@@ -56,6 +59,7 @@ _HOMES = {
     "Calibration": "strikeout.calibration.calibration",
     "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",
+    "Clock": "strikeout.quotes.clock",
     "Contracts": "strikeout.quotes.contracts",
     "Forgetting": "strikeout.forgetting.forgetting",
     "Heston": "strikeout.models.heston",
@@ -74,6 +78,7 @@ _HOMES = {
     "footprints_of": "strikeout.statistics.footprinting",
     "forget": "strikeout.forgetting.forget",
     "influence": "strikeout.assurance.influence",
+    "inspect_quotes": "strikeout.quotes.reading",
     "interpolation_error": "strikeout.calibration.interpolation",
     "learn": "strikeout.forgetting.rolling",
     "moments_of": "strikeout.statistics.moments",
@@ -87,6 +92,7 @@ _HOMES = {
     "shard_states": "strikeout.statistics.shards",
     "verify": "strikeout.assurance.verify",
     "write_quotes": "strikeout.quotes.writing",
+    "write_sample": "strikeout.quotes.samples",
 }
 
 __all__ = ["StrikeoutError", "__version__", *_HOMES]

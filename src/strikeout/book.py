@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
 from strikeout.desk.desk import Desk
-from strikeout.desk.records import Position, Records
+from strikeout.desk.records import Position, Records, Why
+from strikeout.desk.results import Rotation
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.store import Store
 
@@ -86,6 +88,31 @@ class Book(Desk):
 
         target = Path(path)
         return _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
+
+    def rotate_key(self, *, reason: Why = None) -> Rotation:
+        """From now on a new key signs the ledger; the old one hands over, signed, and leaves the key file.
+
+        What is signed stays checkable, and commitments stay what they are. A rotation that a crash cut short is
+        finished: the new key is in the file before the ledger names it, so there is always one that may sign.
+
+        Raises:
+            RefusedError: the key file cannot be read or written, or the book moved meanwhile.
+        """
+        records, path = self._records, key_file(self.path)
+        seen, due = records.position(), records.ledger().public or ""
+        ring = Keyring.read(path)
+        if len(ring.signers) == 1:
+            ring = ring.with_new_signer()
+            ring.replace_in(path)
+        elif due == ring.signers[-1].public:  # the ledger was written, and the old key was left in the file
+            ring = ring.only(due).with_new_signer()
+            ring.replace_in(path)
+        with replace(records, keyring=ring).writing(seen) as book:
+            entry = book.rotate(reason)
+        new = ring.signers[-1].public
+        ring.only(new).replace_in(path)
+        self._records, self._last = replace(records, keyring=ring.only(new)), None
+        return Rotation(entry, due, new)
 
     def close(self) -> None:
         """Lets go of the file. What was written stays."""

@@ -147,9 +147,9 @@ def test_the_smiles_are_written_where_asked(book, tmp_path, ending):
 
 
 def test_a_picture_of_unknown_kind_is_refused_before_any_work(tmp_path):
-    done = run(tmp_path / "not-there.csv", "--plot", "smiles.pdf")
+    done = run(tmp_path / "not-there.csv", "--plot", "smiles.gif")
     assert done.exit_code == 2
-    assert ".png, .svg, .html" in done.stderr
+    assert ".png, .svg, .pdf, .html, .json" in done.stderr
 
 
 def test_the_report_shows_starts_and_steps(book):

@@ -134,5 +134,5 @@ def test_settings_allow_exactly_the_words_that_the_flags_do():
         flags |= {param.name: param for param in option(click.Command("x")).params}
     choices = {name: flag.type.choices for name, flag in flags.items() if isinstance(flag.type, click.Choice)}
     shared = {name for name in choices if name in SETTINGS}
-    assert shared == {"weights", "residual", "loss", "feller"}
+    assert shared == {"weights", "residual", "loss", "feller", "select"}
     assert {name: SETTINGS[name].words for name in shared} == {name: tuple(choices[name]) for name in shared}

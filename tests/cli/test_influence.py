@@ -114,9 +114,9 @@ def test_the_map_is_written_where_asked(book, tmp_path):
 
 
 def test_a_map_of_another_kind_is_refused_before_any_work(tmp_path):
-    done = run(tmp_path / "not-there.csv", "--plot", "map.html")
+    done = run(tmp_path / "not-there.csv", "--plot", "map.gif")
     assert done.exit_code == 2
-    assert "map.html" in done.stderr
+    assert "map.gif" in done.stderr
 
 
 def test_a_label_with_an_apostrophe_is_a_text_in_the_condition_that_is_suggested():

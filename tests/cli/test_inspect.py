@@ -70,3 +70,38 @@ def test_rows_that_would_be_rejected_are_findings(table):
 
 def test_a_file_without_bad_rows_is_done(table):
     assert run(table).exit_code == 0
+
+
+YAHOO = """contractSymbol,lastTradeDate,strike,lastPrice,bid,ask,volume,openInterest,impliedVolatility
+SPX240315C04500000,2024-01-31 20:00:00+00:00,4500.0,101,100.5,101.5,10,20,0.15
+SPX240315P04500000,2024-01-31 20:00:00+00:00,4500.0,91,90.5,91.5,10,20,0.15
+"""
+
+
+def test_a_vendors_file_is_shown_with_its_profile_its_columns_and_what_the_profile_adds(tmp_path):
+    path = tmp_path / "yahoo.csv"
+    path.write_text(YAHOO)
+    told = ("--constant", "quote_date=2024-01-31", "--constant", "forward=4510", "--constant", "discount=0.99")
+    result = json.loads(run(path, *told, "--json").stdout)
+    assert result["profile"] == "yahoo"
+    found = {(column["name"], column["role"]) for column in result["columns"]}
+    assert {("contractSymbol", "expiry"), ("lastPrice", None), ("-", "exercise")} <= found
+    assert [quote["observed"] for quote in result["quotes"]] == [101.0, 91.0]
+    shown = run(path, *told).stdout
+    assert "layout: yahoo, Yahoo Finance" in shown
+    assert "left out" in shown
+
+
+def test_a_profile_that_does_not_fit_or_is_not_there_is_refused_by_name(table):
+    assert "the profile yahoo needs contractsymbol" in run(table, "--profile", "yahoo").output
+    assert "'nobody' is none of barchart" in run(table, "--profile", "nobody").output
+
+
+def test_profiles_are_listed_and_one_is_shown_in_full():
+    listed = CliRunner().invoke(strikeout, ["profiles"])
+    assert listed.exit_code == 0
+    assert "optionmetrics" in listed.stdout
+    one = json.loads(CliRunner().invoke(strikeout, ["profiles", "optionmetrics", "--json"]).stdout)
+    strike = next(column for column in one["columns"] if column["canonical"] == "strike")
+    assert (strike["column"], strike["how"]) == ("strike_price", "divided by 1,000")
+    assert "-99.99 is none" in CliRunner().invoke(strikeout, ["profiles", "optionmetrics"]).stdout

@@ -92,3 +92,18 @@ def test_a_hint_can_be_typed_where_strikeout_is_not_on_the_path(monkeypatch, tmp
     (folder / "strikeout").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     assert terminal.typed(command) == command
+
+
+def test_how_much_of_a_file_is_read_shows_after_a_second_and_only_on_a_terminal():
+    clock, screen, pipe = Clock(), Screen(), io.StringIO()
+    on_screen, in_pipe = (terminal.ReadingLine(stream=stream, clock=clock) for stream in (screen, pipe))
+    on_screen(0.1)
+    assert screen.getvalue() == ""
+    clock.now = 3.0
+    on_screen(0.5)
+    in_pipe(0.5)
+    assert "reading ━━━━━━━━━━··········  50%, 3 s" in screen.getvalue()
+    on_screen.end()
+    in_pipe.end()
+    assert screen.getvalue().split("\r")[-2].strip() == ""
+    assert pipe.getvalue() == ""

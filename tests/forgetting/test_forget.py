@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import html
+import re
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ def same(one: so.Calibration, other: so.Calibration) -> bool:
         {"loss": "huber"},
         {"residual": "implied_vol"},
         {"weights": "vega"},
+        {"weights": "relative"},
         {"weights": np.linspace(0.5, 2.0, len(BOOK))},
         {"weights": np.where(np.arange(len(BOOK)) % 5, 1.0, 0.0)},
         {"fixed": {"mean_reversion": 2.0}},
@@ -280,6 +283,15 @@ def test_moments_name_no_quotes_and_say_what_they_need():
     for never_in in (stranger, altered):
         with pytest.raises(UsageError, match="never in"):
             so.forget(made, quotes=never_in)
+
+
+def test_a_notebook_shows_what_the_summary_says():
+    forgetting = so.forget(CALIBRATION, ids=SOME)
+    shown, said = forgetting._repr_html_(), forgetting.summary()
+    cells = re.findall(r"<td>([^<]*)</td>", shown)
+    assert cells == " ".join(line for line in said.splitlines()[1:6]).split()
+    assert all(html.escape(sentence) in shown for sentence in forgetting.path)
+    assert f"{len(SOME)} of {len(BOOK)} quotes" in shown
 
 
 def test_the_summary_shows_before_after_and_the_path():

@@ -25,6 +25,14 @@ def test_a_look_is_within_its_stated_error_of_what_forgetting_does():
     assert f"leaves {540 - len(SOME)}" in look.sentence
 
 
+def test_a_notebook_shows_where_the_parameters_would_go_and_how_sure_that_is():
+    look = so.preview(CALIBRATION, ids=SOME)
+    shown = look._repr_html_()
+    assert shown.count("<tr>") == 6
+    assert f"<td>{look.parameters['correlation']:.6g}</td><td>{look.moved['correlation']:.3g}</td>" in shown
+    assert look.sentence in shown
+
+
 def test_a_look_at_what_would_be_refused_says_so_and_does_not_raise():
     look = so.preview(CALIBRATION, where="expiry_days = 60")
     assert "mean_reversion" in look.refusal

@@ -142,7 +142,7 @@ def test_sixty_columns_are_enough_and_no_number_is_cut(book):
     for name, value in cal.parameters.items():
         row = next(line for line in plain.splitlines() if line.startswith(name))
         assert f"{value:.6g}" in row.split()
-    assert f"next: {terminal.typed('strikeout calibrate')}" in plain
+    assert f"next: {terminal.typed('strikeout plot')}" in plain
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ NAMES = {
     "Calibration",
     "Certificate",
     "CharacteristicModel",
+    "Clock",
     "Contracts",
     "Forgetting",
     "Heston",
@@ -36,6 +37,7 @@ NAMES = {
     "footprints_of",
     "forget",
     "influence",
+    "inspect_quotes",
     "interpolation_error",
     "learn",
     "moments_of",
@@ -49,6 +51,7 @@ NAMES = {
     "shard_states",
     "verify",
     "write_quotes",
+    "write_sample",
 }
 
 

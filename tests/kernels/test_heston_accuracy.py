@@ -95,6 +95,8 @@ def test_the_compiled_kernel_and_its_twin_agree(theta, T):
     [
         pytest.param([2.0, 0.06, 0.001, -0.6, 0.06], 0.5, 1e-11, id="hardly any vol of vol"),
         pytest.param([2.0, 0.06, 8.0, -0.6, 0.06], 0.5, 1e-11, id="vol of vol 8"),
+        pytest.param([2.0, 0.06, 20.0, -0.6, 0.06], 0.5, 1e-11, id="vol of vol 20"),
+        pytest.param([23.7, 0.73, 16.2, -0.11, 0.17], 0.02, 1e-11, id="a week of bitcoin in 2020"),
         pytest.param([2.0, 0.06, 0.5, -0.999, 0.06], 0.5, 1e-11, id="correlation -0.999"),
         pytest.param([2.0, 0.06, 0.5, 0.999, 0.06], 0.5, 1e-11, id="correlation 0.999"),
         pytest.param([2.0, 0.06, 0.5, -0.6, 1e-5], 0.5, 1e-11, id="next to no initial variance"),

@@ -15,6 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import strikeout as so
 from strikeout.errors import RefusedError
+from strikeout.quotes.forwards import derived
+from tests.quotes.chains import chain
 
 COUNT, LEAST = 72, 40  # quotes in play, and how many at least stay so that Heston's parameters are determined
 DATES = 6
@@ -30,8 +32,15 @@ def pool() -> so.Quotes:
 
 
 @cache
-def fresh(rows: frozenset[int], through: str) -> tuple[dict[str, float], str]:
-    quotes = pool()[sorted(rows)]
+def chained() -> so.Quotes:
+    """Calls and puts of four expiries, whose forwards are found by parity from whatever is in the book."""
+    expiries = ("2024-04-05", "2024-06-07", "2024-12-06", "2025-12-05")
+    return so.inspect_quotes(chain(expiries=expiries, strikes=range(84, 117, 4))).quotes
+
+
+@cache
+def fresh(rows: frozenset[int], through: str, pool) -> tuple[dict[str, float], str]:
+    quotes, _ = derived(pool()[sorted(rows)])
     found = so.calibrate(quotes if through == "quotes" else so.moments_of(quotes), so.Heston())
     return found.parameters, found.state.digest()
 
@@ -47,6 +56,7 @@ class BookMachine(RuleBasedStateMachine):
     """A book in a file beside what it should hold: rows held, set aside by entry, erased."""
 
     through = "quotes"
+    pool = staticmethod(pool)
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,20 +66,32 @@ class BookMachine(RuleBasedStateMachine):
         self.held: set[int] = set(range(60))
         self.aside: dict[int, set[int]] = {}
         self.erased: set[int] = set()
-        self.book.import_quotes(pool()[:60])
+        self.book.import_quotes(self.pool()[:60])
         self.book.calibrate(through=self.through)
         self.is_current = True
 
     def ids(self, rows):
-        return pool().ids[sorted(rows)]
+        return self.pool().ids[sorted(rows)]
 
     def away(self):
         return set(range(COUNT)) - self.held - self.erased - set().union(*self.aside.values())
 
+    def is_refused(self, held, verb):
+        """Whether a slice would be left without a forward; then the verb is refused and nothing changes."""
+        if "none" not in derived(self.pool()[sorted(held)])[1].source:
+            return False
+        before = self.book.status()
+        with pytest.raises(RefusedError, match="are left with"):
+            verb()
+        assert self.book.status() == before
+        return True
+
     @rule(rows=some)
     def import_quotes(self, rows):
-        done = self.book.import_quotes(pool()[sorted(rows)])
         new = rows & self.away()
+        if new and self.is_refused(self.held | new, lambda: self.book.import_quotes(self.pool()[sorted(rows)])):
+            return
+        done = self.book.import_quotes(self.pool()[sorted(rows)])
         assert done.imported == len(new)
         assert set(done.erased) == set(self.ids(rows & self.erased).tolist())
         assert (done.entry is None) == (not new)
@@ -87,9 +109,11 @@ class BookMachine(RuleBasedStateMachine):
         new = rows & self.away()
         if not new:
             with pytest.raises(RefusedError, match="is new"):
-                self.book.learn(pool()[sorted(rows)])
+                self.book.learn(self.pool()[sorted(rows)])
             return
-        self.book.learn(pool()[sorted(rows)])
+        if self.is_refused(self.held | new, lambda: self.book.learn(self.pool()[sorted(rows)])):
+            return
+        self.book.learn(self.pool()[sorted(rows)])
         self.held |= new
 
     @precondition(lambda self: self.is_current)
@@ -97,6 +121,8 @@ class BookMachine(RuleBasedStateMachine):
     def forget(self, rows):
         out = rows & self.held
         if not out or len(self.held) - len(out) < LEAST:
+            return
+        if self.is_refused(self.held - out, lambda: self.book.forget(ids=self.ids(out))):
             return
         change = self.book.apply(self.book.forget(ids=self.ids(out), reason="test"))
         self.held -= out
@@ -106,13 +132,15 @@ class BookMachine(RuleBasedStateMachine):
     @rule(choice=st.integers(min_value=0))
     def restore(self, choice):
         entry = sorted(self.aside)[choice % len(self.aside)]
+        if self.is_refused(self.held | self.aside[entry], lambda: self.book.restore(entry)):
+            return
         self.book.restore(entry)
         self.held |= self.aside.pop(entry)
 
     @precondition(lambda self: self.is_current)
     @rule(window=st.integers(min_value=DATES - 1, max_value=DATES))
     def roll(self, window):
-        dates = pool().labels["date"]
+        dates = self.pool().labels["date"]
         kept = sorted({dates[row] for row in self.held})[-window:]
         out = {row for row in self.held if dates[row] not in kept}
         if not out or len(self.held) - len(out) < LEAST:
@@ -126,6 +154,8 @@ class BookMachine(RuleBasedStateMachine):
         gone = rows - self.away() - self.erased
         if not gone or len(self.held - gone) < LEAST:
             return
+        if self.is_refused(self.held - gone, lambda: self.book.erase(ids=self.ids(gone), yes=True)):
+            return
         done = self.book.erase(ids=self.ids(gone), yes=True, reason="licence")
         assert done.residue == 0
         self.held -= gone
@@ -137,7 +167,7 @@ class BookMachine(RuleBasedStateMachine):
         """A transaction that never ends: nothing of it is there."""
         before, records = self.book.status(), self.book._records
         with suppress(CrashError), records.writing(records.position()) as book:
-            book.store.add(pool()[sorted(rows & self.away())])
+            book.store.add(self.pool()[sorted(rows & self.away())])
             book.store.strike(self.ids(rows & self.held), entry=book.number)
             book.enter("forget", None)
             raise CrashError
@@ -155,7 +185,7 @@ class BookMachine(RuleBasedStateMachine):
         assert status.set_aside == sum(map(len, self.aside.values()))
         assert status.erased == len(self.erased)
         if self.is_current:
-            parameters, state = fresh(frozenset(self.held), self.through)
+            parameters, state = fresh(frozenset(self.held), self.through, self.pool)
             assert dict(status.version.parameters) == parameters
             assert status.version.state == state
 
@@ -173,7 +203,15 @@ class MomentsMachine(BookMachine):
     through = "moments"
 
 
+class LineageMachine(BookMachine):
+    """The same of a book whose forwards rest on its other quotes."""
+
+    pool = staticmethod(chained)
+
+
 BookMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=15)
 MomentsMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=15)
+LineageMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=15)
 TestAnyHistoryOfABook = BookMachine.TestCase
 TestAnyHistoryOfABookThroughMoments = MomentsMachine.TestCase
+TestAnyHistoryOfABookOfDerivedForwards = LineageMachine.TestCase

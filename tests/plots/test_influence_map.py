@@ -8,6 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.errors import UsageError
+from strikeout.kernels import black
 from strikeout.plots.influence_map import influence_map, plot_influence_map, write_influence_map
 
 
@@ -25,7 +26,7 @@ def test_every_cell_is_the_cooks_distance_of_its_date_and_expiry(shifted):
     assert found.distance.shape == (2, 90)
     expiries = np.unique(calibration.quotes.contracts.expiry).tolist()
     for date, expiry, distance in zip(groups["date"], groups["expiry"], groups["cooks_d"], strict=True):
-        cell = found.distance[expiries.index(expiry), found.dates.index(date)]
+        cell = found.distance[expiries.index(expiry), found.columns.index(date)]
         assert cell == pytest.approx(distance, rel=1e-9)
 
 
@@ -49,7 +50,7 @@ def test_many_expiries_are_put_in_buckets_of_fixed_edges():
     )
     found = influence_map(so.calibrate(labelled, so.Heston()))
     assert found.expiries == ("to 1m", "to 2m", "to 3m", "to 6m", "to 1y", "to 2y")
-    assert found.dates == ("2025-01-02", "2025-01-03")
+    assert found.columns == ("2025-01-02", "2025-01-03")
 
 
 def test_a_cell_without_quotes_is_empty_and_one_that_all_hangs_on_is_crossed():
@@ -80,4 +81,28 @@ def test_the_file_is_a_picture_of_the_kind_its_name_says(shifted, tmp_path):
 
 def test_quotes_without_the_label_are_refused_by_its_name():
     with pytest.raises(UsageError, match=r"no label 'date'.*source"):
-        influence_map(so.calibrate(so.random_quotes(100, maturities=4), so.Heston()))
+        influence_map(so.calibrate(so.random_quotes(100, maturities=4), so.Heston()), by="date")
+
+
+def test_a_single_day_is_mapped_by_moneyness_in_standard_deviations():
+    book = so.random_quotes(300, maturities=4, seed=6)
+    bad = int(np.argmax(book.contracts.log_moneyness))
+    spoilt = book.with_observed(np.where(np.arange(300) == bad, 3.0 * book.observed + 1.0, book.observed))
+    calibration = so.calibrate(spoilt, so.Heston())
+    found = influence_map(calibration)
+    assert found.across.label.startswith("ln(strike / forward), standard deviations")
+    column, expiry = found.largest()
+    at_the_money = so.Contracts(forward=1.0, strike=1.0, expiry=book.contracts.expiry[bad], discount=1.0, is_call=True)
+    price = calibration.model.price(calibration.parameters, at_the_money)
+    deviation = black.implied_volatility(price, 1.0, 1.0, at_the_money.expiry, 1.0, True) * np.sqrt(at_the_money.expiry)
+    low, high = map(float, column.split(" to "))
+    assert low <= book.contracts.log_moneyness[bad] / deviation[0] < high
+    assert expiry == f"{book.contracts.expiry[bad] * 365:.4g} days" or "years" in expiry
+
+
+def test_the_numbers_of_a_map_are_plain_and_say_what_all_hangs_on():
+    book = so.paper_quotes("small", seed=4)
+    found = influence_map(so.calibrate(book, so.Heston()), by="expiry_days").to_dict()
+    assert found["columns"] == ["30", "60"]
+    # Each expiry is one cell, nothing is quoted beside it, and without it the other alone determines nothing.
+    assert found["cooks_distance"] == [["all", None], [None, "all"]]

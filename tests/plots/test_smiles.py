@@ -73,6 +73,19 @@ def test_bars_run_from_bid_to_ask_where_the_spread_is_known():
         assert (smile.ask[has_bar] > smile.volatility[has_bar]).all()
 
 
+def test_quotes_in_the_money_are_pale_and_have_no_bars():
+    book = so.random_quotes(200, maturities=4, seed=1)
+    book = so.Quotes(ids=book.ids, contracts=book.contracts, observed=book.observed, spread=0.02)
+    smile, c = smiles_of(so.calibrate(book, so.Heston()))[0], book.contracts
+    inside = (c.expiry == smile.expiry) & (c.is_call == (c.log_moneyness < 0.0))
+    assert set(smile.moneyness[~smile.is_otm]) <= set(c.log_moneyness[inside])
+    figure = plot_smiles(so.calibrate(book, so.Heston()))
+    bars, pale, dots = figure.axes[0].collections
+    assert len(bars.get_segments()) <= len(dots.get_offsets()) == smile.is_otm.sum()
+    assert len(pale.get_offsets()) == (~smile.is_otm).sum() > 0
+    assert "in the money" in {text.get_text() for text in figure.legends[0].get_texts()}
+
+
 def test_a_price_that_no_volatility_gives_is_counted_not_drawn(calibration):
     observed = calibration.quotes.observed.copy()
     observed[0] = 0.5 * calibration.quotes.contracts.intrinsic[0]

@@ -26,10 +26,14 @@ def test_an_svg_is_well_formed(calibration, tmp_path):
     assert ElementTree.parse(tmp_path / "smiles.svg").getroot().tag.endswith("svg")
 
 
-def test_a_page_holds_the_parameters_and_both_pictures(calibration, tmp_path):
+def test_a_pdf_is_a_pdf(calibration, tmp_path):
+    assert write_plot(calibration, tmp_path / "smiles.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_a_page_holds_the_parameters_and_every_picture(calibration, tmp_path):
     write_plot(calibration, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 5
     assert all(name in page for name in calibration.parameters)
     assert f"{calibration.parameters['mean_reversion']:.6g}" in page
 
@@ -42,16 +46,30 @@ def test_a_page_loads_nothing_from_anywhere(calibration, tmp_path):
     assert "<script" not in page
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.html"])
+def test_a_page_of_one_kind_holds_that_picture_alone(calibration, tmp_path):
+    page = write_plot(calibration, tmp_path / "page.html", "variance").read_text()
+    assert page.count("<svg") == 1
+    assert "<h2>Total variance</h2>" in page
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf", "a.html", "a.json"])
 def test_the_same_calibration_gives_the_same_bytes(calibration, tmp_path, name):
     first = write_plot(calibration, tmp_path / name).read_bytes()
     assert write_plot(calibration, tmp_path / name).read_bytes() == first
 
 
-@pytest.mark.parametrize("name", ["smiles.pdf", "smiles"])
+@pytest.mark.parametrize("name", ["smiles.gif", "smiles"])
 def test_another_ending_is_refused_and_the_right_ones_are_named(calibration, tmp_path, name):
-    with pytest.raises(so.StrikeoutError, match=r"\.png, \.svg, \.html"):
+    with pytest.raises(so.StrikeoutError, match=r"\.png, \.svg, \.pdf, \.html, \.json"):
         write_plot(calibration, tmp_path / name)
+
+
+def test_another_kind_is_refused_and_the_right_ones_are_named(calibration, tmp_path):
+    with pytest.raises(so.StrikeoutError, match="smiles, residuals, variance, influence"):
+        write_plot(calibration, tmp_path / "a.png", "gamma")
+    with pytest.raises(so.StrikeoutError, match="by='source' goes with kind='influence'"):
+        write_plot(calibration, tmp_path / "a.png", "variance", by="source")
+    assert not (tmp_path / "a.png").exists()
 
 
 def test_a_folder_that_is_not_there_is_an_error_in_a_sentence(calibration, tmp_path):

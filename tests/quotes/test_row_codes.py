@@ -53,7 +53,7 @@ def the_issue(reading: Reading, code: str) -> RowIssue:
 
 REJECTED = [
     ("Q101", "strike", {"strike": ""}, "empty"),
-    ("Q101", "strike", {"strike": "NaN"}, "empty"),
+    ("Q101", "strike", {"strike": "NaN"}, "'NaN' says that there is no value"),
     ("Q101", "id", {"id": ""}, "empty"),
     ("Q101", "right", {"right": " "}, "empty"),
     ("Q101", "expiry", {"expiry": ""}, "empty"),
@@ -77,6 +77,8 @@ REJECTED = [
     ("Q111", "strike", {"strike": "inf"}, "inf is not finite"),
     ("Q113", "rate", {"rate": "3"}, "3 is beyond 1; decimals"),
     ("Q113", "expiry_years", {"expiry_years": "180"}, "180 is beyond 100"),
+    ("Q115", "bid", {"bid": "-99.99"}, "-99.99 is a mark for no value"),
+    ("Q115", "strike", {"strike": "9223372036854775807"}, "is a mark for no value"),
     ("Q114", "ask", {"bid": "0", "ask": "0"}, "nobody quoted"),
 ]
 
@@ -138,11 +140,11 @@ def test_a_line_with_too_many_fields_is_rejected_and_not_cut_off(tmp_path: Path)
     assert reading.quotes.contracts.strike.tolist() == [90.0, 110.0, 120.0]
 
 
-@pytest.mark.parametrize("price", ["0.5", "102"])
-def test_a_price_outside_its_bounds_is_flagged_and_kept(tmp_path: Path, price: str) -> None:
+@pytest.mark.parametrize(("price", "code"), [("0.5", "Q202"), ("102", "Q205")])
+def test_a_price_outside_its_bounds_is_flagged_and_kept(tmp_path: Path, price: str, code: str) -> None:
     # A call on forward 101, strike 100, discount 0.98 is worth between 0.98 and 98.98.
     reading = inspect_quotes(written(tmp_path, {"price": price, "discount": "0.98"}))
-    assert [(issue.code, issue.row, issue.column) for issue in reading.issues] == [("Q202", 3, "price")]
+    assert [(issue.code, issue.row, issue.column) for issue in reading.issues] == [(code, 3, "price")]
     assert len(reading.quotes) == 3
 
 
@@ -171,6 +173,6 @@ def test_every_fault_of_a_row_is_told_at_once(tmp_path: Path) -> None:
     assert reading.rejected == 1
 
 
-def test_every_code_is_met_by_a_test_of_this_file() -> None:
-    text = Path(__file__).read_text()
+def test_every_code_is_met_by_a_test() -> None:
+    text = "".join(path.read_text() for path in (Path(__file__), Path(__file__).with_name("test_market_rules.py")))
     assert [code for code in CODES if f'"{code}"' not in text] == []

@@ -67,9 +67,10 @@ def test_a_price_without_volatility_is_refused_by_name():
         objective_of(quotes.with_observed(np.where(quotes.ids == "q0", -1.0, quotes.observed)), residual="implied_vol")
 
 
-def test_vega_is_not_counted_twice():
+@pytest.mark.parametrize("rule", ["relative", "vega", "spread"])
+def test_weights_made_for_prices_are_refused_for_volatilities(rule):
     with pytest.raises(UsageError, match="made for price residuals"):
-        objective_of(book(), residual="implied_vol", weights="vega")
+        objective_of(book(spread=0.5), residual="implied_vol", weights=rule)
 
 
 def test_an_unknown_residual_is_refused():

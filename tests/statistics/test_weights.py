@@ -9,7 +9,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import black
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.weights import VEGA_FLOOR, weights_of
+from strikeout.statistics.weights import RULES, VEGA_FLOOR, weights_of
 from tests.calibration.smile_model import book
 
 
@@ -40,6 +40,29 @@ def test_spread_weights_are_inverse_squares_of_the_spread():
     assert weights_of(book(spread=0.5), "spread")[0] == pytest.approx(np.full(18, 4.0), rel=1e-15)
 
 
+def test_relative_weights_turn_a_price_residual_into_a_share_of_the_price():
+    quotes = book()
+    weight, _ = weights_of(quotes, "relative")
+    # A residual of one percent of the price, whatever the price; two roundings.
+    assert np.sqrt(weight) * (0.01 * quotes.observed) == pytest.approx(np.full(18, 0.01), rel=1e-15)
+
+
+def test_a_price_of_zero_has_no_relative_residual_and_is_named():
+    quotes = book()
+    with pytest.raises(RefusedError, match=r"1 of 18 quotes have no price above zero.*q3") as caught:
+        weights_of(quotes.with_observed(np.where(quotes.ids == "q3", 0.0, quotes.observed)), "relative")
+    assert caught.value.ids == ["q3"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_weight_follows_from_its_quote_alone(rule):
+    """To the last bit: otherwise a struck quote would live on in the weights of the others."""
+    quotes = book(spread=0.5)
+    whole = weights_of(quotes, rule)[0]
+    for row in range(18):
+        assert weights_of(quotes[[row]], rule)[0][0] == whole[row]
+
+
 def test_quotes_without_a_spread_are_named():
     with pytest.raises(RefusedError, match=r"18 of 18 quotes have no bid-ask spread.*q0, q1, q2, \.\.\.") as caught:
         weights_of(book(), "spread")
@@ -54,7 +77,7 @@ def test_quotes_without_an_implied_volatility_are_named():
 
 
 def test_an_unknown_rule_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="given, none, vega, spread"):
+    with pytest.raises(UsageError, match="given, none, relative, vega, spread"):
         weights_of(book(), "gamma")  # type: ignore[arg-type]
 
 

@@ -44,6 +44,7 @@ def issue(
     free: Sequence[int] | None = None,
     tolerance: float | None = None,
     indicators: Mapping[str, float] | None = None,
+    struck: int | None = None,
 ) -> Certificate:
     """The certificate of an answer: parameters found by ``operator`` once some of the quotes of ``before`` are gone.
 
@@ -55,6 +56,7 @@ def issue(
         tolerance: standard errors within which the answer is claimed to be the OPTIMUM. Where ``after`` has other
             parameters and none is given, twice the distance from those.
         indicators: numbers by name that support the claims.
+        struck: how many quotes are gone; needed where not every quote counts in the objective.
 
     Raises:
         UsageError: neither ``after`` nor ``equations`` is given, so that nothing could be claimed.
@@ -87,13 +89,19 @@ def issue(
         operator=operator,
         path=tuple(path),
         parameters={name: float(parameters[name]).hex() for name in names},
-        counts={"before": before.count, "forgotten": before.count - retained, "retained": retained},
+        counts=_counts(before, retained, struck),
         state=state,
         claims={claim.name: entry for claim, entry in claims.items()},
         indicators={name: float(value).hex() for name, value in sorted(numbers.items())},
         identifiability=dict(after.identifiability) if same and after is not None else {},
         not_claimed=(*NEVER_CLAIMED, *([REFERENCE_LEAKS] if "reference" in state else [])),
     )
+
+
+def _counts(before: Calibration, retained: int, struck: int | None) -> dict[str, int]:
+    if before.settings.select != "all" and struck is not None:
+        retained = before.size - struck  # of the book: how many of them count may change with the forwards
+    return {"before": before.size, "forgotten": before.size - retained, "retained": retained}
 
 
 def _state(after: Calibration | None, equations: NormalEquations | None) -> tuple[dict[str, Any], str]:
@@ -173,6 +181,7 @@ def _objective(settings: Settings, posed: Calibration) -> dict[str, Any]:
         "weights": name_of(settings.weights),
         "residual": settings.residual,
         "loss": settings.loss,
+        "select": settings.select,
         "threshold": None if posed.threshold is None else float(posed.threshold).hex(),
         "bounds": None
         if settings.bounds is None

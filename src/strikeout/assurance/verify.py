@@ -16,12 +16,14 @@ from strikeout.assurance.stationarity import next_step
 from strikeout.assurance.verification import Check, Verification
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.choosing import Choice, chosen, weights_for
 from strikeout.calibration.identifiability import FREE, INFLATION
 from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
+from strikeout.quotes.forwards import is_derived, refitted
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.linearize import linearize, rows
@@ -38,6 +40,8 @@ def verify(
     certificate: Certificate | bytes, retained: Quotes, *, model: Model | None = None, weights: Weighting | None = None
 ) -> Verification:
     """Every claim of a certificate, computed again from the retained quotes alone. Never imports an operator.
+
+    Forwards that the quotes say were derived are derived again.
 
     The state is rebuilt in whole numbers; the step is solved from that; the gradient is taken at the parameters; the
     quotes are calibrated from cold starts. Whoever holds the retained quotes can run it.
@@ -86,19 +90,22 @@ class _Case:
     def __init__(
         self, certificate: Certificate, retained: Quotes, model: Model | None, weights: Weighting | None
     ) -> None:
-        self.certificate, self.retained = certificate, retained
-        self.asked = _model(certificate, retained, model)
+        self.certificate, self.how = certificate, certificate.objective
+        # A forward that came with the quotes might still know one that is gone; what is left of its slice does not.
+        self.book = refitted(retained, is_derived(retained))
+        self.select = cast(Choice, self.how.get("select", "all"))
+        self.retained = chosen(self.book, self.select)
+        self.asked = _model(certificate, self.retained, model)
         suited = getattr(self.asked, "suited", None)
-        self.model = self.asked if suited is None else suited(retained.contracts)
+        self.model = self.asked if suited is None else suited(self.retained.contracts)
         if self.model.name != certificate.model:
             raise UsageError(f"The certificate is of the model {certificate.model!r}; this is {self.model.name!r}.")
         if tuple(sorted(certificate.parameters)) != tuple(sorted(self.model.parameters.names)):
             raise UsageError(f"The certificate names other parameters than {', '.join(self.model.parameters.names)}.")
         self.names = self.model.parameters.names
         self.theta = [float.fromhex(certificate.parameters[name]) for name in self.names]
-        self.how = certificate.objective
         self.residual = cast(Residual, self.how["residual"])
-        self.weights = _weights(self.how, weights)
+        self.weights = weights_for(self.retained, self.book, _weights(self.how, weights))
         self.fixed = _numbers(self.how["fixed"] or {})
         self.bounds = {
             name: (float.fromhex(low), float.fromhex(high)) for name, (low, high) in (self.how["bounds"] or {}).items()
@@ -109,8 +116,9 @@ class _Case:
         objective, _ = objective_of(self.retained, residual=self.residual, weights=self.weights)
         if counts["before"] - counts["forgotten"] != counts["retained"]:
             return False, f"{counts['before']} less {counts['forgotten']} is not {counts['retained']}."
-        if len(objective) != counts["retained"]:
-            return False, f"The certificate is of {counts['retained']:,} retained quotes; here are {len(objective):,}."
+        here = len(objective) if self.select == "all" else len(self.book)
+        if here != counts["retained"]:
+            return False, f"The certificate is of {counts['retained']:,} retained quotes; here are {here:,}."
         return True, f"{counts['retained']:,} quotes are retained."
 
     def state(self) -> tuple[bool, str]:

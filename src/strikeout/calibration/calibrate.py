@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.choosing import Choice, chosen, weights_for
 from strikeout.calibration.conclusion import concluded
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End, Problem
@@ -41,6 +42,7 @@ def calibrate(
     fixed: Mapping[str, float] | None = None,
     feller: Literal["warn", "enforce", "ignore"] = "warn",
     starts: int | Start | Sequence[Start] = 4,
+    select: Choice = "all",
     progress: Progress | None = None,
 ) -> Calibration:
     """The parameters that bring the model closest to the quotes, from cold starts, the same bits every time.
@@ -57,6 +59,8 @@ def calibrate(
         fixed: parameters that are known, by name.
         feller: "warn" says when Feller's condition is not met, "enforce" keeps to it.
         starts: how many canonical starts at most, or starts of your own by name.
+        select: which quotes count: "all", or "otm", puts below the forward and calls at it and above. The others stay
+            in ``Calibration.book``: forwards may rest on them.
         progress: called with the number of the start and every accepted step.
 
     Raises:
@@ -67,7 +71,7 @@ def calibrate(
     """
     _refuse_what_is_neither(quotes, model)
     if isinstance(quotes, Moments):
-        _refuse_what_moments_fix(quotes, weights, residual, loss)
+        _refuse_what_moments_fix(quotes, weights, residual, loss, select)
         return calibrate_moments(
             quotes, model, bounds=bounds, fixed=fixed, feller=feller, starts=starts, progress=progress
         )
@@ -77,17 +81,18 @@ def calibrate(
         raise UsageError(f"loss={loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
     points = starting_points(model, coordinates, starts)
-    objective, rule = objective_of(quotes, residual=residual, weights=weights)
+    used = chosen(quotes, select)
+    objective, rule = objective_of(used, residual=residual, weights=weights_for(used, quotes, weights))
     _refuse_too_few(objective, coordinates)
     asked, suited = model, getattr(model, "suited", None)  # a model may price scattered expiries in another way
-    model = model if suited is None else suited(quotes.contracts)
+    model = model if suited is None else suited(used.contracts)
     problem = Problem(objective.with_loss(LOSSES[loss]), model, coordinates)
     ends = search(problem, points, progress)
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
     return Calibration(
         **concluded(ends, best, model, coordinates, noise=_noise(best, model, theta), bounds=bounds),
-        quotes=quotes,
+        quotes=used,
         rmse=_rmse(best, model, theta),
         count=len(objective),
         residual=residual,
@@ -104,8 +109,10 @@ def calibrate(
             fixed=fixed,
             feller=feller,
             starts=starts,
+            select=select,
         ),
         asked=asked,
+        given=quotes,
     )
 
 
@@ -122,7 +129,11 @@ def _refuse_what_is_neither(quotes: object, model: object) -> None:
         raise UsageError(f"calibrate takes a model, such as Heston(); got {type(model).__name__}.")
 
 
-def _refuse_what_moments_fix(moments: Moments, weights: Weighting, residual: str, loss: str) -> None:
+def _refuse_what_moments_fix(moments: Moments, weights: Weighting, residual: str, loss: str, select: str) -> None:
+    if select != "all":
+        raise UsageError(
+            f"select={select!r}: moments do not tell their quotes apart. Choose the quotes before taking the moments."
+        )
     if not isinstance(weights, str) or weights not in ("given", moments.weights):
         raise UsageError(
             f"These moments were taken with weights={moments.weights!r}, which cannot be changed afterwards. "

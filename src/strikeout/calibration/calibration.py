@@ -57,6 +57,7 @@ class Calibration:
     fixed or is held on a bound. ``relative_errors`` are standard errors over the size of the parameter (over
     ``1 - rho^2`` for a correlation). ``equations`` are the normal equations at the parameters.
 
+    ``quotes`` are those the objective is made of, ``book`` all that were given: see ``select`` of ``calibrate``.
     ``calibrate(quotes, asked, **settings.keywords())`` calibrates other quotes the same way.
     """
 
@@ -83,6 +84,7 @@ class Calibration:
     settings: Settings
     asked: Model  # as it was given; ``model`` may be a form of it that suits the quotes
     moments: Any = None  # what it was made from, where that was not quotes
+    given: Quotes | None = None  # all the quotes, where only some of them count
 
     @property
     def converged(self) -> bool:
@@ -113,11 +115,25 @@ class Calibration:
         Raises:
             UsageError: the calibration was made from moments.
         """
-        return self.book.observed - self.model.price(self.parameters, self.book.contracts)
+        return self.used.observed - self.model.price(self.parameters, self.used.contracts)
 
     @property
     def book(self) -> Quotes:
-        """The quotes themselves, for whatever has to look at them.
+        """All the quotes it was given, those that count (``quotes``) and those that ``select`` left out.
+
+        Raises:
+            UsageError: the calibration was made from moments and holds no quotes.
+        """
+        return self.used if self.given is None else self.given
+
+    @property
+    def size(self) -> int:
+        """How many quotes it was given, those that ``select`` left out included."""
+        return self.count if self.settings.select == "all" or self.given is None else len(self.given)
+
+    @property
+    def used(self) -> Quotes:
+        """The quotes that count, for whatever has to look at them.
 
         Raises:
             UsageError: the calibration was made from moments and holds no quotes.
@@ -266,6 +282,7 @@ class Calibration:
             "residual": self.residual,
             "weights": self.weights,
             "loss": self.loss,
+            "select": self.settings.select,
             "threshold": _number(self.threshold),
             "agreement": self.agreement,
             "starts": [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from strikeout.calibration.choosing import Choice
 from strikeout.calibration.coordinates import Bounds
 from strikeout.calibration.starts import Start
 from strikeout.statistics.objective import Residual
@@ -34,6 +35,7 @@ class Settings:
     fixed: Mapping[str, float] | None = None
     feller: Literal["warn", "enforce", "ignore"] = "warn"
     starts: int | Start | Sequence[Start] = 4
+    select: Choice = "all"
 
     def keywords(self) -> dict[str, Any]:
         """For ``calibrate(quotes, model, **settings.keywords())``."""

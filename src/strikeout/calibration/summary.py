@@ -65,7 +65,7 @@ def _parameters(calibration: Calibration) -> list[tuple[str, str, str, str]]:
 def _facts(calibration: Calibration) -> list[tuple[str, str]]:
     facts = [
         ("status", str(calibration.termination)),
-        ("quotes", f"{calibration.count:,}"),
+        ("quotes", counted(calibration)),
         ("RMSE", f"{calibration.rmse:.4g} in price"),
         ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
         ("condition", f"{calibration.condition:.3g} (scaled curvature)"),
@@ -77,3 +77,11 @@ def _facts(calibration: Calibration) -> list[tuple[str, str]]:
         facts.append(("Feller ratio", f"{ratio:.3g} ({says})"))
     facts.append(("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"))
     return facts
+
+
+def counted(calibration: Calibration) -> str:
+    """How many quotes count, and of how many where some do not."""
+    count = f"{calibration.count:,}"
+    if calibration.settings.select == "all":
+        return count
+    return f"{count} out of the money, of {calibration.size:,}"

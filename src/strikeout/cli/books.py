@@ -158,7 +158,7 @@ def show_change(change: Change) -> None:
     ]
     pairs = [
         ("entry", f"{change.entry}: {change.what}" + (f", {change.touched:,} quotes" if change.touched else "")),
-        ("quotes", f"{after.count:,} retained"),
+        ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
         ("status", after.termination),
     ]
     if change.certificate is not None:

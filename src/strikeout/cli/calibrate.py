@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strikeout.calibration.summary import counted
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import given, is_book, opened, reason_of, refuse_given, why_options
 from strikeout.cli.calibrating import READING, calibrated, calibration_options, described_reading, tell_reading
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 @click.command("calibrate")
 @file_argument
 @calibration_options
-@click.option("--plot", type=click.Path(path_type=str), help="A picture of the smiles: .png, .svg or .html.")
+@click.option(
+    "--plot", type=click.Path(path_type=str), help="A picture of the smiles: .png, .svg, .pdf, .html or .json."
+)
 @click.option(
     "--through",
     type=click.Choice(["quotes", "moments"]),
@@ -106,7 +109,7 @@ def _show(calibration: Calibration, *, report: bool) -> None:
         return
     pairs = [
         ("status", str(calibration.termination)),
-        ("quotes", f"{calibration.count:,}"),
+        ("quotes", counted(calibration)),
         ("RMSE", f"{calibration.rmse:.4g} in price"),
         ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
         ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
@@ -122,4 +125,4 @@ def _hint(file: str, calibration: Calibration, plot: str | None) -> None:
     if not calibration.converged:
         terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} --fix mean_reversion=2")
     elif plot is None:
-        terminal.hint(f"strikeout calibrate {file} --plot smiles.html")
+        terminal.hint(f"strikeout plot {file} --out smiles.html")

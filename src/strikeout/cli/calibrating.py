@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import terminal
-from strikeout.cli.options import Distinct, Named, NamedRange, constant_option
+from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option, profile_option
+from strikeout.cli.reading import reading_of
 from strikeout.errors import RejectedError
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.models.model import Model
+    from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
 MODELS = ("heston",)
-READING = ("constants", "max_reject", "quarantine")
+READING = ("checks", "constants", "max_reject", "profile", "quarantine")
 
 model_option = click.option(
     "--model", type=click.Choice(MODELS), default="heston", show_default=True, help="What is calibrated."
@@ -29,14 +31,17 @@ max_reject_option = click.option(
     show_default=True,
     help="The share of bad rows above which the file is refused.",
 )
+quarantine_option = click.option(
+    "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
+)
 OPTIONS = (
     model_option,
     click.option(
         "--weights",
-        type=click.Choice(["given", "none", "vega", "spread"]),
+        type=click.Choice(["given", "none", "relative", "vega", "spread"]),
         default="given",
         show_default=True,
-        help="What each quote counts for: its weight column, all the same, 1/vega², 1/spread².",
+        help="What each quote counts for: its weight column, all the same, 1/price², 1/vega², 1/spread².",
     ),
     click.option(
         "--residual",
@@ -66,11 +71,18 @@ OPTIONS = (
     click.option(
         "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
     ),
-    max_reject_option,
     click.option(
-        "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
+        "--select",
+        type=click.Choice(["all", "otm"]),
+        default="all",
+        show_default=True,
+        help="Which quotes count: all, or puts below the forward and calls above. The others stay in the book.",
     ),
+    max_reject_option,
+    quarantine_option,
+    profile_option,
     constant_option,
+    check_option,
 )
 
 
@@ -102,16 +114,23 @@ def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calib
 
 
 def accepted(
-    file: str, *, constants: dict[str, float | str], max_reject: float, quarantine: str | None = None
+    file: str,
+    *,
+    constants: dict[str, float | str],
+    max_reject: float,
+    quarantine: str | None = None,
+    profile: str | None = None,
+    checks: dict[str, float | str] | None = None,
+    beside: Callable[[], Quotes] | None = None,
 ) -> Reading:
     """The reading of a file, its bad rows in the quarantine.
 
     Raises:
         QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
     """
-    from strikeout.quotes.reading import accept, inspect_quotes
+    from strikeout.quotes.reading import accept
 
-    reading = inspect_quotes(file, constants=constants)
+    reading = reading_of(file, profile=profile, constants=constants, checks=checks, beside=beside)
     try:
         accept(reading, max_reject=max_reject, quarantine=quarantine)
     except RejectedError as error:
@@ -130,7 +149,7 @@ def tell_reading(reading: Reading, quarantine: str | None = None) -> None:
         terminal.note(f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows {where}. The first: {first}")
     if reading.repeated:
         terminal.note(f"{reading.source}: {reading.repeated:,} rows repeat an earlier one exactly; kept once.")
-    flags = reading.issues.tally("Q2", besides="Q201")  # repeats were told of above
+    flags = reading.issues.flags(besides="Q201")  # repeats were told of above
     if flags:
         terminal.note(f"{reading.source}: kept, but look at them: {flags}.")
 

@@ -34,6 +34,8 @@ class Setting:
         Raises:
             ValueError: it cannot be that; the message says what it can be.
         """
+        if self.kind is dict:
+            return self._pairs(value)
         if self.kind is str:
             if not isinstance(value, str) or not value or (self.words and value not in self.words):
                 raise ValueError(f"give one of {', '.join(self.words)}" if self.words else "give a text")
@@ -48,18 +50,32 @@ class Setting:
             raise ValueError(f"give {noun} from {self.least:g}" + ("" if self.most is None else f" to {self.most:g}"))
         return self.kind(number)
 
+    @staticmethod
+    def _pairs(value: Any) -> list[tuple[str, Any]]:
+        """A table of the file, or the words CODE=WHAT of a variable."""
+        if isinstance(value, str):
+            split = [word.partition("=") for word in value.split()]
+            value = {name: what for name, equals, what in split if name and equals and what}
+            if len(value) < len(split):
+                raise ValueError("give CODE=WHAT, with blanks between several")
+        if not isinstance(value, dict) or not all(isinstance(what, (int, float, str)) for what in value.values()):
+            raise ValueError("give a table of codes, each with a limit, off or reject")
+        return list(value.items())
+
 
 SETTINGS: Mapping[str, Setting] = {
     "approval": Setting(words=("none", "two-person")),
+    "checks": Setting(kind=dict),
     "feller": Setting(words=("warn", "enforce", "ignore")),
     "kernel": Setting(words=("native", "numpy"), is_read_from_the_environment=True),
     "key_file": Setting(is_read_from_the_environment=True),
     "loss": Setting(words=("squared", "huber")),
     "max_reject": Setting(kind=float, most=1.0),
     "residual": Setting(words=("price", "implied_vol")),
+    "select": Setting(words=("all", "otm")),
     "starts": Setting(kind=int, least=1.0),
     "threads": Setting(kind=int, least=1.0, is_read_from_the_environment=True),
-    "weights": Setting(words=("given", "none", "vega", "spread")),
+    "weights": Setting(words=("given", "none", "relative", "vega", "spread")),
     "who": Setting(),
 }
 

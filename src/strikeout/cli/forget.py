@@ -103,7 +103,7 @@ def described(done: Forgetting) -> dict[str, Any]:
     certificate = done.certificate
     return {
         "forgotten": done.ids.tolist(),
-        "retained": done.before.count - done.count,
+        "retained": done.before.size - done.count,
         "before": done.before.to_dict(),
         "parameters": done.parameters,
         "standard_errors": exits.plain(errors),
@@ -178,7 +178,7 @@ def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> Non
     if out is not None:
         from strikeout.quotes.writing import write_quotes
 
-        write_quotes(done.before.quotes.without(done.ids), out)
+        write_quotes(done.before.book.without(done.ids), out)
     if certificate is not None:
         from strikeout.quotes.replacing import replace_file
 
@@ -232,7 +232,7 @@ def _show(done: Forgetting) -> None:
         )
         for name, value in done.parameters.items()
     ]
-    pairs = [("forgotten", f"{done.count:,} of {before.count:,} quotes")]
+    pairs = [("forgotten", f"{done.count:,} of {before.size:,} quotes")]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]
     pairs += [
         (name, f"{'claimed' if entry['claimed'] else 'not claimed'}: {entry['support']}")

@@ -19,8 +19,13 @@ COMPLETE = "_STRIKEOUT_COMPLETE"
 # Command -> the module whose `command` it is, and the line shown in the help, which must not import the module.
 COMMANDS = {
     "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
+    "sample": ("strikeout.cli.sample", "Write a file of made-up quotes to try things on."),
     "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
+    "profiles": ("strikeout.cli.profiles", "List the vendors' layouts that are known, or show one."),
+    "rules": ("strikeout.cli.rules", "List the rules quotes are held to, or count what each finds in a file."),
+    "rule": ("strikeout.cli.rule", "Explain one rule by its code."),
     "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes, or to a book."),
+    "plot": ("strikeout.cli.plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
     "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),
     "forget": ("strikeout.cli.forget", "Strike quotes out of a calibration, as if they had never been seen."),
     "verify": ("strikeout.cli.verify", "Check a book, or a certificate against the retained quotes."),
@@ -43,6 +48,7 @@ COMMANDS = {
     "requests": ("strikeout.cli.requests", "List what was asked for, and who decided."),
     "approve": ("strikeout.cli.approve", "Approve what somebody else asked for."),
     "reject": ("strikeout.cli.reject", "Reject what somebody else asked for."),
+    "rotate-key": ("strikeout.cli.rotate_key", "Give a book a new key to sign its ledger with."),
     "doctor": ("strikeout.cli.doctor", "Look over this installation, its settings and a book."),
     "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
 }

@@ -8,8 +8,14 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import book_argument, opened, reason_of, why_options
-from strikeout.cli.calibrating import accepted, described_reading, max_reject_option, tell_reading
-from strikeout.cli.options import constant_option, file_argument, json_option
+from strikeout.cli.calibrating import (
+    accepted,
+    described_reading,
+    max_reject_option,
+    quarantine_option,
+    tell_reading,
+)
+from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 
 source_option = click.option("--source", help="Where the quotes come from, where the file has no column source.")
 
@@ -19,19 +25,34 @@ source_option = click.option("--source", help="Where the quotes come from, where
 @file_argument
 @source_option
 @max_reject_option
+@quarantine_option
+@profile_option
 @constant_option
+@check_option
 @why_options
 @json_option
 def command(book: str, file: str, who: str | None, as_json: bool, **options: Any) -> int:
     """Append the quotes of FILE (.csv, .csv.gz, .parquet) to BOOK.
 
+    Rows that are no quotes are left out; --quarantine keeps them to be corrected and imported again. The book remembers
+    that file, and erasing takes it away.
+
     Quotes the book has already change nothing. Quotes that were erased are refused and named, and the command ends
     with 1. The calibration stays as it is until the book is calibrated again.
     """
     why = reason_of(options["reason"], options["note"], options["ticket"])
-    reading = accepted(file, constants=constants_of(options), max_reject=options["max_reject"])
+    quarantine = options["quarantine"]
     with opened(book, who=who) as held:
-        done = held.import_quotes(reading.quotes, reason=why)
+        reading = accepted(
+            file,
+            constants=constants_of(options),
+            max_reject=options["max_reject"],
+            quarantine=quarantine,
+            profile=options["profile"],
+            checks=options["checks"],
+            beside=held.quotes,
+        )
+        done = held.import_quotes(reading.quotes, quarantine=quarantine if reading.rejected else None, reason=why)
     if as_json:
         result = {
             "entry": done.entry,
@@ -41,10 +62,10 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
             "erased": list(done.erased),
             "held": done.held,
         }
-        terminal.show_json({**described_reading(reading), "repeated_rows": reading.repeated, **result})
+        terminal.show_json({**described_reading(reading, quarantine), "repeated_rows": reading.repeated, **result})
     else:
         click.echo(done.sentence)
-        tell_reading(reading)
+        tell_reading(reading, quarantine)
         if done.erased:
             terminal.note(f"refused, for they were erased: {', '.join(done.erased[:5])}.")
         terminal.hint(f"strikeout calibrate {book}")

@@ -37,7 +37,7 @@ FAR = 0.05  # of the indicator: above it one step may be off by more than a twen
 @click.option(
     "--plot",
     type=click.Path(path_type=str),
-    help="A map of the influence, date (or what --by names first) by expiry: .png or .svg.",
+    help="A map of the influence, date (or what --by names first) by expiry; of a single day, moneyness by expiry.",
 )
 @calibration_options
 @json_option
@@ -50,9 +50,9 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
     from strikeout.assurance.influence import influence
 
     if plot is not None:
-        from strikeout.plots.influence_map import check_picture
+        from strikeout.plots.writing import check_ending
 
-        check_picture(plot)
+        check_ending(plot)
     if is_book(file):
         refuse_given(options, "A book is calibrated as it was last:")
         with opened(file) as book:
@@ -63,10 +63,7 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
     found = influence(calibration, labels, confirm=min(confirm, top))
     _refuse_undetermined(found, calibration)
     if plot is not None:
-        from strikeout.plots.influence_map import write_influence_map
-
-        across = next((name for name in labels or () if name != "expiry"), "date")
-        write_influence_map(calibration, plot, by=across)
+        _draw(file, calibration, plot, by=next((name for name in labels or () if name != "expiry"), None))
     if as_json:
         terminal.show_json(
             {**described(found, calibration, top), **_described_source(reading, options["quarantine"]), "plot": plot}
@@ -79,6 +76,17 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
         terminal.note(f"the map is in {plot}.")
     terminal.hint(f'strikeout forget {file} --where "{condition(found, labels)}" --preview')
     return exits.DONE
+
+
+def _draw(file: str, calibration: Calibration, path: str, *, by: str | None) -> None:
+    from strikeout.cli.plot import hand_out_plot
+    from strikeout.plots.writing import write_plot
+
+    if is_book(file):
+        with opened(file) as book:
+            hand_out_plot(book, path, "influence", by=by)
+    else:
+        write_plot(calibration, path, "influence", by=by)
 
 
 def _described_source(reading: Reading | None, quarantine: str | None) -> dict[str, Any]:

@@ -8,29 +8,32 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.options import constant_option, file_argument, json_option
+from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
+from strikeout.cli.reading import reading_of
 
 if TYPE_CHECKING:
+    from strikeout.quotes.forward_table import Forwards
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
 SHOWN_ROWS = 3
 SHOWN_ISSUES = 5
 LISTED_ISSUES = 100
+SHOWN_SLICES = 8
 
 
 @click.command("inspect")
 @file_argument
+@profile_option
 @constant_option
+@check_option
 @json_option
-def command(file: str, constants: dict[str, float | str], as_json: bool) -> int:
-    """Say how FILE (.csv, .csv.gz, .parquet) is understood: columns, units, bad rows, three quotes.
+def command(file: str, as_json: bool, **options: Any) -> int:
+    """Say how FILE (.csv, .csv.gz, .parquet) is understood: layout, columns, units, bad rows, forwards, three quotes.
 
     Ends with 1 where rows would be rejected, with 0 where all can be used.
     """
-    from strikeout.quotes.reading import inspect_quotes
-
-    reading = inspect_quotes(file, constants=constants)
+    reading = reading_of(file, **options)
     if as_json:
         terminal.show_json(described(reading))
     else:
@@ -43,18 +46,27 @@ def described(reading: Reading) -> dict[str, Any]:
     """The reading as plain values."""
     return {
         "source": reading.source,
+        "profile": profile_name(reading),
+        "notes": list(reading.table.notes),
         "rows": reading.rows,
         "count": len(reading.quotes),
         "rejected": reading.rejected,
         "repeated": reading.repeated,
         "columns": [exits.plain(column) for column in reading.columns],
         "computed_from": dict(reading.routes),
+        "forwards": None if reading.forwards is None else reading.forwards.to_frame().to_dicts(),
         "issues": {
             "counts": reading.issues.counts,
             "first": [exits.plain(issue) for issue in reading.issues[:LISTED_ISSUES]],
         },
+        "screening": reading.screening.to_dict(),
         "quotes": [sample(reading.quotes, row) for row in range(min(SHOWN_ROWS, len(reading.quotes)))],
     }
+
+
+def profile_name(reading: Reading) -> str:
+    """The layout the file was read by; "strikeout" where its columns have our own names."""
+    return "strikeout" if reading.table.profile is None else reading.table.profile.name
 
 
 def sample(quotes: Quotes, row: int) -> dict[str, Any]:
@@ -81,22 +93,26 @@ def sample(quotes: Quotes, row: int) -> dict[str, Any]:
 
 
 def _show(reading: Reading) -> None:
-    from strikeout.quotes.issues import CODES
-
     columns = [
         (c.name, c.role or "-", c.meaning + ("" if c.is_used or not c.role else " (kept as a label)"))
         for c in reading.columns
     ]
     terminal.show(
         f"{reading.source}: {reading.rows:,} rows, {len(reading.quotes):,} quotes, {reading.rejected:,} rejected, "
-        f"{reading.repeated:,} repeated\n",
+        f"{reading.repeated:,} repeated",
+        f"layout: {_layout(reading)}",
+        *(f"note: {note}" for note in reading.table.notes),
+        "",
         terminal.table(("column", "understood as", "unit or meaning"), columns),
         "",
         terminal.table(("quantity", "computed from"), list(reading.routes.items()), whole=(0,)),
     )
+    if reading.forwards is not None:
+        _show_forwards(reading.forwards)
     if len(reading.issues):
-        counts = [(code, CODES[code], f"{count:,}") for code, count in reading.issues.counts.items()]
-        terminal.show("", terminal.table(("code", "issue", "rows"), counts, numbers=(2,), whole=(0,)))
+        counts = [(step.code, step.name, f"{step.removed:,}", f"{step.flagged:,}") for step in reading.screening.steps]
+        heads = ("code", "rule", "rows removed", "rows flagged")
+        terminal.show("", terminal.table(heads, counts, numbers=(2, 3), whole=(0,)))
         shown = reading.issues[:SHOWN_ISSUES]
         terminal.show("", *(f"  {issue}" for issue in shown))
         if len(reading.issues) > len(shown):
@@ -106,6 +122,23 @@ def _show(reading: Reading) -> None:
         names = [name for name in samples[0] if name != "labels"]
         rows = [(name, *(_cell(quote[name]) for quote in samples)) for name in names]
         terminal.show("", terminal.table(("quote", *("" for _ in samples)), rows, whole=(0,)))
+
+
+def _layout(reading: Reading) -> str:
+    profile = reading.table.profile
+    return "strikeout's own column names" if profile is None else f"{profile.name}, {profile.title}"
+
+
+def _show_forwards(forwards: Forwards) -> None:
+    frame = forwards.to_frame().drop("american").head(SHOWN_SLICES)
+    rows = [tuple("-" if value is None else _cell(value) for value in row) for row in frame.iter_rows()]
+    heads = [name.replace("_", " ") for name in frame.columns]
+    terminal.show(
+        f"\nforwards of {len(forwards):,} slices: {forwards.headline()}",
+        terminal.table(heads, rows, numbers=tuple(range(2, len(heads))), whole=(0,)),
+    )
+    if len(forwards) > SHOWN_SLICES:
+        terminal.show(f"  and {len(forwards) - SHOWN_SLICES:,} more: --json lists them all")
 
 
 def _cell(value: Any) -> str:

@@ -29,9 +29,9 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
     finally:
         progress.end()
     if plot is not None:
-        from strikeout.plots import write_plot
+        from strikeout.cli.plot import hand_out_plot
 
-        write_plot(book.calibration(), plot)
+        hand_out_plot(book, plot)
     if as_json:
         terminal.show_json({**described_change(change), "plot": plot})
     else:

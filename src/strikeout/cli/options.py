@@ -71,6 +71,20 @@ class Distinct(click.Option):
 
 file_argument = click.argument("file", type=click.Path(path_type=str))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+check_option = click.option(
+    "--check",
+    "checks",
+    cls=Distinct,
+    type=NamedText(),
+    multiple=True,
+    metavar="CODE=WHAT",
+    help="How strict a rule is: a limit, off, reject, or both as in Q208=0.3,reject; all=off turns all off.",
+)
+profile_option = click.option(
+    "--profile",
+    metavar="NAME|TOML",
+    help="The layout of the file: a name of `strikeout profiles`, or a .toml file; by default found by its columns.",
+)
 constant_option = click.option(
     "--constant",
     "constants",

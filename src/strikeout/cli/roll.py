@@ -10,7 +10,7 @@ from strikeout.cli import exits, terminal
 from strikeout.cli.books import book_argument, described_change, opened, reason_of, show_change, why_options
 from strikeout.cli.calibrating import accepted, max_reject_option
 from strikeout.cli.importing import constants_of, source_option
-from strikeout.cli.options import constant_option, json_option
+from strikeout.cli.options import check_option, constant_option, json_option, profile_option
 
 
 @click.command("roll")
@@ -19,7 +19,9 @@ from strikeout.cli.options import constant_option, json_option
 @click.option("--window", type=click.IntRange(min=1), required=True, help="How many of the last dates stay.")
 @source_option
 @max_reject_option
+@profile_option
 @constant_option
+@check_option
 @why_options
 @json_option
 def command(book: str, file: str | None, window: int, who: str | None, as_json: bool, **options: Any) -> int:
@@ -27,7 +29,13 @@ def command(book: str, file: str | None, window: int, who: str | None, as_json: 
     why = reason_of(options["reason"], options["note"], options["ticket"])
     quotes = None
     if file is not None:
-        quotes = accepted(file, constants=constants_of(options), max_reject=options["max_reject"]).quotes
+        quotes = accepted(
+            file,
+            constants=constants_of(options),
+            max_reject=options["max_reject"],
+            profile=options["profile"],
+            checks=options["checks"],
+        ).quotes
     with opened(book, who=who) as held:
         change = held.roll(quotes, window=window, reason=why)
     if as_json:

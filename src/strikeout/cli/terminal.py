@@ -132,6 +132,37 @@ def typed(command: str) -> str:
 
 
 @dataclass
+class ReadingLine:
+    """One line on a terminal that says how much of a file is read, from ``patience`` seconds on; gone when it ends."""
+
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    clock: Callable[[], float] = time.monotonic
+    patience: float = 1.0
+    width: int = 20
+
+    def __post_init__(self) -> None:
+        self._begun = self.clock()
+        self._shown = 0
+
+    def __call__(self, share: float) -> None:
+        now = self.clock()
+        if self.stream.isatty() and now - self._begun >= self.patience:
+            full = int(self.width * share)
+            bar = "━" * full + "·" * (self.width - full)
+            words = f"reading {bar} {share:4.0%}, {now - self._begun:.0f} s"
+            self.stream.write("\r" + words.ljust(self._shown))
+            self.stream.flush()
+            self._shown = len(words)
+
+    def end(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            self.stream.write("\r" + " " * self._shown + "\r")
+            self.stream.flush()
+            self._shown = 0
+
+
+@dataclass
 class ProgressLine:
     """One line on a terminal that says how far a search is, from ``patience`` seconds on; gone when it ends.
 

@@ -11,7 +11,7 @@ from strikeout.cli import exits, terminal
 from strikeout.cli.books import is_book, opened
 from strikeout.cli.calibrating import accepted, described_reading, max_reject_option, tell_reading
 from strikeout.cli.on_book import verify_book
-from strikeout.cli.options import constant_option, json_option
+from strikeout.cli.options import constant_option, json_option, profile_option
 from strikeout.errors import UnreadableFileError, UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("retained", type=click.Path(path_type=str), required=False)
 @click.option("--head", help="Of a book: NUMBER:ROOT as status printed it and somebody else kept it.")
 @max_reject_option
+@profile_option
 @constant_option
 @json_option
 def command(
@@ -30,6 +31,7 @@ def command(
     retained: str | None,
     head: str | None,
     max_reject: float,
+    profile: str | None,
     constants: dict[str, float | str],
     as_json: bool,
 ) -> int:
@@ -45,7 +47,7 @@ def command(
         raise UsageError("Give a certificate and the file of retained quotes, or a book (NAME.book) alone.")
     from strikeout.assurance.verify import verify
 
-    reading = accepted(retained, constants=constants, max_reject=max_reject)
+    reading = accepted(retained, profile=profile, constants=constants, max_reject=max_reject)
     found = verify(_bytes(certificate), reading.quotes)
     if as_json:
         terminal.show_json({**described(found), **described_reading(reading)})

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.forwards import underived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 
@@ -35,12 +36,15 @@ class Arrival:
 def sort_out(arriving: Quotes, held: Quotes, aside: Quotes, *, is_erased: Erased) -> Arrival:
     """Each arriving quote told apart by its id and its content; the books are not changed.
 
+    Forwards that are derived say nothing of a quote itself, so all have stand-ins here, those that go in too.
+
     Raises:
         UsageError: the quotes are features for a custom model, which a book does not keep.
         RefusedError: an id is in the book with other values. One of the two is wrong, and nothing here can say which.
     """
     if not isinstance(arriving.contracts, Contracts):
         raise UsageError("A book keeps quotes of options; these are features for a model of your own.")
+    arriving, held, aside = underived(arriving), underived(held), underived(aside)
     known = np.isin(arriving.ids, held.ids)
     struck = np.isin(arriving.ids, aside.ids)
     _refuse_clashes(arriving, held, known)

@@ -33,6 +33,11 @@ class Asking:
     def __post_init__(self) -> None:
         if self.through not in get_args(Through):
             raise UsageError(f"through={self.through!r} is unknown. Use one of {', '.join(get_args(Through))}.")
+        if self.through == "moments" and self.settings.select != "all":
+            raise UsageError(
+                f"select={self.settings.select!r} chooses among quotes, and moments do not tell theirs apart. "
+                "Calibrate through quotes, or import only the quotes that are to count."
+            )
 
     @staticmethod
     def of(calibration: Calibration) -> Asking:
@@ -79,6 +84,7 @@ class Asking:
             else {name: [float(end).hex() for end in ends] for name, ends in how.bounds.items()},
             "fixed": None if how.fixed is None else _hex(how.fixed),
             "feller": how.feller,
+            "select": how.select,
             "starts": how.starts
             if isinstance(how.starts, int)
             else [_hex(cast(Mapping[str, float], start)) for start in _listed(how.starts)],

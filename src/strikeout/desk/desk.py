@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.settings import settings_of
+from strikeout.calibration.settings import Settings, settings_of
 from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk, require_approval
 from strikeout.desk.arriving import Arrival, sort_out
 from strikeout.desk.asking import Asking, Through
 from strikeout.desk.erasing import meant, rehearsed, residue, take_away
+from strikeout.desk.lineage import new_slices, refits_without, refuse_without_forward, whole_slices
 from strikeout.desk.plan import Plan
 from strikeout.desk.records import Position, Transaction, Why, as_reason
 from strikeout.desk.results import Change, Erasure, Imported, moved
@@ -30,6 +32,7 @@ from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.rolling import learn
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
+from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
@@ -46,19 +49,30 @@ class Desk(ApprovingDesk):
 
     # --- quotes come -------------------------------------------------------------------------------------------------
 
-    def import_quotes(self, quotes: Quotes, *, reason: Why = None) -> Imported:
+    def import_quotes(
+        self, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None
+    ) -> Imported:
         """New quotes go into the book; those it has change nothing; those it erased are refused and named.
 
         The calibration stays as it is until ``calibrate``.
 
+        Args:
+            quarantine: the file that holds the rows which did not become quotes. A row of it may be corrected and come
+                back, so the book remembers the file, and erasing takes it away.
+
         Raises:
-            RefusedError: an id is in the book with other values, or the book moved meanwhile. Nothing is imported.
+            RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
+                moved meanwhile. Nothing is imported.
         """
         seen, arrival = self._arrival(quotes)
         entry = None
-        if len(arrival.new):
+        if len(arrival.new) or quarantine is not None:
+            if is_derived(arrival.new).any():
+                refuse_without_forward(self.quotes(), arrival.new)
             with self._records.writing(seen) as book:
                 book.store.add(arrival.new)
+                if quarantine is not None:
+                    book.know_of(str(Path(quarantine).resolve()))
                 entry = book.enter("import", reason, touched=arrival.new.ids.tolist(), counts=_counts(arrival))
         return self._imported(arrival, entry)
 
@@ -73,7 +87,7 @@ class Desk(ApprovingDesk):
         before = self._current(seen)
         if not len(arrival.new):
             raise RefusedError(f"None of the {arrival.count:,} quotes is new, so there is nothing to learn.")
-        after = learn(before, arrival.new)
+        after = self._learnt(before, arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
             return self._conclude(
@@ -105,8 +119,7 @@ class Desk(ApprovingDesk):
         if model is None and not settings and through is None and version is not None:
             asking = Asking.from_plain(version.asking)
         else:
-            defaults = {"weights": "given", "residual": "price", "loss": "squared", "feller": "warn", "starts": 4}
-            asked = {**defaults, "bounds": None, "fixed": None, **settings}
+            asked = {**Settings().keywords(), **settings}
             asking = Asking(Heston() if model is None else model, settings_of(held, **asked), through or "quotes")
         asking.to_plain()  # refuses what could not be brought back, before the work is done
         found = asking.calibrate(held, progress=progress)
@@ -150,6 +163,7 @@ class Desk(ApprovingDesk):
             path=done.path,
             touched=_shards(done.forgotten),
             certificate=done.certificate,
+            refit=tuple(map(str, done.refits)),
         )
 
     def apply(self, plan: Plan) -> Change:
@@ -197,7 +211,7 @@ class Desk(ApprovingDesk):
             asked = "There is no forget to undo." if entry is None else f"Entry {entry} holds no quotes to restore."
             raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
         back, before = aside[number], self._current(seen)
-        after = learn(before, back)  # whatever it comes to: what was there before must be there again
+        after = self._learnt(before, back)  # whatever it comes to: what was there before must be there again
         with self._records.writing(seen) as book:
             book.store.unstrike(back.ids)
             counts = {"restored": len(back), "of": number}
@@ -251,13 +265,14 @@ class Desk(ApprovingDesk):
 
         Raises:
             UnknownIdError: an id the book does not have, or one given twice.
-            RefusedError: no quote is meant.
+            RefusedError: no quote is meant, or what is left of a slice gives no forward.
         """
         records = self._records
         seen = records.position()
         held, aside = meant(records, ids=ids, where=where)
         copies = [path for path in (*map(Path, records.copies()), *self._plans()) if path.exists()]
-        rehearsal = rehearsed(records, held, aside, copies=copies)
+        refits = refits_without(self.quotes(), held) if is_derived(held).any() else ()
+        rehearsal = rehearsed(records, held, aside, copies=copies, refits=refits)
         if not yes:
             return rehearsal
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
@@ -282,7 +297,7 @@ class Desk(ApprovingDesk):
             else:
                 book.enter("erase", reason, touched=touched, counts=counts)
         self._last = None
-        found = residue(records, held, aside, copies=copies)
+        found = residue(records, held, aside, copies=copies, refits=refits)
         return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
 
     def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | None:
@@ -316,10 +331,16 @@ class Desk(ApprovingDesk):
         )
 
     def _struck_out(self, before: Calibration, *, ids: ArrayLike | None = None, where: str | None = None) -> Forgetting:
-        """A forget from the current calibration; through moments only the quotes that go are read."""
+        """A forget from the current calibration; through moments only the quotes that go are read, unless forwards rest
+        on them."""
         if before.moments is None:
             return forget(before, ids=ids, where=where)
-        return forget(before, quotes=naming.held(self._records.store, ids=ids, where=where, verb="forget"))
+        gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
+        return forget(before, quotes=whole_slices(self.quotes(), gone) if is_derived(gone).any() else gone)
+
+    def _learnt(self, before: Calibration, new: Quotes) -> Calibration:
+        through_moments = before.moments is not None and is_derived(new).any()
+        return learn(before, new_slices(self.quotes(), new) if through_moments else new)
 
     def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting) -> Change:
         book.store.strike(done.ids, entry=book.number)

@@ -15,7 +15,8 @@ from strikeout.desk.results import Erasure
 from strikeout.desk.traces import traces
 from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
-from strikeout.store.residue import needles_of, scan
+from strikeout.quotes.refits import Refit
+from strikeout.store.residue import needles_of, needles_of_numbers, scan
 from strikeout.store.store import Shelf
 
 DERIVED: tuple[Shelf, ...] = ("plan", "request")
@@ -46,11 +47,14 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
     return there[~aside], there[aside]
 
 
-def rehearsed(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> Erasure:
+def rehearsed(
+    records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path], refits: Sequence[Refit] = ()
+) -> Erasure:
     """What erasing these quotes will take away, and what it cannot; nothing is changed."""
     since = _since(records, held, aside)
     gone = [f"{len(held) + len(aside):,} rows: contract, price, weight, spread, labels and ids"]
     gone += [f"{len(held):,} of them from the calibration, which is made anew without them"] if len(held) else []
+    gone += [f"their part in the forwards of {len(refits):,} (date, expiry), found anew"] if refits else []
     states = sum(version.entry < since and version.state is not None for version in records.versions())
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
@@ -81,8 +85,13 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
         path.unlink(missing_ok=True)
 
 
-def residue(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> int:
+def residue(
+    records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path], refits: Sequence[Refit] = ()
+) -> int:
     """In how many places of the book's files, and of files it knew of, something of these quotes is still found.
+
+    Args:
+        refits: the slices whose forwards rested on them: what these were before must be gone too.
 
     Raises:
         OSError: a file is there and cannot be read.
@@ -90,6 +99,9 @@ def residue(records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[P
     store = records.store
     retained = store.quotes(struck=None)
     needles = needles_of(held, retained=retained) | needles_of(aside, retained=retained)
+    if refits:
+        needles |= needles_of_numbers("derived forward", [refit.forward[0] for refit in refits], retained=retained)
+        needles |= needles_of_numbers("derived discount", [refit.discount[0] for refit in refits], retained=retained)
     return len(scan([*store.files(), *copies], needles))
 
 

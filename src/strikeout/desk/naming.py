@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.errors import UnknownIdError, UsageError
+from strikeout.quotes.forwards import derived
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.store import Store
@@ -22,7 +24,10 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) 
     if where is not None:
         from strikeout.quotes.selection import select  # loads SQLite
 
-        return store.named(select(store.quotes(struck=None), where))
+        everything, _ = derived(
+            store.quotes(struck=None)
+        )  # a condition may look at forwards: as if none were set aside
+        return store.named(select(everything, where))
     return store.named(as_names([ids] if isinstance(ids, str) else [] if ids is None else ids))
 
 
@@ -35,10 +40,11 @@ def held(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -
     """
     meant = named(store, ids=ids, where=where, verb=verb)
     struck = store.struck()
-    aside = [name for name in meant.ids.tolist() if name in struck]
+    is_aside = np.array([name in struck for name in meant.ids.tolist()], bool)
+    aside = meant.ids[is_aside].tolist()
     if aside and ids is not None:
         shown = ", ".join(map(repr, aside[:3]))
         raise UnknownIdError(
             f"{len(aside):,} of the {len(meant):,} quotes are set aside already: {shown}. Leave them out.", ids=aside
         )
-    return meant.without(aside)
+    return meant[~is_aside]

@@ -13,6 +13,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.errors import UsageError
 
 FORMAT = "strikeout plan 1"
+SHOWN = 5  # slices that are refitted, in a summary
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Plan:
     It names quotes, so it is data to guard; erasing removes the plan the book keeps beside itself.
 
     ``position`` is the number of ledger entries the book had and ``head`` the hash of the last: a book that has moved
-    on refuses the plan. ``touched`` counts the quotes to go by (date, expiry). ``refit`` names derived inputs that are
-    found anew; forwards and weights of a book come with each quote or follow from it alone, so it is empty so far.
+    on refuses the plan. ``touched`` counts the quotes to go by (date, expiry). ``refit`` names the slices whose
+    forwards rest on them, with forward and discount before and after.
     """
 
     book: str
@@ -105,6 +106,8 @@ class Plan:
                 f"to go    {self.count:,} of {counts['before']:,} quotes, on {len(self.touched):,} (date, expiry)",
                 f"reason   {self.reason.get('code', '')} {self.reason.get('text', '')}".rstrip(),
                 *(f"path     {sentence}" for sentence in self.path),
+                *(f"refit    {sentence}" for sentence in self.refit[:SHOWN]),
+                *([f"refit    and {len(self.refit) - SHOWN:,} slices more"] if len(self.refit) > SHOWN else []),
                 f"claims   {', '.join(claim.name for claim in self.certificate.claimed()) or 'nothing'}",
                 "changed  nothing so far",
             ]

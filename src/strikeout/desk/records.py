@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+import numpy as np
+
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.desk import states
@@ -94,8 +96,8 @@ class Records:
         """Of these quotes, what the book has under their ids: held, and set aside."""
         there = self.store.named(quotes.ids[self.store.known(quotes.ids)])
         struck = self.store.struck()
-        aside = [name for name in there.ids.tolist() if name in struck]
-        return there.without(aside), there.only(aside)
+        aside = np.array([name in struck for name in there.ids.tolist()], bool)
+        return there[~aside], there[aside]
 
     def erased(self) -> frozenset[str]:
         """The commitments to what was erased."""
@@ -205,6 +207,25 @@ class Transaction:
         self.store.append(ledger.entries[-1].to_bytes())
         self.is_entered = True
         return self.number
+
+    def rotate(self, reason: Why) -> int:
+        """Two entries: the key that is due hands over to the newest of the keyring, which signs the second.
+
+        Raises:
+            RefusedError: the keyring lacks the key that is due, or has no other.
+        """
+        records = self._records
+        act = Act(
+            who=records.who,
+            what="rotate key",
+            at=records.clock(),
+            why=as_reason(reason),
+            counts={"retained": self.store.counts().retained},
+        )
+        for entry in self._ledger.rotate(act, records.keyring).entries[-2:]:
+            self.store.append(entry.to_bytes())
+        self.is_entered = True
+        return self.number + 1
 
 
 def as_reason(why: Why) -> Reason | None:

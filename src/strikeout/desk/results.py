@@ -131,6 +131,15 @@ class Erasure:
 
 
 @dataclass(frozen=True)
+class Rotation:
+    """A change of the key that signs: the entry with which the new one took over, and the public halves of both."""
+
+    entry: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two books side by side."""
 

@@ -10,6 +10,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.choosing import chosen
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forgetting import Forgetting
@@ -39,6 +40,8 @@ def forget(
 ) -> Forgetting:
     """The calibration without these quotes, as if they had never been seen; the calibration given is not changed.
 
+    Forwards that were derived from quotes that go are found anew from those that stay; ``path`` and ``refits`` say so.
+
     By default the road is that of the calibration itself: one made from quotes is solved again from the retained
     quotes, one made from moments from the subtracted moments. Parameters and state are then, bit for bit, those of a
     fresh calibration of what is retained, whatever was learnt and forgotten before.
@@ -55,8 +58,8 @@ def forget(
         UsageError: what to forget is said in no way or in two, or operator and tolerance are not as above.
         UnknownIdError: an id that no quote of the book has, or one given twice.
         UnidentifiedError: the retained quotes do not determine the parameters.
-        RefusedError: everything is to be forgotten, the retained quotes lead out of the model's bounds, or no optimum
-            was found. Nothing is changed.
+        RefusedError: everything is to be forgotten, the retained quotes lead out of the model's bounds, no optimum was
+            found, or what is left of a slice gives no forward. Nothing is changed.
 
     >>> import strikeout as so
     >>> calibration = so.calibrate(so.paper_quotes("small"), so.Heston())
@@ -66,7 +69,7 @@ def forget(
     """
     _check(operator, tolerance)
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)
-    answer = partial(Forgetting, request.ids, calibration, request.forgotten)
+    answer = partial(Forgetting, request.ids, calibration, request.forgotten, refits=request.refits)
     if not len(request.forgotten):
         nothing = ("nothing to forget: the calibration is as it was",)
         return answer(dict(calibration.parameters), "none", nothing, _calibrated=calibration)
@@ -76,9 +79,10 @@ def forget(
     def fresh() -> Calibration:
         return recalibrate(request.retained, calibration.asked, calibration.settings)
 
-    path: tuple[str, ...] = ()
+    path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
     if tolerance is not None:
-        step, judged, path = _certified_step(calibration, request, tolerance)
+        step, judged, passed = _certified_step(calibration, request, tolerance)
+        path += passed
         if step is not None and judged is not None:
             path = (f"downdate: {_known(judged)}, and {tolerance:g} were asked for",)
             return answer(step.parameters, "downdate", path, step, judged, tolerance, _calibrated=fresh)
@@ -87,6 +91,21 @@ def forget(
     found = fresh()
     path = (*path, "recalibrate: the retained quotes, from cold starts")
     return answer(dict(found.parameters), "recalibrate", path, tolerance=tolerance, _calibrated=found)
+
+
+def slices_of(request: Request) -> str:
+    """How many slices have their forward found anew, in words."""
+    count = len(request.refits)
+    return f"{count:,} {'slice' if count == 1 else 'slices'}"
+
+
+def unstepped(calibration: Calibration, request: Request) -> str | None:
+    """Why one step from the footprints cannot stand for forgetting these quotes; None where it can."""
+    if request.refits:
+        return f"the forwards of {slices_of(request)} change, and with them the footprints of the quotes that stay"
+    if not len(request.used):
+        return "none of these quotes counts in the objective"
+    return unsuited(calibration)
 
 
 def free_parameters(calibration: Calibration) -> tuple[int, ...] | None:
@@ -126,16 +145,16 @@ def _check(operator: Operator | None, tolerance: float | None) -> None:
 def _certified_step(
     calibration: Calibration, request: Request, tolerance: float
 ) -> tuple[OneStep | None, Trust | None, tuple[str, ...]]:
-    reason = unsuited(calibration)
+    reason = unstepped(calibration, request)
     if reason is None:
         try:
             step = downdate(
-                calibration.footprints, calibration.footprints.total(), request.ids, free=free_parameters(calibration)
+                calibration.footprints, calibration.footprints.total(), request.used, free=free_parameters(calibration)
             )
         except RefusedError:
             reason = "a quote is too large to have a footprint"
         else:
-            judged = trust(step, calibration, ids=request.ids)
+            judged = trust(step, calibration, ids=request.used)
             verdict = judged.verdict(tolerance)
             if verdict == "trusted":
                 return step, judged, ()
@@ -156,16 +175,16 @@ def _forced(
     operator: str,
     fresh: Callable[[], Calibration],
 ) -> Forgetting:
-    why = unresolvable(calibration) if operator == "resolve" else unsuited(calibration)
+    why = unresolvable(calibration) if operator == "resolve" else unstepped(calibration, request)
     if why is not None:
         raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
     if operator == "resolve":
-        moments = moments_for(calibration, request.retained)
+        moments = moments_for(calibration, chosen(request.retained, calibration.settings.select))
         found = resolve(moments, calibration.asked, settings=calibration.settings)
         path = ("resolve: as asked, from moments of the retained quotes",)
         return answer(dict(found.parameters), operator, path, _calibrated=fresh)
     if operator == "refine":
-        refined, kept = refine(calibration, request.ids), free_parameters(calibration)
+        refined, kept = refine(calibration, request.used), free_parameters(calibration)
         at, system = list(refined.parameters.values()), refined.system
         numbers = range(len(at)) if kept is None else kept
         _, free = determined_to(system, calibration, at=at, kept=numbers, cost=system.cost)
@@ -173,7 +192,7 @@ def _forced(
         path = (f"refine: as asked, 2 passes; what is left is about {refined.error:.2g} standard errors",)
         return answer(refined.parameters, operator, path, _calibrated=fresh)
     step = _step(calibration, request, operator)
-    judged = trust(step, calibration, ids=request.ids)
+    judged = trust(step, calibration, ids=request.used)
     _refuse(judged.free, judged.outside, request)
     path = (f"{operator}: as asked; {_known(judged)}",)
     return answer(step.parameters, operator, path, step, judged, _calibrated=fresh)
@@ -182,10 +201,11 @@ def _forced(
 def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
     footprints, free, weights = calibration.footprints, free_parameters(calibration), calibration.settings.weights
     if operator == "downdate":
-        return downdate(footprints, footprints.total(), request.ids, free=free)
+        return downdate(footprints, footprints.total(), request.used, free=free)
     if operator == "restep":
-        return restep(request.retained, calibration.model, footprints.schema, weights=weights, free=free)
-    return recompute_shards(calibration, request.ids, free=free)
+        kept = chosen(request.retained, calibration.settings.select)
+        return restep(kept, calibration.model, footprints.schema, weights=weights, free=free)
+    return recompute_shards(calibration, request.used, free=free)
 
 
 def _refuse(free: tuple[str, ...], outside: tuple[str, ...], request: Request) -> None:

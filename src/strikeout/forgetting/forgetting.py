@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from math import isfinite, nan
 
 from strikeout.assurance.certificate import Certificate
@@ -14,7 +15,10 @@ from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.refits import Refit
 from strikeout.statistics.moments import Moments
+
+MOVED = ("parameter", "before", "after", "moved by (SE)")
 
 
 def moves(before: Calibration, parameters: dict[str, float]) -> dict[str, float]:
@@ -24,12 +28,21 @@ def moves(before: Calibration, parameters: dict[str, float]) -> dict[str, float]
     return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
 
 
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], facts: Sequence[str]) -> str:
+    """A table for a notebook, and the facts below it."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    told = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{told}</ul>"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Forgetting:
     """The parameters without the quotes that were struck out, how they were found, and what was there before.
 
     ``path`` says, in the order they were considered, which operators were passed over, why, and which one answered.
     ``forgotten`` are the quotes themselves, or their moments: ``restore`` needs them, and so they are data to guard.
+    ``refits`` are the slices whose forwards rested on them and were found anew.
     """
 
     ids: Names
@@ -41,6 +54,7 @@ class Forgetting:
     step: OneStep | None = None
     trust: Trust | None = None
     tolerance: float | None = None
+    refits: tuple[Refit, ...] = field(default=(), kw_only=True)
     _calibrated: Calibration | Callable[[], Calibration] = field(kw_only=True)
 
     @cached_property
@@ -77,6 +91,7 @@ class Forgetting:
             ridge=None if step is None else step.ridge,
             free=None if step is None else step.free,
             tolerance=self.tolerance if step is not None else None,
+            struck=self.count,
             indicators={name: value for name, value in numbers.items() if isfinite(value)},
         )
 
@@ -92,16 +107,23 @@ class Forgetting:
 
     def summary(self) -> str:
         """Before, after and the move of every parameter, then the path, one fact a line."""
-        rows = [("parameter", "before", "after", "moved by (SE)")]
-        rows += [
-            (name, f"{self.before.parameters[name]:.6g}", f"{value:.6g}", f"{self.moved[name]:.3g}")
-            for name, value in self.parameters.items()
-        ]
+        rows = [MOVED, *self._rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
-        lines += ["", f"forgotten  {self.count:,} of {self.before.count:,} quotes"]
+        lines += ["", f"forgotten  {self.count:,} of {self.before.size:,} quotes"]
         return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
         return f"Forgetting({values}; {self.count} quotes struck out by {self.operator})"
+
+    def _repr_html_(self) -> str:
+        struck = f"forgotten: {self.count:,} of {self.before.size:,} quotes, by {self.operator}"
+        return html_table(MOVED, self._rows(), [struck, *(f"path: {sentence}" for sentence in self.path)])
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        before, moved = self.before.parameters, self.moved
+        return [
+            (name, f"{before[name]:.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+            for name, value in self.parameters.items()
+        ]

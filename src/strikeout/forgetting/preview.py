@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.forget import forget, free_parameters, unsuited
-from strikeout.forgetting.forgetting import moves
+from strikeout.forgetting.forget import forget, free_parameters, unstepped
+from strikeout.forgetting.forgetting import html_table, moves
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
 from strikeout.quotes.names import Names
@@ -52,6 +52,10 @@ class Preview:
     def __repr__(self) -> str:
         return f"<Preview: {self.sentence}>"
 
+    def _repr_html_(self) -> str:
+        moved = [(name, f"{value:.6g}", f"{self.moved[name]:.3g}") for name, value in self.parameters.items()]
+        return html_table(("parameter", "would be", "moves by (SE)"), moved, [self.sentence])
+
 
 def preview(
     calibration: Calibration,
@@ -62,7 +66,8 @@ def preview(
 ) -> Preview:
     """What striking these quotes out would do, as cheaply as it can be told honestly: one exact downdate.
 
-    Where one step cannot stand for the answer (a robust loss, a parameter on a bound, moments), the real thing is done.
+    Where one step cannot stand for the answer (a robust loss, forwards that are found anew, moments), the real thing is
+    done.
 
     Raises:
         UsageError: what to forget is said in no way or in two.
@@ -71,13 +76,13 @@ def preview(
     """
     request = request_of(calibration, ids=ids, where=where, quotes=quotes, everything=True)
     names = request.ids
-    if request.book is not None and 0 < len(names) < len(request.book) and unsuited(calibration) is None:
+    if request.book is not None and 0 < len(names) < len(request.book) and _is_stepped(calibration, request):
         try:
             footprints = calibration.footprints
         except RefusedError:  # a quote too large to have one: the real thing it is
             return _rehearsed(calibration, request)
-        step = downdate(footprints, footprints.total(), names, free=free_parameters(calibration))
-        judged = trust(step, calibration, ids=names)
+        step = downdate(footprints, footprints.total(), request.used, free=free_parameters(calibration))
+        judged = trust(step, calibration, ids=request.used)
         refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
         moved = moves(calibration, step.parameters)
         return Preview(
@@ -86,9 +91,16 @@ def preview(
     return _rehearsed(calibration, request)
 
 
+def _is_stepped(calibration: Calibration, request: Request) -> bool:
+    try:
+        return unstepped(calibration, request) is None
+    except RefusedError:  # what is left of a slice gives no forward: the rehearsal will say so
+        return False
+
+
 def _rehearsed(calibration: Calibration, request: Request) -> Preview:
     names, count = request.ids, len(request.forgotten)
-    retained = calibration.count - count
+    retained = calibration.size - count
     try:
         done = forget(calibration, quotes=request.forgotten) if request.book is None else forget(calibration, ids=names)
     except RefusedError as error:

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.refusal import refuse_everything
+from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.names import Names, as_names
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.refits import Refit, refits
 from strikeout.statistics.moments import Moments, moments_of
 
 
@@ -23,12 +25,28 @@ class Request:
     ids: Names
     forgotten: Quotes | Moments
     book: Quotes | None
+    used: Names  # those of the ids that count in the objective; the others only stand in the book
 
     @cached_property
     def retained(self) -> Quotes:
-        """The other quotes of the book: copied when they are first needed, for a step needs none of them."""
+        """The other quotes of the book: copied when they are first needed, for a step needs none of them.
+
+        Raises:
+            RefusedError: what is left of a slice gives no forward.
+        """
         assert self.book is not None
         return self.book.without(self.ids)
+
+    @cached_property
+    def refits(self) -> tuple[Refit, ...]:
+        """The slices whose forwards are others once these quotes are gone.
+
+        Raises:
+            RefusedError: what is left of a slice gives no forward.
+        """
+        if self.book is None or "forward_from" not in self.book.labels:
+            return ()
+        return refits(self.book, self.retained)
 
 
 def request_of(
@@ -60,12 +78,15 @@ def request_of(
         return _of_moments(calibration, quotes)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: say which ones to forget, by ids, where or quotes.")
-    book = calibration.quotes
+    book = calibration.book
     names = quotes.ids if quotes is not None else names_of(book, ids=ids, where=where)
     forgotten = book.only(names)
     if len(names) == len(book) and not everything:
         refuse_everything(len(book))
-    return Request(forgotten.ids, forgotten, book)
+    used = forgotten.ids
+    if calibration.quotes is not book:
+        used = used[np.isin(used, calibration.quotes.ids)]
+    return Request(forgotten.ids, forgotten, book, used)
 
 
 def names_of(book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None) -> Names:
@@ -99,6 +120,20 @@ def moments_for(calibration: Calibration, quotes: Quotes | Moments) -> Moments:
     return moments_of(quotes, weights=weights, basis=None if held is None else held.basis)
 
 
+def refuse_derived(quotes: Quotes) -> None:
+    """Nothing, where each of these quotes came with its own forward.
+
+    Raises:
+        RefusedError: some rest on the slice they are in, and moments do not know the rest of it.
+    """
+    if is_derived(quotes).any():
+        raise RefusedError(
+            "The forwards of these quotes were derived from their slices, and moments cannot tell whether the rest of "
+            "a slice has a forward that rests on them, or will. Work from the quotes, or in a book; or take moments "
+            "of quotes whose forwards are given."
+        )
+
+
 def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Request:
     if quotes is None:
         raise RefusedError(
@@ -108,4 +143,7 @@ def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Re
     held = len(calibration.moments)
     if len(quotes) >= held:
         refuse_everything(held)
-    return Request(np.empty(0, "U1") if isinstance(quotes, Moments) else quotes.ids, quotes, None)
+    if isinstance(quotes, Quotes):
+        refuse_derived(quotes)
+    names = np.empty(0, "U1") if isinstance(quotes, Moments) else quotes.ids
+    return Request(names, quotes, None, names)

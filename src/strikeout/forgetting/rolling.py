@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibrate import calibrate
@@ -12,7 +13,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.recalibrate import recalibrate
-from strikeout.forgetting.request import moments_for, names_of
+from strikeout.forgetting.request import moments_for, names_of, refuse_derived
 from strikeout.forgetting.resolve import calibrated
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
@@ -52,11 +53,13 @@ def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
     if not len(quotes):
         return calibration
     if calibration.moments is not None:
+        if isinstance(quotes, Quotes):
+            refuse_derived(quotes)
         moments = calibration.moments + moments_for(calibration, quotes)
         return calibrated(moments, calibration.asked, settings=calibration.settings)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: it can learn quotes, not moments.")
-    return calibrate(join(calibration.quotes, quotes), calibration.asked, **calibration.settings.keywords())
+    return calibrate(join(calibration.book, quotes), calibration.asked, **calibration.settings.keywords())
 
 
 def roll(
@@ -81,6 +84,7 @@ def roll(
         raise UsageError(
             "roll names what to forget, and a calibration made from moments holds no names. Forget, then learn."
         )
-    names = names_of(calibration.quotes, ids=[] if where is None and forget is None else forget, where=where)
-    kept = calibration.quotes.without(names)
+    names = names_of(calibration.book, ids=[] if where is None and forget is None else forget, where=where)
+    calibration.book.only(names)  # each known, and given once
+    kept = calibration.book[~np.isin(calibration.book.ids, names)]  # forwards are found once both sets are together
     return recalibrate(join(kept, learn), calibration.asked, calibration.settings)

@@ -1,21 +1,27 @@
-"""Pictures of a calibration: smiles, residuals, one page with both, and a map of influence. matplotlib, no window.
+"""Pictures of a calibration: smiles, residuals, total variance and a map of influence. matplotlib, no window.
 
-Each function takes a `Calibration` and gives back a figure, or writes a file.
+Each takes a `Calibration` and gives back a figure, plain values for JSON, or writes a file.
 """
 
 from __future__ import annotations
 
 from strikeout.plots.influence_map import plot_influence_map, write_influence_map
 from strikeout.plots.page import calibration_page
+from strikeout.plots.residual_map import plot_residual_map
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
-from strikeout.plots.writing import write_plot
+from strikeout.plots.variance import plot_variance
+from strikeout.plots.writing import plot, plot_data, write_plot
 
 __all__ = [
     "calibration_page",
+    "plot",
+    "plot_data",
     "plot_influence_map",
+    "plot_residual_map",
     "plot_residuals",
     "plot_smiles",
+    "plot_variance",
     "write_influence_map",
     "write_plot",
 ]

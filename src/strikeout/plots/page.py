@@ -1,16 +1,23 @@
-"""One self-contained page: the summary of a calibration, its smiles and its residuals. Works offline, has no script."""
+"""One self-contained page: the summary of a calibration and its pictures. Works offline, has no script."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING
 
+from strikeout.errors import RefusedError
+from strikeout.plots.influence_map import plot_influence_map
+from strikeout.plots.residual_map import plot_residual_map
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_inline
+from strikeout.plots.variance import plot_variance
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from strikeout.calibration.calibration import Calibration
 
 CSS = """
@@ -33,6 +40,29 @@ code { background: #f4f4f4; padding: .1em .3em; border-radius: 3px; }
 .wrong { color: #a33c00; font-weight: 600; }
 footer { margin-top: 3rem; border-top: 1px solid #e8e8e8; padding-top: .8rem; }
 """
+
+# Every picture of the page: its heading, and what is to be seen in it.
+CAPTIONS = {
+    "smiles": (
+        "Smiles",
+        "Implied volatility by expiry: dots are the market, bars run from bid to ask where known, the line is the "
+        "model.",
+    ),
+    "scatter": ("Residuals", "Observed minus model; the band is twice the RMSE."),
+    "residuals": (
+        "Residuals by expiry and moneyness",
+        "The mean of observed minus model: blue where the market is dearer than the model, orange where it is cheaper.",
+    ),
+    "variance": (
+        "Total variance",
+        "Volatility squared times expiry: dots are the market, lines the model. Slices that cross are calendar "
+        "arbitrage.",
+    ),
+    "influence": (
+        "Influence",
+        "How far the parameters move if a cell is struck out; a cross where they would no longer be determined.",
+    ),
+}
 
 
 def page_of(title: str, parts: Sequence[str]) -> str:
@@ -75,27 +105,37 @@ def table_of(
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"
 
 
-def calibration_page(calibration: Calibration, *, title: str | None = None) -> str:
+def calibration_page(
+    calibration: Calibration, *, title: str | None = None, figures: Mapping[str, Figure] | None = None
+) -> str:
     """The page of one calibration, as text.
 
+    Args:
+        figures: the pictures to show, by kind; every one of them where none are given.
+
     Raises:
-        UsageError: never for a finished calibration; the plots it holds may raise it for their own options.
+        UsageError: the calibration holds no quotes to draw.
     """
     name = title or f"{calibration.model.name.partition('/')[0].capitalize()} calibration"
     state = "" if calibration.converged else ' <span class="wrong">not converged</span>'
-    return page_of(
-        name,
-        [
-            f"<h1>{escape(name)}{state}</h1>",
-            f'<p class="lead">{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>',
-            calibration._repr_html_(),
-            "<h2>Smiles</h2>",
-            figure_of(
-                to_inline(plot_smiles(calibration)),
-                "Implied volatility by expiry: dots are the market, bars run from bid to ask where known, "
-                "the line is the model.",
-            ),
-            "<h2>Residuals</h2>",
-            figure_of(to_inline(plot_residuals(calibration)), "Observed minus model; the band is twice the RMSE."),
-        ],
-    )
+    parts = [
+        f"<h1>{escape(name)}{state}</h1>",
+        f'<p class="lead">{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>',
+        calibration._repr_html_(),
+    ]
+    for kind, figure in (figures or _every_figure(calibration)).items():
+        heading, caption = CAPTIONS[kind]
+        parts += [f"<h2>{heading}</h2>", figure_of(to_inline(figure), caption)]
+    return page_of(name, parts)
+
+
+def _every_figure(calibration: Calibration) -> dict[str, Figure]:
+    drawn = {
+        "smiles": plot_smiles(calibration),
+        "scatter": plot_residuals(calibration),
+        "residuals": plot_residual_map(calibration),
+        "variance": plot_variance(calibration),
+    }
+    with suppress(RefusedError):  # where nothing is determined the page says so above
+        drawn["influence"] = plot_influence_map(calibration)
+    return drawn

@@ -32,7 +32,7 @@ def plot_residuals(
     Raises:
         UnknownIdError: an id that no quote of the calibration has.
     """
-    quotes, residuals = calibration.book, calibration.residuals
+    quotes, residuals = calibration.used, calibration.residuals
     dates = quotes.labels.get("date")
     picks = np.isin(quotes.ids, quotes.only(marked).ids)
     has_dates = dates is not None and len(np.unique(dates.astype(str))) > 1

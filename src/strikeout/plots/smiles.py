@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots import style
+from strikeout.plots.cells import length
 from strikeout.quotes.contracts import Contracts
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ Floats = NDArray[np.float64]
 MOST_PANELS = 9
 FULL = 5  # an expiry with fewer quotes makes a poor smile, and is shown only where there is no better
 CURVE_POINTS = 81
+MONEYNESS = "log-moneyness, ln(strike / forward)"
 WIDEST = 7.0  # standard deviations of the log-price around the forward; what is quoted beyond would squeeze the smile
 FAINTEST = 1e-10  # of the forward: a model price below it is too near the kernel's own error to imply a volatility
 
@@ -41,6 +43,7 @@ class Smile:
     volatility: Floats
     bid: Floats
     ask: Floats
+    is_otm: NDArray[np.bool_]  # out of the money; in the money a spread says little about volatility
     curve_moneyness: Floats
     curve: Floats
     missing: int  # quotes whose price no volatility gives
@@ -61,6 +64,23 @@ class Smile:
         low, high = self.window()
         return self.beyond + int(np.count_nonzero((self.volatility < low) | (self.volatility > high)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        market = {"volatility": self.volatility, "bid": self.bid, "ask": self.ask}
+        return {
+            "title": self.title,
+            "expiry_years": self.expiry,
+            "market": {
+                "log_moneyness": style.plain(self.moneyness),
+                **{name: style.plain(values) for name, values in market.items()},
+                "is_out_of_the_money": self.is_otm.tolist(),
+            },
+            "model": {"log_moneyness": style.plain(self.curve_moneyness), "volatility": style.plain(self.curve)},
+            "window": list(self.window()),
+            "outside": self.outside,
+            "missing": self.missing,
+        }
+
 
 def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
     """The smiles of a calibration by expiry; where there are more expiries than ``at_most``, evenly chosen ones.
@@ -70,7 +90,8 @@ def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
-    quotes, contracts = calibration.book, calibration.book.contracts
+    quotes = calibration.used
+    contracts = quotes.contracts
     expiries, counts = np.unique(contracts.expiry, return_counts=True)
     candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
     places = np.unique(np.round(np.linspace(0, len(candidates) - 1, min(at_most, len(candidates)))).astype(int))
@@ -89,6 +110,8 @@ def plot_smiles(
     others: Mapping[str, Calibration] | None = None,
 ) -> Figure:
     """A figure of the smiles: dots are the market (bars from bid to ask where known), the line is the model.
+
+    Quotes in the money are pale and have no bars.
 
     Args:
         name: what the line is called.
@@ -109,6 +132,8 @@ def plot_smiles(
             ("market", style.MARKET, "o"),
             (name, style.MODEL, "-"),
         ]
+        if not all(smile.is_otm.all() for smile in smiles):
+            marks.insert(1, ("in the money", style.MARKET_PALE, "o"))
         marks += [(other, colour, "--") for other, colour in zip(beside, style.OTHERS, strict=False)]
         style.title(figure, title or _headline(calibration), marks)
         panels = figure.subplots(down, across, squeeze=False).ravel()
@@ -119,12 +144,24 @@ def plot_smiles(
         for panel in panels[len(smiles) :]:
             panel.set_axis_off()
         figure.supylabel("implied volatility, % a year", fontsize=8.5)
-        figure.supxlabel(_footnote(calibration, smiles), fontsize=8.5)
+        notes = _notes(calibration, smiles)
+        figure.supxlabel("\n".join([MONEYNESS, "; ".join(notes)] if notes else [MONEYNESS]), fontsize=8.5)
     return figure
 
 
+def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS) -> dict[str, Any]:
+    """The smiles as plain values for JSON; a volatility that does not exist is None.
+
+    Raises:
+        UsageError: ``at_most`` is below one, or the calibration holds no quotes.
+    """
+    smiles = smiles_of(calibration, at_most=at_most)
+    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(calibration, smiles)}
+
+
 def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
-    contracts, quotes = calibration.book.contracts[rows], calibration.book
+    quotes = calibration.quotes
+    contracts = quotes.contracts[rows]
     observed, half = quotes.observed[rows], quotes.spread[rows] / 2
     moneyness, expiry = contracts.log_moneyness, float(contracts.expiry[0])
     volatility = _volatility(observed, contracts)
@@ -139,6 +176,7 @@ def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.g
         volatility=volatility[shown],
         bid=_volatility(observed - half, contracts)[shown],
         ask=_volatility(observed + half, contracts)[shown],
+        is_otm=((moneyness >= 0.0) == contracts.is_call)[shown],
         curve_moneyness=grid,
         curve=_curve(calibration, grid, expiry),
         missing=int(np.count_nonzero(~known)),
@@ -172,19 +210,19 @@ def _middle(volatility: Floats) -> list[Floats]:
 
 
 def _title(expiry: float, dates: NDArray[np.generic] | None) -> str:
-    length = f"{expiry * 365:.3g} days" if expiry < 1 / 12 else f"{expiry:.3g} years"
     known = set() if dates is None else {str(date) for date in dates} - {""}
-    return f"{known.pop()} · {length}" if len(known) == 1 else length
+    return f"{known.pop()} · {length(expiry)}" if len(known) == 1 else length(expiry)
 
 
 def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool) -> None:
     size, opacity = (11.0, 0.9) if len(smile.moneyness) < 60 else (4.0, 0.55)
-    known = np.isfinite(smile.bid) & np.isfinite(smile.ask)
+    # In the money the same spread is many times as wide in volatility: such bars would bury the smile.
+    known = np.isfinite(smile.bid) & np.isfinite(smile.ask) & smile.is_otm
     bars = (smile.moneyness[known], smile.bid[known], smile.ask[known])
     panel.vlines(*bars, color=style.MARKET, linewidth=0.7, alpha=0.5)
-    panel.scatter(
-        smile.moneyness, smile.volatility, s=size, color=style.MARKET, alpha=opacity, linewidth=0, rasterized=are_many
-    )
+    for rows, colour in ((~smile.is_otm, style.MARKET_PALE), (smile.is_otm, style.MARKET)):
+        x, y = smile.moneyness[rows], smile.volatility[rows]
+        panel.scatter(x, y, s=size, color=colour, alpha=opacity, linewidth=0, rasterized=are_many)
     panel.plot(smile.curve_moneyness, smile.curve, color=style.MODEL, linewidth=1.5)
     for curve, colour in zip(curves, style.OTHERS, strict=False):
         panel.plot(smile.curve_moneyness, curve, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
@@ -200,11 +238,9 @@ def _headline(calibration: Calibration) -> str:
     return f"{calibration.model.name.partition('/')[0].capitalize()} against the market"
 
 
-def _footnote(calibration: Calibration, smiles: tuple[Smile, ...]) -> str:
-    axis = "log-moneyness, ln(strike / forward)"
-    every = len(np.unique(calibration.book.contracts.expiry))
+def _notes(calibration: Calibration, smiles: tuple[Smile, ...]) -> list[str]:
+    every = len(np.unique(calibration.quotes.contracts.expiry))
     outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)
     notes = [f"{len(smiles)} of {every:,} expiries, evenly chosen"] if len(smiles) < every else []
     notes += [f"{outside:,} quotes outside the ranges shown"] if outside else []
-    notes += [f"{missing:,} quotes without an implied volatility"] if missing else []
-    return axis + ("\n" + "; ".join(notes) if notes else "")
+    return notes + ([f"{missing:,} quotes without an implied volatility"] if missing else [])

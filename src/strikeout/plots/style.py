@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
+from os import PathLike, fspath
 from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 # Okabe and Ito's palette: told apart with every common kind of colour blindness, and in grey.
 MARKET = "#0072B2"
+MARKET_PALE = "#9CC4E0"
 MODEL = "#D55E00"
 OTHERS = ("#000000", "#CC79A7", "#009E73")
 INK = "#333333"
 FAINT = "#8a8a8a"
+NOTHING = "#e9e9e9"  # behind a map: a cell where nothing is quoted is not one where nothing is wrong
+
+# Residuals of either sign, pale where there is nothing to see; and expiries in their order, dark enough on white.
+APART = LinearSegmentedColormap.from_list("apart", [MODEL, "#f0b48a", "#ffffff", "#8fbfdf", MARKET])
+IN_ORDER = LinearSegmentedColormap.from_list("in_order", ["#D55E00", "#C8577D", "#6A51A3", "#0072B2", "#00424F"])
 
 STYLE: dict[Any, Any] = {  # matplotlib types its keys one by one
     "font.family": ["DejaVu Sans", "sans-serif"],
@@ -100,12 +110,34 @@ def title(figure: Figure, words: str, entries: Sequence[tuple[str, str, Literal[
     )
 
 
-def to_bytes(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
+def scale_of(norm: Normalize, colours: LinearSegmentedColormap) -> ScalarMappable:
+    """A scale of colours to stand beside a panel whose marks were coloured one by one."""
+    return ScalarMappable(norm, colours)
+
+
+def plain(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[Any]:
+    """An array as lists for JSON; a number that does not exist is None."""
+    return (
+        [plain(row) for row in values] if values.ndim > 1 else [x if np.isfinite(x) else None for x in values.tolist()]
+    )
+
+
+def format_of(path: str | PathLike[str]) -> Literal["png", "svg", "pdf"]:
+    """The format a name's ending stands for, or an ending itself."""
+    kinds: dict[str, Literal["png", "svg", "pdf"]] = {"png": "png", "svg": "svg", "pdf": "pdf"}
+    return kinds[fspath(path).lower().rpartition(".")[2]]
+
+
+def to_bytes(figure: Figure, kind: Literal["png", "svg", "pdf"]) -> bytes:
     """The figure as a file. Nothing in it says when or where it was made."""
     sink = BytesIO()
+    unsaid = {
+        "png": {"Software": None},
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }
     with styled():
-        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        figure.savefig(sink, format=kind, dpi=DPI, metadata=metadata)
+        figure.savefig(sink, format=kind, dpi=DPI, metadata=unsaid[kind])
     return sink.getvalue()
 
 

@@ -1,44 +1,102 @@
-"""A picture of a calibration as a file: the ending says which kind."""
+"""A picture of a calibration as a file: the ending says which kind of file, a word which picture."""
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from strikeout.errors import UsageError
+from strikeout.plots import style
+from strikeout.plots.influence_map import influence_map, plot_influence_map
 from strikeout.plots.page import calibration_page
-from strikeout.plots.smiles import plot_smiles
-from strikeout.plots.style import to_bytes
+from strikeout.plots.residual_map import plot_residual_map, residual_map
+from strikeout.plots.smiles import plot_smiles, smiles_data
+from strikeout.plots.variance import plot_variance, variance_data
 from strikeout.quotes.replacing import replace_file
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from strikeout.calibration.calibration import Calibration
 
-KINDS = (".png", ".svg", ".html")
+Picture = Literal["smiles", "residuals", "variance", "influence"]
+PICTURES = ("smiles", "residuals", "variance", "influence")
+ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 
 
 def check_ending(path: str | PathLike[str]) -> None:
     """Nothing where the ending is one we can write; to be asked before any work is done.
 
     Raises:
-        UsageError: the ending is none of .png, .svg, .html.
+        UsageError: the ending is none of .png, .svg, .pdf, .html, .json.
     """
-    if Path(path).suffix.lower() not in KINDS:
-        raise UsageError(f"{Path(path).name}: a picture ends in {', '.join(KINDS)}. Give the file one of them.")
+    if Path(path).suffix.lower() not in ENDINGS:
+        raise UsageError(f"{Path(path).name}: a picture ends in {', '.join(ENDINGS)}. Give the file one of them.")
 
 
-def write_plot(calibration: Calibration, path: str | PathLike[str]) -> Path:
-    """Writes the smiles to a .png or .svg, or the whole page (summary, smiles, residuals) to an .html.
+def plot(calibration: Calibration, kind: Picture = "smiles", *, by: str | None = None) -> Figure:
+    """A figure of one kind: smiles, residuals (a heat map), variance (total variance by expiry) or influence.
+
+    Args:
+        by: the label across a map of influence.
 
     Raises:
-        UsageError: another ending, or the file cannot be written.
+        UsageError: another kind, ``by`` with anything but influence, or the calibration holds no quotes.
+        RefusedError: influence of quotes that do not determine the parameters.
+    """
+    _check_kind(kind, by)
+    if kind == "influence":
+        return plot_influence_map(calibration, by=by)
+    return {"smiles": plot_smiles, "residuals": plot_residual_map, "variance": plot_variance}[kind](calibration)
+
+
+def plot_data(calibration: Calibration, kind: Picture = "smiles", *, by: str | None = None) -> dict[str, Any]:
+    """What ``plot`` draws, as plain values for JSON; a number that does not exist is None.
+
+    Raises:
+        UsageError, RefusedError: as ``plot``.
+    """
+    _check_kind(kind, by)
+    drawn = {
+        "smiles": lambda: smiles_data(calibration),
+        "residuals": lambda: residual_map(calibration).to_dict(),
+        "variance": lambda: variance_data(calibration),
+        "influence": lambda: influence_map(calibration, by=by).to_dict(),
+    }
+    return {"kind": kind, "model": calibration.model.name, "quotes": calibration.count, **drawn[kind]()}
+
+
+def write_plot(
+    calibration: Calibration, path: str | PathLike[str], kind: Picture | None = None, *, by: str | None = None
+) -> Path:
+    """Writes a picture to a .png, .svg or .pdf, its numbers to a .json, or a page to an .html.
+
+    Without a kind it is the smiles, and the page has the summary and every picture; with one, only that.
+
+    Raises:
+        UsageError: another ending or kind, or the file cannot be written.
+        RefusedError: influence of quotes that do not determine the parameters.
     """
     check_ending(path)
-    ending = Path(path).suffix.lower()
-    if ending == ".html":
-        content = calibration_page(calibration).encode()
-    else:
-        kind: Literal["png", "svg"] = "png" if ending == ".png" else "svg"
-        content = to_bytes(plot_smiles(calibration), kind)
+    _check_kind(kind or "smiles", by)
+    content = _content(calibration, Path(path).suffix.lower(), kind, by)
     return replace_file(path, lambda target: Path(target).write_bytes(content))
+
+
+def _content(calibration: Calibration, ending: str, kind: Picture | None, by: str | None) -> bytes:
+    if ending == ".html":
+        figures = None if kind is None else {str(kind): plot(calibration, kind, by=by)}
+        return calibration_page(calibration, figures=figures).encode()
+    if ending == ".json":
+        data = plot_data(calibration, kind or "smiles", by=by)
+        return (json.dumps(data, allow_nan=False) + "\n").encode()
+    return style.to_bytes(plot(calibration, kind or "smiles", by=by), style.format_of(ending))
+
+
+def _check_kind(kind: str, by: str | None) -> None:
+    if kind not in PICTURES:
+        raise UsageError(f"kind={kind!r} is no picture. Use one of {', '.join(PICTURES)}.")
+    if by is not None and kind != "influence":
+        raise UsageError(f"by={by!r} goes with kind='influence'; the {kind} have no label across. Leave it out.")

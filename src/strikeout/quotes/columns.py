@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from strikeout.errors import ColumnError, UsageError
+from strikeout.quotes.routes import routes_of
 
 # Canonical name -> other names it may go by. Only names that can mean one thing are here: "strike_price" is a
 # thousandth of a dollar at one vendor, "last" may be days old, "ttm" may be days.
@@ -35,7 +36,19 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "discount": ("discount_factor",),
     "weight": (),
     "source": (),
+    "expiry_time": (),
+    "settlement": (),
+    "volume": (),
+    "open_interest": (),
+    "last_trade_time": ("last_trade_ts",),
+    "deliverable": (),
+    "iv_bid": (),
+    "iv_ask": (),
+    "forward_from": (),
+    "discount_from": (),
 }
+# What a quarantine file says of its rows, beside what they were.
+QUARANTINE = ("quarantine_row", "quarantine_code", "quarantine_sentence")
 NUMBERS = (
     "strike",
     "expiry_years",
@@ -50,6 +63,10 @@ NUMBERS = (
     "dividend_yield",
     "discount",
     "weight",
+    "volume",
+    "open_interest",
+    "iv_bid",
+    "iv_ask",
 )
 # Canonical columns that become part of the contract, its price or its weight; the others become labels.
 CARRIED = ("id", "strike", "right", "price", "spread", "forward", "discount", "weight", "expiry_years")
@@ -79,6 +96,16 @@ UNITS: Mapping[str, str] = {
     "discount": "value today of 1 paid at the expiry",
     "weight": "of the squared residual",
     "source": "where the quote came from",
+    "expiry_time": "time of day the contract ends, as text",
+    "settlement": "am, pm or unknown",
+    "volume": "contracts traded that day",
+    "open_interest": "contracts open",
+    "last_trade_time": "time of the last trade, as text",
+    "deliverable": "what one contract delivers, where it is not the standard",
+    "iv_bid": "volatility of the bid, decimal",
+    "iv_ask": "volatility of the ask, decimal",
+    "forward_from": "given, or parity or spot where it was derived and is to be found anew",
+    "discount_from": "given or rate, or parity where it was derived and is to be found anew",
 }
 
 
@@ -94,10 +121,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table will be read: ``places`` maps canonical names to its columns, ``used`` are those prices rest on."""
+    """How a table will be read: ``places`` maps canonical names to its columns, ``used`` are those prices rest on.
+
+    ``roads`` are the ways to a forward that are open, the first to be tried first: "given", "parity", "spot".
+    ``optional`` are columns of ``used`` whose cells may be empty, since another road may give what is missing.
+    """
 
     places: Mapping[str, str]
     used: frozenset[str]
+    roads: tuple[str, ...]
+    optional: frozenset[str]
     labels: tuple[str, ...]
     observed_from: str
     expiry_from: str
@@ -106,15 +139,27 @@ class Layout:
     columns: tuple[Column, ...]
 
 
-def understand(frame: pl.DataFrame, constants: Mapping[str, float | str] | None = None) -> tuple[pl.DataFrame, Layout]:
+def understand(
+    frame: pl.DataFrame,
+    constants: Mapping[str, float | str] | None = None,
+    *,
+    forwards: str = "auto",
+    vendor: tuple[Column, ...] = (),
+) -> tuple[pl.DataFrame, Layout]:
     """The table with the constants as columns of it, and how it will be read.
+
+    ``forwards`` is the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open.
+    ``vendor`` are the columns of a vendor's file, where those of ``frame`` are canonical already.
 
     Raises:
         ColumnError: a needed column is missing or empty, two claim the same role, or a constant has a column already.
         UsageError: a constant has no canonical name.
     """
+    told = [name for name in frame.columns if name in QUARANTINE]  # a quarantine file that was corrected
+    frame = frame.drop(told)
     empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
-    places = _places(frame, empty)
+    places = {name: name for name in frame.columns if name in ALIASES and name not in empty} if vendor else {}
+    places = places or _places(frame, empty)
     for role, value in (constants or {}).items():
         if role not in ALIASES:
             raise UsageError(f"constants: {role!r} is no canonical column. They are {', '.join(ALIASES)}.")
@@ -124,9 +169,18 @@ def understand(frame: pl.DataFrame, constants: Mapping[str, float | str] | None 
             )
         frame = frame.with_columns(pl.lit(value).alias(f"{role} (constant)"))
         places[role] = f"{role} (constant)"
-    used, froms = _routes(places, frame.columns, empty)
+    routes = routes_of(frame, places, empty, forwards=forwards)
     labels = tuple(name for name in frame.columns if name not in empty and name not in places.values())
-    layout = Layout(places, used, labels, *froms, columns=_understood(frame, places, used, empty))
+    layout = Layout(
+        places=places, used=routes.used, optional=routes.optional, roads=routes.roads, labels=labels,
+        observed_from=routes.observed_from, expiry_from=routes.expiry_from, forward_from=routes.forward_from,
+        discount_from=routes.discount_from,
+        columns=tuple(replace(column, is_used=column.role in routes.used) for column in vendor)
+        or (
+            *_understood(frame, places, routes.used, empty),
+            *(Column(name, None, "what was wrong, says a quarantine file: left out", is_used=False) for name in told),
+        ),
+    )  # fmt: skip
     return frame, layout
 
 
@@ -166,64 +220,6 @@ def _all_numbers(column: pl.Series) -> bool:
     if known.dtype == pl.String:
         return known.str.strip_chars().cast(pl.Float64, strict=False).null_count() == 0
     return known.dtype.is_numeric()
-
-
-def _routes(
-    places: Mapping[str, str], found: list[str], empty: list[str]
-) -> tuple[frozenset[str], tuple[str, str, str, str]]:
-    filled = [name for name in found if name not in empty]
-
-    def missing(what: str, remedy: str) -> ColumnError:
-        shown = ", ".join(filled[:20]) + (f" and {len(filled) - 20} more" if len(filled) > 20 else "")
-        hollow = f" ({len(empty)} more without a single value)" if empty else ""
-        return ColumnError(f"No column for {what}. Found: {shown}{hollow}. {remedy}", missing=what, columns=filled)
-
-    for role, remedy in (("strike", "Add a column strike."), ("right", "Add a column right holding C or P.")):
-        if role not in places:
-            raise missing(role, remedy)
-    used = {"strike", "right"} | ({"id", "weight"} & places.keys())
-
-    if "expiry_years" in places:
-        expiry, expiry_from = {"expiry_years"}, "expiry_years"
-    elif {"expiry", "quote_date"} <= places.keys():
-        expiry, expiry_from = {"expiry", "quote_date"}, "(expiry - quote_date) in days / 365"
-    else:
-        raise missing("the expiry", "Add expiry_years, or both expiry and quote_date.")
-
-    if "price" in places:
-        observed, observed_from = {"price"}, "price"
-    elif {"bid", "ask"} <= places.keys():
-        observed, observed_from = {"bid", "ask"}, "(bid + ask) / 2"
-    elif "iv" in places:
-        observed, observed_from = {"iv"}, "Black-76 price of iv"
-    else:
-        raise missing("the price", "Add price, or both bid and ask, or iv.")
-
-    if "discount" in places:
-        discount, discount_from = {"discount"}, "discount"
-    elif "rate" in places:
-        discount, discount_from = {"rate"}, "exp(-rate * expiry_years)"
-    else:
-        raise missing(
-            "the discount", "Add discount or rate (a rate of 0 must be said, too; constants={'rate': 0.0} says it)."
-        )
-
-    if "forward" in places:
-        forward, forward_from = {"forward"}, "forward"
-    elif {"spot", "dividend_yield"} <= places.keys():
-        forward, forward_from = {"spot", "dividend_yield"}, "spot * exp(-dividend_yield * expiry_years) / discount"
-    elif "spot" in places:
-        raise missing(
-            "the dividend yield", "Spot alone gives no forward: add forward, or dividend_yield (0 must be said, too)."
-        )
-    else:
-        raise missing("the forward", "Add forward, or spot and dividend_yield.")
-    return frozenset(used | expiry | observed | discount | forward), (
-        observed_from,
-        expiry_from,
-        forward_from,
-        discount_from,
-    )
 
 
 def _understood(

@@ -3,34 +3,75 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Layout, as_text
+from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.rules import DAYS_PER_YEAR, to_dates
 
 LONGEST_PART = 16  # of a derived id; longer text is digested
 
 
-def with_expiry(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Adds expiry_years, from whole days where the table gives dates."""
+def is_timed(layout: Layout, clock: Clock | None) -> bool:
+    """Whether time to expiry is counted to the second: it takes a clock, and a time at which the quote was taken."""
+    if clock is None or "expiry_years" in layout.used:
+        return False
+    return clock.quote is not None or "quote_time" in layout.places
+
+
+def with_expiry(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout, *, clock: Clock | None = None) -> pl.DataFrame:
+    """Adds expiry_years: to the second where a clock can tell, from whole days where the table gives dates alone.
+
+    Null where a date or time is missing or not understood.
+    """
     if "expiry_years" in layout.used:
         return work
-    days = (pl.col("expiry") - pl.col("quote_date")).dt.total_days()
-    return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
+    if clock is None or not is_timed(layout, clock):
+        days = (pl.col("expiry") - pl.col("quote_date")).dt.total_days()
+        return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
+    at = [_told(frame, layout, "quote_time")]
+    taken = _moments(work["quote_date"], at, lambda day, text: clock.taken(day, text or None))
+    beside = [_told(frame, layout, "settlement"), _told(frame, layout, "expiry_time")]
+    ends = _moments(work["expiry"], beside, lambda day, how, text: clock.ends(day, how, text or None))
+    begin, end = taken.to_numpy().astype(float), ends.to_numpy().astype(float)
+    known = np.isfinite(begin) & np.isfinite(end)
+    years = np.full(work.height, np.nan)
+    years[known] = clock.between(begin[known], end[known])
+    return work.with_columns(pl.Series("expiry_years", years).fill_nan(None))
 
 
-def with_money(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Adds discount, forward, observed and spread; null wherever an ingredient is."""
+def _moments(days: pl.Series, texts: list[pl.Series], moment: Callable[..., float | None]) -> pl.Series:
+    """What a function makes of a day and of texts beside it, asked once for every different combination."""
+    columns = {"day": days.cast(pl.String), **{f"text {n}": text for n, text in enumerate(texts)}}
+    table = pl.DataFrame(columns)
+    distinct = table.unique()
+    found = [None if day is None else moment(day, *rest) for day, *rest in distinct.iter_rows()]
+    distinct = distinct.with_columns(pl.Series("moment", found, dtype=pl.Float64))
+    joined = table.join(distinct, on=table.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined["moment"]
+
+
+def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Adds discount, forward, observed and spread; null wherever an ingredient is.
+
+    Where parity is a road to the forward, stand-ins take the place of what is found once the book is known, and
+    forward_from and discount_from say so; see ``forwards``.
+    """
     used, years = layout.used, pl.col("expiry_years")
-    if "discount" not in used:
-        work = work.with_columns((-pl.col("rate") * years).exp().alias("discount"))
-    if "forward" not in used:
-        work = work.with_columns(
-            (pl.col("spot") * (-pl.col("dividend_yield") * years).exp() / pl.col("discount")).alias("forward")
-        )
+    if "parity" in layout.roads:
+        work = _with_stand_ins(work, frame, layout)
+    else:
+        if "discount" not in used:
+            work = work.with_columns((-pl.col("rate") * years).exp().alias("discount"))
+        if "forward" not in used:
+            work = work.with_columns(
+                (pl.col("spot") * (-pl.col("dividend_yield") * years).exp() / pl.col("discount")).alias("forward")
+            )
     if "price" in used:
         observed = work["price"]
     elif "bid" in used:
@@ -43,6 +84,41 @@ def with_money(work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     if "spread" in layout.places:
         spread = pl.col("spread")
     return work.with_columns(observed.alias("observed"), spread.alias("spread"))
+
+
+def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Each row's own forward and discount, or the strike and 1; and which of the two, in words."""
+    nothing = pl.lit(None, pl.Float64)
+    discount = pl.col("discount") if "discount" in layout.places else nothing
+    rate = (-pl.col("rate") * pl.col("expiry_years")).exp() if "rate" in layout.places else nothing
+    forward = pl.col("forward") if "given" in layout.roads else nothing
+    # A book that was written down says of its forwards which were derived: those are found anew.
+    told = {name: _told(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
+    work = work.with_columns(
+        pl.Series("told:forward", told[FORWARD_FROM]), pl.Series("told:discount", told[DISCOUNT_FROM])
+    )
+    is_own = pl.col("told:discount").is_in(["", "given", "rate"])
+    own = pl.when(is_own).then(discount).fill_null(pl.when(is_own).then(rate))
+    work = work.with_columns(
+        pl.when(is_own & discount.is_not_null() & (pl.col("told:discount") != "rate")).then(pl.lit("given"))
+        .when(own.is_not_null()).then(pl.lit("rate")).otherwise(pl.lit("parity")).alias(DISCOUNT_FROM),
+        own.alias("own"),
+    )  # fmt: skip
+    is_given = pl.col("told:forward").is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
+    carry = (-pl.col("dividend_yield") * pl.col("expiry_years")).exp() if "spot" in layout.roads else nothing
+    from_spot = pl.col("spot") * carry / pl.col("own") if "spot" in layout.roads else nothing
+    stand_in = pl.when(from_spot.is_infinite()).then(from_spot).otherwise(pl.col("strike"))  # an overflow stays one
+    return work.with_columns(
+        pl.when(is_given).then(pl.lit("given")).otherwise(pl.lit("parity")).alias(FORWARD_FROM),
+        pl.when(is_given).then(forward).otherwise(stand_in).alias("forward"),
+        pl.col("own").fill_null(PLAIN).alias("discount"),
+    ).drop("own", "told:forward", "told:discount")
+
+
+def _told(frame: pl.DataFrame, layout: Layout, name: str) -> pl.Series:
+    if name not in layout.places:
+        return pl.Series([""]).new_from_index(0, frame.height)
+    return as_text(frame, layout.places[name]).fill_null("")
 
 
 def _from_volatility(work: pl.DataFrame) -> pl.Series:

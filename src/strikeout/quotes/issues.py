@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import polars as pl
 
-# Codes are stable; docs/reference/row-codes.md explains each. Q1xx: the row is rejected. Q2xx: the row is flagged.
-CODES: Mapping[str, str] = {
-    "Q101": "missing value",
-    "Q102": "not a number",
-    "Q103": "crossed market",
-    "Q104": "not above zero",
-    "Q105": "expired",
-    "Q106": "negative price",
-    "Q107": "right not understood",
-    "Q108": "same id, other values",
-    "Q109": "weight not above zero",
-    "Q110": "date not understood",
-    "Q111": "not finite",
-    "Q112": "more fields than the header",
-    "Q113": "out of range for its unit",
-    "Q114": "no market",
-    "Q201": "exact repeat, kept once",
-    "Q202": "price outside the no-arbitrage bounds",
-    "Q203": "American exercise",
-    "Q204": "not a number in a column not needed",
+from strikeout.quotes.checks.catalogue import RULES
+
+# Codes are stable; docs/reference/row-codes.md explains each.
+CODES: Mapping[str, str] = {code: rule.name for code, rule in RULES.items()}
+# ``at`` is a position in the table, ``row`` its number as a person finds it; ``others`` are the positions of other
+# quotes that a finding rests on.
+SCHEMA: Mapping[str, Any] = {
+    "at": pl.Int64,
+    "code": pl.String,
+    "row": pl.Int64,
+    "column": pl.String,
+    "sentence": pl.String,
+    "is_rejected": pl.Boolean,
+    "others": pl.List(pl.Int64),
 }
-SCHEMA = {"at": pl.Int64, "code": pl.String, "row": pl.Int64, "column": pl.String, "sentence": pl.String}
 
 
 class QuotesWarning(UserWarning):
@@ -38,16 +31,16 @@ class QuotesWarning(UserWarning):
 
 @dataclass(frozen=True)
 class RowIssue:
-    """One thing wrong with one row. ``row`` is a line of a CSV (the header is line 1), else a position from 0."""
+    """One thing wrong with one row. ``row`` is a line of a CSV (the header is line 1), else a position from 0.
+
+    ``is_rejected``: the row stays out of the book for it.
+    """
 
     code: str
     row: int
     column: str
     sentence: str
-
-    @property
-    def is_rejected(self) -> bool:
-        return self.code.startswith("Q1")
+    is_rejected: bool
 
     def __str__(self) -> str:
         return f"{self.code} {self.sentence}"
@@ -55,13 +48,17 @@ class RowIssue:
 
 @dataclass(frozen=True, eq=False)
 class Issues(Sequence[RowIssue]):
-    """Every issue of a table, in the order of its rows: `RowIssue`s, held by column since there may be millions."""
+    """Every issue of a table, in the order of its rows: `RowIssue`s, held by column since there may be millions.
+
+    ``names`` are the ids of the table's rows, null where a row did not become a quote.
+    """
 
     frame: pl.DataFrame
+    names: pl.Series | None = None
 
     @staticmethod
-    def joined(parts: Sequence[pl.DataFrame]) -> Issues:
-        return Issues(pl.concat([pl.DataFrame(schema=SCHEMA), *parts]).sort("at", maintain_order=True))
+    def joined(parts: Sequence[pl.DataFrame], names: pl.Series | None = None) -> Issues:
+        return Issues(pl.concat([pl.DataFrame(schema=SCHEMA), *parts]).sort("at", maintain_order=True), names)
 
     def __len__(self) -> int:
         return self.frame.height
@@ -72,22 +69,40 @@ class Issues(Sequence[RowIssue]):
     def __getitem__(self, position: slice) -> Issues: ...
     def __getitem__(self, position: int | slice) -> RowIssue | Issues:
         if isinstance(position, slice):
-            return Issues(self.frame[position])
-        _, code, row, column, sentence = self.frame.row(position)
-        return RowIssue(code, row, column, sentence)
+            return Issues(self.frame[position], self.names)
+        return RowIssue(*self._told()[position].row(0))
 
     def __iter__(self) -> Iterator[RowIssue]:
-        return (RowIssue(code, row, column, sentence) for _, code, row, column, sentence in self.frame.iter_rows())
+        return (RowIssue(*values) for values in self._told().iter_rows())
+
+    def _told(self) -> pl.DataFrame:
+        return self.frame.select("code", "row", "column", "sentence", "is_rejected")
 
     @property
     def counts(self) -> dict[str, int]:
         """How many issues have each code."""
         return dict(self.frame.group_by("code").len().sort("code").iter_rows())
 
-    def tally(self, prefix: str = "Q", *, besides: str = "") -> str:
-        """The counts in words: "Q101 missing value: 3, Q104 not above zero: 1"."""
-        return ", ".join(
-            f"{code} {CODES[code]}: {count:,}"
-            for code, count in self.counts.items()
-            if code.startswith(prefix) and code != besides
-        )
+    def ids(self, *codes: str) -> list[str]:
+        """The ids of the quotes that issues with these codes speak of (all codes if none is given), in file order.
+
+        Every quote that a finding rests on is named, since it cannot be told which of them is wrong. Rejected rows have
+        become no quotes and are not among them.
+        """
+        if self.names is None:
+            return []
+        meant = self.frame.filter(pl.col("code").is_in(codes)) if codes else self.frame
+        at = pl.concat([meant["at"], meant["others"].explode().drop_nulls()]).unique().sort()
+        return self.names.gather(at).drop_nulls().to_list()
+
+    def rejections(self) -> str:
+        """The counts of what keeps rows out, in words."""
+        return _worded(Issues(self.frame.filter("is_rejected")).counts)
+
+    def flags(self, *, besides: str = "") -> str:
+        """The counts of what is doubtful and stays in, in words."""
+        return _worded(Issues(self.frame.filter(~pl.col("is_rejected"))).counts, besides=besides)
+
+
+def _worded(counts: Mapping[str, int], besides: str = "") -> str:
+    return ", ".join(f"{code} {CODES[code]}: {count:,}" for code, count in counts.items() if code != besides)

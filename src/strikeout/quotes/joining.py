@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
+from strikeout.quotes.forwards import FORWARD_FROM, is_derived, refitted
 from strikeout.quotes.quotes import Quotes
 
 
 def join(first: Quotes, second: Quotes) -> Quotes:
     """The quotes of both books, those of the first before those of the second.
 
-    A label that only one of them has is empty (or not-a-number) for the quotes of the other.
+    A label that only one of them has is empty (or not-a-number) for the quotes of the other. Forwards that are derived
+    are found anew from the quotes of both.
 
     Raises:
         UsageError: an id is in both, or they are not of the same kind: options, or the same features.
+        RefusedError: a slice gives no forward.
 
     >>> from strikeout.quotes.synthetic import paper_quotes
     >>> book = paper_quotes("small")
@@ -34,6 +37,16 @@ def join(first: Quotes, second: Quotes) -> Quotes:
             "Forget the old ones first, or give the new ones other ids.",
             ids=both.tolist(),
         )
+    joined = stacked(first, second)
+    return refitted(joined, is_derived(joined)) if FORWARD_FROM in joined.labels else joined
+
+
+def stacked(first: Quotes, second: Quotes) -> Quotes:
+    """The quotes of both books, whose ids differ, with the forwards they have.
+
+    Raises:
+        UsageError: they are not of the same kind: options, or the same features.
+    """
     names = dict.fromkeys([*first.labels, *second.labels])
     return Quotes._trusted(
         ids=np.concatenate([first.ids, second.ids]),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from strikeout.quotes.columns import as_text
+from strikeout.quotes.columns import QUARANTINE, as_text
 from strikeout.quotes.issues import Issues
 from strikeout.quotes.replacing import replace_file
 from strikeout.quotes.tables import Table
@@ -16,18 +16,19 @@ from strikeout.quotes.tables import Table
 def quarantined(table: Table, issues: Issues) -> pl.DataFrame:
     """The rejected rows, all columns as text, and quarantine_row, quarantine_code, quarantine_sentence of each.
 
-    A row with several faults is there once; its codes and sentences follow one another.
+    A row with several faults is there once; its codes and sentences follow one another. So is a row that holds a call
+    and a put, of which one or both are rejected.
     """
     faults = (
-        issues.frame.filter(pl.col("code").str.starts_with("Q1"))
-        .group_by("at", maintain_order=True)
+        issues.frame.filter("is_rejected")
+        .group_by(pl.col("row").alias("quarantine_row"), maintain_order=True)
         .agg(
-            pl.col("row").first().alias("quarantine_row"),
+            pl.col("at").first(),
             pl.col("code").str.join(" ").alias("quarantine_code"),
             pl.col("sentence").str.join(" ").alias("quarantine_sentence"),
         )
     )
-    found = table.frame[faults["at"]]
+    found = table.as_found(faults["at"]).drop(QUARANTINE, strict=False)  # of a file that was one already
     return pl.DataFrame([as_text(found, name) for name in found.columns]).hstack(faults.drop("at"))
 
 
@@ -37,4 +38,12 @@ def write_quarantine(table: Table, issues: Issues, path: str | PathLike[str]) ->
     Raises:
         UsageError: the file cannot be written.
     """
-    return replace_file(path, quarantined(table, issues).write_csv)
+    bad = quarantined(table, issues)
+
+    def write(target: Path) -> None:
+        with target.open("wb") as file:
+            # What stands above a vendor's header (the day, the underlying) is needed to read the rows again.
+            file.write("".join(f"{line}\n" for line in table.preamble).encode())
+            bad.write_csv(file)
+
+    return replace_file(path, write)

@@ -161,24 +161,32 @@ class Quotes:
         return self._rows(self._index.find(ids))
 
     def without(self, ids: ArrayLike) -> Quotes:
-        """The quotes with none of these ids, in the order of this book.
+        """The quotes with none of these ids, in the order of this book: as if the others had never been in it.
+
+        Forwards that were derived from quotes that go (see ``quotes.forwards``) are found anew from those that stay.
 
         Raises:
             UnknownIdError: an id that no quote of this book has, or one given twice.
+            RefusedError: what is left of a slice gives no forward.
         """
         kept = np.ones(len(self), bool)
         kept[self._index.find(ids)] = False
-        return self._rows(kept)
+        if "forward_from" not in self.labels:
+            return self._rows(kept)
+        from strikeout.quotes.forwards import refitted, touched_by
+
+        return refitted(self._rows(kept), touched_by(self, ~kept)[kept])
 
     def with_observed(self, observed: ArrayLike) -> Quotes:
-        """The same quotes with other observed prices, one per quote.
+        """The same quotes with other observed prices, one per quote; forwards that were derived are found from these.
 
         Raises:
             UsageError: the length differs, or a price is not finite.
+            RefusedError: a slice of these prices gives no forward.
         """
         prices = _numbers("observed", observed, len(self))
         _check("observed", prices, np.isfinite(prices), "a finite number")
-        return Quotes._trusted(
+        repriced = Quotes._trusted(
             ids=self.ids,
             contracts=self.contracts,
             observed=prices,
@@ -186,6 +194,11 @@ class Quotes:
             spread=self.spread,
             labels=self.labels,
         )
+        if "forward_from" not in self.labels:
+            return repriced
+        from strikeout.quotes.forwards import is_derived, refitted
+
+        return refitted(repriced, is_derived(repriced))
 
     def to_frame(self) -> pl.DataFrame:
         """The book as a Polars frame in the canonical columns, the ones `read_quotes` understands."""

@@ -11,21 +11,29 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from strikeout.errors import RejectedError, UsageError
-from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name, understand
+from strikeout.errors import ColumnError, RejectedError, UsageError
+from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.clock import Clock
+from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.derive import derived_ids, label_array, with_expiry, with_money
+from strikeout.quotes.derive import derived_ids, is_timed, label_array, with_expiry, with_money
+from strikeout.quotes.forward_table import Forwards
+from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM
 from strikeout.quotes.issues import Issues, QuotesWarning
+from strikeout.quotes.judging import Beside, judged
 from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.routes import BESIDE, NO_ROAD
 from strikeout.quotes.rules import Rules, to_dates
-from strikeout.quotes.tables import Table, open_table
+from strikeout.quotes.screening import Screening, screening_of
+from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
 
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
 LABELLED = (
     "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
-    "dividend_yield", "source",
+    "dividend_yield", "source", "expiry_time", "settlement", "volume", "open_interest", "last_trade_time",
+    "deliverable", "iv_bid", "iv_ask",
 )  # fmt: skip
 
 
@@ -34,7 +42,8 @@ class Reading:
     """What a source holds and how it was understood: the book, every issue, every column.
 
     ``rows`` = ``len(quotes)`` + ``rejected`` + ``repeated``; ``numbering`` says what a row number is ("line" of a CSV,
-    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from.
+    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from. ``cut``
+    of the rejected are sound rows that a rule was told to leave out; ``unchecked`` are rules not run, and why.
     """
 
     source: str
@@ -45,16 +54,24 @@ class Reading:
     rows: int
     rejected: int
     repeated: int
+    cut: int
+    unchecked: Mapping[str, str]
     numbering: str
     table: Table
+    forwards: Forwards | None = None  # slice by slice, where forwards were derived
 
     def headline(self) -> str:
         """How many rows went where, with the codes."""
         words = [f"{len(self.quotes):,} of {self.rows:,} rows read"]
         if self.rejected:
-            words.append(f"{self.rejected:,} rejected ({self.issues.tally('Q1')})")
-        flags = self.issues.tally("Q2")
+            words.append(f"{self.rejected:,} rejected ({self.issues.rejections()})")
+        flags = self.issues.flags()
         return "; ".join([*words, f"flagged: {flags}"] if flags else words)
+
+    @property
+    def screening(self) -> Screening:
+        """From rows to quotes, rule by rule: ``print(reading.screening.table("latex"))`` is for a paper."""
+        return screening_of(self.issues, self.rows, self.unchecked)
 
     def summary(self) -> str:
         """The whole reading in plain text: columns, routes, counts, the first issues, the book."""
@@ -66,31 +83,53 @@ class Reading:
                 f"  {column.name:<{width}}  {role}{column.meaning}{'' if column.is_used or not role else ' (label)'}"
             )
         lines += ["", "computed from", *(f"  {name:<{width}}  {route}" for name, route in self.routes.items())]
+        if self.forwards is not None:
+            lines += ["", f"forwards of {len(self.forwards):,} slices: {self.forwards.headline()}"]
         if len(self.issues):
+            lines += ["", *(f"  {line}".rstrip() for line in self.screening.table().splitlines())]
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
             lines += [f"  {issue}" for issue in self.issues[:5]]
         return "\n".join([*lines, "", self.quotes.summary()])
 
 
-def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None = None) -> Reading:
+def inspect_quotes(
+    source: Any,
+    *,
+    profile: str | PathLike[str] | None = None,
+    constants: Mapping[str, float | str] | None = None,
+    checks: Checks | Mapping[str, float | str] | None = None,
+    forwards: str = "auto",
+    clock: Clock | None = None,
+    beside: Beside | None = None,
+) -> Reading:
     """Reads a source and says everything about it; refuses no file for its bad rows.
 
     Args:
         source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+        profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
+            one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
+        checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
+        forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open,
+            slice by slice.
+        clock: when contracts end and quotes were taken, and which hours count; the profile's own where not given.
+        beside: gives the book these quotes will be part of, on which their forwards may rest too: a few corrected rows
+            have none of their own. Asked only where it is needed.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format its name says.
         ColumnError: a needed column is missing, or two claim the same role.
         UsageError: the source is neither a path nor a frame.
     """
-    table = open_table(source)
-    frame, layout = understand(table.frame, constants)
+    table = open_table(source, profile=profile, given=frozenset(constants or {}))
+    frame, layout = _understood(table, constants, forwards, is_asked=profile is not None, is_beside=beside is not None)
     rules = Rules(table, frame, layout)
     work, parts = rules.parse()
-    work = with_expiry(work, layout)
+    clock = Clock.of(table.profile.time) if clock is None and table.profile is not None else clock
+    work = with_expiry(work, frame, layout, clock=clock)
+    parts += _untimed(rules, work, clock)
     parts += rules.judge(work)
-    work = with_money(work, layout)
+    work = with_money(work, frame, layout)
     parts += rules.judge_money(work, _unmarked(frame.height, parts))
     good = _unmarked(frame.height, parts)
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
@@ -101,17 +140,32 @@ def inspect_quotes(source: Any, *, constants: Mapping[str, float | str] | None =
     parts.append(rules.failures("Q108", "id", clashes, words))
     parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
     good &= ~(repeats | clashes)
-    quotes = _book(ids, work, labels, good)
-    parts += _flags(rules, quotes, good)
+    judgement = judged(_book(ids, work, labels, good), good, rules, Checks.of(checks), beside=beside)
+    quotes = judgement.quotes
+    parts += judgement.found
+    names = pl.select(pl.when(pl.Series(np.isin(np.arange(frame.height), judgement.at))).then(ids)).to_series()
     return Reading(
-        source=table.name, quotes=quotes, issues=Issues.joined(parts), columns=layout.columns,
+        source=table.name, quotes=quotes, issues=Issues.joined(parts, names), columns=layout.columns,
         routes={
-            "observed": layout.observed_from, "expiry_years": layout.expiry_from, "forward": layout.forward_from,
+            "observed": layout.observed_from, "forward": layout.forward_from,
+            "expiry_years": str(clock) if is_timed(layout, clock) else layout.expiry_from,
             "discount": layout.discount_from, "id": "id" if "id" in layout.places else "the contract, date and source",
         },
         rows=frame.height, rejected=frame.height - len(quotes) - int(repeats.sum()), repeated=int(repeats.sum()),
-        numbering=table.numbering, table=table,
+        cut=judgement.cut, unchecked=judgement.unchecked, numbering=table.numbering, table=table,
+        forwards=judgement.forwards,
     )  # fmt: skip
+
+
+def _understood(
+    table: Table, constants: Mapping[str, float | str] | None, forwards: str, *, is_asked: bool, is_beside: bool
+) -> tuple[pl.DataFrame, Layout]:
+    try:
+        return understood(table, constants, forwards=forwards, is_asked=is_asked)
+    except ColumnError as error:
+        if not is_beside or forwards != "auto" or error.facts.get("missing") not in NO_ROAD:
+            raise
+        return understood(table, constants, forwards=BESIDE, is_asked=is_asked)
 
 
 def read_quotes(
@@ -119,7 +173,11 @@ def read_quotes(
     *,
     max_reject: float = MAX_REJECT,
     quarantine: str | PathLike[str] | None = None,
+    profile: str | PathLike[str] | None = None,
     constants: Mapping[str, float | str] | None = None,
+    checks: Checks | Mapping[str, float | str] | None = None,
+    forwards: str = "auto",
+    clock: Clock | None = None,
 ) -> Quotes:
     """The good rows of a file or frame as a book; warns of bad ones, and refuses a file with too many.
 
@@ -127,7 +185,12 @@ def read_quotes(
         source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
         max_reject: the largest share of rows that may be bad; 1.0 accepts any file with one good row.
         quarantine: a CSV to write the bad rows to, as found, with codes and sentences. Not written if there are none.
+        profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
+            one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
+        checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
+        forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open.
+        clock: when contracts end and quotes were taken, and which hours count; the profile's own where not given.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format its name says.
@@ -135,7 +198,9 @@ def read_quotes(
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
         UsageError: the source is neither a path nor a frame, or ``max_reject`` is no share.
     """
-    reading = inspect_quotes(source, constants=constants)
+    reading = inspect_quotes(
+        source, profile=profile, constants=constants, checks=checks, forwards=forwards, clock=clock
+    )
     accept(reading, max_reject=max_reject, quarantine=quarantine)
     if len(reading.issues):
         warnings.warn(f"{reading.source}: {reading.headline()}.", QuotesWarning, stacklevel=2)
@@ -155,14 +220,14 @@ def accept(
         raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
     if quarantine is not None and reading.rejected:
         write_quarantine(reading.table, reading.issues, quarantine)
-    if reading.rejected / reading.rows > max_reject or not len(reading.quotes):
+    if (reading.rejected - reading.cut) / reading.rows > max_reject or not len(reading.quotes):
         first = next(issue for issue in reading.issues if issue.is_rejected)
         raise RejectedError(
             f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
-            f"allowed ({reading.issues.tally('Q1')}). The first: {first.sentence} "
+            f"allowed ({reading.issues.rejections()}). The first: {first.sentence} "
             "Correct the file, or raise max_reject."
             if len(reading.quotes)
-            else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({reading.issues.tally('Q1')}). "
+            else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({reading.issues.rejections()}). "
             f"The first: {first.sentence}",
             issues=reading.issues,
             counts=reading.issues.counts,
@@ -170,6 +235,15 @@ def accept(
             rejected=reading.rejected,
         )
     return reading.quotes
+
+
+def _untimed(rules: Rules, work: pl.DataFrame, clock: Clock | None) -> list[pl.DataFrame]:
+    """Rows whose dates are understood and whose time of day is not."""
+    if not is_timed(rules.layout, clock):
+        return []
+    dated = work["quote_date"].is_not_null() & work["expiry"].is_not_null()
+    words = "'{}' is not understood as a time; write 15:45:00, or 2024-01-31T15:45:00."
+    return [rules.failures("Q110", "quote_time", dated & work["expiry_years"].is_null(), words)]
 
 
 def _unmarked(height: int, parts: list[pl.DataFrame]) -> pl.Series:
@@ -192,6 +266,9 @@ def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataF
             columns[label_name(role)] = days.cast(pl.String).fill_null(text) if role in layout.used else text
         else:
             columns[label_name(role)] = as_text(frame, layout.places[role])
+    for name in (FORWARD_FROM, DISCOUNT_FROM):
+        if name in work.columns:
+            columns[name] = work[name]
     for name in layout.labels:
         nested = frame[name].dtype.is_nested()
         columns[name] = as_text(frame, name) if nested else frame[name]
@@ -210,32 +287,3 @@ def _book(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Ser
         weight=column.get("weight"), spread=column["spread"].astype(float),
         labels={name: label_array(tags[name]) for name in tags.columns},
     )  # fmt: skip
-
-
-def _flags(rules: Rules, quotes: Quotes, good: pl.Series) -> list[pl.DataFrame]:
-    """Doubts about rows that stay in. A price outside its bounds is no proof of an error: noise puts some there, and
-    cutting only those off would bias the calibration."""
-    contracts = quotes.contracts
-    upper = contracts.discount * np.where(contracts.is_call, contracts.forward, contracts.strike)
-    slack = 1e-12 * np.maximum(contracts.scale, contracts.discount * contracts.strike)  # a few roundings of its inputs
-    outside = (quotes.observed < contracts.intrinsic - slack) | (quotes.observed > upper + slack)
-    role = next(role for role in ("price", "bid", "iv") if role in rules.layout.used)
-    flags = [
-        rules.failures(
-            "Q202",
-            role,
-            _spread_out(outside, good),
-            "the price is below the intrinsic value or above the upper bound; kept.",
-        )
-    ]
-    if "exercise" in rules.layout.places:
-        style = as_text(rules.frame, rules.layout.places["exercise"]).str.strip_chars().str.to_lowercase()
-        american = good & style.is_in(["a", "american"]).fill_null(value=False)
-        flags.append(rules.failures("Q203", "exercise", american, "'{}' is American; it is priced as European; kept."))
-    return flags
-
-
-def _spread_out(mask: np.ndarray[Any, np.dtype[np.bool_]], good: pl.Series) -> pl.Series:
-    whole = np.zeros(good.len(), bool)
-    whole[good.to_numpy()] = mask
-    return pl.Series(whole)

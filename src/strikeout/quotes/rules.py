@@ -18,6 +18,12 @@ CALLS, PUTS = ("c", "call", "calls"), ("p", "put", "puts")
 DAYS_PER_YEAR = 365.0
 # Beyond these a number is in another unit than ours: percent for decimals, days for years.
 LARGEST = {"rate": 1.0, "dividend_yield": 1.0, "iv": 5.0, "discount": 2.0, "expiry_years": 100.0}
+# What vendors write for "no value": no quote is worth these.
+SENTINELS = (
+    -99.99, -999.0, -999.99, -9999.0, -9999.99, -99999.0, -99999.99, -999999.0,
+    2147483647.0, 9223372036854775807.0, 9223372036.854775807, 3.4028234663852886e38, 1.7976931348623157e308,
+    -2147483648.0, -9223372036854775808.0, -3.4028234663852886e38, -1.7976931348623157e308,
+)  # fmt: skip
 # A price this little below zero, as a share of discount * forward, may be noise on a worthless option and is kept.
 NOISE = 1e-4
 NEEDS = {
@@ -46,12 +52,19 @@ class Rules:
         found = (
             as_text(self.frame[at], name) if name in self.frame.columns else pl.Series([""]).new_from_index(0, at.len())
         )
+        called = self.table.called(role) if self.table.profile else name
         before, mark, after = words.partition("{}")
         value = pl.col("value").fill_null("").str.slice(0, 40) if mark else pl.lit("")
-        where = (pl.lit(f"{self.table.numbering} "), pl.col("row").cast(pl.String), pl.lit(f", column {name}: "))
+        where = (pl.lit(f"{self.table.numbering} "), pl.col("row").cast(pl.String), pl.lit(f", column {called}: "))
         sentence = pl.concat_str(*where, pl.lit(before), value, pl.lit(after))
         return pl.DataFrame({"at": at.cast(pl.Int64), "row": self.table.rows[at], "value": found}).select(
-            "at", pl.lit(code).alias("code"), "row", pl.lit(name).alias("column"), sentence.alias("sentence")
+            "at",
+            pl.lit(code).alias("code"),
+            "row",
+            pl.lit(called).alias("column"),
+            sentence.alias("sentence"),
+            pl.lit(code.startswith("Q1")).alias("is_rejected"),
+            pl.lit(None, pl.List(pl.Int64)).alias("others"),
         )
 
     def parse(self) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
@@ -71,6 +84,8 @@ class Rules:
             )
         for role in (role for role in NUMBERS if role in places):
             columns[role], found = self._numbers(role, needed=role in used)
+            if role in self.layout.optional:  # another road may give what is missing here
+                found = [part.filter(~pl.col("code").is_in(["Q101", "Q115"])) for part in found]
             issues += found
         for role in (role for role in ("quote_date", "expiry") if role in used):
             columns[role], found = self._dates(role)
@@ -95,18 +110,22 @@ class Rules:
         else:
             text = as_text(self.frame, self.layout.places[role]).str.strip_chars()
             missing, number = text.is_null() | (text == ""), text.cast(pl.Float64, strict=False)
-        missing |= number.is_nan().fill_null(value=False)
+        unsaid = number.is_nan().fill_null(value=False)  # the word nan, or the number
+        sentinel = number.is_in(SENTINELS).fill_null(value=False)
         garbled, infinite = number.is_null() & ~missing, number.is_infinite().fill_null(value=False)
-        number = pl.select(pl.when(~(missing | infinite)).then(number)).to_series()
+        number = pl.select(pl.when(~(missing | unsaid | sentinel | infinite)).then(number)).to_series()
         if not needed:
             words = "'{}' is not a finite number; the price does not need it, so it is kept as unknown."
-            return number, [self.failures("Q204", role, garbled | infinite, words)]
+            return number, [self.failures("Q204", role, garbled | infinite | sentinel, words)]
+        need = NEEDS.get(role, "a number")
         return number, [
-            self.failures("Q101", role, missing, f"empty; {NEEDS.get(role, 'a number')} is needed."),
+            self.failures("Q101", role, missing, f"empty; {need} is needed."),
+            self.failures("Q101", role, unsaid, f"'{{}}' says that there is no value; {need} is needed."),
             self.failures(
                 "Q102", role, garbled, "'{}' is not a number; write 1234.5, with a decimal point and no other sign."
             ),
             self.failures("Q111", role, infinite, "{} is not finite; correct or drop it."),
+            self.failures("Q115", role, sentinel, f"{{}} is a mark for no value; {need} is needed."),
         ]
 
     def _dates(self, role: str) -> tuple[pl.Series, list[pl.DataFrame]]:

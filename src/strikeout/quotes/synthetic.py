@@ -71,7 +71,7 @@ def paper_quotes(
     contracts = Contracts(
         forward=spot * np.exp(RATE * years), strike=strike, expiry=years, discount=np.exp(-RATE * years), is_call=True
     )
-    exact = _paper_prices(contracts, made) if quadrature == "paper" else _prices(_vector(PAPER_TRUTH), contracts)
+    exact = _paper_prices(contracts, made) if quadrature == "paper" else heston_prices(_vector(PAPER_TRUTH), contracts)
     errors = made.noise * np.random.default_rng(seed + 1000).standard_normal(len(contracts))
     dates = np.busday_offset(FIRST_DAY, np.arange(made.days + max(made.maturities)), roll="forward")
     texts = np.array(dates.astype(str), dtype=object)
@@ -156,7 +156,7 @@ def random_quotes(
         discount=np.exp(-RATE * years),
         is_call=rng.random(count) >= puts,
     )
-    observed = _prices(vector, contracts)
+    observed = heston_prices(vector, contracts)
     if not np.isfinite(observed).all():
         raise UsageError(f"random_quotes: these parameters give no finite price: {vector.tolist()}.")
     if noise:
@@ -191,7 +191,8 @@ def _numbered(count: int) -> NDArray[np.str_]:
     return names
 
 
-def _prices(theta: Floats, contracts: Contracts) -> Floats:
+def heston_prices(theta: Floats, contracts: Contracts) -> Floats:
+    """Heston's prices at these parameters, in the order of `NAMES`."""
     from strikeout.kernels import heston
 
     return np.array(

@@ -14,7 +14,7 @@ from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.quotes.contracts import Contracts, Rows
 from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
-from strikeout.statistics.weights import Weighting, implied_volatilities, weights_of
+from strikeout.statistics.weights import OF_PRICES, Weighting, implied_volatilities, weights_of
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -109,14 +109,14 @@ def objective_of(
     """The objective these quotes pose, and the name of the weighting.
 
     Raises:
-        UsageError: an unknown residual or weighting, or a combination that counts vega twice.
+        UsageError: an unknown residual or weighting, or weights made for another kind of residual.
         RefusedError: a quote lacks what the residual or the weighting needs, or is too large to be squared.
         UnidentifiedError: no quote has a weight above zero.
     """
     if residual not in RESIDUALS:
         raise UsageError(f"residual={residual!r} is no kind of residual. Use one of {', '.join(RESIDUALS)}.")
     weight, rule = weights_of(quotes, weights)
-    if residual == "implied_vol" and rule in ("vega", "spread"):
+    if residual == "implied_vol" and rule in OF_PRICES:
         raise UsageError(
             f'weights="{rule}" are made for price residuals. Implied volatilities take "none", "given" or your own.'
         )

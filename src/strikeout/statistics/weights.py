@@ -1,4 +1,7 @@
-"""What each quote counts for: as given, equally, by vega, by spread, or as the caller says."""
+"""What each quote counts for: as given, equally, by price, by vega, by spread, or as the caller says.
+
+Every rule looks at one quote alone. A weight that looked at the others would carry a struck quote into its neighbours.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
-WeightRule = Literal["given", "none", "vega", "spread"]
+WeightRule = Literal["given", "none", "relative", "vega", "spread"]
 Weighting = WeightRule | ArrayLike | Mapping[str, float]
-RULES = ("given", "none", "vega", "spread")
+RULES = ("given", "none", "relative", "vega", "spread")
+OF_PRICES = ("relative", "vega", "spread")  # rules that make something else of a price residual, and of nothing else
 
 # A vega below this share of the largest a contract of its expiry and forward can have is taken as this share, so that
 # no far wing counts more than 10,000 times an at-the-money quote. The floor comes from the contract alone: one taken
@@ -29,14 +33,15 @@ VEGA_FLOOR = 0.01
 def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
     """One weight a quote, in the order of the quotes, and the name of the rule.
 
-    "given" takes ``quotes.weight``; "none" is one for all; "vega" is ``1 / vega^2`` at the quote's own implied
-    volatility, which makes price residuals volatility residuals to first order; "spread" is ``1 / spread^2``. Your own
-    are an array of one weight a quote, or a mapping from id to weight (which may know other quotes too).
+    "given" takes ``quotes.weight``; "none" is one for all; "relative" is ``1 / price^2``, which makes residuals shares
+    of the price; "vega" is ``1 / vega^2`` at the quote's own implied volatility, which makes price residuals volatility
+    residuals to first order; "spread" is ``1 / spread^2``, residuals in units of the spread. Your own are an array of
+    one weight a quote, or a mapping from id to weight (which may know other quotes too).
 
     Raises:
         UsageError: the rule is unknown, an array has the wrong length, a mapping lacks a quote, or a weight is negative
             or not finite.
-        RefusedError: a quote has no spread, or no implied volatility, to weight it by.
+        RefusedError: a quote has no spread, no price above zero, or no implied volatility, to weight it by.
     """
     if isinstance(rule, Mapping):
         return _own(_by_id(quotes, rule), len(quotes)), "own"
@@ -46,6 +51,8 @@ def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
         return quotes.weight, rule
     if rule == "none":
         return np.ones(len(quotes)), rule
+    if rule == "relative":
+        return 1.0 / _price(quotes) ** 2, rule
     if rule == "vega":
         return 1.0 / _floored_vega(quotes) ** 2, rule
     if rule == "spread":
@@ -80,6 +87,17 @@ def _floored_vega(quotes: Quotes) -> Floats:
     vega = black.vega(c.forward, c.strike, c.expiry, implied_volatilities(quotes), c.discount)
     largest = c.scale * np.sqrt(c.expiry) / sqrt(2.0 * pi)
     return np.maximum(vega, VEGA_FLOOR * largest)
+
+
+def _price(quotes: Quotes) -> Floats:
+    price = quotes.observed
+    _refuse_any(
+        quotes,
+        ~(price > 0.0),
+        "no price above zero to be relative to",
+        'Strike them out (quotes.without(error.ids)), or use weights="spread" or "none".',
+    )
+    return price
 
 
 def _spread(quotes: Quotes) -> Floats:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
+from strikeout.quotes.forwards import FORWARD_FROM, is_derived, refitted, underived
 from strikeout.quotes.quotes import Quotes
 
 MAGIC = b"SQC1"
@@ -70,7 +71,11 @@ def refuse_other_kind(here: str | None, quotes: Quotes) -> None:
 
 
 def chunk_of(quotes: Quotes) -> Chunk:
-    """The columns of these quotes."""
+    """The columns of these quotes; of forwards and discounts that were derived, the stand-ins.
+
+    A derived number knows other quotes than its own: kept, it would outlive them.
+    """
+    quotes = quotes if isinstance(quotes.contracts, Features) else underived(quotes)
     contracts = quotes.contracts
     described = (
         dict(contracts.columns)
@@ -159,6 +164,16 @@ def quotes_of(chunks: Sequence[Chunk]) -> Quotes:
         labels={name: _label(chunks, name) for name in names},
         **own,
     )
+
+
+def retained_of(chunks: Sequence[Chunk]) -> Quotes:
+    """The quotes of these chunks as a book of their own: forwards that are derived are found from them alone.
+
+    Raises:
+        RefusedError: a slice gives no forward.
+    """
+    quotes = quotes_of(chunks)
+    return refitted(quotes, is_derived(quotes)) if FORWARD_FROM in quotes.labels else quotes
 
 
 def _label(chunks: Sequence[Chunk], name: str) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from strikeout.errors import BusyError, UsageError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
-from strikeout.store.chunks import Chunk, chunk_of, quotes_of, refuse_other_kind
+from strikeout.store.chunks import Chunk, chunk_of, quotes_of, refuse_other_kind, retained_of
 from strikeout.store.store import Counts, Shelf, Writing, on_shelf
 
 
@@ -31,7 +31,9 @@ class Moment:
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         if struck is None:
             return quotes_of(self.chunks)
-        return quotes_of(self.chosen(self.marks.keys() if struck else self.held - self.marks.keys()))
+        if struck:
+            return quotes_of(self.chosen(self.marks.keys()))
+        return retained_of(self.chosen(self.held - self.marks.keys()))
 
     def named(self, ids: ArrayLike) -> Quotes:
         return quotes_of(self.chosen(set(self.asked(ids))))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from strikeout.quotes.features import Features
 from strikeout.quotes.quotes import Quotes
@@ -56,13 +56,9 @@ def needles_of(erased: Quotes, *, retained: Quotes | None = None) -> Needles:
     ['id', 'observed']
     """
     found: dict[bytes, tuple[str, str]] = {}
-    theirs = _numbers(retained) if retained is not None else {}
-    kept = np.unique(np.concatenate([np.abs(column) for column in theirs.values()])) if theirs else np.empty(0)
+    kept = _known(retained)
     for what, column in _numbers(erased).items():
-        own = np.unique(column[np.isfinite(column) & (column != 0)])
-        for value in own[~np.isin(np.abs(own), kept)].tolist():
-            for form, data in _forms(value):
-                found[data] = (what, form)
+        found |= _gone(what, column, kept)
     names: list[str] = [] if retained is None else retained.ids.tolist()
     known, together = set(names), "\n".join(names)
     for name in erased.ids.tolist():
@@ -72,6 +68,11 @@ def needles_of(erased: Quotes, *, retained: Quotes | None = None) -> Needles:
             found[name.encode("utf-8", "surrogatepass")] = ("id", "text")
             found[name.encode("utf-32-le", "surrogatepass")] = ("id", "text, four bytes a character")
     return Needles(found)
+
+
+def needles_of_numbers(what: str, values: ArrayLike, *, retained: Quotes | None = None) -> Needles:
+    """What must not be found of these numbers, apart from those that a retained quote has too."""
+    return Needles(_gone(what, np.asarray(values, float), _known(retained)))
 
 
 def needles_of_integers(what: str, rows: NDArray[np.int64], *, retained: NDArray[np.int64] | None = None) -> Needles:
@@ -115,6 +116,18 @@ def _numbers(quotes: Quotes) -> dict[str, NDArray[np.float64]]:
     )
     labels = {f"label {name}": column for name, column in quotes.labels.items() if column.dtype.kind == "f"}
     return {"observed": quotes.observed, "weight": quotes.weight, "spread": quotes.spread, **described, **labels}
+
+
+def _known(retained: Quotes | None) -> NDArray[np.float64]:
+    """Every number of the retained quotes, without its sign."""
+    theirs = _numbers(retained) if retained is not None else {}
+    return np.unique(np.concatenate([np.abs(held) for held in theirs.values()])) if theirs else np.empty(0)
+
+
+def _gone(what: str, column: NDArray[np.float64], kept: NDArray[np.float64]) -> dict[bytes, tuple[str, str]]:
+    own = np.unique(column[np.isfinite(column) & (column != 0)])
+    gone = own[~np.isin(np.abs(own), kept)].tolist()
+    return {data: (what, form) for value in gone for form, data in _forms(value)}
 
 
 def _forms(value: float) -> Iterator[tuple[str, bytes]]:

@@ -14,7 +14,7 @@ from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
 from strikeout.store.bookfile import damaged, told
-from strikeout.store.chunks import Chunk, decoded, quotes_of
+from strikeout.store.chunks import Chunk, decoded, quotes_of, retained_of
 from strikeout.store.sealing import Seal, checksum, chunk_sum
 from strikeout.store.shard_keys import LOCKED, ShardKeys
 from strikeout.store.store import Counts, Shelf, on_shelf
@@ -43,8 +43,10 @@ class SqliteReading:
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         if struck is True:
             return self.named([text(name) for (name,) in self.rows("SELECT id FROM marks")])
-        marks = {} if struck is None else self._marks_by_chunk()
-        return quotes_of([_without(chunk, marks.get(number)) for number, chunk in self._chunks()])
+        if struck is None:
+            return quotes_of([chunk for _, chunk in self._chunks()])
+        marks = self._marks_by_chunk()
+        return retained_of([_without(chunk, marks.get(number)) for number, chunk in self._chunks()])
 
     def named(self, ids: ArrayLike) -> Quotes:
         asked = asking.distinct(ids)

@@ -39,13 +39,18 @@ class Reading(Protocol):
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         """The retained quotes in the order they came; with ``struck=True`` the others, with ``None`` all.
 
+        Forwards that are derived are never kept: the retained quotes come with those found from them alone, the others
+        with stand-ins (see ``quotes.forwards``).
+
         Raises:
             DamagedBookError: bytes are not those that were written.
+            RefusedError: a slice of the retained quotes gives no forward.
         """
         ...
 
     def named(self, ids: ArrayLike) -> Quotes:
-        """The quotes with these ids, struck out or not, in the order they came. Does not read the others.
+        """The quotes with these ids, struck out or not, in the order they came. Does not read the others, and so has
+        stand-ins for forwards that are derived.
 
         Raises:
             UnknownIdError: an id that the book does not hold, or one given twice.

@@ -1,0 +1,89 @@
+"""``strikeout plot``: pictures of a calibration, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exits, terminal
+from strikeout.cli.books import is_book, opened, refuse_given, who_option
+from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.options import file_argument, json_option
+from strikeout.errors import UsageError
+
+if TYPE_CHECKING:
+    from strikeout.book import Book
+
+PICTURES = ("smiles", "residuals", "variance", "influence")  # a test holds them to those that can be drawn
+CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
+
+
+@click.command("plot")
+@file_argument
+@click.option(
+    "--kind",
+    type=click.Choice(PICTURES),
+    help="Which picture; the smiles where not given, and in an .html all of them.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=str),
+    help="The file: .png, .svg, .pdf, .html, or .json for the numbers of the picture. KIND.png where not given.",
+)
+@click.option("--by", help="Of influence: the label across, where it is not the date.")
+@calibration_options
+@who_option
+@json_option
+def command(
+    file: str, kind: Any, out: str | None, by: str | None, who: str | None, as_json: bool, **options: Any
+) -> int:
+    """Draw the calibration of FILE or of a book (NAME.book): market against model, residuals, variance or influence.
+
+    A picture of a book shows its quotes: it is entered in the ledger, and erasing quotes takes it away. Ends with 3
+    where the search did not converge or the quotes do not determine the parameters; it is drawn all the same.
+    """
+    from strikeout.plots.writing import check_ending, write_plot
+
+    path = out or f"{kind or 'smiles'}.png"
+    check_ending(path)
+    if by is not None and kind != "influence":
+        raise UsageError(f"--by {by} is the label across a map of influence. Give --kind influence too.", option="--by")
+    if is_book(file):
+        refuse_given(options, "A book is calibrated as it was last:")
+        with opened(file, who=who) as book:
+            reading, calibration = None, book.calibration()
+            written = hand_out_plot(book, path, kind, by=by)
+    else:
+        refuse_given(("who",), "A file keeps no record:")
+        reading, calibration = calibrated(file, **options)
+        written = write_plot(calibration, path, kind, by=by)
+    if as_json:
+        read = {} if reading is None else described_reading(reading, options["quarantine"])
+        facts = {"converged": calibration.converged, "count": calibration.count, **read}
+        terminal.show_json({"plot": str(written), "kind": kind, "bytes": written.stat().st_size, **facts})
+    else:
+        click.echo(f"{CALLED.get(written.suffix.lower(), 'The picture is')} in {written}.")
+        if reading is not None:
+            tell_reading(reading, options["quarantine"])
+        for sentence in calibration.warnings:
+            terminal.note(f"the calibration itself: {sentence}")
+    return exits.DONE if calibration.converged else exits.REFUSED
+
+
+def hand_out_plot(book: Book, path: str, kind: Any = None, *, by: str | None = None) -> Path:
+    """Writes a picture of a book, which remembers it: a picture shows quotes, and erasing has to find it.
+
+    Raises:
+        UsageError: an ending or a kind we cannot write, or the file cannot be written.
+        RefusedError: the book is not calibrated, or moved meanwhile.
+    """
+    from strikeout.plots.writing import write_plot
+
+    def prepared() -> Callable[[Path], Path]:
+        calibration = book.calibration()
+        return lambda target: write_plot(calibration, target, kind, by=by)
+
+    return book.hand_out(Path(path), prepared, what="plot")

@@ -1,0 +1,115 @@
+"""The cells of a map: expiry by moneyness, or by a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.assurance.groups import column_of
+from strikeout.kernels import black
+from strikeout.plots import style
+from strikeout.quotes.contracts import Contracts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from strikeout.calibration.calibration import Calibration
+    from strikeout.quotes.quotes import Quotes
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
+
+EDGES = np.array([7.0, 14.0, 30.0, 60.0, 91.0, 182.0, 365.0, 730.0, 1825.0])  # days
+BUCKETS = ("1w", "2w", "1m", "2m", "3m", "6m", "1y", "2y", "5y", "over 5y")
+CELL = 0.5  # standard deviations of the log-price: the width of a column of moneyness
+FARTHEST = 6.0  # what lies beyond is in the outermost columns
+MOST_NAMES = 6  # across
+TALL = 26  # rows that can all be named
+MINUS = "\N{MINUS SIGN}"  # as matplotlib writes it everywhere else
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One side of a map: a name a cell, and which cell each quote is in. Moneyness has edges beside its names."""
+
+    label: str
+    names: tuple[str, ...]
+    place: Numbers
+    edges: tuple[float, ...] = ()
+
+    def ticks(self, at_most: int) -> tuple[list[float], list[str]]:
+        """Where to write what: whole numbers at their edges, or names evenly chosen in the middle of their cells."""
+        if self.edges:
+            whole = [
+                (n - 0.5, f"{edge:g}".replace("-", MINUS)) for n, edge in enumerate(self.edges) if edge == round(edge)
+            ]
+            return [at for at, _ in whole], [text for _, text in whole]
+        chosen = np.unique(np.linspace(0, len(self.names) - 1, min(at_most, len(self.names))).round().astype(int))
+        return chosen.astype(float).tolist(), [self.names[n][:10] for n in chosen]
+
+
+def length(years: float) -> str:
+    """A time to expiry in words.
+
+    >>> length(1 / 365), length(0.25), length(2.0)
+    ('1 day', '91.25 days', '2 years')
+    """
+    number, unit = (f"{years * 365:.4g}", "day") if years * 365 < 360 else (f"{years:.3g}", "year")
+    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
+
+
+def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:
+    """Every expiry a row; in buckets of fixed edges where there are more than ``at_most``."""
+    days = np.round(quotes.contracts.expiry * 365.0, 6)
+    distinct, row = np.unique(days, return_inverse=True)
+    if len(distinct) <= at_most:
+        return Axis("expiry", tuple(length(day / 365.0) for day in distinct), row.ravel())
+    held, row = np.unique(np.searchsorted(EDGES, days), return_inverse=True)
+    names = tuple(f"to {BUCKETS[i]}" if i < len(EDGES) else BUCKETS[i] for i in held)
+    return Axis("expiry", names, row.ravel())
+
+
+def label_axis(quotes: Quotes, by: str) -> Axis:
+    """Every value of a label a column.
+
+    Raises:
+        UsageError: the quotes have no such label.
+    """
+    names, place = np.unique(column_of(quotes, by).astype(str), return_inverse=True)
+    return Axis("quote date" if by == "date" else by, tuple(names.tolist()), place.ravel())
+
+
+def moneyness_axis(calibration: Calibration, quotes: Quotes) -> Axis:
+    """ln(strike / forward) in standard deviations to expiry, at the model's own at-the-money volatility.
+
+    The same column then means the same thing for a week and for five years.
+    """
+    contracts = quotes.contracts
+    expiries, which = np.unique(contracts.expiry, return_inverse=True)
+    at_the_money = Contracts(forward=1.0, strike=1.0, expiry=expiries, discount=1.0, is_call=True)
+    prices = calibration.model.price(calibration.parameters, at_the_money)
+    deviation = black.implied_volatility(prices, 1.0, 1.0, expiries, 1.0, True) * np.sqrt(expiries)
+    usual = float(np.nanmedian(deviation)) if np.isfinite(deviation).any() else sqrt(0.04)
+    deviation = np.where(np.isfinite(deviation) & (deviation > 0.0), deviation, usual)
+    most = round(FARTHEST / CELL)
+    cell = np.floor(contracts.log_moneyness / deviation[which.ravel()] / CELL)
+    place = np.clip(cell, -most, most - 1).astype(np.intp)
+    first, last = int(place.min()), int(place.max())
+    edges = tuple(CELL * n for n in range(first, last + 2))
+    names = tuple(f"{low:g} to {high:g}" for low, high in pairwise(edges))
+    return Axis("ln(strike / forward), standard deviations to expiry", names, place - first, edges)
+
+
+def name_sides(panel: Axes, down: Axis, across: Axis) -> None:
+    """Writes the names of a map's cells beside it, as many as can be read."""
+    panel.grid(visible=False)
+    panel.set_facecolor(style.NOTHING)
+    panel.set_yticks(*down.ticks(TALL))
+    panel.set_xticks(*across.ticks(MOST_NAMES))
+    panel.set_ylabel(down.label)
+    panel.set_xlabel(across.label)

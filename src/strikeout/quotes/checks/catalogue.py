@@ -1,0 +1,262 @@
+"""Every rule by its code: what it looks for, why, what to do, and how strict it is unless told otherwise.
+
+Q1xx reject a row. Q2xx flag one, which stays in the book. Q3xx judge a slice (the quotes of one underlying, moment and
+expiry) and name the quotes involved. Codes are stable; wording is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+KINDS = {"1": "rejects the row", "2": "flags the row, which stays", "3": "judges a slice, whose quotes stay"}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. ``limit`` is its threshold and ``unit`` what that counts; ``needs`` are the columns it looks at.
+
+    ``sees_others``: it looks at other quotes than the one it speaks of. ``is_fixed``: it cannot be turned off.
+    """
+
+    code: str
+    name: str
+    why: str
+    remedy: str
+    limit: float | None = None
+    unit: str = ""
+    needs: tuple[str, ...] = ()
+    sees_others: bool = False
+    is_fixed: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What happens to what it finds, in words."""
+        return KINDS[self.code[1]]
+
+
+def _fixed(code: str, name: str, why: str, remedy: str) -> Rule:
+    return Rule(code, name, why, remedy, is_fixed=True)
+
+
+_RULES = (
+    _fixed(
+        "Q101",
+        "missing value",
+        "A value the price rests on is empty, or the text nan, null or NA.",
+        "Fill it in, or drop the row.",
+    ),
+    _fixed("Q102", "not a number", "There is text where a number is needed.", "Write 1234.5."),
+    _fixed(
+        "Q103",
+        "crossed market",
+        "The bid is above the ask: at least one of them is wrong or old.",
+        "Correct or drop the row.",
+    ),
+    _fixed(
+        "Q104",
+        "not above zero",
+        "No option has a strike, forward, spot, discount or volatility of zero or less.",
+        "Correct or drop the row.",
+    ),
+    _fixed(
+        "Q105",
+        "expired",
+        "The expiry is not after the quote.",
+        "Drop the row; for a quote on its last day give expiry_years, or times.",
+    ),
+    _fixed(
+        "Q106",
+        "negative price",
+        "Bid or ask is below zero, or the price is by more than 0.0001 of the discounted forward.",
+        "Correct or drop the row.",
+    ),
+    _fixed("Q107", "right not understood", "The right is neither a call nor a put.", "Write C or P."),
+    _fixed(
+        "Q108",
+        "same id, other values",
+        "Another row has the same id and other values; all of them are rejected, since none can be told to be right.",
+        "Keep the right one, or give each its own id.",
+    ),
+    _fixed("Q109", "weight not above zero", "A weight of zero or less counts for nothing.", "Drop the row instead."),
+    _fixed("Q110", "date not understood", "A day-month order is never guessed.", "Write 2024-01-31."),
+    _fixed(
+        "Q111",
+        "not finite",
+        "A number is infinite, or what is computed from the row is.",
+        "Correct or drop the row.",
+    ),
+    _fixed(
+        "Q112",
+        "more fields than the header",
+        "The line has more fields than the header, so it is not known which is which.",
+        "Quote text that holds the separator.",
+    ),
+    _fixed(
+        "Q113",
+        "out of range for its unit",
+        "A rate or yield beyond 1, a volatility above 5, a discount above 2 or a time above 100 years: another unit.",
+        "Give decimals, not percent, and years, not days.",
+    ),
+    _fixed("Q114", "no market", "Bid and ask are both zero: nobody quoted.", "Drop the row."),
+    _fixed(
+        "Q115",
+        "sentinel",
+        "A number such as -99.99 or 9223372036854775807 stands for 'no value' at some vendors; it is no price.",
+        "Leave the cell empty where there is no value, or name the mark in a profile.",
+    ),
+    _fixed(
+        "Q116",
+        "no forward",
+        "Neither the file, nor calls and puts at the same strikes, nor spot and rate give a forward for this expiry.",
+        "Add forward and discount, or spot and rate; or keep both calls and puts near the money.",
+    ),
+    _fixed("Q201", "exact repeat, kept once", "Every column equals those of an earlier row.", "Nothing."),
+    Rule(
+        "Q202",
+        "below the intrinsic value",
+        "The price is below what the option is worth without any volatility. Noise puts some quotes there, and cutting "
+        "off only those would bias a calibration.",
+        "Look at them. Where half of a file is there, its prices are in another unit than its forwards (Q301).",
+        needs=("observed", "forward", "discount"),
+    ),
+    Rule(
+        "Q203",
+        "American exercise",
+        "It is priced as European; for calls without dividends that is the same, for deep puts it is not.",
+        "Keep to options out of the money, where early exercise is worth little.",
+        needs=("exercise",),
+    ),
+    _fixed(
+        "Q204",
+        "not a number in a column not needed",
+        "The price does not rest on it, so it is kept as unknown.",
+        "Nothing, or correct the cell.",
+    ),
+    Rule(
+        "Q205",
+        "above the upper bound",
+        "A call is worth at most the discounted forward, a put at most the discounted strike.",
+        "Look at them: a decimal point may have moved.",
+        needs=("observed", "forward", "discount"),
+    ),
+    Rule(
+        "Q206",
+        "locked market",
+        "Bid and ask are equal: a fleeting state, or a feed that fills one side from the other.",
+        "Do not weigh by the spread, which is zero here.",
+        needs=("bid", "ask"),
+    ),
+    Rule(
+        "Q207",
+        "zero bid",
+        "Nobody bids, so the mid is half of an asking price.",
+        "Leave them out where the wings matter: --check Q207=reject.",
+        needs=("bid", "ask"),
+    ),
+    Rule(
+        "Q208",
+        "wide spread",
+        "Where bid and ask are far apart the mid says little.",
+        "Weigh by the spread, or leave them out.",
+        limit=0.5,
+        unit="ask minus bid, as a share of the mid",
+        needs=("bid", "ask"),
+    ),
+    Rule(
+        "Q209",
+        "outside the moneyness band",
+        "Far from the money prices are ticks and conventions rather than volatilities.",
+        "Leave them out, or choose another band.",
+        limit=2.0,
+        unit="strike over forward, or forward over strike",
+        needs=("forward",),
+    ),
+    Rule(
+        "Q210",
+        "stale",
+        "The quote is what it was at its last appearance, while the underlying moved so far that the price should have "
+        "moved by more than half its spread (5 % where no spread is known).",
+        "Look at its last trade; strike it out.",
+        limit=0.001,
+        unit="move of the underlying since the last appearance, as a share of it",
+        needs=("quote_date", "expiry"),
+        sees_others=True,
+    ),
+    Rule(
+        "Q211",
+        "non-standard deliverable",
+        "After a corporate action an option delivers something else than one lot, and its price is no function of this "
+        "spot. Adjusted roots end in a digit.",
+        "Leave them out: --check Q211=reject.",
+        needs=("deliverable|root",),
+    ),
+    Rule(
+        "Q212",
+        "settlement unknown",
+        "On this day the index has options that settle in the morning and others in the afternoon; the row does not "
+        "say which it is, and the time to expiry is off by up to seven hours.",
+        "Add a column root (SPX, SPXW) or settlement (am, pm).",
+        needs=("underlying|settlement",),
+    ),
+    Rule(
+        "Q213",
+        "no volume and no open interest",
+        "Nobody has traded or holds it: the quote is a market maker's model.",
+        "Leave them out where you want the market's view: --check Q213=reject.",
+        needs=("volume", "open_interest"),
+    ),
+    Rule(
+        "Q301",
+        "unit suspicion",
+        "Most quotes of the slice make sense in another unit only: strikes times 1000, volatilities in percent, prices "
+        "in another unit than the forward.",
+        "Name the vendor's profile, or convert the column.",
+        limit=20.0,
+        unit="median of strike over forward, or of forward over strike",
+        needs=("forward",),
+        sees_others=True,
+    ),
+    Rule(
+        "Q302",
+        "parity broken",
+        "A call and a put at one strike can be traded against the forward of their slice at a gain, bid and ask paid. "
+        "European options only.",
+        "Look at both quotes, and at where the forward comes from.",
+        limit=0.0005,
+        unit="gain, as a share of the discounted forward",
+        needs=("bid", "ask", "forward", "discount"),
+        sees_others=True,
+    ),
+    Rule(
+        "Q303",
+        "vertical arbitrage",
+        "Selling one quote at its bid and buying another strike at its ask brings money and can lose none.",
+        "One of the two is wrong or old: look at both.",
+        limit=0.0,
+        unit="gain, as a share of the discounted forward",
+        needs=("bid", "ask", "discount"),
+        sees_others=True,
+    ),
+    Rule(
+        "Q304",
+        "butterfly arbitrage",
+        "A quote's bid is above what the strikes around it cost at the ask for a payoff that is never smaller.",
+        "The middle one is too dear, or a wing too cheap: look at all three.",
+        limit=0.0,
+        unit="gain, as a share of the discounted forward",
+        needs=("bid", "ask", "discount"),
+        sees_others=True,
+    ),
+    Rule(
+        "Q305",
+        "calendar arbitrage",
+        "A quote's bid is above what the next expiry costs at the ask at the same strike over forward.",
+        "Look at the quotes, and at the forwards of both expiries.",
+        limit=0.0,
+        unit="gain, as a share of the discounted forward",
+        needs=("bid", "ask", "forward", "discount"),
+        sees_others=True,
+    ),
+)
+RULES: Mapping[str, Rule] = {rule.code: rule for rule in _RULES}

@@ -1,0 +1,49 @@
+"""A book as the frame that rules look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+# Canonical name -> the label it is kept as.
+NUMBERS = {name: name for name in ("bid", "ask", "iv", "spot", "volume", "open_interest")}
+DATES = {"quote_date": "date", "expiry": "expiry_date"}
+WORDS = {name: name for name in ("underlying", "root", "quote_time", "exercise", "settlement", "deliverable", "source")}
+
+
+def market_of(quotes: Quotes, at: pl.Series | None = None, row: pl.Series | None = None) -> pl.DataFrame:
+    """The quotes in canonical columns; ``at`` and ``row`` say where in a table each was found, by default in order.
+
+    Numbers that are unknown are null, a date that is no date is null, text that is empty stays so.
+    """
+    contracts, labels = quotes.contracts, quotes.labels
+    columns: dict[str, pl.Series] = {
+        "at": pl.Series(np.arange(len(quotes))) if at is None else at,
+        "strike": pl.Series(contracts.strike),
+        "is_call": pl.Series(contracts.is_call),
+        "expiry_years": pl.Series(contracts.expiry),
+        "forward": pl.Series(contracts.forward),
+        "discount": pl.Series(contracts.discount),
+        "observed": pl.Series(quotes.observed),
+    }
+    columns["row"] = columns["at"] if row is None else row
+    for name, label in NUMBERS.items():
+        if label in labels and labels[label].dtype.kind in "fiub":
+            columns[name] = pl.Series(labels[label]).cast(pl.Float64).fill_nan(None)
+    for name, label in DATES.items():
+        if label in labels:
+            columns[name] = _text(labels[label]).str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+    for name, label in WORDS.items():
+        if label in labels:
+            columns[name] = _text(labels[label])
+    return pl.DataFrame(columns)
+
+
+def _text(label: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> pl.Series:
+    text = pl.Series(label.tolist() if label.dtype.kind == "O" else label)
+    return text.cast(pl.String)

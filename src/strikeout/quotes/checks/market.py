@@ -1,0 +1,136 @@
+"""Every rule about quotes that can be read: run on a frame of them, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from strikeout.quotes.checks import expiries, parity, rows, spreads, stale, units
+from strikeout.quotes.checks.catalogue import RULES
+from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.checks.slices import with_slices
+from strikeout.quotes.issues import SCHEMA
+
+Numbers = Callable[[pl.Series], pl.Series]
+NAMED_ROWS = 6  # of the other quotes a sentence names
+
+CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
+    "Q202": rows.below_intrinsic,
+    "Q203": rows.american,
+    "Q205": rows.above_bound,
+    "Q206": rows.locked,
+    "Q207": rows.zero_bid,
+    "Q208": rows.wide_spread,
+    "Q209": rows.far_from_money,
+    "Q210": stale.stale,
+    "Q211": rows.odd_deliverable,
+    "Q212": rows.settlement_unknown,
+    "Q213": rows.untraded,
+    "Q301": units.odd_units,
+    "Q302": parity.broken_parity,
+    "Q303": spreads.vertical,
+    "Q304": spreads.butterfly,
+    "Q305": expiries.calendar,
+}
+WHOLE = ("Q301",)  # told to reject, these reject every quote involved; others only the one they speak of first
+
+
+def check_market(
+    frame: pl.DataFrame,
+    checks: Checks | None = None,
+    *,
+    numbering: str = "row",
+    places: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """What the rules find among these quotes, as issues; no quote is changed.
+
+    Args:
+        frame: a row a quote, in canonical units: at (position in the table), row (its number there), strike, is_call,
+            expiry_years, forward, discount, observed, and what else is known under its canonical name.
+        numbering: what a row number is: "line" or "row".
+        places: the names canonical columns have in the table.
+
+    Raises:
+        Nothing: a rule whose columns are not there is not run.
+    """
+    chosen = checks or Checks()
+    frame, numbers = with_slices(frame), _numbers(frame)
+    parts = [
+        _issues(code, rule(frame, chosen.limit(code)), numbers, numbering, places or {}, chosen)
+        for code, rule in CHECKED.items()
+        if code not in chosen.off and applies(code, frame.columns)
+    ]
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
+
+
+def unchecked(columns: list[str], checks: Checks) -> dict[str, str]:
+    """The rules that are not run on a frame with these columns, and why."""
+    lacking = {
+        code: "needs " + " and ".join(need.replace("|", " or ") for need in RULES[code].needs)
+        for code in CHECKED
+        if not applies(code, columns)
+    }
+    return {**lacking, **dict.fromkeys(sorted(checks.off), "turned off")}
+
+
+def applies(code: str, columns: list[str]) -> bool:
+    """Whether these columns are enough for this rule; of "a|b" one will do."""
+    return all(any(name in columns for name in need.split("|")) for need in RULES[code].needs)
+
+
+def _issues(
+    code: str,
+    findings: pl.DataFrame,
+    numbers: Numbers,
+    numbering: str,
+    places: Mapping[str, str],
+    checks: Checks,
+) -> pl.DataFrame:
+    """Findings with the rows they speak of named in front."""
+    if checks.rejects(code) and code in WHOLE:
+        every = pl.concat_list("at", "others").alias("at")
+        findings = findings.with_columns(every, pl.lit(None, pl.List(pl.Int64)).alias("others")).explode("at")
+    findings = findings.with_columns(numbers(findings["at"]).alias("row"))
+    word = pl.lit(f"{numbering} ")
+    where = pl.concat_str(word, pl.col("row").cast(pl.String))
+    if findings["others"].null_count() < findings.height:
+        where = pl.concat_str(pl.lit(f"{numbering}s "), pl.col("row").cast(pl.String), _and_rows(findings, numbers))
+    reject = checks.rejects(code)
+    sentence = pl.col("words").str.replace(r"; kept(\)?)\.?$", "; left out${1}.") if reject else pl.col("words")
+    column = pl.col("column").replace(dict(places)) if places else pl.col("column")
+    return findings.select(
+        "at",
+        pl.lit(code).alias("code"),
+        pl.col("row").cast(pl.Int64),
+        column.alias("column"),
+        pl.concat_str(where, pl.lit(", column "), column, pl.lit(": "), sentence).alias("sentence"),
+        pl.lit(reject).alias("is_rejected"),
+        "others",
+    )
+
+
+def _numbers(frame: pl.DataFrame) -> Numbers:
+    """From positions in the table to row numbers, without a join for every rule."""
+    at, row = frame.select(pl.col("at").cast(pl.Int64), pl.col("row").cast(pl.Int64)).sort("at").get_columns()
+    return lambda wanted: row.gather(at.search_sorted(wanted))
+
+
+def _and_rows(findings: pl.DataFrame, numbers: Numbers) -> pl.Series:
+    """The row numbers of the other quotes, in words: ", 14 and 15"."""
+    few = findings.select(
+        pl.col("others").list.head(NAMED_ROWS), pl.col("others").list.len().cast(pl.Int64).alias("count")
+    )
+    flat = few.with_row_index("finding").explode("others").rename({"others": "at"})
+    named = (
+        flat.with_columns(numbers(flat["at"]).alias("row"))
+        .group_by("finding", maintain_order=True)
+        .agg(pl.col("row").cast(pl.String).str.join(", "), pl.col("count").first())
+    )
+    more = pl.col("count") - NAMED_ROWS
+    rest = (
+        pl.when(more > 0)
+        .then(pl.concat_str(pl.lit(" and "), more.cast(pl.String), pl.lit(" more")))
+        .otherwise(pl.lit(""))
+    )
+    return named.select(pl.concat_str(pl.lit(", "), "row", rest)).to_series()

@@ -1,0 +1,102 @@
+"""Rules that look at one row alone, in canonical units."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from strikeout.quotes.checks.finding import FINDING, found, is_american, shown
+
+SLACK = 1e-12  # a few roundings of what a bound is computed from, as a share of the larger of forward and strike
+ONE_LOT = ("", "100", "100.0", "standard", "std", "s", "n", "no", "false", "0")
+# Indices with options that settle at the open and others that settle at the close of the same day.
+TWO_SETTLEMENTS = ("SPX", "NDX", "RUT")
+
+
+def below_intrinsic(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q202: the price is below the intrinsic value."""
+    sign = pl.when("is_call").then(1.0).otherwise(-1.0)
+    intrinsic = pl.col("discount") * (sign * (pl.col("forward") - pl.col("strike"))).clip(0.0)
+    words = ("the price ", shown("observed"), " is below the intrinsic value ", shown(intrinsic), "; kept.")
+    return found(frame, pl.col("observed") < intrinsic - _slack(), "price", *words)
+
+
+def above_bound(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q205: the price is above the discounted forward (call) or strike (put)."""
+    bound = pl.col("discount") * pl.when("is_call").then(pl.col("forward")).otherwise(pl.col("strike"))
+    words = ("the price ", shown("observed"), " is above the upper bound ", shown(bound), "; kept.")
+    return found(frame, pl.col("observed") > bound + _slack(), "price", *words)
+
+
+def _slack() -> pl.Expr:
+    return SLACK * pl.col("discount") * pl.max_horizontal("forward", "strike")
+
+
+def american(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q203: American exercise."""
+    words = ("'", pl.col("exercise").cast(pl.String), "' is American; it is priced as European; kept.")
+    return found(frame, is_american(frame), "exercise", *words)
+
+
+def locked(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q206: bid and ask are equal."""
+    equal = (pl.col("bid") == pl.col("ask")) & (pl.col("bid") > 0)
+    return found(frame, equal, "bid", "bid and ask are both ", shown("bid"), ": a locked market; kept.")
+
+
+def zero_bid(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q207: nobody bids."""
+    words = ("nobody bids, and the ask is ", shown("ask"), "; kept.")
+    return found(frame, (pl.col("bid") == 0) & (pl.col("ask") > 0), "bid", *words)
+
+
+def wide_spread(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q208: ask minus bid is more than ``limit`` of the mid. A zero bid is Q207's matter."""
+    share = (pl.col("ask") - pl.col("bid")) / ((pl.col("ask") + pl.col("bid")) / 2)
+    words = ("the spread is ", shown(share, 3), f" of the mid, more than {limit:g}; kept.")
+    return found(frame, (pl.col("bid") > 0) & (share > limit), "bid", *words)
+
+
+def far_from_money(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q209: the strike is more than ``limit`` times the forward, or less than the forward over ``limit``."""
+    ratio = pl.col("strike") / pl.col("forward")
+    words = (
+        "the strike ",
+        shown("strike"),
+        " is ",
+        shown(ratio, 3),
+        f" of the forward; the band ends at {limit:g}; kept.",
+    )
+    return found(frame, (ratio > limit) | (ratio * limit < 1.0), "strike", *words)
+
+
+def odd_deliverable(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q211: the deliverable is not one lot, or the root is that of an adjusted contract, such as AAPL1."""
+    parts = []
+    if "deliverable" in frame.columns:
+        text = pl.col("deliverable").cast(pl.String).str.strip_chars().str.to_lowercase()
+        words = ("'", pl.col("deliverable").cast(pl.String), "' is no standard deliverable; kept.")
+        parts.append(found(frame, ~text.is_in(ONE_LOT), "deliverable", *words))
+    if {"root", "underlying"} <= set(frame.columns):
+        root, underlying = pl.col("root").cast(pl.String), pl.col("underlying").cast(pl.String)
+        adjusted = root.str.contains(r"\d$") & (root.str.strip_chars_end("0123456789") == underlying)
+        parts.append(found(frame, adjusted, "root", "'", root, "' is the root of an adjusted contract; kept."))
+    return pl.concat(parts) if parts else pl.DataFrame(schema=FINDING)
+
+
+def settlement_unknown(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q212: morning or afternoon is not said, where both occur: indices on third Fridays."""
+    if "settlement" in frame.columns:
+        said = pl.col("settlement").cast(pl.String).str.strip_chars().str.to_lowercase().is_in(["am", "pm"])
+        return found(frame, ~said.fill_null(value=False), "settlement", "am or pm is not said; kept.")
+    if not {"underlying", "expiry"} <= set(frame.columns) or "root" in frame.columns:
+        return pl.DataFrame(schema=FINDING)
+    is_index = pl.col("underlying").cast(pl.String).str.strip_chars("^$_. ").is_in(TWO_SETTLEMENTS)
+    third_friday = (pl.col("expiry").dt.weekday() == 5) & pl.col("expiry").dt.day().is_between(15, 21)
+    words = ("options of ", pl.col("underlying").cast(pl.String), " on this day settle in the morning or in the ")
+    return found(frame, is_index & third_friday, "expiry", *words, "afternoon, and the row does not say; kept.")
+
+
+def untraded(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
+    """Q213: neither volume nor open interest."""
+    nothing = (pl.col("volume") == 0) & (pl.col("open_interest") == 0)
+    return found(frame, nothing, "volume", "no volume and no open interest; kept.")

@@ -1,0 +1,58 @@
+"""The rule about quotes that stood still while the market moved."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from strikeout.quotes.checks.finding import FINDING, shown, told
+
+CONTRACT = ("underlying", "root", "expiry", "strike", "is_call", "exercise", "settlement", "source")
+WHEN = ("quote_date", "quote_time")
+UNKNOWN_SPREAD = 0.05  # where no spread is known, the price should have moved by this share of itself
+
+
+def stale(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q210: the same quote as at its last appearance, though the underlying moved by more than ``limit``.
+
+    And so far that Black's formula, at the volatility it was quoted at, moves by more than half the spread: a worthless
+    option rightly stands still.
+    """
+    if frame["moment"].n_unique() < 2:
+        return pl.DataFrame(schema=FINDING)
+    index = "spot" if "spot" in frame.columns else "forward"
+    same = [name for name in CONTRACT if name in frame.columns]
+    when = [name for name in WHEN if name in frame.columns]
+    stood = [name for name in ("bid", "ask", "observed") if name in frame.columns]
+    known = {*same, *when, *stood, index, "at", "forward", "discount", "expiry_years"}
+    # Sorting by a hash of the contract is quicker than by its columns; that neighbours are equal is checked below.
+    seen = frame.select(pl.col(sorted(known)), pl.struct(same).hash().alias("contract")).sort("contract", *when, "at")
+    is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in same)
+    unchanged = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in stood)
+    move = pl.col(index) / pl.col(index).shift(1) - 1.0
+    held = seen.with_columns(move.alias("move"), pl.col("at").shift(1).alias("last")).filter(
+        (is_same & unchanged & (move.abs() > limit)).fill_null(value=False)
+    )
+    if not held.height:
+        return pl.DataFrame(schema=FINDING)
+    moved = held.with_columns(_expected(held).alias("expected"))
+    room = pl.col("observed").abs() * UNKNOWN_SPREAD
+    if {"bid", "ask"} <= set(frame.columns):
+        room = ((pl.col("ask") - pl.col("bid")) / 2).fill_null(room)
+    return told(
+        moved.filter(pl.col("expected").fill_nan(None).abs() > room), "bid" if "bid" in stood else "price",
+        "unchanged at ", shown("observed"), " while the underlying moved by ", shown(100 * pl.col("move"), 3),
+        " %, which is worth ", shown("expected", 3), " here; kept.", others=("last",),
+    )  # fmt: skip
+
+
+def _expected(held: pl.DataFrame) -> pl.Series:
+    """How far the price should have gone with the underlying, at the volatility it has."""
+    from strikeout.kernels import black
+
+    price, forward, strike, years, discount, is_call, move = (
+        held[name].to_numpy()
+        for name in ("observed", "forward", "strike", "expiry_years", "discount", "is_call", "move")
+    )
+    before = forward / (1.0 + move)
+    volatility = black.implied_volatility(price, before, strike, years, discount, is_call)
+    return pl.Series(black.price(forward, strike, years, volatility, discount, is_call) - price)

@@ -1,0 +1,93 @@
+"""How the forward of every slice was found, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Forwards:
+    """How the forward of every slice was found, one row a slice, in the order the slices come in the book.
+
+    ``source`` is "given", "parity", "spot", or "none" where no road led to one. ``rate`` is what the discount says a
+    year costs, ``implied_rate`` what the prices say, known discount or not; ``r_squared`` is of the line through
+    ``pairs`` calls and puts.
+    """
+
+    names: tuple[str, ...]
+    source: tuple[str, ...]
+    years: Floats
+    forward: Floats
+    discount: Floats
+    rate: Floats
+    quotes: NDArray[np.intp]
+    pairs: NDArray[np.intp]
+    r_squared: Floats
+    implied_rate: Floats
+    american: NDArray[np.bool_]
+
+    @staticmethod
+    def none() -> Forwards:
+        """Of no slices."""
+        number, count = np.empty(0), np.empty(0, np.intp)
+        return Forwards((), (), number, number, number, number, count, count, number, number, np.empty(0, bool))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def to_frame(self) -> pl.DataFrame:
+        """As a Polars frame; what does not exist is null."""
+        import polars as pl
+
+        columns: dict[str, Any] = {"slice": list(self.names), "source": list(self.source)}
+        numbers = ("years", "forward", "discount", "rate", "quotes", "pairs", "r_squared", "implied_rate", "american")
+        columns |= {name: getattr(self, name) for name in numbers}
+        return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+    def counts(self) -> dict[str, int]:
+        """How many slices have each source."""
+        return {word: self.source.count(word) for word in ("given", "parity", "spot", "none") if word in self.source}
+
+    def headline(self) -> str:
+        """How many slices have their forward from where, in a line."""
+        told = {
+            "given": "given",
+            "parity": "by put-call parity",
+            "spot": "from spot, rate and dividend",
+            "none": "none",
+        }
+        return ", ".join(f"{count:,} {told[word]}" for word, count in self.counts().items())
+
+    def summary(self) -> str:
+        """One line a slice."""
+        head = ("slice", "from", "forward", "discount", "rate", "pairs", "R^2", "implied")
+        rows = [head, *(self._row(n) for n in range(len(self)))]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+        return "\n".join(
+            "  ".join(f"{text:{'<' if i < 2 else '>'}{widths[i]}}" for i, text in enumerate(row)) for row in rows
+        )
+
+    def _row(self, n: int) -> tuple[str, ...]:
+        return (
+            self.names[n] + (" (American)" if self.american[n] else ""),
+            self.source[n],
+            _number(self.forward[n], ".8g"),
+            _number(self.discount[n], ".6f"),
+            _number(self.rate[n], ".2%"),
+            f"{self.pairs[n]:,}" if self.pairs[n] else "-",
+            _number(self.r_squared[n], ".6f"),
+            _number(self.implied_rate[n], ".2%"),
+        )
+
+
+def _number(value: float, form: str) -> str:
+    return format(float(value), form) if np.isfinite(value) else "-"

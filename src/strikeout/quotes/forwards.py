@@ -1,0 +1,220 @@
+"""Forwards that are derived: found for a slice from the quotes of that slice, and found anew when one of them goes.
+
+A book says of each quote in the label ``forward_from`` where its forward is from:
+
+    given    its own row; also where there is no such label
+    parity   put-call parity of the slice: see ``parity``
+    spot     its own spot, rate and dividend yield, since parity gave none
+
+and in ``discount_from`` likewise: "given" and "rate" are its own row's, "parity" is of the slice. What is not given is
+a function of the slice's quotes in the book, of nothing else: a forward never remembers a quote that was struck out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import RefusedError
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.forward_table import Forwards
+from strikeout.quotes.parity import PAIRS, parity_lines
+from strikeout.quotes.slices import slice_name, slice_numbers
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+FORWARD_FROM, DISCOUNT_FROM = "forward_from", "discount_from"
+PLAIN = 1.0  # the discount that stands in the place of one that is to be derived
+
+
+def is_derived(quotes: Quotes) -> Mask:
+    """Whether the forward of each quote rests on its slice."""
+    known = quotes.labels.get(FORWARD_FROM)
+    if known is None:
+        return np.zeros(len(quotes), bool)
+    found: Mask = (known != "given") & (known != "")
+    return found
+
+
+def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwards]:
+    """The book with its derived forwards and discounts found anew from its own quotes; and how, slice by slice.
+
+    Where no road leads to a forward the quotes are left with the stand-ins of ``underived``, and the label says "none",
+    as does the slice.
+
+    Args:
+        rows: whose slices are looked at; all whose forward is derived where not given. Whole slices, or the answer is
+            that of a smaller book.
+    """
+    at = np.flatnonzero(is_derived(quotes) if rows is None else rows & is_derived(quotes))
+    if not at.size:
+        return quotes, Forwards.none()
+    part = quotes[at]
+    numbers, first = slice_numbers(part.labels, part.contracts.expiry)
+    c, labels = part.contracts, part.labels
+    is_own = _column(labels, DISCOUNT_FROM, len(part)) != "parity"
+    years, american = c.expiry[first], _any(numbers, _is_american(labels, len(part)), len(first))
+    own = _medians(numbers, np.where(is_own, c.discount, np.nan), len(first))
+    lines = parity_lines(
+        numbers, strike=c.strike, is_call=c.is_call, observed=part.observed, spread=part.spread, years=years,
+        discount=own, american=american,
+    )  # fmt: skip
+    discount = np.where(is_own, c.discount, lines.discount[numbers])
+    spot = np.where(is_own, _from_spot(labels, c), np.nan)
+    has_line = np.isfinite(lines.forward)[numbers]
+    forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
+    lost = ~np.isfinite(forward)
+    source = np.where(lost, "none", np.where(has_line, "parity", "spot")).astype(object)
+    forward, discount = np.where(lost, c.strike, forward), np.where(lost & ~is_own, PLAIN, discount)
+    made = _placed(quotes, at, forward=forward, discount=discount, source=source)
+    told = np.where(_any(numbers, lost, len(first)), "none", np.where(has_line, "parity", "spot")[first])
+    report = Forwards(
+        names=tuple(slice_name(labels, float(years[n]), row=int(row)) for n, row in enumerate(first)),
+        source=tuple(told.tolist()),
+        years=years,
+        forward=np.where(told == "none", np.nan, forward[first]),
+        discount=np.where(told == "none", np.nan, discount[first]),
+        rate=np.where(told == "none", np.nan, _rate(discount[first], years)),
+        quotes=np.bincount(numbers, minlength=len(first)),
+        pairs=lines.pairs,
+        r_squared=np.where(lines.pairs >= PAIRS, lines.r_squared, np.nan),
+        implied_rate=_rate(lines.implied, years),
+        american=american,
+    )
+    return made, report
+
+
+def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
+    """A book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the rows,
+    left out of the book, for which there is none."""
+    if not is_derived(quotes).any():
+        return quotes, None, np.zeros(len(quotes), bool)
+    made, report = derived(quotes)
+    lost: Mask = made.labels[FORWARD_FROM] == "none"
+    return (made[~lost] if lost.any() else made), report, lost
+
+
+def refitted(quotes: Quotes, rows: Mask) -> Quotes:
+    """The book with the forwards of these rows, whole slices, found anew.
+
+    Raises:
+        RefusedError: what is left of a slice gives no forward any more.
+    """
+    if not (rows & is_derived(quotes)).any():
+        return quotes
+    made, report = derived(quotes, rows=rows)
+    if "none" in report.source:
+        lost = [name for name, source in zip(report.names, report.source, strict=True) if source == "none"]
+        n = report.source.index("none")
+        raise RefusedError(
+            f"Of the slice {lost[0]} {report.quotes[n]:,} quotes are left with {report.pairs[n]:,} pairs of a call and "
+            f"a put around the money, and {PAIRS} are needed to find its forward ({len(lost):,} such slices). Strike "
+            "out the rest of the slice too, or read the file with a column forward, or with spot, rate and "
+            "dividend_yield.",
+            slices=lost,
+            ids=made.ids[made.labels[FORWARD_FROM] == "none"].tolist(),
+        )
+    return made
+
+
+def underived(quotes: Quotes) -> Quotes:
+    """The book with stand-ins for what is derived: the strike for a forward, 1 for a discount. Nothing of any other
+    quote is left in a row of it; ``derived`` brings the numbers back."""
+    at = np.flatnonzero(is_derived(quotes))
+    if not at.size:
+        return quotes
+    c = quotes.contracts[at]
+    is_own = _column(quotes.labels, DISCOUNT_FROM, len(quotes))[at] != "parity"
+    return _placed(
+        quotes,
+        at,
+        forward=np.array(c.strike),
+        discount=np.where(is_own, c.discount, PLAIN),
+        source=np.full(len(at), "parity", object),
+    )
+
+
+def as_given(quotes: Quotes) -> Quotes:
+    """The book with every forward as it is now, for good: as if each had come with its own row."""
+    if not is_derived(quotes).any():
+        return quotes
+    labels = {name: column for name, column in quotes.labels.items() if name not in (FORWARD_FROM, DISCOUNT_FROM)}
+    return _with(quotes, contracts=quotes.contracts, labels=labels)
+
+
+def touched_by(quotes: Quotes, gone: Mask) -> Mask:
+    """The rows that stay and whose forward rests on rows that go."""
+    rests = is_derived(quotes)
+    if not (rests & gone).any():
+        return np.zeros(len(quotes), bool)
+    numbers, first = slice_numbers(quotes.labels, quotes.contracts.expiry)
+    hit = np.zeros(len(first), bool)
+    hit[numbers[gone & rests]] = True
+    found: Mask = hit[numbers] & rests & ~gone
+    return found
+
+
+def _placed(quotes: Quotes, at: NDArray[np.intp], *, forward: Floats, discount: Floats, source: Any) -> Quotes:
+    c = quotes.contracts
+    columns = {"forward": np.array(c.forward), "discount": np.array(c.discount)}
+    columns["forward"][at], columns["discount"][at] = forward, discount
+    label = np.array(quotes.labels[FORWARD_FROM], object)
+    label[at] = source
+    contracts = Contracts(**columns, strike=c.strike, expiry=c.expiry, is_call=c.is_call)
+    return _with(quotes, contracts=contracts, labels={**quotes.labels, FORWARD_FROM: label})
+
+
+def _with(quotes: Quotes, *, contracts: Contracts, labels: Mapping[str, NDArray[Any]]) -> Quotes:
+    return type(quotes)._trusted(
+        ids=quotes.ids, contracts=contracts, observed=quotes.observed, weight=quotes.weight, spread=quotes.spread,
+        labels=labels,
+    )  # fmt: skip
+
+
+def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floats:
+    """``spot exp(-dividend_yield T) / discount``; not-a-number where a label is missing."""
+    spot, dividend = (_numbers(labels, name, len(contracts)) for name in ("spot", "dividend_yield"))
+    with np.errstate(over="ignore"):
+        return spot * np.exp(-dividend * contracts.expiry) / contracts.discount
+
+
+def _column(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> NDArray[Any]:
+    return labels[name] if name in labels else np.full(count, "", object)
+
+
+def _numbers(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> Floats:
+    held = labels.get(name)
+    return held.astype(float) if held is not None and held.dtype.kind in "fiu" else np.full(count, np.nan)
+
+
+def _is_american(labels: Mapping[str, NDArray[Any]], count: int) -> Mask:
+    style = _column(labels, "exercise", count).tolist()
+    return np.fromiter((str(text).strip().lower() in ("a", "american") for text in style), bool, count)
+
+
+def _any(numbers: NDArray[np.intp], mask: Mask, count: int) -> Mask:
+    found: Mask = np.bincount(numbers, weights=mask, minlength=count) > 0
+    return found
+
+
+def _medians(numbers: NDArray[np.intp], values: Floats, count: int) -> Floats:
+    """Of the numbers of each slice that are known; not-a-number where none is."""
+    known = np.isfinite(values)
+    out = np.full(count, np.nan)
+    s, v = numbers[known], values[known]
+    order = np.lexsort((v, s))
+    many = np.bincount(s, minlength=count)
+    some = many > 0
+    out[some] = v[order][(np.cumsum(many) - many + (many - 1) // 2)[some]]
+    return out
+
+
+def _rate(discount: Floats, years: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return -np.log(discount) / years

@@ -1,0 +1,159 @@
+"""Put-call parity, slice by slice: call - put = discount (forward - strike), a straight line in the strike.
+
+    s        number of the slice a quote or a pair is in
+    K, y     strike of a pair, and its call less its put
+    sigma    how far y may be off: half of the two spreads together
+    D, F     discount and forward of a slice: minus the slope of the line, and where it crosses zero
+
+A slice's answer follows from the quotes of that slice alone, in whatever order they come and whatever other slices are
+fitted beside it: rows are sorted by what they say, summed one after the other, and passed over a fixed number of times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+PAIRS = 3  # below this a line through noise says nothing
+NEAREST = 5  # pairs around the money that count even where the band holds fewer
+BAND, NARROW = 0.15, 0.05  # |K / F - 1|; an American put is worth more than parity says, the more so away from there
+PASSES = 15  # of reweighting; twelve leave nothing to move on any chain we have
+HUBER = 1.345  # of the scale of the residuals, from where a pair's say no longer grows
+NORMAL = 1.4826  # median of |x| to standard deviation
+TICK = 1e-5  # of the strike; no quote is better than that, whatever its spread says
+# What is known of a rate before any price is seen: 2 % a year, give or take 5 %. Pairs that pin it down better speak
+# for themselves; those of a slice of days, or with mids that are loose within wide spreads, would say anything.
+RATE, EITHER_WAY = 0.02, 0.05
+# By how much of half the spreads the mids of a slice may lean one way along the strikes; American ones by exercise too
+LEAN, LEAN_AMERICAN = 0.1, 0.5
+# A discount outside exp(-HIGHEST T) .. exp(-LOWEST T), give or take SLACK for the noise of short slices, is none.
+HIGHEST, LOWEST, SLACK = 1.0, -0.2, 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """One line a slice. ``forward`` is not-a-number where a slice has too few pairs or no plausible line."""
+
+    forward: Floats
+    discount: Floats
+    pairs: Rows  # that the line was put through
+    r_squared: Floats
+    implied: Floats  # the discount the prices imply; ``discount`` is another where that was known
+
+
+def parity_lines(
+    s: Rows,
+    *,
+    strike: Floats,
+    is_call: NDArray[np.bool_],
+    observed: Floats,
+    spread: Floats,
+    years: Floats,
+    discount: Floats,
+    american: NDArray[np.bool_],
+) -> Lines:
+    """Forward and discount of every slice, by Huber's robust line through the pairs around the money.
+
+    A pair weighs by its spreads; where one of a slice is unknown, all its pairs weigh the same.
+
+    Args:
+        s: of each quote; ``strike`` to ``spread`` go with it.
+        years: of each slice, like the two below.
+        discount: where it is known, and only the forward is to be found; else not-a-number.
+        american: parity is an inequality there, so the band is narrow.
+    """
+    count = len(years)
+    known = np.isfinite(discount)
+    pair, K, y, width = _pairs(s, strike, is_call, observed, spread)
+    D = np.where(known, discount, 1.0)
+    F = _medians(pair, K + y / D[pair], count)
+    inside = _near_the_money(pair, K, F, np.where(american, NARROW, BAND))
+    pair, K, y, width = pair[inside], K[inside], y[inside], width[inside]
+    pairs = np.bincount(pair, minlength=count)
+    unknown = np.bincount(pair, weights=~np.isfinite(width), minlength=count) > 0
+    F = _medians(pair, K + y / D[pair], count)  # again: from here on pairs outside the band have no say
+    sigma = np.hypot(np.where(unknown[pair], 0.0, width), TICK * K)
+    x = K - F[pair]
+    begin, expected, prior = F, np.exp(-RATE * years), np.square(EITHER_WAY * years)
+    leaning = np.where(american, LEAN_AMERICAN, LEAN)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for _ in range(PASSES):
+            u = (y - D[pair] * (F[pair] - K)) / sigma
+            scale = np.maximum(NORMAL * _medians(pair, np.abs(u), count), 1e-9)
+            w = np.minimum(1.0, HUBER * scale[pair] / np.abs(u)) / (sigma * sigma)
+            w = np.where(np.isfinite(w), w, 1.0 / (sigma * sigma))  # a pair on the line itself
+            slope, x_mean, y_mean, total, squares = _line(pair, x, y, w, count)
+            lean = leaning * _sum(pair, w * sigma, count) / total
+            error = (scale * scale + lean * lean * total) / squares  # of the slope, squared
+            D = np.where(known, discount, (prior * -slope + error * expected) / (prior + error))
+            F = begin + x_mean + y_mean / D
+        left = y - D[pair] * (F[pair] - K)
+        about = y - y_mean[pair]
+        r_squared = 1.0 - _sum(pair, w * left * left, count) / _sum(pair, w * about * about, count)
+        low, high = np.exp(-HIGHEST * years) - SLACK, np.exp(-LOWEST * years) + SLACK
+        sound = (pairs >= PAIRS) & (F > 0.0) & np.isfinite(F) & (known | ((low <= D) & (high >= D)))
+    implied = np.where(pairs >= PAIRS, -slope, np.nan)
+    return Lines(np.where(sound, F, np.nan), np.where(sound, D, np.nan), pairs, r_squared, implied)
+
+
+def _pairs(
+    s: Rows, strike: Floats, is_call: NDArray[np.bool_], observed: Floats, spread: Floats
+) -> tuple[Rows, Floats, Floats, Floats]:
+    """Every strike with a call and a put: slice, strike, call - put, half of both spreads.
+
+    Several quotes of one contract count as their mean.
+    """
+    order = np.lexsort((spread, observed, is_call, strike, s))
+    s, strike, is_call = s[order], strike[order], is_call[order]
+    same = (s[1:] == s[:-1]) & (strike[1:] == strike[:-1]) & (is_call[1:] == is_call[:-1])
+    first = np.flatnonzero(np.r_[True, ~same][: len(s)])
+    contract = np.cumsum(np.r_[True, ~same][: len(s)]) - 1
+    many = np.bincount(contract, minlength=len(first))
+    price = _sum(contract, observed[order], len(first)) / many
+    wide = _sum(contract, spread[order], len(first)) / many
+    s, strike, is_call = s[first], strike[first], is_call[first]
+    put = np.flatnonzero((s[1:] == s[:-1]) & (strike[1:] == strike[:-1]))  # the put sorts before its call
+    call = put + 1
+    return s[put], strike[put], price[call] - price[put], 0.5 * (wide[call] + wide[put])
+
+
+def _near_the_money(s: Rows, K: Floats, F: Floats, band: Floats) -> NDArray[np.bool_]:
+    with np.errstate(divide="ignore"):  # prices of nonsense may cross zero at a strike of zero
+        away = np.abs(K / F[s] - 1.0)
+    order = np.lexsort((K, away, s))
+    ranked = np.empty(len(s), np.intp)
+    ranked[order] = np.arange(len(s)) - np.searchsorted(s[order], s[order])
+    inside: NDArray[np.bool_] = (away <= band[s]) | (ranked < NEAREST)
+    return inside
+
+
+def _line(s: Rows, x: Floats, y: Floats, w: Floats, count: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Slope, the weighted means it goes through, the sum of the weights and that of the weighted squares of x."""
+    total = _sum(s, w, count)
+    x_mean, y_mean = _sum(s, w * x, count) / total, _sum(s, w * y, count) / total
+    apart = x - x_mean[s]
+    squares = _sum(s, w * apart * apart, count)
+    return _sum(s, w * apart * (y - y_mean[s]), count) / squares, x_mean, y_mean, total, squares
+
+
+def _sum(s: Rows, values: NDArray[Any], count: int) -> Floats:
+    # One after the other, in the order of the rows: a sum by blocks would depend on how many rows there are.
+    total: Floats = np.bincount(s, weights=values, minlength=count).astype(float, copy=False)
+    return total
+
+
+def _medians(s: Rows, values: Floats, count: int) -> Floats:
+    order = np.lexsort((values, s))
+    ordered, many = values[order], np.bincount(s, minlength=count)
+    begin = np.cumsum(many) - many
+    out = np.full(count, np.nan)
+    some = many > 0
+    lower, upper = (begin + (many - 1) // 2)[some], (begin + many // 2)[some]
+    out[some] = 0.5 * (ordered[lower] + ordered[upper])
+    return out

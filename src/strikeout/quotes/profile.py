@@ -1,0 +1,199 @@
+"""Vendors' layouts as values: which column means what, in which unit, and what follows from a contract's class.
+
+A profile is a TOML file; the package's are in the folder ``profiles``. docs/reference/profiles.md explains each key.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from strikeout.errors import UsageError
+from strikeout.quotes.symbols import FORMS
+
+CLOCKS = {"epoch-s": 10**9, "epoch-ms": 10**6, "epoch-us": 10**3, "epoch-ns": 1}  # nanoseconds a unit
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a canonical column comes from: the vendor's column (or the names it goes by), and what is done to it.
+
+    ``divide``: by this, 1000 for thousandths and 100 for percent. ``format``: of dates, as strptime has it, or epoch-s,
+    -ms, -us, -ns. ``sentinels``: numbers that stand for nothing. ``values``: what the vendor's words mean. ``drop``:
+    characters that are no part of the number. ``before``: the column counts days back from that canonical column.
+    ``extract``: a regular expression whose first group is the value. ``unless``: left alone where these canonical
+    columns have values.
+    """
+
+    column: tuple[str, ...]
+    optional: bool = False
+    divide: float = 1.0
+    format: str = ""
+    sentinels: tuple[float, ...] = ()
+    values: Facts = field(default_factory=dict)
+    drop: str = ""
+    before: str = ""
+    extract: str = ""
+    unless: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What is done to the column, in words."""
+        words = []
+        if self.divide != 1.0:
+            words.append("in percent" if self.divide == 100.0 else f"divided by {self.divide:,.0f}")
+        if self.format:
+            words.append(f"as {self.format}")
+        if self.sentinels:
+            words.append(f"{', '.join(f'{number:.15g}' for number in self.sentinels)} is none")
+        if self.before:
+            words.append(f"days before {self.before}")
+        return "; ".join(words)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One layout. ``columns``, ``calls`` and ``puts`` say where canonical columns come from; the last two of wide rows.
+
+    ``symbol`` is the form of contract names; ``by_class`` what follows from a contract's class; ``coin`` which prices
+    are in units of the underlying; ``preamble`` how the lines above the header are read; ``time`` when quotes are taken
+    and contracts end; ``header`` the columns as documented.
+    """
+
+    name: str
+    title: str
+    documented: str
+    columns: Mapping[str, Origin]
+    calls: Mapping[str, Origin] = field(default_factory=dict)
+    puts: Mapping[str, Origin] = field(default_factory=dict)
+    symbol: str = ""
+    header: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    constants: Facts = field(default_factory=dict)
+    by_class: Mapping[str, Facts] = field(default_factory=dict)
+    coin: Facts = field(default_factory=dict)
+    preamble: Facts = field(default_factory=dict)
+    time: Facts = field(default_factory=dict)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a row holds a call and a put."""
+        return bool(self.calls)
+
+    @property
+    def needs(self) -> frozenset[tuple[str, ...]]:
+        """The columns a file of this layout must have; each as the names it may go by, without case and spaces."""
+        every = [*self.columns.values(), *self.calls.values(), *self.puts.values()]
+        return frozenset(tuple(map(plain, origin.column)) for origin in every if not origin.optional)
+
+
+def plain(name: str) -> str:
+    """A column's name without what spelling varies in: case, brackets, spaces."""
+    return name.strip().strip("[]").strip().lower().replace(" ", "_")
+
+
+@cache
+def shipped_profiles() -> Mapping[str, Profile]:
+    """The profiles of the package, by name.
+
+    Raises:
+        UsageError: one of them is broken, which a test of the package would have shown.
+    """
+    folder = resources.files("strikeout.quotes") / "profiles"
+    found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".toml")), key=lambda entry: entry.name)
+    profiles = (read_profile(entry.read_text(encoding="utf-8"), entry.name) for entry in found)
+    return MappingProxyType({profile.name: profile for profile in profiles})
+
+
+def profile_of(wanted: str | PathLike[str]) -> Profile:
+    """The profile of this name, or in the TOML file at this path.
+
+    Raises:
+        UsageError: there is neither, or the file is no profile.
+    """
+    shipped = shipped_profiles()
+    if str(wanted) in shipped:
+        return shipped[str(wanted)]
+    path = Path(wanted)
+    if path.suffix.lower() != ".toml":
+        raise UsageError(
+            f"profile {str(wanted)!r} is none of {', '.join(shipped)}, nor a .toml file.",
+            profile=str(wanted),
+        )
+    try:
+        return read_profile(path.read_text(encoding="utf-8"), path.name)
+    except OSError as error:
+        raise UsageError(f"profile {path}: cannot be read ({error.strerror}).", profile=str(wanted)) from error
+
+
+def read_profile(text: str, name: str) -> Profile:
+    """The profile in this TOML text.
+
+    Raises:
+        UsageError: it is no TOML, a key is unknown, or something needed is missing.
+    """
+    from strikeout.quotes.columns import ALIASES
+
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"profile {name}: is no TOML ({error}).", profile=name) from error
+    keys = [part.name for part in fields(Profile)]
+    _known(name, content, keys, "keys")
+    for key in ("name", "columns"):
+        if key not in content:
+            raise UsageError(f"profile {name}: {key} is missing. docs/reference/profiles.md shows one.", profile=name)
+    if content.get("symbol", "occ") not in FORMS:
+        raise UsageError(f"profile {name}: symbol is {content['symbol']!r}; the forms are {', '.join(FORMS)}.")
+    if ("calls" in content) != ("puts" in content):
+        raise UsageError(f"profile {name}: calls and puts go together: wide rows hold both.", profile=name)
+    origins = {
+        table: {role: _origin(name, role, given) for role, given in content.get(table, {}).items()}
+        for table in ("columns", "calls", "puts")
+    }
+    for table, roles in origins.items():
+        _known(f"{name}, {table}", roles, [*ALIASES, "symbol"], "canonical columns")
+    _known(f"{name}, constants", content.get("constants", {}), list(ALIASES), "canonical columns")
+    _known(f"{name}, by_class", content.get("by_class", {}), list(ALIASES), "canonical columns")
+    _known(f"{name}, coin", content.get("coin", {}), ["column", "values", "classes"], "keys")
+    _known(f"{name}, preamble", content.get("preamble", {}), ["spot", "stamp", "opens", "closes", "months"], "keys")
+    tables = ("constants", "by_class", "coin", "preamble", "time")
+    rest: dict[str, Any] = {**origins, **{key: content[key] for key in tables if key in content}}
+    return Profile(
+        name=content["name"], title=content.get("title", content["name"]), documented=content.get("documented", ""),
+        header=tuple(content.get("header", ())), labels=tuple(content.get("labels", ())),
+        symbol=content.get("symbol", ""), **rest,
+    )  # fmt: skip
+
+
+def _origin(name: str, role: str, given: Any) -> Origin:
+    if isinstance(given, str):
+        return Origin((given,))
+    _known(f"{name}, {role}", given, [part.name for part in fields(Origin)], "keys")
+    if "column" not in given:
+        raise UsageError(f"profile {name}, {role}: column is missing: the name the vendor gives it.", profile=name)
+    column = given["column"]
+    made = {
+        **given,
+        "column": (column,) if isinstance(column, str) else tuple(column),
+        "divide": float(given.get("divide", 1.0)),
+        "sentinels": tuple(map(float, given.get("sentinels", ()))),
+        "unless": tuple(given.get("unless", ())),
+    }
+    return Origin(**made)
+
+
+def _known(where: str, given: Mapping[str, Any], known: list[str], what: str) -> None:
+    odd = sorted(set(given) - set(known))
+    if odd:
+        raise UsageError(
+            f"profile {where}: {odd[0]!r} is none of the {what}: {', '.join(known)}.", profile=where, unknown=odd
+        )

@@ -1,0 +1,282 @@
+"""Text with separators, as people really save it: encoding, separator, decimal sign, the lines above the header.
+
+A file is read in blocks, so that the text of a large one is never in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+import polars as pl
+
+from strikeout.errors import UnreadableFileError
+
+SEPARATORS = (",", ";", "\t", "|")
+ENDINGS = (".csv", ".tsv", ".dat")
+BLOCK = 32 << 20  # bytes of text read at once
+HIGHEST_HEADER = 20  # a header further down than this line is not looked for
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+COMMA_NUMBER, POINT_NUMBER = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+$", r"^[+-]?\d+\.\d+$"
+# "1,234" may be a thousand and more, or a little over one; only other lengths prove a decimal comma.
+PROOF = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+),(\d{1,2}|\d{4,})$"
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Dress:
+    """How a text file is dressed: what stands above its header, its header, and how its cells are written."""
+
+    encoding: str
+    separator: str
+    header: tuple[str, ...]
+    preamble: tuple[str, ...]
+    lines: int  # up to and with the header
+    commas: frozenset[str] = frozenset()  # the columns seen to have decimal commas
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the file may want to know about how it was read."""
+        found = []
+        if self.encoding == "cp1252":
+            found.append("not UTF-8: read as Windows-1252 (Western European)")
+        elif self.encoding != "utf-8":
+            found.append(f"read as {self.encoding.upper()}, as its first bytes say")
+        if self.commas:
+            found.append("numbers have a decimal comma: 166,6 is read as 166.6")
+        if self.preamble:
+            found.append(f"the header is line {self.lines}; the {len(self.preamble)} lines above it are no rows")
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a text file, all cells text; ``rows`` are their lines, ``overflow`` the field beyond the header."""
+
+    frame: pl.DataFrame
+    rows: pl.Series
+    overflow: pl.Series
+
+
+def dress_of(path: Path, is_header: Callable[[list[str]], bool]) -> Dress:
+    """How this file is dressed. The header is the first line that ``is_header``, or line 1 where none is.
+
+    Raises:
+        UnreadableFileError: the file is empty or damaged, or no text.
+    """
+    try:
+        return _dress_of(path, "", is_header)
+    except UnicodeDecodeError:
+        return western_dress_of(path, is_header)
+
+
+def western_dress_of(path: Path, is_header: Callable[[list[str]], bool]) -> Dress:
+    """How the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is.
+
+    Raises:
+        UnreadableFileError: some bytes are no such letters either.
+    """
+    try:
+        return _dress_of(path, "cp1252", is_header)
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(
+            f"{path.name}: not UTF-8 text, nor Windows-1252. Save it again as CSV, UTF-8.", source=path.name
+        ) from error
+
+
+def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
+    """The rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file.
+
+    Raises:
+        UnreadableFileError: the file is damaged, its quotation marks do not match, or its decimal signs are mixed.
+        UnicodeDecodeError: the text is not in the encoding the dress says.
+    """
+    lines = dress.lines
+    skip = lines
+    for text in _texts(path, dress.encoding, progress=progress, size=size or BLOCK):
+        while skip and text:
+            text, skip = text[text.find(b"\n") + 1 :] if b"\n" in text else b"", skip - 1
+        if text:
+            frame = _parsed(path.name, text, dress)
+            rows = _lines(frame, lines, multiline=b'"' in text)
+            lines += text.count(b"\n")
+            blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+            frame, rows = frame.filter(~blank), rows.filter(~blank)
+            overflow = frame.drop_in_place("overflow")
+            frame.columns = list(dress.header)
+            yield Block(_with_points(path.name, frame, rows, dress.commas) if dress.commas else frame, rows, overflow)
+
+
+def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool]) -> Dress:
+    name = path.name
+    with _opened(path) as file:
+        mark = _read(path, file, 4)
+    encoding = encoding or next((code for bom, code in MARKS if mark.startswith(bom)), "utf-8")
+    text = next(_texts(path, encoding, size=1 << 20), b"").decode("utf-8")
+    if not text.strip():
+        raise UnreadableFileError(
+            f"{name}: the file is empty. A header line and one line per quote are needed.", source=name
+        )
+    if "\x00" in text.split("\n", 1)[0]:
+        raise UnreadableFileError(f"{name}: not UTF-8 text (UTF-16?). Save it again as CSV, UTF-8.", source=name)
+    top = text.split("\n")[:HIGHEST_HEADER]
+    for at, line in enumerate(top):
+        separator = max(SEPARATORS, key=line.count)
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([line.rstrip("\r")], delimiter=separator), [])]
+        except csv.Error:
+            continue
+        if is_header(list(_told_apart(tuple(cells)))):
+            preamble = tuple(line.rstrip("\r") for line in top[:at])
+            break
+    else:
+        blank = next((at for at, line in enumerate(top) if line.strip()), 0)
+        separator, preamble = max(SEPARATORS, key=top[blank].count), tuple(top[:blank])
+    rest = "\n".join(text.split("\n")[len(preamble) :])
+    reader = csv.reader(io.StringIO(rest, newline=""), delimiter=separator)
+    try:
+        header = tuple(cell.strip() or f"column_{place}" for place, cell in enumerate(next(reader), start=1))
+    except (csv.Error, StopIteration) as error:
+        raise UnreadableFileError(f"{name}: the header line cannot be read ({error}).", source=name) from error
+    dress = Dress(encoding, separator, _told_apart(header), preamble, len(preamble) + reader.line_num)
+    return dress if separator == "," else replace(dress, commas=_decimal_commas(path, dress))
+
+
+def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
+    """A second Bid becomes "Bid (2)": wide files have a column for the call and one for the put under one name."""
+    return tuple(
+        name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
+        for place, name in enumerate(names)
+    )
+
+
+def _decimal_commas(path: Path, dress: Dress) -> frozenset[str]:
+    """The columns with decimal commas, as far as the first megabyte shows; none where some have decimal points."""
+    first = next(blocks_of(path, dress, size=1 << 20), None)
+    cells = [] if first is None else [column.str.strip_chars() for column in first.frame.get_columns()]
+    if any(column.str.contains(POINT_NUMBER).any() for column in cells):
+        return frozenset()
+    proven = any(column.str.contains(PROOF).any() for column in cells)
+    return frozenset(column.name for column in cells if proven and column.str.contains(COMMA_NUMBER).any())
+
+
+def _with_points(name: str, frame: pl.DataFrame, rows: pl.Series, known: frozenset[str]) -> pl.DataFrame:
+    columns = []
+    for column in frame.get_columns():
+        text = column.str.strip_chars()
+        commas = text.str.contains(COMMA_NUMBER).fill_null(value=False)
+        if commas.any() or column.name in known:
+            points = text.str.contains(POINT_NUMBER).fill_null(value=False)
+            if points.any():
+                line = rows[int(points.arg_true()[0])]
+                raise UnreadableFileError(
+                    f"{name}: line {line}, column {column.name}: a decimal point in a column of decimal commas "
+                    f"({text[int(points.arg_true()[0])]}). Save it again with one of the two.",
+                    source=name,
+                )
+            pointed = text.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+            column = pl.select(pl.when(commas).then(pointed).otherwise(column).alias(column.name)).to_series()
+        columns.append(column)
+    return pl.DataFrame(columns)
+
+
+def _parsed(name: str, text: bytes, dress: Dress) -> pl.DataFrame:
+    # A header of our own with one column more: a line with too many fields then shows in that column, and is a bad
+    # row, instead of failing the file or being cut off in silence.
+    ours = dress.separator.join([*(f"c{k}" for k in range(len(dress.header))), "overflow"]).encode() + b"\n"
+    schema = {f"c{k}": pl.String for k in range(len(dress.header))} | {"overflow": pl.String}
+    try:
+        return pl.read_csv(ours + text, separator=dress.separator, infer_schema=False, truncate_ragged_lines=True)
+    except pl.exceptions.NoDataError:
+        return pl.DataFrame(schema=schema)
+    except pl.exceptions.PolarsError as error:
+        raise UnreadableFileError(
+            f"{name}: cannot be read as CSV: a quotation mark is never closed, or stands inside a field. "
+            "Save it again as CSV, UTF-8.",
+            source=name,
+        ) from error
+
+
+def _lines(frame: pl.DataFrame, before: int, *, multiline: bool) -> pl.Series:
+    lines = pl.int_range(before + 1, before + 1 + frame.height, eager=True)
+    if multiline:
+        inside = frame.select(
+            pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
+        ).to_series()
+        lines = lines + inside.cast(pl.Int64).cum_sum().shift(1, fill_value=0)
+    return lines.alias("line")
+
+
+def _texts(path: Path, encoding: str, *, size: int, progress: Progress | None = None) -> Iterator[bytes]:
+    """The file as UTF-8, in pieces that end where a row ends."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    kept = b""
+    total = max(path.stat().st_size, 1)
+    first = True
+    with _opened(path) as file:
+        while True:
+            raw = _read(path, file, size)
+            text = decoder.decode(raw, final=not raw).encode()
+            if first:
+                text, first = text.removeprefix(codecs.BOM_UTF8), False
+            kept += text
+            if progress is not None:
+                progress(_share(file, total))
+            if not raw:
+                break
+            end = _last_row_end(kept)
+            if end:
+                yield kept[:end]
+                kept = kept[end:]
+    if kept:
+        yield kept
+
+
+def _last_row_end(text: bytes) -> int:
+    """The place after the last line break that is not inside quotation marks; 0 where there is none."""
+    end = text.rfind(b"\n") + 1
+    if b'"' not in text:
+        return end
+    # Inside quotation marks the number of marks so far is odd; a doubled mark counts twice and changes nothing.
+    points = np.frombuffer(text, np.uint8)
+    breaks = np.flatnonzero(points == ord("\n"))
+    outside = breaks[np.cumsum(points == ord('"'))[breaks] % 2 == 0]
+    return int(outside[-1]) + 1 if outside.size else 0
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+    except OSError as error:
+        raise UnreadableFileError(f"{path}: cannot be read ({error.strerror}).", source=str(path)) from error
+
+
+def _read(path: Path, file: BinaryIO, size: int) -> bytes:
+    try:
+        return file.read(size)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UnreadableFileError(
+            f"{path.name}: damaged gzip data ({error}). Fetch the file again.", source=path.name
+        ) from error
+    except OSError as error:
+        raise UnreadableFileError(f"{path}: cannot be read ({error.strerror}).", source=str(path)) from error
+
+
+def _share(file: BinaryIO, total: int) -> float:
+    under = file.fileobj.raw if isinstance(file, gzip.GzipFile) else file  # the compressed file says how far it is
+    return min(under.tell() / total, 1.0)

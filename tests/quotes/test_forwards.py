@@ -1,0 +1,218 @@
+"""Forwards and discounts by put-call parity: right, robust, and a function of the slice's own quotes alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from strikeout.errors import RefusedError
+from strikeout.quotes.forwards import derived, is_derived, underived
+from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.reading import inspect_quotes
+from strikeout.quotes.refits import refits
+from strikeout.quotes.writing import write_quotes
+from tests.quotes.chains import chain
+
+COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")
+
+
+def same(one: Quotes, other: Quotes) -> bool:
+    """Ids, contracts, prices and labels, bit for bit, in the same order."""
+    contracts = all((getattr(one.contracts, name) == getattr(other.contracts, name)).all() for name in COLUMNS)
+    labels = one.labels.keys() == other.labels.keys() and all(
+        one.labels[name].astype(str).tolist() == other.labels[name].astype(str).tolist() for name in one.labels
+    )
+    return one.ids.tolist() == other.ids.tolist() and contracts and labels and (one.observed == other.observed).all()
+
+
+def read(frame: pl.DataFrame, **options: object) -> Quotes:
+    return inspect_quotes(frame, **options).quotes
+
+
+@pytest.mark.parametrize(("rate", "dividend"), [(0.03, 0.01), (-0.006, 0.02), (0.12, 0.0)])
+def test_rates_dividends_and_negative_rates_come_out_of_the_prices(rate: float, dividend: float) -> None:
+    found = inspect_quotes(chain(rate=rate, dividend=dividend)).forwards
+    assert found is not None
+    assert set(found.source) == {"parity"}
+    truth = 100.0 * np.exp((rate - dividend) * found.years)
+    # Mids are off by up to 0.01 at some ten strikes: a forward by a third of that, a rate by that over 15 and years.
+    assert np.abs(found.forward - truth).max() < 0.01
+    assert np.abs(found.implied_rate - rate).max() < 0.003 / found.years.min()
+    assert np.abs(found.discount - np.exp(-rate * found.years)).max() < 2e-3
+    assert (found.r_squared > 0.9999).all()
+    assert (found.pairs >= 9).all()
+
+
+def test_exact_prices_give_the_exact_forward() -> None:
+    found = inspect_quotes(chain(noise=0.0, expiries=("2026-03-06",))).forwards
+    assert found is not None
+    # Bids and asks are rounded to the sixth digit, and what is known of rates beforehand moves the discount by 1e-4.
+    assert found.forward[0] == pytest.approx(100.0 * np.exp(0.02 * found.years[0]), rel=1e-6)
+    assert found.implied_rate[0] == pytest.approx(0.03, abs=1e-6)
+    assert found.rate[0] == pytest.approx(0.03, abs=1e-4)
+
+
+def test_one_price_ten_times_too_large_hardly_moves_the_forward() -> None:
+    frame = chain(expiries=("2024-06-07",))
+    row = frame.with_row_index().filter((pl.col("strike") == 97) & (pl.col("right") == "C"))["index"][0]
+    shifted = frame.with_row_index().with_columns(
+        pl.when(pl.col("index") == row).then(10 * pl.col(name)).otherwise(pl.col(name)).alias(name)
+        for name in ("bid", "ask")
+    )
+    clean, dirty = (inspect_quotes(f).forwards for f in (frame, shifted.drop("index")))
+    assert clean is not None
+    assert dirty is not None
+    assert abs(dirty.forward[0] - clean.forward[0]) < 0.01  # the price is off by 45
+    assert abs(dirty.discount[0] - clean.discount[0]) < 1e-3
+
+
+def test_a_forward_does_not_depend_on_the_order_of_the_rows_nor_on_other_slices() -> None:
+    frame = chain(dates=("2024-03-01", "2024-03-04"))
+    book, mixed = read(frame), read(frame.sample(fraction=1.0, shuffle=True, seed=3))
+    mixed = mixed[[mixed.ids.tolist().index(name) for name in book.ids.tolist()]]
+    assert (mixed.contracts.forward == book.contracts.forward).all()
+    assert (mixed.contracts.discount == book.contracts.discount).all()
+    alone = read(frame.filter((pl.col("expiry") == "2024-06-07") & (pl.col("quote_date") == "2024-03-04")))
+    assert (alone.contracts.forward == book.only(alone.ids).contracts.forward).all()
+
+
+def test_a_given_forward_is_kept_and_a_given_rate_gives_the_discount() -> None:
+    frame = chain().with_columns(forward=pl.when(pl.col("expiry") == "2024-04-05").then(101.5), rate=pl.lit(0.03))
+    book = read(frame)
+    given = book.labels["expiry_date"] == "2024-04-05"
+    assert set(book.labels["forward_from"][given]) == {"given"}
+    assert set(book.contracts.forward[given].tolist()) == {101.5}
+    assert set(book.labels["forward_from"][~given]) == {"parity"}
+    assert set(book.labels["discount_from"].tolist()) == {"rate"}
+    assert np.allclose(book.contracts.discount, np.exp(-0.03 * book.contracts.expiry), rtol=1e-15)
+
+
+def test_spot_rate_and_dividend_stand_in_where_there_are_no_pairs() -> None:
+    frame = chain().filter((pl.col("expiry") != "2024-06-07") | (pl.col("right") == "C"))
+    frame = frame.with_columns(spot=pl.lit(100.0), rate=pl.lit(0.03), dividend_yield=pl.lit(0.01))
+    found = inspect_quotes(frame).forwards
+    assert found is not None
+    assert found.source == ("parity", "spot", "parity")
+    assert found.forward[1] == pytest.approx(100.0 * np.exp(0.02 * found.years[1]), rel=1e-12)
+
+
+def test_a_slice_without_a_forward_is_rejected_row_by_row() -> None:
+    frame = chain().filter((pl.col("expiry") != "2024-06-07") | (pl.col("right") == "C"))
+    reading = inspect_quotes(frame)
+    assert reading.forwards is not None
+    assert reading.forwards.source == ("parity", "none", "parity")
+    assert reading.issues.counts["Q116"] == 21
+    assert set(reading.quotes.labels["expiry_date"].tolist()) == {"2024-04-05", "2024-12-06"}
+    assert reading.rows == len(reading.quotes) + reading.rejected
+
+
+def test_american_chains_are_marked_and_use_the_strikes_around_the_money() -> None:
+    plain = inspect_quotes(chain()).forwards
+    american = inspect_quotes(chain().with_columns(exercise=pl.lit("A"))).forwards
+    assert plain is not None
+    assert american is not None
+    assert american.american.all()
+    assert (american.pairs < plain.pairs).all()
+    assert "(American)" in american.summary()
+
+
+def test_what_is_left_of_a_book_is_what_reading_the_file_without_those_rows_gives() -> None:
+    frame = chain(dates=("2024-03-01", "2024-03-04"))
+    book = read(frame)
+    rng = np.random.default_rng(11)
+    for count in (1, 2, 9, 30):
+        gone = rng.choice(len(book), count, replace=False)
+        again = read(frame.with_row_index().filter(~pl.col("index").is_in(gone.tolist())).drop("index"))
+        assert same(book.without(book.ids[gone]), again)
+
+
+def test_striking_out_a_pair_moves_the_forwards_of_its_slice_and_no_other() -> None:
+    book = read(chain())
+    c = book.contracts
+    middle = c.expiry == np.unique(c.expiry)[1]
+    gone = book.ids[middle & (c.strike == 100.0)]
+    left = book.without(gone)
+    before = book.only(left.ids).contracts
+    moved = left.contracts.forward != before.forward
+    assert moved.tolist() == middle[~np.isin(book.ids, gone)].tolist()
+    (refit,) = refits(book, left)
+    assert refit.name == "2024-03-01 2024-06-07"
+    assert refit.forward == (float(c.forward[middle][0]), float(left.contracts.forward[moved][0]))
+
+
+def test_a_quote_that_no_line_rests_on_moves_no_forward() -> None:
+    book = read(chain())
+    far = book.ids[book.contracts.strike == 130.0]  # outside the band
+    assert refits(book, book.without(far)) == ()
+
+
+def test_taking_a_slice_below_its_pairs_is_refused_and_taking_all_of_it_is_not() -> None:
+    book = read(chain())
+    first = book.contracts.expiry == book.contracts.expiry.min()
+    puts = book.ids[first & ~book.contracts.is_call]
+    with pytest.raises(RefusedError, match="2024-03-01 2024-04-05 21 quotes are left with 0 pairs"):
+        book.without(puts)
+    assert len(book.without(book.ids[first])) == len(book) - 42
+
+
+def test_two_halves_joined_are_the_whole() -> None:
+    frame = chain(dates=("2024-03-01", "2024-03-04"))
+    book = read(frame)
+    halves = frame.filter(pl.col("strike") <= 100), frame.filter(pl.col("strike") > 100)
+    joined = join(*(read(half) for half in halves))
+    assert same(joined.only(book.ids)[[joined.ids.tolist().index(name) for name in book.ids.tolist()]], book)
+
+
+def test_views_refit_nothing() -> None:
+    book = read(chain())
+    half = book[::2]
+    assert (half.contracts.forward == book.contracts.forward[::2]).all()
+    assert (book.only(half.ids).contracts.discount == half.contracts.discount).all()
+
+
+def test_stand_ins_hold_nothing_of_other_quotes_and_bring_the_same_bits_back() -> None:
+    book = read(chain())
+    bare = underived(book)
+    assert (bare.contracts.forward == book.contracts.strike).all()
+    assert (bare.contracts.discount == 1.0).all()
+    assert same(derived(bare)[0], book)
+    assert is_derived(bare).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_written_book_remembers_what_was_derived_and_finds_it_anew(ending: str, tmp_path: Path) -> None:
+    book = read(chain())
+    path = write_quotes(book, tmp_path / f"book.{ending}")
+    again = read(path)
+    assert (again.contracts.forward == book.contracts.forward).all()
+    gone = book.ids[[20, 21, 60]]
+    assert (again.without(gone).contracts.forward == book.without(gone).contracts.forward).all()
+    if ending == "csv":  # a line taken out by hand takes its part in the forwards with it
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[:21] + lines[22:]))
+        left = read(path)
+        assert (left.contracts.forward == book.without(book.ids[[20]]).contracts.forward).all()
+        assert (left.contracts.forward != book.without(book.ids[[20]]).only(left.ids).contracts.forward).sum() == 0
+
+
+def test_forwards_fit_a_real_index_chain_as_an_independent_fit_did(shared_data) -> None:
+    path = shared_data("chains/day_cboe_spx_2022-01-07.parquet")
+    kept = pl.read_parquet(path).filter((pl.col("bid") > 0) & (pl.col("root") == "SPXW"))
+    theirs = {
+        str(expiry): (forward, discount)
+        for expiry, forward, discount in kept.group_by("expiry").agg(pl.col("forward", "discount").median()).iter_rows()
+        if forward is not None
+    }
+    found = inspect_quotes(kept.drop("forward", "discount", "rate", "dividend")).forwards
+    assert found is not None
+    apart = [
+        abs(found.forward[n] / theirs[name.split()[-1]][0] - 1.0)
+        for n, name in enumerate(found.names)
+        if name.split()[-1] in theirs
+    ]
+    assert len(apart) == 10
+    assert max(apart) < 2e-5  # a tenth of a dollar in 4,700; spreads around the money are half a dollar to ten

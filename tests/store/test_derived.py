@@ -1,0 +1,67 @@
+"""What a store keeps of quotes whose forwards were derived, in memory and on disk: never the derived numbers."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import RefusedError
+from strikeout.store.memory import MemoryStore
+from strikeout.store.residue import needles_of_numbers, scan
+from strikeout.store.sqlite import SqliteStore
+from tests.quotes.chains import chain
+
+
+@cache
+def quotes() -> so.Quotes:
+    return so.inspect_quotes(chain()).quotes
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request, tmp_path: Path):
+    made = MemoryStore() if request.param == "memory" else SqliteStore.create(tmp_path / "derived.book")
+    with made.writing() as transaction:
+        transaction.add(quotes())
+    yield made
+    made.close()
+
+
+def test_the_retained_quotes_come_with_forwards_found_from_them_alone(store) -> None:
+    assert (store.quotes().contracts.forward == quotes().contracts.forward).all()
+    gone = quotes().ids[[20, 21]]
+    with store.writing() as transaction:
+        transaction.strike(gone, entry=1)
+    assert (store.quotes().contracts.forward == quotes().without(gone).contracts.forward).all()
+    assert (store.quotes().contracts.discount == quotes().without(gone).contracts.discount).all()
+
+
+def test_everything_else_has_stand_ins(store) -> None:
+    with store.writing() as transaction:
+        transaction.strike(quotes().ids[:2], entry=1)
+    for found in (store.named(quotes().ids[5:9]), store.quotes(struck=True), store.quotes(struck=None)):
+        assert (found.contracts.forward == found.contracts.strike).all()
+        assert (found.contracts.discount == 1.0).all()
+
+
+def test_no_derived_number_is_in_the_file(tmp_path: Path) -> None:
+    with SqliteStore.create(tmp_path / "derived.book") as store:
+        with store.writing() as transaction:
+            transaction.add(quotes())
+        c = quotes().contracts
+        needles = needles_of_numbers("derived", np.r_[np.unique(c.forward), np.unique(c.discount)])
+        assert len(needles) == 4 * 6
+        assert scan(store.files(), needles) == []
+
+
+def test_a_slice_without_a_forward_is_not_read_as_if_it_had_one(store) -> None:
+    c = quotes().contracts
+    puts = quotes().ids[(c.expiry == c.expiry.min()) & ~c.is_call]
+    with store.writing() as transaction:
+        transaction.strike(puts, entry=1)
+    with pytest.raises(RefusedError, match="are left with 0 pairs") as caught:
+        store.quotes()
+    assert len(caught.value.facts["ids"]) == 21
