@@ -34,6 +34,7 @@ class Settings:
     fixed: Mapping[str, float] | None = None
     feller: Literal["warn", "enforce", "ignore"] = "warn"
     starts: int | Start | Sequence[Start] = 4
+    panel: str | None = None
 
     def keywords(self) -> dict[str, Any]:
         """For ``calibrate(quotes, model, **settings.keywords())``."""
