@@ -16,6 +16,7 @@ from strikeout.calibration.settings import Settings
 from strikeout.calibration.termination import Termination
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model, Theta
+from strikeout.statistics.bending import Bending, bending_of
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
@@ -65,6 +66,7 @@ class PanelCalibration:
     asked: Model  # as it was given; ``model`` may be a form of it that suits the quotes
     threshold: None = None  # a plain calibration's, under Huber's loss
     moments: None = None  # a plain calibration's, where it was made from those
+    known: PanelState | None = None  # states of groups that were found before, at the model's first canonical start
 
     @property
     def latent_name(self) -> str:
@@ -136,7 +138,8 @@ class PanelCalibration:
             RefusedError: a quote is too large for the grid of the state; the error names it.
         """
         start = self.model.parameters.starts[0]
-        parts = {group: self.footprints_at(rows, start).total() for group, rows in self.rows.items()}
+        known = {} if self.known is None else self.known.parts
+        parts = {g: known[g] if g in known else self.footprints_at(rows, start).total() for g, rows in self.rows.items()}
         return PanelState(self.latent_name, parts)
 
     @cached_property
@@ -157,6 +160,21 @@ class PanelCalibration:
         """
         parts = {group: rows.total() for group, rows in self.footprints.items()}
         return PanelState(self.latent_name, parts, frozenset(self.latent_on_bound))
+
+    @cached_property
+    def bending(self) -> dict[Group, Bending]:
+        """How residuals and prices bend around the parameters, group by group: what one step leaves out.
+
+        Raises:
+            ParameterError: the parameters are too close to where the model ends.
+        """
+        how = self.settings
+        return {
+            group: bending_of(
+                self.quotes[self.rows[group]], self.model, self.theta(group), residual=how.residual, weights=how.weights
+            )
+            for group in self.latent
+        }
 
     def footprints_at(self, rows: Rows, theta: Theta) -> Footprints:
         """The footprints of these rows of the book at any parameters.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.models.model import Model
+from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.panel_state import Group
 
 if TYPE_CHECKING:
@@ -70,6 +70,19 @@ def latent_of(model: Model) -> str:
             "needs one of these as latent, and another to share."
         )
     return str(latent)
+
+
+def shared_space(model: Model) -> ParameterSpace:
+    """The parameters that all groups share, with their bounds and starts.
+
+    Raises:
+        UsageError: the model does not say which parameter is latent.
+    """
+    space = model.parameters
+    k = space.names.index(latent_of(model))
+    names = tuple(name for i, name in enumerate(space.names) if i != k)
+    bounds = np.delete(space.lower, k), np.delete(space.upper, k)
+    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1))
 
 
 def panel_form(model: Model, quotes: Quotes, groups: dict[Group, Rows]) -> Model:
