@@ -10,13 +10,12 @@ import click
 from strikeout.cli import terminal
 from strikeout.cli.options import Distinct, Named, NamedRange, constant_option
 from strikeout.errors import RejectedError
+from strikeout.models.named import MODELS, model_named
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.models.model import Model
     from strikeout.quotes.reading import Reading
 
-MODELS = ("heston",)
 READING = ("constants", "max_reject", "quarantine")
 
 model_option = click.option(
@@ -93,7 +92,7 @@ def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calib
 
     how = {name: value for name, value in options.items() if name not in READING}
     reading = accepted(file, **{name: options[name] for name in READING})
-    chosen = _model(model)
+    chosen = model_named(model)
     progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
     try:
         return reading, calibrate(reading.quotes, chosen, progress=progress, **how)
@@ -145,9 +144,3 @@ def described_reading(reading: Reading, quarantine: str | None = None) -> dict[s
         "issues": reading.issues.counts,
         "quarantine": quarantine if reading.rejected else None,
     }
-
-
-def _model(name: str) -> Model:
-    from strikeout.models.heston import Heston
-
-    return {"heston": Heston}[name]()
