@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
     from strikeout.calibration.interpolation import interpolation_error as interpolation_error
+    from strikeout.calibration.panel_calibration import PanelCalibration as PanelCalibration
     from strikeout.calibration.termination import Termination as Termination
     from strikeout.forgetting.forget import forget as forget
     from strikeout.forgetting.forgetting import Forgetting as Forgetting
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from strikeout.quotes.reading import read_quotes as read_quotes
     from strikeout.quotes.synthetic import paper_quotes as paper_quotes
     from strikeout.quotes.synthetic import random_quotes as random_quotes
+    from strikeout.quotes.synthetic_panel import panel_quotes as panel_quotes
     from strikeout.quotes.writing import write_quotes as write_quotes
     from strikeout.statistics.basis import Basis as Basis
     from strikeout.statistics.footprinting import footprints_of as footprints_of
     from strikeout.statistics.moments import Moments as Moments
     from strikeout.statistics.moments import moments_of as moments_of
     from strikeout.statistics.normal_equations import NormalEquations as NormalEquations
+    from strikeout.statistics.panel_state import PanelState as PanelState
     from strikeout.statistics.shards import shard as shard
     from strikeout.statistics.shards import shard_states as shard_states
 
@@ -63,6 +66,8 @@ _HOMES = {
     "Model": "strikeout.models.model",
     "Moments": "strikeout.statistics.moments",
     "NormalEquations": "strikeout.statistics.normal_equations",
+    "PanelCalibration": "strikeout.calibration.panel_calibration",
+    "PanelState": "strikeout.statistics.panel_state",
     "PaperHeston": "strikeout.models.paper_heston",
     "ParameterSpace": "strikeout.models.model",
     "Preview": "strikeout.forgetting.preview",
@@ -77,6 +82,7 @@ _HOMES = {
     "interpolation_error": "strikeout.calibration.interpolation",
     "learn": "strikeout.forgetting.rolling",
     "moments_of": "strikeout.statistics.moments",
+    "panel_quotes": "strikeout.quotes.synthetic_panel",
     "paper_quotes": "strikeout.quotes.synthetic",
     "preview": "strikeout.forgetting.preview",
     "random_quotes": "strikeout.quotes.synthetic",

@@ -139,7 +139,9 @@ class PanelCalibration:
         """
         start = self.model.parameters.starts[0]
         known = {} if self.known is None else self.known.parts
-        parts = {g: known[g] if g in known else self.footprints_at(rows, start).total() for g, rows in self.rows.items()}
+        parts = {
+            g: known[g] if g in known else self.footprints_at(rows, start).total() for g, rows in self.rows.items()
+        }
         return PanelState(self.latent_name, parts)
 
     @cached_property

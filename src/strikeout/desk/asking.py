@@ -49,7 +49,8 @@ class Asking:
         """
         if self.through == "moments" and isinstance(source, Quotes):
             source = moments_of(source, weights=self.settings.weights)
-        return calibrate(source, self.model, **self.settings.keywords(), **options)
+        found: Calibration = calibrate(source, self.model, **self.settings.keywords(), **options)
+        return found
 
     def to_plain(self) -> dict[str, Any]:
         """Names, whole numbers and text; other numbers as ``float.hex`` writes them, so that not a bit is lost.

@@ -50,9 +50,7 @@ def eliminated(equations: NormalEquations, latent: str, *, held: bool = False) -
     if held or pivot == 0:  # a column of zeros: every product with it is zero as well
         left = [T[i][j] for n, i in enumerate(kept) for j in kept[n:]]
     else:
-        left = [
-            _nearest(T[i][j] * pivot - T[i][k] * T[j][k], pivot) for n, i in enumerate(kept) for j in kept[n:]
-        ]
+        left = [_nearest(T[i][j] * pivot - T[i][k] * T[j][k], pivot) for n, i in enumerate(kept) for j in kept[n:]]
     return NormalEquations(shared_schema(schema, latent), exact.from_integers(left), equations.count)
 
 

@@ -26,23 +26,54 @@ class ArrowStep:
     """One Gauss-Newton step of a panel: of the shared parameters, and of every group's latent one given those."""
 
     equations: NormalEquations  # of the shared parameters
-    latent: str
-    groups: tuple[Group, ...]
     shared: Floats
-    latents: Floats  # in the order of the groups
-    references: Floats  # of the latent parameters
+    followers: Followers
+    moves: Floats  # of the latent parameters of the followers
+    without: int | None = None  # the follower that is gone, by number
 
-    @property
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Whose latent parameters these are, in order."""
+        groups, gone = self.followers.groups, self.without
+        return groups if gone is None else groups[:gone] + groups[gone + 1 :]
+
+    @cached_property
+    def latents(self) -> Floats:
+        """By how much each latent parameter moves, in the order of the groups."""
+        return self.moves if self.without is None else np.delete(self.moves, self.without)
+
+    @cached_property
+    def references(self) -> Floats:
+        """Where each latent parameter moves from, in the order of the groups."""
+        references = self.followers.references
+        return references if self.without is None else np.delete(references, self.without)
+
+    @cached_property
     def parameters(self) -> dict[str, float]:
         """The shared parameters after the step, by name."""
         schema = self.equations.schema
         moved = zip(schema.parameters, schema.reference, self.shared.tolist(), strict=True)
         return {name: reference + change for name, reference, change in moved}
 
-    @property
+    @cached_property
     def latent_values(self) -> dict[Group, float]:
         """The latent parameter of every group after the step."""
         return dict(zip(self.groups, (self.references + self.latents).tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Followers:
+    """How the latent parameters follow the shared ones: ``(G_l - h'd) / H_ll``, group by group."""
+
+    groups: tuple[Group, ...]
+    references: Floats
+    offsets: Floats  # G_l / H_ll; zero where one is held, or moves no price
+    slopes: Floats  # h / H_ll, a row a shared parameter
+
+    def moved(self, shared: Floats) -> Floats:
+        """The move of each, given that of the shared parameters. Row by row, so that no group can feel another."""
+        moves: Floats = self.offsets - np.add.reduce(self.slopes * shared[:, None], axis=0)
+        return moves
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,31 +211,26 @@ class PanelState:
         return self.followed(self.whole, self.whole.step())
 
     def step_without(self, group: Group) -> ArrowStep:
-        """``without([group]).step()``, bit for bit, in microseconds: one subtraction, one small solve, and the others
-        follow. The ``count`` of its ``equations`` is not kept.
+        """``without([group]).step()``, bit for bit, in microseconds.
+
+        One subtraction, one small solve, and the others follow. The ``count`` of its ``equations`` is not kept.
 
         Raises:
             UnknownIdError: the group is not there.
         """
-        total, pieces = self._packed
-        if group not in pieces:
+        schema, size, total, pieces, followers = self._ready
+        found = pieces.get(group)
+        if found is None:
             self._known([group])
-        schema = self.schema
-        left = solved(unpacked(total - pieces[group], schema.columns * (schema.columns + 1) // 2), schema)
-        return self.followed(left, left.step(), without=group)
+            raise AssertionError("unreachable")
+        number, piece = found
+        left = solved(unpacked(total - piece, size), schema)
+        shared = left.step()
+        return ArrowStep(left, shared, followers, followers.moved(shared), number)
 
-    def followed(self, equations: NormalEquations, shared: Floats, *, without: Group | None = None) -> ArrowStep:
-        """The step of every latent parameter given that of the shared ones: ``(G_l - h'd) / H_ll``, group by group."""
-        latents, slopes, references, places = self._followers
-        for slope, change in zip(slopes, shared.tolist(), strict=True):
-            latents = latents - slope * change
-        groups = self.groups
-        if without is not None:
-            at = places[without]
-            groups = groups[:at] + groups[at + 1 :]
-            latents = np.concatenate((latents[:at], latents[at + 1 :]))
-            references = np.concatenate((references[:at], references[at + 1 :]))
-        return ArrowStep(equations, self.latent, groups, shared, latents, references)
+    def followed(self, equations: NormalEquations, shared: Floats) -> ArrowStep:
+        """The step in which the shared parameters move by ``shared`` and every latent one follows."""
+        return ArrowStep(equations, shared, self._followers, self._followers.moved(shared))
 
     @cached_property
     def _packed(self) -> tuple[int, dict[Group, int]]:
@@ -212,8 +238,14 @@ class PanelState:
         return sum(pieces.values()), pieces
 
     @cached_property
-    def _followers(self) -> tuple[Floats, Floats, Floats, dict[Group, int]]:
-        """``G_l / H_ll``, ``h / H_ll`` (a row a shared parameter), the latent references, and each group's place."""
+    def _ready(self) -> tuple[Schema, int, int, dict[Group, tuple[int, int]], Followers]:
+        """What ``step_without`` needs: schema, number of sums, their total, each group's place and piece, followers."""
+        total, pieces = self._packed
+        placed = {group: (n, piece) for n, (group, piece) in enumerate(pieces.items())}
+        return self.schema, len(exact.zero(self.schema.columns)), total, placed, self._followers
+
+    @cached_property
+    def _followers(self) -> Followers:
         offsets, slopes, references = [], [], []
         for group, part in self.parts.items():
             k, row = place_of(part.schema, self.latent), part.system().rows
@@ -222,16 +254,17 @@ class PanelState:
             offsets.append(others[-1] / pivot if known else 0.0)
             slopes.append([x / pivot if known else 0.0 for x in others[:-1]])
             references.append(part.schema.reference[k])
-        places = {group: n for n, group in enumerate(self.parts)}
-        return np.array(offsets), np.ascontiguousarray(np.array(slopes).T), np.array(references), places
+        table = np.ascontiguousarray(np.array(slopes).T)
+        return Followers(self.groups, np.array(references), np.array(offsets), table)
 
     def _known(self, groups: Iterable[Group]) -> Collection[Group]:
         asked = set(groups)
         missing = [group for group in asked if group not in self.parts]
         if missing:
+            have = ", ".join(map(repr, self.groups[:3])) + (", ..." if len(self.parts) > 3 else "")
             raise UnknownIdError(
-                f"{len(missing)} of {len(asked)} groups are not in the panel: {missing[0]!r}. It has {len(self.parts)}: "
-                f"{', '.join(map(repr, self.groups[:3]))}{', ...' if len(self.parts) > 3 else ''}.",
+                f"{len(missing)} of {len(asked)} groups are not in the panel: {missing[0]!r}. "
+                f"It has {len(self.parts)}: {have}.",
                 groups=missing,
             )
         return asked
