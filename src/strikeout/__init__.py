@@ -12,6 +12,8 @@ from strikeout.errors import StrikeoutError
 
 if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate as Certificate
+    from strikeout.assurance.comparison import ModelComparison as ModelComparison
+    from strikeout.assurance.comparison import compare_models as compare_models
     from strikeout.assurance.influence import Influence as Influence
     from strikeout.assurance.influence import influence as influence
     from strikeout.assurance.verification import Verification as Verification
@@ -64,6 +66,7 @@ _HOMES = {
     "Heston": "strikeout.models.heston",
     "Influence": "strikeout.assurance.influence",
     "Model": "strikeout.models.model",
+    "ModelComparison": "strikeout.assurance.comparison",
     "Moments": "strikeout.statistics.moments",
     "NormalEquations": "strikeout.statistics.normal_equations",
     "PanelCalibration": "strikeout.calibration.panel_calibration",
@@ -75,6 +78,7 @@ _HOMES = {
     "Termination": "strikeout.calibration.termination",
     "Verification": "strikeout.assurance.verification",
     "calibrate": "strikeout.calibration.calibrate",
+    "compare_models": "strikeout.assurance.comparison",
     "custom_model": "strikeout.models.custom",
     "footprints_of": "strikeout.statistics.footprinting",
     "forget": "strikeout.forgetting.forget",

@@ -28,29 +28,35 @@ max_reject_option = click.option(
     show_default=True,
     help="The share of bad rows above which the file is refused.",
 )
+weights_option = click.option(
+    "--weights",
+    type=click.Choice(["given", "none", "vega", "spread"]),
+    default="given",
+    show_default=True,
+    help="What each quote counts for: its weight column, all the same, 1/vega², 1/spread².",
+)
+residual_option = click.option(
+    "--residual",
+    type=click.Choice(["price", "implied_vol"]),
+    default="price",
+    show_default=True,
+    help="What is compared with the model.",
+)
+loss_option = click.option(
+    "--loss",
+    type=click.Choice(["squared", "huber"]),
+    default="squared",
+    show_default=True,
+    help="How a residual is charged; huber bears with outliers.",
+)
+quarantine_option = click.option(
+    "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
+)
 OPTIONS = (
     model_option,
-    click.option(
-        "--weights",
-        type=click.Choice(["given", "none", "vega", "spread"]),
-        default="given",
-        show_default=True,
-        help="What each quote counts for: its weight column, all the same, 1/vega², 1/spread².",
-    ),
-    click.option(
-        "--residual",
-        type=click.Choice(["price", "implied_vol"]),
-        default="price",
-        show_default=True,
-        help="What is compared with the model.",
-    ),
-    click.option(
-        "--loss",
-        type=click.Choice(["squared", "huber"]),
-        default="squared",
-        show_default=True,
-        help="How a residual is charged; huber bears with outliers.",
-    ),
+    weights_option,
+    residual_option,
+    loss_option,
     click.option(
         "--bound", "bounds", cls=Distinct, type=NamedRange(), multiple=True, help="Keep a parameter in a range."
     ),
@@ -66,9 +72,7 @@ OPTIONS = (
         "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
     ),
     max_reject_option,
-    click.option(
-        "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
-    ),
+    quarantine_option,
     constant_option,
 )
 
