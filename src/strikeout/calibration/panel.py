@@ -15,13 +15,14 @@ from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_groups import grouped, latent_of, panel_form
 from strikeout.calibration.panel_precision import latent_errors
-from strikeout.calibration.panel_problem import PanelObjective, PanelProblem, Settling
+from strikeout.calibration.panel_problem import PanelObjective, PanelProblem, Settling, parts_of
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.calibration.starts import Progress, best_of, search, starting_points
+from strikeout.calibration.termination import Termination
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.linearize import price_residuals
-from strikeout.statistics.objective import Objective, canonical_order, objective_of
+from strikeout.statistics.objective import objective_of
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -62,7 +63,7 @@ def calibrate_panel(
     points = starting_points(shared, coordinates, _without_latent(how.starts, latent))  # type: ignore[arg-type]
     groups = grouped(quotes, panel)
     whole, rule = objective_of(quotes, residual=how.residual, weights=how.weights)
-    objective = PanelObjective({g: p for g, rows in groups.items() if (p := _part(whole, rows)) is not None})
+    objective = PanelObjective(parts_of(whole, groups))
     _refuse_too_few(objective, coordinates, latent, panel)
     formed = panel_form(model, quotes, groups)
     start = min(max(float(space.starts[0][k]), lower), upper)
@@ -73,15 +74,17 @@ def calibrate_panel(
     freedom = objective.count - len(best.descent.point) - int(np.count_nonzero(~at.held))
     noise = best.descent.system.cost / max(freedom, 1)
     found = concluded(ends, best, shared, coordinates, noise=noise, bounds=own)  # type: ignore[arg-type]
-    names = tuple(objective.parts)
-    errors = latent_errors(problem, at, best.descent, noise)
+    names, values = tuple(objective.parts), at.latents.tolist()
+    on_bound = {
+        g: x for g, x, held in zip(names, values, at.held.tolist(), strict=True) if held and x in (lower, upper)
+    }
     return PanelCalibration(
-        **{**found, "model": formed},
+        **{**found, "model": formed, "termination": _ended(found["termination"], on_bound, how.bounds, latent)},
         quotes=quotes,
         panel=panel,
-        latent=dict(zip(names, at.latents.tolist(), strict=True)),
-        latent_standard_errors=dict(zip(names, errors, strict=True)),
-        latent_on_bound={g: x for g, x, held in zip(names, at.latents.tolist(), at.held.tolist(), strict=True) if held},
+        latent=dict(zip(names, values, strict=True)),
+        latent_standard_errors=dict(zip(names, latent_errors(problem, at, best.descent, noise), strict=True)),
+        latent_on_bound=on_bound,
         counts={group: len(part) for group, part in objective.parts.items()},
         rmse=_rmse(problem, at),
         count=objective.count,
@@ -92,6 +95,13 @@ def calibrate_panel(
         settings=settings_of(quotes, **how.keywords()),
         asked=model,
     )
+
+
+def _ended(ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | None, latent: str) -> Termination:
+    """The end of the search for the shared parameters, unless a latent one is on a bound; as for any parameter."""
+    if not on_bound or not ended.converged:
+        return ended
+    return Termination.CONVERGED_ON_BOUND if latent in (bounds or {}) else Termination.AT_BOUND
 
 
 def _refuse_what_panels_lack(how: Settings, latent: str) -> None:
@@ -114,15 +124,6 @@ def _refuse_too_few(objective: PanelObjective, coordinates: Coordinates, latent:
             groups=groups,
             free=free,
         )
-
-
-def _part(whole: Objective, rows: Any) -> Objective | None:
-    """The objective of one group; None where none of its quotes counts. Targets and weights are each quote's own."""
-    book, prices, weights = whole.book[rows], whole.prices[rows], whole.weights[rows]
-    order, places = canonical_order(book, prices, weights)
-    if not len(order):
-        return None
-    return Objective(book, prices, whole.targets[rows], weights, whole.residual, order, places)
 
 
 def _without(space: ParameterSpace, k: int) -> ParameterSpace:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 Rows = NDArray[np.intp]
+LATENT = "initial_variance"  # of every model of stochastic variance: where the variance stood when the quote was made
 
 
 def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
@@ -53,12 +54,12 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
 
 
 def latent_of(model: Model) -> str:
-    """The parameter that every group of a panel has for itself: the model's ``latent``.
+    """The parameter that every group of a panel has for itself: the model's ``latent``, or its initial_variance.
 
     Raises:
-        UsageError: the model states none.
+        UsageError: the model has neither.
     """
-    latent = getattr(model, "latent", None)
+    latent = getattr(model, "latent", LATENT if LATENT in model.parameters.names else None)
     if latent is None:
         raise UsageError(
             f"{model.name} does not say which parameter changes from group to group, so it has no panel. Give the "

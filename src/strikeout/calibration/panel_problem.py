@@ -14,7 +14,7 @@ are shared parameters, and one evaluation takes a few passes over the quotes, ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, isfinite, nan, sqrt
@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.descents import End
 from strikeout.calibration.loop import System, Watch, descend
+from strikeout.calibration.panel_groups import Rows
 from strikeout.calibration.yardstick import JITTER, Yardstick
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.losses import Loss, Squared
-from strikeout.statistics.objective import Objective
+from strikeout.statistics.objective import Objective, canonical_order
 from strikeout.statistics.panel_state import Group
 
 Floats = NDArray[np.float64]
@@ -68,6 +69,17 @@ class PanelObjective:
         return sqrt(fsum(part.magnitude**2 for part in self.parts.values()))
 
 
+def parts_of(whole: Objective, groups: Mapping[Group, Rows]) -> dict[Group, Objective]:
+    """The objective by group, without the groups of which no quote counts. Targets and weights are each quote's own."""
+    parts = {}
+    for group, rows in groups.items():
+        book, prices, weights = whole.book[rows], whole.prices[rows], whole.weights[rows]
+        order, places = canonical_order(book, prices, weights)
+        if len(order):
+            parts[group] = Objective(book, prices, whole.targets[rows], weights, whole.residual, order, places)
+    return parts
+
+
 @dataclass(frozen=True, eq=False)
 class Settling:
     """Every group's latent parameter at its best for one theta, and the normal equations there."""
@@ -75,7 +87,7 @@ class Settling:
     theta: tuple[float, ...]
     latents: Floats  # in the order of the groups
     triangles: Floats  # T_g, a row a group
-    held: NDArray[np.bool_]  # on a bound that the cost pushes against, or moving no price
+    held: NDArray[np.bool_]  # on a bound that the cost pushes against, or moving no price of its group
     system: Linearization  # S
 
     @property

@@ -33,9 +33,11 @@ def latent_identified(panel: PanelCalibration, group: Group) -> str:
     if group in panel.latent_on_bound:
         return f"on its bound {panel.latent_on_bound[group]:g}"
     value, error = panel.latent[group], panel.latent_standard_errors[group]
+    if not isfinite(error):
+        return "free: no quote there moves with it"
     share = error / abs(value) if value else float("inf")
-    if not share <= 1.0:
-        return f"free within {share:.3g} times its value" if isfinite(share) else "no standard error"
+    if share > 1.0:
+        return f"free within {share:.3g} times its value"
     if panel.counts[group] == 1:
         return f"within {share:.2g} of its value, by 1 quote, which says nothing of the shared parameters"
     return f"within {share:.2g} of its value"

@@ -6,6 +6,8 @@ from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from strikeout.calibration.constancy import constancy
+
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
@@ -21,6 +23,9 @@ def summary(calibration: Calibration) -> str:
         for row in rows
     ]
     facts = _facts(calibration)
+    dates = constancy(calibration)
+    if dates is not None:
+        facts.append((dates.latent, str(dates)))
     width = max(len(name) for name, _ in facts)
     lines += ["", *(f"{name:<{width}}  {value}" for name, value in facts)]
     lines += [f"warning: {sentence}" for sentence in calibration.warnings]
