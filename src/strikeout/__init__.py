@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.termination import Termination as Termination
     from strikeout.forgetting.forget import forget as forget
     from strikeout.forgetting.forgetting import Forgetting as Forgetting
+    from strikeout.forgetting.panel_forgetting import PanelForgetting as PanelForgetting
     from strikeout.forgetting.preview import Preview as Preview
     from strikeout.forgetting.preview import preview as preview
     from strikeout.forgetting.rolling import learn as learn
@@ -70,6 +71,7 @@ _HOMES = {
     "Moments": "strikeout.statistics.moments",
     "NormalEquations": "strikeout.statistics.normal_equations",
     "PanelCalibration": "strikeout.calibration.panel_calibration",
+    "PanelForgetting": "strikeout.forgetting.panel_forgetting",
     "PanelState": "strikeout.statistics.panel_state",
     "PaperHeston": "strikeout.models.paper_heston",
     "ParameterSpace": "strikeout.models.model",

@@ -25,6 +25,7 @@ NAMES = {
     "Moments",
     "NormalEquations",
     "PanelCalibration",
+    "PanelForgetting",
     "PanelState",
     "PaperHeston",
     "ParameterSpace",

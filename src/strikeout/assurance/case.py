@@ -20,7 +20,7 @@ from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.heston import Heston
-from strikeout.models.model import Model
+from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.linearize import linearize, rows
@@ -37,22 +37,32 @@ class Case:
         self, certificate: Certificate, retained: Quotes, model: Model | None, weights: Weighting | None
     ) -> None:
         self.certificate, self.retained = certificate, retained
-        self.asked = model_of(certificate, retained, model)
+        self.how = certificate.objective
+        contracts = self._contracts()
+        self.asked = model_of(certificate, contracts, model)
         suited = getattr(self.asked, "suited", None)
-        self.model = self.asked if suited is None else suited(retained.contracts)
+        self.model: Model = self.asked if suited is None else suited(contracts)
         if self.model.name != certificate.model:
             raise UsageError(f"The certificate is of the model {certificate.model!r}; this is {self.model.name!r}.")
-        if tuple(sorted(certificate.parameters)) != tuple(sorted(self.model.parameters.names)):
-            raise UsageError(f"The certificate names other parameters than {', '.join(self.model.parameters.names)}.")
-        self.names = self.model.parameters.names
+        self.space = self._space()
+        if tuple(sorted(certificate.parameters)) != tuple(sorted(self.space.names)):
+            raise UsageError(f"The certificate names other parameters than {', '.join(self.space.names)}.")
+        self.names = self.space.names
         self.theta = [float.fromhex(certificate.parameters[name]) for name in self.names]
-        self.how = certificate.objective
         self.residual = cast(Residual, self.how["residual"])
         self.weights = weights_of_claim(self.how, weights)
         self.fixed = numbers_of(self.how["fixed"] or {})
         self.bounds = {
             name: (float.fromhex(low), float.fromhex(high)) for name, (low, high) in (self.how["bounds"] or {}).items()
         }
+
+    def _contracts(self) -> Any:
+        """What the form of the model is chosen by."""
+        return self.retained.contracts
+
+    def _space(self) -> ParameterSpace:
+        """The parameters that the certificate names."""
+        return self.model.parameters
 
     def count(self) -> tuple[bool, str]:
         counts = self.certificate.counts
@@ -126,6 +136,10 @@ class Case:
         same, sentence = self._compared(
             [found.parameters[name] for name in self.names], "calibrating these quotes alone gives"
         )
+        return self._by_build(same, sentence)
+
+    def _by_build(self, same: bool, sentence: str) -> tuple[bool, str]:
+        """Bits are claimed of one build: where they differ, the reader must know of another one."""
         here = build_of()
         if not same and here != self.certificate.build:
             sentence += f" The builds differ: {listed(self.certificate.build)} there, {listed(here)} here."
@@ -145,7 +159,8 @@ class Case:
         }
         if isinstance(source, Quotes):
             asked |= {"residual": self.residual, "loss": self.how["loss"]}
-        return calibrate(source, self.asked, **asked, **weighting)
+        found: Calibration = calibrate(source, self.asked, **asked, **weighting)
+        return found
 
     def _moments(self) -> Moments:
         """On the basis the certificate names, as in "chebyshev/scattered-32x12-1"."""
@@ -172,8 +187,8 @@ class Case:
         return f" Given, not found: {asked}." if asked else ""
 
     def _outside(self) -> str | None:
-        space = self.model.parameters
-        for name, value, low, high in zip(self.names, self.theta, space.lower, space.upper, strict=True):
+        limits = self.space.lower, self.space.upper
+        for name, value, low, high in zip(self.names, self.theta, *limits, strict=True):
             least, most = self.bounds.get(name, (float(low), float(high)))
             if not least <= value <= most:
                 return f"{name} is {value:g}, outside its bounds [{least:g}, {most:g}]."
@@ -184,7 +199,7 @@ class Case:
         return None
 
     def _unidentified(self, H: list[list[float]], free: list[int], variance: float) -> list[str]:
-        unscaled, size = inverse(H), sizes(self.model.parameters, self.theta)
+        unscaled, size = inverse(H), sizes(self.space, self.theta)
         most = getattr(self.model, "inflation", INFLATION)
         return [
             self.names[i]
@@ -193,8 +208,8 @@ class Case:
         ]
 
 
-def model_of(certificate: Certificate, retained: Quotes, model: Model | None) -> Model:
-    """The model given, or Heston as the name tells it: in the form that suits the quotes, where that is the name's."""
+def model_of(certificate: Certificate, contracts: Any, model: Model | None) -> Model:
+    """The model given, or Heston as the name tells it: in the form that suits these contracts, if that is its."""
     if model is not None:
         return model
     kind, _, form = certificate.model.partition("/")
@@ -203,7 +218,7 @@ def model_of(certificate: Certificate, retained: Quotes, model: Model | None) ->
         raise UsageError(f"The certificate's model {certificate.model!r} is none of ours: give it with model=.")
     kernel = cast(Any, parts[0])
     free = Heston(kernel=kernel)
-    return free if free.suited(retained.contracts).name == certificate.model else Heston(kernel, cast(Any, parts[1]))
+    return free if free.suited(contracts).name == certificate.model else Heston(kernel, cast(Any, parts[1]))
 
 
 def weights_of_claim(how: Mapping[str, Any], given: Weighting | None) -> Weighting:

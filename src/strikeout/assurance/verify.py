@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from strikeout.assurance.case import Case
 from strikeout.assurance.certificate import Certificate, Claim
+from strikeout.assurance.panel_case import PanelCase
 from strikeout.assurance.verification import Check, Verification
 from strikeout.errors import StrikeoutError
 from strikeout.models.model import Model
@@ -44,7 +45,8 @@ def verify(
     except FAILURES as error:
         return Verification((Check("BYTES", False, _sentence(error)),))
     try:
-        case = Case(certificate, retained, model, weights)
+        kind = PanelCase if "panel" in certificate.objective else Case
+        case = kind(certificate, retained, model, weights)
     except FAILURES as error:
         return Verification((Check("OBJECTIVE", False, _sentence(error)),))
     checks = [

@@ -10,6 +10,7 @@ from math import isfinite, nan
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import issue
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
@@ -17,11 +18,22 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 
 
-def moves(before: Calibration, parameters: dict[str, float]) -> dict[str, float]:
+def moves(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> dict[str, float]:
     """By how many standard errors of ``before`` each parameter differs from it; not-a-number where it has none."""
     apart = {name: value - before.parameters[name] for name, value in parameters.items()}
     errors = before.standard_errors
     return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
+
+
+def move_table(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> list[str]:
+    """Before, after and the move of every parameter, one a line."""
+    moved, rows = moves(before, parameters), [("parameter", "before", "after", "moved by (SE)")]
+    rows += [
+        (name, f"{before.parameters[name]:.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+        for name, value in parameters.items()
+    ]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,13 +104,7 @@ class Forgetting:
 
     def summary(self) -> str:
         """Before, after and the move of every parameter, then the path, one fact a line."""
-        rows = [("parameter", "before", "after", "moved by (SE)")]
-        rows += [
-            (name, f"{self.before.parameters[name]:.6g}", f"{value:.6g}", f"{self.moved[name]:.3g}")
-            for name, value in self.parameters.items()
-        ]
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
+        lines = move_table(self.before, self.parameters)
         lines += ["", f"forgotten  {self.count:,} of {self.before.count:,} quotes"]
         return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
 

@@ -8,10 +8,12 @@ from math import inf, isfinite
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unsuited
 from strikeout.forgetting.forgetting import moves
+from strikeout.forgetting.panel import look_at
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
 from strikeout.quotes.names import Names
@@ -54,7 +56,7 @@ class Preview:
 
 
 def preview(
-    calibration: Calibration,
+    calibration: Calibration | PanelCalibration,
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
@@ -71,6 +73,8 @@ def preview(
     """
     request = request_of(calibration, ids=ids, where=where, quotes=quotes, everything=True)
     names = request.ids
+    if isinstance(calibration, PanelCalibration):
+        return _of_panel(calibration, request)
     if request.book is not None and 0 < len(names) < len(request.book) and unsuited(calibration) is None:
         try:
             footprints = calibration.footprints
@@ -86,7 +90,18 @@ def preview(
     return _rehearsed(calibration, request)
 
 
-def _rehearsed(calibration: Calibration, request: Request) -> Preview:
+def _of_panel(calibration: PanelCalibration, request: Request) -> Preview:
+    names, retained = request.ids, calibration.count - len(request.ids)
+    looked = look_at(calibration, request) if 0 < len(names) < len(calibration.quotes) else None
+    if looked is None:
+        return _rehearsed(calibration, request)
+    step, judged = looked
+    refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
+    moved = moves(calibration, step.parameters)
+    return Preview(names, len(names), retained, "downdate", step.parameters, moved, judged.error, refusal)
+
+
+def _rehearsed(calibration: Calibration | PanelCalibration, request: Request) -> Preview:
     names, count = request.ids, len(request.forgotten)
     retained = calibration.count - count
     try:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.refusal import refuse_everything
 from strikeout.quotes.names import Names, as_names
@@ -32,7 +33,7 @@ class Request:
 
 
 def request_of(
-    calibration: Calibration,
+    calibration: Calibration | PanelCalibration,
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
@@ -49,14 +50,14 @@ def request_of(
         UnknownIdError: an id that no quote of the book has, or one given twice.
         RefusedError: everything is to be forgotten, or the calibration holds no quotes and none are given.
     """
-    if not isinstance(calibration, Calibration):
+    if not isinstance(calibration, Calibration | PanelCalibration):
         raise UsageError(
             f"What quotes are struck out of is a calibration; got a {type(calibration).__name__}. "
             "Give what so.calibrate returned, or the .calibration of an earlier forget."
         )
     if sum(given is not None for given in (ids, where, quotes)) != 1:
         raise UsageError('Say what to forget in one way: ids=[...], where="...", or quotes=....')
-    if calibration.moments is not None:
+    if isinstance(calibration, Calibration) and calibration.moments is not None:
         return _of_moments(calibration, quotes)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: say which ones to forget, by ids, where or quotes.")
