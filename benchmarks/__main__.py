@@ -19,6 +19,7 @@ BENCHMARKS = {
     "scale": ("scale", "a million quotes; all maturities distinct; time and memory a quote"),
     "forget": ("forget", "striking quotes out: the step, and the optimum without data"),
     "resolve": ("resolve", "the optimum of what is left, from moments alone"),
+    "panel": ("panel", "panels: a day struck out of all parameters, a calibration, time and memory a day"),
     "scenarios": ("scenarios", "no timing: 318 books, clean and corrupt, each forget held to its promise"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
     "startup": ("startup", "the import and the first answer of the command line"),

@@ -161,7 +161,7 @@ class PanelState:
             UnknownIdError: a group that is not there.
         """
         gone = self._known(groups)
-        return PanelState(self.latent, {g: part for g, part in self.parts.items() if g not in gone}, self.held)
+        return self._kept([group for group in self.parts if group not in gone])
 
     def only(self, groups: Iterable[Group]) -> PanelState:
         """These groups alone.
@@ -170,7 +170,13 @@ class PanelState:
             UnknownIdError: a group that is not there.
         """
         kept = self._known(groups)
-        return PanelState(self.latent, {g: part for g, part in self.parts.items() if g in kept}, self.held)
+        return self._kept([group for group in self.parts if group in kept])
+
+    def _kept(self, groups: list[Group]) -> PanelState:
+        left = PanelState(self.latent, {group: self.parts[group] for group in groups}, self.held)
+        if "pieces" in self.__dict__:  # each is its own group's alone
+            left.__dict__["pieces"] = MappingProxyType({group: self.pieces[group] for group in groups})
+        return left
 
     def digest(self) -> str:
         """64 hexadecimal digits: the identity of what is known, the same whatever the history."""
