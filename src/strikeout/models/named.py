@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 # Name -> module and class. Imported when asked for: the command line shows the names without importing a model.
 HOMES = {
     "heston": ("strikeout.models.heston", "Heston"),
+    "bates": ("strikeout.models.bates", "Bates"),
+    "double-heston": ("strikeout.models.double_heston", "DoubleHeston"),
+    "variance-gamma": ("strikeout.models.variance_gamma", "VarianceGamma"),
+    "black-scholes": ("strikeout.models.black_scholes", "BlackScholes"),
+    "sabr": ("strikeout.models.sabr", "SABR"),
+    "svi": ("strikeout.models.svi", "SVI"),
+    "ssvi": ("strikeout.models.ssvi", "SSVI"),
 }
 MODELS = tuple(HOMES)
 
