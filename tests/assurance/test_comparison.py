@@ -104,6 +104,7 @@ def test_a_model_that_does_not_converge_is_not_judged(cubic):
     found = so.compare_models(cubic, [lost, polynomial(2)])
     assert list(found) == ["degree-2", "twice"]
     assert np.isnan(found["twice"].aic)
+    assert found["twice"].influential == {}
     assert found.best().name == "degree-2"
     assert f"twice: {found['twice'].status}." in found.sentences
 

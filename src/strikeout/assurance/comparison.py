@@ -36,7 +36,8 @@ class ModelFit:
     ``aic`` and ``bic`` are ``n ln(cost / n)`` plus ``2 p`` and ``p ln n``, p the parameters that were estimated: the
     textbook's, up to a number that is the same for every model. Not-a-number where there is no calibration, it did not
     converge, or the loss is not squared. ``dependence`` is the correlation of residuals that are neighbours in expiry
-    and strike. ``influential`` are the quotes with the largest Cook's distances, largest first.
+    and strike. ``influential`` are the quotes with the largest Cook's distances, largest first; without an optimum
+    there are none.
     """
 
     name: str
@@ -257,10 +258,9 @@ def _dependence(calibration: Calibration) -> float:
 
 
 def _influential(calibration: Calibration, most: int) -> dict[str, float]:
-    try:
-        first = influence(calibration).top(most)
-    except StrikeoutError:  # what is not determined hangs on nothing in particular
+    if not calibration.converged:  # what is not determined hangs on nothing in particular
         return {}
+    first = influence(calibration).top(most)
     return {str(name): float(distance) for name, distance in zip(first["id"], first["cooks_d"], strict=True)}
 
 
