@@ -90,8 +90,8 @@ class CustomModel:
             among_all, among_fewer = float(whole[row, column]), float(apart[row, column])
             what = f"its derivative by {self.parameters.names[column - 1]}" if column else "its value"
             raise UsageError(
-                f"{self.name}: the function mixes rows: {what} in row {row} is {among_all!r} among all {len(whole)} rows "
-                f"and {among_fewer!r} among fewer ({len(np.unique(mixed[:, 0]))} such rows). "
+                f"{self.name}: the function mixes rows: {what} in row {row} is {among_all!r} among all {len(whole)} "
+                f"rows and {among_fewer!r} among fewer ({len(np.unique(mixed[:, 0]))} such rows). "
                 "It must follow from its own row alone, the same every time: no mean, sum, sort or matrix product over "
                 "rows, no new random numbers. Compute such a column before, and give it as a feature.",
                 row=row,
