@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strikeout.errors import UnknownIdError, UsageError
@@ -37,6 +37,8 @@ def panel(groups: dict[int, list[list[int]]]) -> PanelState:
 
 
 @given(rows_of_a_group)
+@example([[1, 1, 3, 0], [0, 1, 0, 0]])  # 1/2 goes to 0 and 9/2 to 4
+@example([[1, 1, 3, 0], [0, 1, 0, 0], [1, 0, 1, 0]])  # 3/2 goes to 2 and 11/2 to 6
 def test_elimination_is_the_exact_ratio_rounded_once(rows):
     sums = [[sum(row[i] * row[j] for row in rows) for j in range(4)] for i in range(4)]
     found = exact.to_integers(eliminated(equations(rows), LATENT).words)
