@@ -14,6 +14,7 @@ from strikeout.models.named import MODELS, model_named
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.reading import Reading
 
 READING = ("constants", "max_reject", "quarantine")
@@ -71,6 +72,11 @@ OPTIONS = (
     click.option(
         "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
     ),
+    click.option(
+        "--panel",
+        metavar="LABEL",
+        help="A label, such as date: the model's latent parameter (initial variance) has a value of its own for each.",
+    ),
     max_reject_option,
     quarantine_option,
     constant_option,
@@ -84,7 +90,7 @@ def calibration_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration]:
+def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration | PanelCalibration]:
     """The quotes of a file and the calibration of them, as the options say.
 
     Raises:

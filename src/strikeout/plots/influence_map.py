@@ -20,6 +20,7 @@ from strikeout.quotes.replacing import replace_file
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ class InfluenceMap:
         return self.dates[column], self.expiries[row]
 
 
-def influence_map(calibration: Calibration, *, by: str = "date") -> InfluenceMap:
+def influence_map(calibration: Calibration | PanelCalibration, *, by: str = "date") -> InfluenceMap:
     """Every date and expiry struck out on its own, as a whole.
 
     Args:
@@ -73,7 +74,9 @@ def influence_map(calibration: Calibration, *, by: str = "date") -> InfluenceMap
     return InfluenceMap(tuple(across.tolist()), names, distance.reshape(len(names), len(across)))
 
 
-def plot_influence_map(calibration: Calibration, *, title: str | None = None, by: str = "date") -> Figure:
+def plot_influence_map(
+    calibration: Calibration | PanelCalibration, *, title: str | None = None, by: str = "date"
+) -> Figure:
     """A figure of Cook's distance, date by expiry: how far the parameters move if that cell is struck out.
 
     A distance of 1 is a move to the edge of the joint region of about one standard error. Where the parameters would
@@ -121,7 +124,9 @@ def check_picture(path: str | PathLike[str]) -> None:
         raise UsageError(f"{Path(path).name}: a map ends in {' or '.join(PICTURES)}. Give the file one of them.")
 
 
-def write_influence_map(calibration: Calibration, path: str | PathLike[str], *, by: str = "date") -> Path:
+def write_influence_map(
+    calibration: Calibration | PanelCalibration, path: str | PathLike[str], *, by: str = "date"
+) -> Path:
     """Writes the map to a .png or .svg.
 
     Raises:

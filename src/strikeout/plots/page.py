@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_inline
@@ -75,7 +77,7 @@ def table_of(
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if any(heads) else ''}<tbody>{body}</tbody></table>"
 
 
-def calibration_page(calibration: Calibration, *, title: str | None = None) -> str:
+def calibration_page(calibration: Calibration | PanelCalibration, *, title: str | None = None) -> str:
     """The page of one calibration, as text.
 
     Raises:
@@ -89,6 +91,7 @@ def calibration_page(calibration: Calibration, *, title: str | None = None) -> s
             f"<h1>{escape(name)}{state}</h1>",
             f'<p class="lead">{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>',
             calibration._repr_html_(),
+            *_path(calibration),
             "<h2>Smiles</h2>",
             figure_of(
                 to_inline(plot_smiles(calibration)),
@@ -99,3 +102,11 @@ def calibration_page(calibration: Calibration, *, title: str | None = None) -> s
             figure_of(to_inline(plot_residuals(calibration)), "Observed minus model; the band is twice the RMSE."),
         ],
     )
+
+
+def _path(calibration: Calibration | PanelCalibration) -> list[str]:
+    if not isinstance(calibration, PanelCalibration):
+        return []
+    one = f"One {calibration.latent_name} a {calibration.panel}"
+    caption = f"{one}; the band is twice its standard error. The smiles below are those of the last."
+    return ["<h2>Path</h2>", figure_of(to_inline(plot_latent_path(calibration)), escape(caption))]

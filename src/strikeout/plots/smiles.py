@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots import style
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from strikeout.calibration.calibration import Calibration
+    from strikeout.models.model import Model
+    from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
 
@@ -62,14 +65,27 @@ class Smile:
         return self.beyond + int(np.count_nonzero((self.volatility < low) | (self.volatility > high)))
 
 
-def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
+@dataclass(frozen=True, eq=False)
+class Day:
+    """One group of a panel, with what a picture needs of a calibration."""
+
+    model: Model
+    parameters: dict[str, float]
+    book: Quotes
+    name: str
+
+
+def smiles_of(calibration: Calibration | PanelCalibration | Day, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
     """The smiles of a calibration by expiry; where there are more expiries than ``at_most``, evenly chosen ones.
+
+    Of a panel, those of its last group.
 
     Raises:
         UsageError: ``at_most`` is below one.
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
+    calibration = _seen(calibration)
     quotes, contracts = calibration.book, calibration.book.contracts
     expiries, counts = np.unique(contracts.expiry, return_counts=True)
     candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
@@ -81,7 +97,7 @@ def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[
 
 
 def plot_smiles(
-    calibration: Calibration,
+    calibration: Calibration | PanelCalibration,
     *,
     title: str | None = None,
     at_most: int = MOST_PANELS,
@@ -89,6 +105,8 @@ def plot_smiles(
     others: Mapping[str, Calibration] | None = None,
 ) -> Figure:
     """A figure of the smiles: dots are the market (bars from bid to ask where known), the line is the model.
+
+    Of a panel, the smiles of its last group.
 
     Args:
         name: what the line is called.
@@ -100,7 +118,8 @@ def plot_smiles(
     beside = dict(others or {})
     if len(beside) > len(style.OTHERS):
         raise UsageError(f"{len(beside)} other calibrations; at most {len(style.OTHERS)} can be told apart.")
-    smiles = smiles_of(calibration, at_most=at_most)
+    seen = _seen(calibration)
+    smiles = smiles_of(seen, at_most=at_most)
     across = {1: 1, 2: 2, 4: 2}.get(len(smiles), 3)
     down = ceil(len(smiles) / across)
     with style.styled():
@@ -110,7 +129,7 @@ def plot_smiles(
             (name, style.MODEL, "-"),
         ]
         marks += [(other, colour, "--") for other, colour in zip(beside, style.OTHERS, strict=False)]
-        style.title(figure, title or _headline(calibration), marks)
+        style.title(figure, title or _headline(seen), marks)
         panels = figure.subplots(down, across, squeeze=False).ravel()
         are_many = sum(len(smile.moneyness) for smile in smiles) > style.MANY
         for panel, smile in zip(panels, smiles, strict=False):
@@ -119,11 +138,18 @@ def plot_smiles(
         for panel in panels[len(smiles) :]:
             panel.set_axis_off()
         figure.supylabel("implied volatility, % a year", fontsize=8.5)
-        figure.supxlabel(_footnote(calibration, smiles), fontsize=8.5)
+        figure.supxlabel(_footnote(seen, smiles), fontsize=8.5)
     return figure
 
 
-def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
+def _seen(calibration: Calibration | PanelCalibration | Day) -> Calibration | Day:
+    if not isinstance(calibration, PanelCalibration):
+        return calibration
+    last = calibration.groups[-1]
+    return Day(calibration.model, calibration.theta(last), calibration.book[calibration.rows[last]], str(last))
+
+
+def _smile(calibration: Calibration | Day, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
     contracts, quotes = calibration.book.contracts[rows], calibration.book
     observed, half = quotes.observed[rows], quotes.spread[rows] / 2
     moneyness, expiry = contracts.log_moneyness, float(contracts.expiry[0])
@@ -146,7 +172,7 @@ def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.g
     )
 
 
-def _curve(calibration: Calibration, grid: Floats, expiry: float) -> Floats:
+def _curve(calibration: Calibration | Day, grid: Floats, expiry: float) -> Floats:
     # Out of the money on both sides, with forward 1: a model's volatility depends on moneyness and expiry alone.
     contracts = Contracts(forward=1.0, strike=np.exp(grid), expiry=expiry, discount=1.0, is_call=grid >= 0.0)
     prices = calibration.model.price(calibration.parameters, contracts)
@@ -196,11 +222,12 @@ def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool
     panel.yaxis.set_major_formatter(FuncFormatter(lambda volatility, _: f"{100 * volatility:.4g}"))
 
 
-def _headline(calibration: Calibration) -> str:
-    return f"{calibration.model.name.partition('/')[0].capitalize()} against the market"
+def _headline(calibration: Calibration | Day) -> str:
+    when = f", {calibration.name}" if isinstance(calibration, Day) else ""
+    return f"{calibration.model.name.partition('/')[0].capitalize()} against the market{when}"
 
 
-def _footnote(calibration: Calibration, smiles: tuple[Smile, ...]) -> str:
+def _footnote(calibration: Calibration | Day, smiles: tuple[Smile, ...]) -> str:
     axis = "log-moneyness, ln(strike / forward)"
     every = len(np.unique(calibration.book.contracts.expiry))
     outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)

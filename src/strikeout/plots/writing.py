@@ -6,7 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import UsageError
+from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.page import calibration_page
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_bytes
@@ -28,8 +30,8 @@ def check_ending(path: str | PathLike[str]) -> None:
         raise UsageError(f"{Path(path).name}: a picture ends in {', '.join(KINDS)}. Give the file one of them.")
 
 
-def write_plot(calibration: Calibration, path: str | PathLike[str]) -> Path:
-    """Writes the smiles to a .png or .svg, or the whole page (summary, smiles, residuals) to an .html.
+def write_plot(calibration: Calibration | PanelCalibration, path: str | PathLike[str]) -> Path:
+    """Writes the smiles, of a panel its path, to a .png or .svg; or the whole page, with residuals, to an .html.
 
     Raises:
         UsageError: another ending, or the file cannot be written.
@@ -40,5 +42,6 @@ def write_plot(calibration: Calibration, path: str | PathLike[str]) -> Path:
         content = calibration_page(calibration).encode()
     else:
         kind: Literal["png", "svg"] = "png" if ending == ".png" else "svg"
-        content = to_bytes(plot_smiles(calibration), kind)
+        drawn = plot_latent_path(calibration) if isinstance(calibration, PanelCalibration) else plot_smiles(calibration)
+        content = to_bytes(drawn, kind)
     return replace_file(path, lambda target: Path(target).write_bytes(content))
