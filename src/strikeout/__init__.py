@@ -32,12 +32,21 @@ if TYPE_CHECKING:
     from strikeout.forgetting.rolling import learn as learn
     from strikeout.forgetting.rolling import restore as restore
     from strikeout.forgetting.rolling import roll as roll
+    from strikeout.models.bates import Bates as Bates
+    from strikeout.models.black_scholes import BlackScholes as BlackScholes
     from strikeout.models.characteristic import CharacteristicModel as CharacteristicModel
+    from strikeout.models.check import ModelCheck as ModelCheck
+    from strikeout.models.check import check_model as check_model
     from strikeout.models.custom import custom_model as custom_model
+    from strikeout.models.double_heston import DoubleHeston as DoubleHeston
     from strikeout.models.heston import Heston as Heston
     from strikeout.models.model import Model as Model
     from strikeout.models.model import ParameterSpace as ParameterSpace
     from strikeout.models.paper_heston import PaperHeston as PaperHeston
+    from strikeout.models.sabr import SABR as SABR
+    from strikeout.models.ssvi import SSVI as SSVI
+    from strikeout.models.svi import SVI as SVI
+    from strikeout.models.variance_gamma import VarianceGamma as VarianceGamma
     from strikeout.quotes.contracts import Contracts as Contracts
     from strikeout.quotes.quotes import Quotes as Quotes
     from strikeout.quotes.reading import read_quotes as read_quotes
@@ -58,15 +67,19 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Basis": "strikeout.statistics.basis",
+    "Bates": "strikeout.models.bates",
+    "BlackScholes": "strikeout.models.black_scholes",
     "Book": "strikeout.book",
     "Calibration": "strikeout.calibration.calibration",
     "Certificate": "strikeout.assurance.certificate",
     "CharacteristicModel": "strikeout.models.characteristic",
     "Contracts": "strikeout.quotes.contracts",
+    "DoubleHeston": "strikeout.models.double_heston",
     "Forgetting": "strikeout.forgetting.forgetting",
     "Heston": "strikeout.models.heston",
     "Influence": "strikeout.assurance.influence",
     "Model": "strikeout.models.model",
+    "ModelCheck": "strikeout.models.check",
     "ModelComparison": "strikeout.assurance.comparison",
     "Moments": "strikeout.statistics.moments",
     "NormalEquations": "strikeout.statistics.normal_equations",
@@ -77,9 +90,14 @@ _HOMES = {
     "ParameterSpace": "strikeout.models.model",
     "Preview": "strikeout.forgetting.preview",
     "Quotes": "strikeout.quotes.quotes",
+    "SABR": "strikeout.models.sabr",
+    "SSVI": "strikeout.models.ssvi",
+    "SVI": "strikeout.models.svi",
     "Termination": "strikeout.calibration.termination",
+    "VarianceGamma": "strikeout.models.variance_gamma",
     "Verification": "strikeout.assurance.verification",
     "calibrate": "strikeout.calibration.calibrate",
+    "check_model": "strikeout.models.check",
     "compare_models": "strikeout.assurance.comparison",
     "custom_model": "strikeout.models.custom",
     "footprints_of": "strikeout.statistics.footprinting",

@@ -82,7 +82,7 @@ class BlackScholes:
         vega = black.vega(c.forward, c.strike, c.expiry, vol, c.discount)
         return black.price(c.forward, c.strike, c.expiry, vol, c.discount, c.is_call), jacobian * vega[:, None]
 
-    def arbitrage(self, theta: Theta) -> tuple[str, ...]:
+    def arbitrage(self, theta: Theta, contracts: Contracts | None = None) -> tuple[str, ...]:  # noqa: ARG002
         """Sentences on total variances that fall with time, so that a calendar spread would be free; or nothing."""
         vector, knots = inside(self.parameters, theta, DOMAIN), self._knots or (1.0,)
         total = [T * vol * vol for T, vol in zip(knots, vector.tolist(), strict=True)]

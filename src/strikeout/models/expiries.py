@@ -57,6 +57,20 @@ def quoted(contracts: Contracts) -> tuple[float, ...]:
     return tuple(contracts.slices.expiries.tolist())
 
 
+def one_expiry(expiries: Expiries, contracts: Contracts | None) -> tuple[float, ...]:
+    """The years of every smile; of a model that is one smile of any expiry those of the contracts, a year without any.
+
+    Raises:
+        UsageError: the model is one smile, and the contracts have several expiries.
+    """
+    if expiries != "quoted":
+        return expiries
+    years = (1.0,) if contracts is None or not len(contracts) else quoted(contracts)
+    if len(years) > 1:
+        raise UsageError(f"One set of parameters is one smile, and these contracts have {len(years)} expiries.")
+    return years
+
+
 def spread_over(expiries: Sequence[float], smile: Callable[[float], ParameterSpace]) -> ParameterSpace:
     """The space of one smile an expiry: every smile's names with its expiry, one after the other."""
     parts = [smile(T) for T in expiries]

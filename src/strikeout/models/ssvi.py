@@ -10,11 +10,10 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
 from strikeout.models.domain import inside
-from strikeout.models.expiries import Expiries, label, ladder, quoted, settled
+from strikeout.models.expiries import Expiries, label, ladder, one_expiry, quoted, settled
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
@@ -87,7 +86,7 @@ class SSVI:
             UsageError: the model has one variance, and the contracts have several expiries.
         """
         vector, c = inside(self.parameters, theta, DOMAIN), contracts
-        knots = self._knots(c)
+        knots = one_expiry(self.expiries, c)
         found = ladder(knots, c.expiry)
         with np.errstate(all="ignore"):
             at_the_money = found.total(vector[3:])
@@ -99,17 +98,20 @@ class SSVI:
         by_shape = np.stack([slope * column for column in by[1:]], axis=1)
         return price, np.concatenate([by_shape, found.by_rate(slope * by[0], len(knots))], axis=1)
 
-    def arbitrage(self, theta: Theta) -> tuple[str, ...]:
+    def arbitrage(self, theta: Theta, contracts: Contracts | None = None) -> tuple[str, ...]:
         """One sentence for each condition against money for nothing that does not hold; empty where all do.
 
         Butterflies: ``theta phi (1 + |rho|) < 4`` and ``theta phi^2 (1 + |rho|) <= 4``, sufficient at every strike.
         Calendars: theta must not fall, and ``0 <= d(theta phi)/dtheta <= phi (1 + sqrt(1 - rho^2)) / rho^2``.
 
+        Args:
+            contracts: that tell the expiry where the model has one variance; a year where they are not given.
+
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
         rho, eta, gamma, *rates = inside(self.parameters, theta, DOMAIN).tolist()
-        years = (1.0,) if self.expiries == "quoted" else tuple(self.expiries)
+        years = one_expiry(self.expiries, contracts)
         totals, found = [T * rate for T, rate in zip(years, rates, strict=True)], []
         for T, total in zip(years, totals, strict=True):
             phi = eta * total**-gamma * (1.0 + total) ** (gamma - 1.0)
@@ -129,13 +131,3 @@ class SSVI:
             if after < before
         ]
         return tuple(found)
-
-    def _knots(self, contracts: Contracts) -> tuple[float, ...]:
-        if self.expiries != "quoted":
-            return tuple(self.expiries)
-        years = quoted(contracts)
-        if len(years) > 1:
-            raise UsageError(
-                f"SSVI: one variance is one expiry, and these contracts have {len(years)}. Name the knots: expiries=..."
-            )
-        return years or (1.0,)
