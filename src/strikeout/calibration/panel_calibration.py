@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.calibration import StartEnd, Step
+from strikeout.calibration.calibration import Calibration, StartEnd, Step
 from strikeout.calibration.feller import feller_ratio
 from strikeout.calibration.panel_groups import Rows, grouped, latent_of
 from strikeout.calibration.settings import Settings
@@ -23,6 +23,7 @@ from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.panel_state import Group, PanelState
 
 if TYPE_CHECKING:
+    from strikeout.calibration.panel_smoothing import SmoothedPanel
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -178,6 +179,21 @@ class PanelCalibration:
             for group in self.latent
         }
 
+    def smoothed(self) -> SmoothedPanel:
+        """The panel with a prior on its path: that the variance moves from date to date as the model says it does.
+
+        Dates with many quotes hardly change; those with few lean on their neighbours. The calibration itself has no
+        such prior, and stays what it is: this follows from it and its quotes, so what is forgotten here is forgotten
+        there.
+
+        Raises:
+            UsageError: the groups are no dates, the model has no mean_reversion, long_variance and vol_of_vol, or
+                Feller's condition is enforced.
+        """
+        from strikeout.calibration.panel_smoothing import smoothed
+
+        return smoothed(self)
+
     def footprints_at(self, rows: Rows, theta: Theta) -> Footprints:
         """The footprints of these rows of the book at any parameters.
 
@@ -237,3 +253,6 @@ class PanelCalibration:
         from strikeout.calibration.panel_summary import html
 
         return html(self)
+
+
+AnyCalibration = Calibration | PanelCalibration
