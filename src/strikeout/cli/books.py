@@ -141,6 +141,7 @@ def described_version(version: Version) -> dict[str, Any]:
         "converged": version.converged,
         "termination": version.termination,
         "state": version.state,
+        **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
     }
 
 
@@ -161,6 +162,7 @@ def show_change(change: Change) -> None:
         ("quotes", f"{after.count:,} retained"),
         ("status", after.termination),
     ]
+    pairs += [("latent", sentence) for sentence in after.latent_sentences()]
     if change.certificate is not None:
         claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"
         pairs.append(("certificate", f"{change.certificate.digest()[:16]} claims {claims}"))

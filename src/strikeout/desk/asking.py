@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from strikeout.calibration.calibrate import calibrate
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
 from strikeout.models.heston import Heston
@@ -35,12 +35,12 @@ class Asking:
             raise UsageError(f"through={self.through!r} is unknown. Use one of {', '.join(get_args(Through))}.")
 
     @staticmethod
-    def of(calibration: Calibration) -> Asking:
+    def of(calibration: AnyCalibration) -> Asking:
         """How this calibration was asked for."""
         through: Through = "quotes" if calibration.moments is None else "moments"
         return Asking(calibration.asked, calibration.settings, through)
 
-    def calibrate(self, source: Quotes | Moments, **options: Any) -> Calibration:
+    def calibrate(self, source: Quotes | Moments, **options: Any) -> AnyCalibration:
         """The calibration of these quotes; ``options`` are those that change no bit, such as ``progress``.
 
         Raises:
@@ -49,7 +49,7 @@ class Asking:
         """
         if self.through == "moments" and isinstance(source, Quotes):
             source = moments_of(source, weights=self.settings.weights)
-        found: Calibration = calibrate(source, self.model, **self.settings.keywords(), **options)
+        found: AnyCalibration = calibrate(source, self.model, **self.settings.keywords(), **options)
         return found
 
     def to_plain(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Asking:
                 "A book keeps the rule for its weights, not weights beside its quotes. Import the quotes with a column "
                 'weight, and leave weights at "given".'
             )
-        return {
+        plain = {
             "through": self.through,
             "model": {"name": "heston", "kernel": model.kernel, "expiries": model.expiries},
             "weights": how.weights,
@@ -84,6 +84,7 @@ class Asking:
             if isinstance(how.starts, int)
             else [_hex(cast(Mapping[str, float], start)) for start in _listed(how.starts)],
         }
+        return plain if how.panel is None else {**plain, "panel": how.panel}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Asking:

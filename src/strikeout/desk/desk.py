@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.certificate import Certificate
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import settings_of
 from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk, require_approval
@@ -26,6 +26,7 @@ from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.rolling import learn
 from strikeout.models.heston import Heston
@@ -285,7 +286,7 @@ class Desk(ApprovingDesk):
         found = residue(records, held, aside, copies=copies)
         return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
 
-    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | None:
+    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | PanelForgetting | None:
         """The forget that goes with an erasure; None where no calibration knows the quotes, or none is left."""
         if not len(held) or not self._records.is_current():
             return None
@@ -315,13 +316,15 @@ class Desk(ApprovingDesk):
             held=self._records.store.counts().retained,
         )
 
-    def _struck_out(self, before: Calibration, *, ids: ArrayLike | None = None, where: str | None = None) -> Forgetting:
+    def _struck_out(
+        self, before: AnyCalibration, *, ids: ArrayLike | None = None, where: str | None = None
+    ) -> Forgetting | PanelForgetting:
         """A forget from the current calibration; through moments only the quotes that go are read."""
         if before.moments is None:
             return forget(before, ids=ids, where=where)
         return forget(before, quotes=naming.held(self._records.store, ids=ids, where=where, verb="forget"))
 
-    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting) -> Change:
+    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting | PanelForgetting) -> Change:
         book.store.strike(done.ids, entry=book.number)
         return self._conclude(
             book,
@@ -340,8 +343,8 @@ class Desk(ApprovingDesk):
         book: Transaction,
         what: str,
         reason: Why,
-        before: Calibration | None,
-        after: Calibration,
+        before: AnyCalibration | None,
+        after: AnyCalibration,
         *,
         touched: ArrayLike,
         counts: dict[str, int],

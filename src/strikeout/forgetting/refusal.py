@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NoReturn, TypeVar
 
-from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
 
-One = TypeVar("One", Calibration, PanelCalibration)
+One = TypeVar("One", bound=AnyCalibration)
 
 
 def determined(calibration: One) -> One:

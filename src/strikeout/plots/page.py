@@ -91,7 +91,7 @@ def calibration_page(calibration: Calibration | PanelCalibration, *, title: str 
             f"<h1>{escape(name)}{state}</h1>",
             f'<p class="lead">{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>',
             calibration._repr_html_(),
-            *_path(calibration),
+            *path_parts(calibration),
             "<h2>Smiles</h2>",
             figure_of(
                 to_inline(plot_smiles(calibration)),
@@ -104,7 +104,8 @@ def calibration_page(calibration: Calibration | PanelCalibration, *, title: str 
     )
 
 
-def _path(calibration: Calibration | PanelCalibration) -> list[str]:
+def path_parts(calibration: Calibration | PanelCalibration) -> list[str]:
+    """The path of a panel with its heading; nothing for a plain calibration."""
     if not isinstance(calibration, PanelCalibration):
         return []
     one = f"One {calibration.latent_name} a {calibration.panel}"
