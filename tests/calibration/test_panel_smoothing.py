@@ -108,6 +108,15 @@ def test_standard_errors_are_those_of_a_dense_inverse():
     np.testing.assert_allclose(ours, wanted, rtol=1e-6)
 
 
+def test_a_panel_known_to_the_noise_converges_too():
+    # Residuals of 5e-4: the cost itself is known to thirteen digits only, and the last steps are smaller than that.
+    panel = so.calibrate(so.panel_quotes(30, seed=1), HESTON, panel="date", starts=1)
+    found = panel.smoothed()
+    assert found.converged
+    moves = [abs(found.latent[day] - x) / panel.latent_standard_errors[day] for day, x in panel.latent.items()]
+    assert 0.0 < max(moves) < 0.1
+
+
 def test_the_order_of_the_rows_changes_no_bit():
     shuffled = QUOTES[np.random.default_rng(1).permutation(len(QUOTES))]
     again = so.calibrate(shuffled, HESTON, panel="date", starts=1).smoothed()

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.panel_problem import parts_of
+from strikeout.calibration.panel_problem import PanelObjective, parts_of
+from strikeout.calibration.yardstick import Yardstick
 from strikeout.errors import UsageError
 from strikeout.kernels import tridiagonal
 from strikeout.kernels.symmetric import inverse, solve
@@ -141,6 +142,7 @@ class Smoothing:
     moving: list[int]  # shared parameters that are neither fixed nor on a bound, by place
     chain: Chain
     noise: float
+    yardstick: Yardstick
 
     def weights(self, x: Floats) -> Floats:
         """w_t, at this path."""
@@ -156,7 +158,7 @@ class Smoothing:
             for _ in range(HALVINGS):
                 to, there = theta + share * at.shared, np.clip(x + share * at.latent, *self.bounds)
                 trial = self.joint(to, there, weights)
-                if trial.cost <= at.cost * (1.0 + 1e-14):
+                if trial.cost <= at.cost + self.yardstick.blur(at.cost):
                     break
                 share *= 0.5
             else:
@@ -223,14 +225,16 @@ def _smoothing(panel: PanelCalibration) -> Smoothing:
     estimated = len(panel.parameters) - len(panel.fixed) - len(panel.on_bound)
     freedom = panel.count - estimated - len(panel.latent) + len(panel.latent_on_bound)
     still = {*panel.fixed, *panel.on_bound}
+    objective = PanelObjective(parts_of(whole, panel.rows))
     return Smoothing(
-        parts=list(parts_of(whole, panel.rows).values()),
+        parts=list(objective.parts.values()),
         model=panel.model,
         latent=k,
         bounds=(how.bounds or {}).get(latent, (float(space.lower[k]), float(space.upper[k]))),
         moving=[i for i, name in enumerate(panel.parameters) if name not in still],
         chain=_chain(panel),
         noise=panel.cost / max(freedom, 1),
+        yardstick=Yardstick(max(freedom, 1), objective.magnitude),
     )
 
 
