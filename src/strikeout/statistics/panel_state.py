@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,28 @@ class Followers:
         return moves
 
 
+class Worked(NamedTuple):
+    """What a step needs of one group, and what no other group has a part in."""
+
+    piece: NormalEquations  # the latent parameter eliminated
+    packed: int  # the same as one integer
+    reference: float  # of the latent parameter
+    offset: float  # and how it follows: see Followers
+    slopes: tuple[float, ...]
+
+    @staticmethod
+    def of(part: NormalEquations, latent: str, *, held: bool) -> Worked:
+        """Of the state of a group."""
+        piece = eliminated(part, latent, held=held)
+        k, rows = place_of(part.schema, latent), part.system().rows
+        pivot, others = rows[k][k], [x for i, x in enumerate(rows[k]) if i != k]
+        moves = pivot > 0.0 and not held
+        slopes = tuple(x / pivot if moves else 0.0 for x in others[:-1])
+        return Worked(
+            piece, packed(piece.words), part.schema.reference[k], others[-1] / pivot if moves else 0.0, slopes
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PanelState:
     """Exact normal equations by group, each at the shared reference and the group's own latent one.
@@ -138,7 +161,7 @@ class PanelState:
         parts = dict(self.parts)
         for group, part in other.parts.items():
             parts[group] = parts[group] + part if group in parts else part
-        return PanelState(self.latent, parts, self.held | other.held)
+        return self._changed(parts, self.held | other.held)
 
     def __sub__(self, other: PanelState) -> PanelState:
         """What the quotes leave behind once the other's are taken away; a group left with nothing goes.
@@ -152,7 +175,7 @@ class PanelState:
             if group not in parts:
                 raise UsageError(f"Group {group!r} cannot be taken away: it is not in the panel.")
             parts[group] = parts[group] - part
-        return PanelState(self.latent, parts, self.held)
+        return self._changed(parts, self.held)
 
     def without(self, groups: Iterable[Group]) -> PanelState:
         """All but these groups, whose states are those of here, not copies.
@@ -161,7 +184,7 @@ class PanelState:
             UnknownIdError: a group that is not there.
         """
         gone = self._known(groups)
-        return self._kept([group for group in self.parts if group not in gone])
+        return self._changed({group: part for group, part in self.parts.items() if group not in gone}, self.held)
 
     def only(self, groups: Iterable[Group]) -> PanelState:
         """These groups alone.
@@ -170,13 +193,18 @@ class PanelState:
             UnknownIdError: a group that is not there.
         """
         kept = self._known(groups)
-        return self._kept([group for group in self.parts if group in kept])
+        return self._changed({group: part for group, part in self.parts.items() if group in kept}, self.held)
 
-    def _kept(self, groups: list[Group]) -> PanelState:
-        left = PanelState(self.latent, {group: self.parts[group] for group in groups}, self.held)
-        if "pieces" in self.__dict__:  # each is its own group's alone
-            left.__dict__["pieces"] = MappingProxyType({group: self.pieces[group] for group in groups})
-        return left
+    def _changed(self, parts: Mapping[Group, NormalEquations], held: frozenset[Group]) -> PanelState:
+        """The state of these parts. What was worked out of a group is taken over where its part is the same."""
+        made = PanelState(self.latent, parts, held)
+        if "_worked" in self.__dict__:
+            made.__dict__["_taken_over"] = {
+                group: self._worked[group]
+                for group, part in made.parts.items()
+                if self.parts.get(group) is part and (group in made.held) == (group in self.held)
+            }
+        return made
 
     def digest(self) -> str:
         """64 hexadecimal digits: the identity of what is known, the same whatever the history."""
@@ -193,9 +221,7 @@ class PanelState:
     @cached_property
     def pieces(self) -> Mapping[Group, NormalEquations]:
         """What each group says of the shared parameters, its latent one eliminated."""
-        return MappingProxyType(
-            {g: eliminated(part, self.latent, held=g in self.held) for g, part in self.parts.items()}
-        )
+        return MappingProxyType({group: worked.piece for group, worked in self._worked.items()})
 
     @cached_property
     def whole(self) -> NormalEquations:
@@ -240,8 +266,16 @@ class PanelState:
 
     @cached_property
     def _packed(self) -> tuple[int, dict[Group, int]]:
-        pieces = {group: packed(piece.words) for group, piece in self.pieces.items()}
+        pieces = {group: worked.packed for group, worked in self._worked.items()}
         return sum(pieces.values()), pieces
+
+    @cached_property
+    def _worked(self) -> dict[Group, Worked]:
+        known: dict[Group, Worked] = self.__dict__.pop("_taken_over", {})
+        return {
+            group: known[group] if group in known else Worked.of(part, self.latent, held=group in self.held)
+            for group, part in self.parts.items()
+        }
 
     @cached_property
     def _ready(self) -> tuple[Schema, int, int, dict[Group, tuple[int, int]], Followers]:
@@ -252,16 +286,10 @@ class PanelState:
 
     @cached_property
     def _followers(self) -> Followers:
-        offsets, slopes, references = [], [], []
-        for group, part in self.parts.items():
-            k, row = place_of(part.schema, self.latent), part.system().rows
-            pivot, others = row[k][k], [x for i, x in enumerate(row[k]) if i != k]
-            known = pivot > 0.0 and group not in self.held
-            offsets.append(others[-1] / pivot if known else 0.0)
-            slopes.append([x / pivot if known else 0.0 for x in others[:-1]])
-            references.append(part.schema.reference[k])
-        table = np.ascontiguousarray(np.array(slopes).T)
-        return Followers(self.groups, np.array(references), np.array(offsets), table)
+        worked = self._worked.values()
+        table = np.ascontiguousarray(np.array([one.slopes for one in worked]).T)
+        offsets, references = np.array([one.offset for one in worked]), np.array([one.reference for one in worked])
+        return Followers(self.groups, references, offsets, table)
 
     def _known(self, groups: Iterable[Group]) -> Collection[Group]:
         asked = set(groups)
