@@ -26,26 +26,19 @@ from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.descents import End
 from strikeout.calibration.loop import System, Watch, descend
 from strikeout.calibration.panel_groups import Rows
+from strikeout.calibration.panel_settling import FACTOR, NEGLIGIBLE, Line, settled
 from strikeout.calibration.yardstick import JITTER, Yardstick
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
-from strikeout.statistics.linearize import linearize
+from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.objective import Objective, canonical_order
 from strikeout.statistics.panel_state import Group
 
 Floats = NDArray[np.float64]
 
-# A latent parameter is at its best once a Gauss-Newton step moves it by less than this share of itself. The step's
-# own first order is then added to S, so what is left is of the order of the square.
-SETTLED = 1e-8
-# Or once it lowers the group's cost by less than this share: far from the optimum residuals are large, Gauss-Newton is
-# slow, and there is nothing to be gained from digits that the next theta changes.
-NEGLIGIBLE = 1e-8
 NEAR = 10.0  # standard errors from the optimum, within which every digit counts
-PASSES = 40  # at one theta; from cold starts 5 to 8 are taken, later on one or two
-FACTOR = 3.0  # one step moves a positive latent parameter by this factor at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,49 +128,27 @@ class PanelProblem:
         if theta[0] != theta[0]:
             return self._nothing(theta)
         begin = np.full(len(self.objective.parts), self.start) if near is None else self._following(near, theta)
-        triangles, held = [], []
-        for part, x in zip(self.objective.parts.values(), begin.tolist(), strict=True):
-            at = self._settled(part, theta, x, negligible)
-            if at is None:
-                return self._nothing(theta)
-            triangles.append((*at[1].triangle, at[0]))
-            held.append(at[2])
-        table, pinned = np.array(triangles), np.array(held)
-        return self._reduced(tuple(theta), table[:, -1], table[:, :-1], pinned)
+        parts = list(self.objective.parts.values())
 
-    def _settled(
-        self, part: Objective, theta: Sequence[float], x: float, negligible: float
-    ) -> tuple[float, Linearization, bool] | None:
-        """The latent parameter of one group, its normal equations, and whether it is held; None without a price."""
-        k, kk, lower, upper = self.latent, self.place(self.latent, self.latent), self.lower, self.upper
-        last = self.place(k, len(self.model.parameters))
-        jitter = JITTER * part.magnitude
-        at = linearize(part, self.model, self._whole(theta, x))
-        for _ in range(PASSES):
-            curvature, score, cost = at.triangle[kk], at.triangle[last], at.cost
-            if not isfinite(cost):
-                return None
-            if not curvature > 0.0 or (x <= lower and score < 0.0) or (x >= upper and score > 0.0):
-                return x, at, True
-            step = score / curvature
-            if abs(step) <= SETTLED * abs(x) or step * score <= negligible * cost:
-                break
-            to = min(max(x + step, lower), upper)
-            if lower >= 0.0:
-                to = min(max(to, x / FACTOR), x * FACTOR)
-            trial, blur = linearize(part, self.model, self._whole(theta, to)), 2.0 * jitter * sqrt(cost)
-            for _ in range(PASSES):
-                if trial.cost <= cost + blur or to == x:
-                    break
-                to = x + 0.25 * (to - x)
-                trial = linearize(part, self.model, self._whole(theta, to))
-            if not trial.cost <= cost + blur or to == x:
-                break
-            rounding = cost - trial.cost <= blur and abs(trial.triangle[last]) >= 0.5 * abs(score)
-            x, at = to, trial
-            if rounding:  # neither the cost nor the score falls any further
-                break
-        return x, at, False
+        def evaluate(groups: Rows, x: Floats) -> Floats:
+            posed = [(parts[g], self._whole(theta, at)) for g, at in zip(groups.tolist(), x.tolist(), strict=True)]
+            return np.array([equations.triangle for equations in linearize_each(posed, self.model)])
+
+        found = settled(evaluate, begin, self.line, rounding=self._rounding, negligible=negligible)
+        if found is None:
+            return self._nothing(theta)
+        x, T = found
+        return self._reduced(tuple(theta), x, T, self.line.held(x, T))
+
+    @cached_property
+    def line(self) -> Line:
+        """Where a latent parameter may go."""
+        k = self.latent
+        return Line(self.lower, self.upper, self.place(k, k), self.place(k, len(self.model.parameters)))
+
+    @cached_property
+    def _rounding(self) -> Floats:
+        return JITTER * np.array([part.magnitude for part in self.objective.parts.values()])
 
     def _reduced(self, theta: tuple[float, ...], x: Floats, T: Floats, held: NDArray[np.bool_]) -> Settling:
         size, k = len(self.model.parameters) + 1, self.latent

@@ -29,7 +29,7 @@ from strikeout.errors import UsageError
 from strikeout.kernels import tridiagonal
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
-from strikeout.statistics.linearize import linearize
+from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.objective import Objective, objective_of
 from strikeout.statistics.panel_state import Group
 
@@ -172,8 +172,10 @@ class Smoothing:
         kept = [i for i in range(p + 1) if i != k]
         H, G, cost = np.zeros((p, p)), np.zeros(p), 0.0
         across, own, pull = np.zeros((len(x), p)), np.zeros(len(x)), np.zeros(len(x))
-        for n, part in enumerate(self.parts):
-            rows = linearize(part, self.model, [*theta[:k].tolist(), float(x[n]), *theta[k:].tolist()]).rows
+        ahead, behind = theta[:k].tolist(), theta[k:].tolist()
+        posed = [(part, [*ahead, at, *behind]) for part, at in zip(self.parts, x.tolist(), strict=True)]
+        for n, equations in enumerate(linearize_each(posed, self.model)):
+            rows = equations.rows
             H += [[rows[i][j] for j in kept] for i in kept]
             G += [rows[-1][i] for i in kept]
             across[n], own[n], pull[n] = [rows[k][i] for i in kept], rows[k][k], rows[-1][k]
