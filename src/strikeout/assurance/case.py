@@ -21,6 +21,7 @@ from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model, ParameterSpace
+from strikeout.models.named import recognised
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.linearize import linearize, rows
@@ -209,11 +210,13 @@ class Case:
 
 
 def model_of(certificate: Certificate, contracts: Any, model: Model | None) -> Model:
-    """The model given, or Heston as the name tells it: in the form that suits these contracts, if that is its."""
+    """The model given, or one of ours as the name tells it: in the form that suits these contracts, if that is its."""
     if model is not None:
         return model
     kind, _, form = certificate.model.partition("/")
     parts = form.split("-")
+    if kind != "heston" and (found := recognised(certificate.model, contracts)) is not None:
+        return found
     if kind != "heston" or len(parts) != 3 or parts[0] not in ("native", "numpy"):
         raise UsageError(f"The certificate's model {certificate.model!r} is none of ours: give it with model=.")
     kernel = cast(Any, parts[0])

@@ -152,7 +152,7 @@ def moved(
 
     Not of what was there before: bad quotes blow those up, and every move would look small.
     """
-    apart = {name: value - before.parameters[name] for name, value in parameters.items()}
+    apart = {name: value - before.parameters.get(name, nan) for name, value in parameters.items()}
     return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
 
 
@@ -221,7 +221,7 @@ def _previewed(
     else:
         moves = {name: terminal.move_text(value) for name, value in look.moved.items()}
         rows = [
-            (name, f"{calibration.parameters[name]:.6g}", f"{value:.6g}", moves[name])
+            (name, f"{calibration.parameters.get(name, nan):.6g}", f"{value:.6g}", moves[name])
             for name, value in look.parameters.items()
         ]
         terminal.show(
@@ -251,8 +251,8 @@ def _show(done: Forgetting | PanelForgetting) -> None:
     rows = [
         (
             name,
-            f"{before.parameters[name]:.6g}",
-            terminal.error_text(before.standard_errors[name]),
+            f"{before.parameters.get(name, nan):.6g}",
+            terminal.error_text(before.standard_errors.get(name, nan)),
             f"{value:.6g}",
             terminal.error_text(errors[name]),
             terminal.move_text(steps[name]),

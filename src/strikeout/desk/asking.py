@@ -10,8 +10,8 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
-from strikeout.models.heston import Heston
 from strikeout.models.model import Model
+from strikeout.models.named import MODELS, described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
 
@@ -22,6 +22,7 @@ Through = Literal["quotes", "moments"]
 class Asking:
     """A model, the settings it is calibrated with, and whether through the quotes themselves or through their moments.
 
+    >>> from strikeout.models.heston import Heston
     >>> Asking.from_plain(Asking(Heston(), Settings(starts=2)).to_plain()).settings.starts
     2
     """
@@ -59,10 +60,11 @@ class Asking:
             UsageError: a model that is none of ours, or weights by id: neither could be brought back from a file.
         """
         model, how = self.model, self.settings
-        if not isinstance(model, Heston):
+        named = described(model)
+        if named is None:
             raise UsageError(
-                f"A book keeps its model by name, and {model.name!r} is none of ours. Use Heston(), or calibrate "
-                "without a book."
+                f"A book keeps its model by name, and {model.name!r} is none of ours. Use Heston() or another of ours, "
+                "or calibrate without a book."
             )
         if not isinstance(how.weights, str):
             raise UsageError(
@@ -71,7 +73,7 @@ class Asking:
             )
         plain = {
             "through": self.through,
-            "model": {"name": "heston", "kernel": model.kernel, "expiries": model.expiries},
+            "model": named,
             "weights": how.weights,
             "residual": how.residual,
             "loss": how.loss,
@@ -94,8 +96,8 @@ class Asking:
             RefusedError: the book was calibrated with a model this version does not know.
             UsageError: with a kernel that is not installed here.
         """
-        how, named = dict(plain), dict(plain["model"])
-        if named.pop("name") != "heston":
+        how = dict(plain)
+        if plain["model"]["name"] not in MODELS:
             raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
         del how["model"]
         through = how.pop("through")
@@ -105,7 +107,7 @@ class Asking:
             how["fixed"] = _numbers(how["fixed"])
         if not isinstance(how["starts"], int):
             how["starts"] = tuple(_numbers(start) for start in how["starts"])
-        return Asking(Heston(**named), Settings(**how), through)
+        return Asking(remade(plain["model"]), Settings(**how), through)
 
 
 def _listed(starts: Any) -> Sequence[Any]:

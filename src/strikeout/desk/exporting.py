@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from strikeout.desk.version import Version
+from strikeout.errors import RefusedError
 
 QUANTLIB_ORDER = ("initial_variance", "mean_reversion", "long_variance", "vol_of_vol", "correlation")
 
@@ -29,7 +30,17 @@ def as_json(version: Version, *, book: str) -> str:
 
 
 def as_quantlib(version: Version, *, book: str) -> str:
-    """Python that builds this Heston model in QuantLib, a panel's on its last day; spot and rates are yours to set."""
+    """Python that builds this Heston model in QuantLib, a panel's on its last day; spot and rates are yours to set.
+
+    Raises:
+        RefusedError: the book is calibrated with another model.
+    """
+    if not version.model.startswith("heston/"):
+        raise RefusedError(
+            f"The book is calibrated with {version.model.partition('/')[0]}; Python for QuantLib is written for Heston "
+            "only. Export .json, which every model has.",
+            model=version.model,
+        )
     values, when = dict(version.parameters), ""
     if version.latent:
         last = list(version.latent)[-1]

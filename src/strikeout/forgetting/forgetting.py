@@ -19,17 +19,20 @@ from strikeout.statistics.moments import Moments
 
 
 def moves(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> dict[str, float]:
-    """By how many standard errors of ``before`` each parameter differs from it; not-a-number where it has none."""
-    apart = {name: value - before.parameters[name] for name, value in parameters.items()}
+    """By how many standard errors of ``before`` each parameter differs from it; not-a-number where it has none.
+
+    ``before`` may lack a parameter: a model of smiles has some for every expiry that is quoted.
+    """
+    apart = {name: value - before.parameters.get(name, nan) for name, value in parameters.items()}
     errors = before.standard_errors
-    return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
+    return {name: change / errors[name] if errors.get(name, nan) > 0.0 else nan for name, change in apart.items()}
 
 
 def move_table(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> list[str]:
     """Before, after and the move of every parameter, one a line."""
     moved, rows = moves(before, parameters), [("parameter", "before", "after", "moved by (SE)")]
     rows += [
-        (name, f"{before.parameters[name]:.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+        (name, f"{before.parameters.get(name, nan):.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
         for name, value in parameters.items()
     ]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
