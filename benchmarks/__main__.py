@@ -19,6 +19,7 @@ BENCHMARKS = {
     "scale": ("scale", "a million quotes; all maturities distinct; time and memory a quote"),
     "forget": ("forget", "striking quotes out: the step, and the optimum without data"),
     "resolve": ("resolve", "the optimum of what is left, from moments alone"),
+    "panel": ("panel", "panels: a day struck out of all parameters, a calibration, time and memory a day"),
     "scenarios": ("scenarios", "no timing: 318 books, clean and corrupt, each forget held to its promise"),
     "markets": ("markets", "single days of real options against QuantLib's best of 40 random starts"),
     "rules": ("rules", "each rule about quotes on a million rows, in seconds of the processor"),
@@ -26,7 +27,11 @@ BENCHMARKS = {
     "startup": ("startup", "the import and the first answer of the command line"),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "STRIKEOUT_THREADS")
-ON_ALL_CORES = {"book", "rules", "scale"}  # large books: every candidate may use the whole machine; elsewhere one thread each
+ON_ALL_CORES = {
+    "book",
+    "rules",
+    "scale",
+}  # large books: every candidate may use the whole machine; elsewhere one thread each
 
 
 def main(arguments: list[str]) -> int:

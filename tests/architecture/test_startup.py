@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 
-HEAVY = {"polars", "narwhals", "pandas", "pyarrow", "scipy", "matplotlib", "cryptography", "sqlite3"}
+HEAVY = {"polars", "narwhals", "pandas", "pyarrow", "jax", "scipy", "matplotlib", "cryptography", "sqlite3"}
 AT_THE_DOOR = {"click", "rich"}
 WEB = {"fastapi", "starlette", "flask", "django", "aiohttp", "requests", "httpx", "urllib3", "uvicorn"}
 

@@ -7,12 +7,15 @@ import json
 import numpy as np
 import pytest
 
+from strikeout.calibration.calibrate import calibrate
 from strikeout.errors import ParameterError, UsageError
+from strikeout.forgetting.forget import forget
 from strikeout.kernels import black
 from strikeout.models.characteristic import CharacteristicModel
 from strikeout.models.heston import SPACE, Heston
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.quotes import Quotes
 from tests.models import characteristic_functions as cf
 
 
@@ -135,6 +138,85 @@ def test_variance_gamma_prices_are_those_of_gammas_mixed_over_black(T):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
+def alone(log_cf):
+    """The same function without its derivatives."""
+    return lambda z, T, theta: log_cf(z, T, theta)[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "log_cf", "theta"),
+    [
+        (BLACK, cf.black_scholes, (0.25,)),
+        (MERTON, cf.merton, (0.2, 0.7, -0.15, 0.2)),
+        (OUR_HESTON, cf.heston, (2.0, 0.06, 0.3, -0.6, 0.06)),
+        (BATES, cf.bates, (2.0, 0.06, 0.3, -0.6, 0.06, 0.5, -0.1, 0.15)),
+        (GAMMA, cf.variance_gamma, (0.12, 0.2, -0.14)),
+    ],
+    ids=lambda x: getattr(x, "name", ""),
+)
+def test_a_function_given_without_derivatives_has_those_of_the_formulas(model, log_cf, theta):
+    plain = CharacteristicModel("plain", model.parameters, log_cf=alone(log_cf))
+    book = Contracts(forward=1.0, strike=[0.8, 0.95, 1.0, 1.1], expiry=[1.0, 1.0, 2.0, 2.0], discount=1.0, is_call=True)
+    price, jacobian = plain.linearize(theta, book)
+    expected, gradient = model.linearize(theta, book)
+    # Values of the same terms; cells may be a little wider or narrower where a derivative differs in its last bit.
+    np.testing.assert_allclose(price, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(jacobian, gradient, rtol=0, atol=1e-12 * max(1.0, np.abs(gradient).max()))
+
+
+def test_a_name_tells_whose_derivatives_they_are():
+    plain = CharacteristicModel("black", BLACK.parameters, log_cf=alone(cf.black_scholes))
+    assert plain.name != BLACK.name
+
+
+def test_a_function_that_dual_numbers_cannot_follow_is_refused_in_a_sentence():
+    def absolute(z, T, theta):
+        return -0.5 * T * np.abs(theta[0]) ** 2 * (z * z + 1j * z)
+
+    with pytest.raises(UsageError, match=r"dual numbers cannot follow it: .*absolute.* give back a pair"):
+        CharacteristicModel("black", BLACK.parameters, log_cf=absolute)
+
+
+def test_a_function_that_hides_a_parameter_from_the_duals_is_refused():
+    """Nothing wrong can come of a value taken out by hand: differences see it."""
+
+    def hidden(z, T, theta):
+        vol = getattr(theta[0], "value", theta[0])
+        return -0.5 * T * vol**2 * (z * z + 1j * z)
+
+    with pytest.raises(UsageError, match="derivative by vol"):
+        CharacteristicModel("black", BLACK.parameters, log_cf=hidden)
+
+
+def test_a_model_written_as_one_line_calibrates_and_forgets_bit_for_bit():
+    def normal_inverse_gaussian(z, T, theta):
+        alpha, beta, delta = theta
+        root = np.sqrt(alpha**2 - beta**2)
+        drift = delta * (np.sqrt(alpha**2 - (beta + 1.0) ** 2) - root)
+        return T * (delta * (root - np.sqrt(alpha**2 - (beta + 1j * z) ** 2)) + 1j * z * drift)
+
+    model = CharacteristicModel(
+        "nig",
+        space(alpha=(3.0, 12.0, 60.0), beta=(-10.0, -4.0, 1.5), delta=(0.05, 0.3, 3.0)),
+        log_cf=normal_inverse_gaussian,
+    )
+    strikes, expiries = np.tile(np.linspace(70.0, 130.0, 13), 3), np.repeat([0.25, 0.5, 1.0], 13)
+    book = Contracts(forward=100.0, strike=strikes, expiry=expiries, discount=0.98, is_call=True)
+    truth = {"alpha": 9.0, "beta": -5.0, "delta": 0.4}
+    noise = 1e-3 * np.random.default_rng(5).standard_normal(len(book))
+    ids = [f"q{i}" for i in range(len(book))]
+    quotes = Quotes(ids=ids, contracts=book, observed=model.price(truth, book) + noise)
+    calibration = calibrate(quotes, model)
+    assert calibration.converged
+    for name, value in truth.items():
+        assert abs(calibration.parameters[name] - value) < 3.0 * calibration.standard_errors[name]
+    gone = ["q3", "q17", "q30"]
+    forgotten = forget(calibration, ids=gone)
+    fresh = calibrate(quotes.without(gone), model)
+    assert forgotten.parameters == fresh.parameters
+    assert forgotten.calibration.state.digest() == fresh.state.digest()
+
+
 @pytest.mark.parametrize(
     ("model", "theta"),
     [
@@ -178,8 +260,12 @@ def test_a_wrong_derivative_is_refused_by_name():
 
 @pytest.mark.parametrize(
     "wrong",
-    [lambda z, T, theta: cf.black_scholes(z, T, theta)[0], lambda z, T, theta: (cf.black_scholes(z, T, theta)[0], ())],
-    ids=["no derivatives at all", "none of one"],
+    [
+        lambda z, T, theta: (cf.black_scholes(z, T, theta)[0], ()),
+        lambda z, T, theta: (*cf.black_scholes(z, T, theta), 1.0),
+        lambda z, T, theta: cf.black_scholes(z[0], T, theta)[0],
+    ],
+    ids=["no derivative of one", "three things", "one number for all frequencies"],
 )
 def test_a_function_of_another_form_is_refused(wrong):
     with pytest.raises(UsageError, match="log_cf must give"):

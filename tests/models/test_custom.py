@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -330,3 +331,23 @@ def test_residuals_too_large_for_the_grid_are_refused_and_fit_a_coarser_one():
     with pytest.raises(RefusedError, match="grid"):
         footprints_of(far, model(), STARTED)
     assert len(footprints_of(far, model(grid=41), STARTED)) == 2
+
+
+def test_a_jacobian_that_mixes_rows_is_refused_though_the_function_does_not():
+    def mixed(height, rate, floor, t):
+        found = decay_jacobian(height, rate, floor, t)
+        return {**found, "rate": found["rate"] + 1e-12 * np.mean(found["rate"])}
+
+    with pytest.raises(UsageError, match="mixes rows: its derivative by rate in row 0"):
+        so.calibrate(book(), model(jacobian=mixed))
+
+
+def test_without_jax_the_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)  # importing it fails, as where it is not installed
+    with pytest.raises(UsageError, match=r'pip install "strikeout\[jax\]"'):
+        so.custom_model("line", parameters={"a": 1.0}, price=lambda a, x: a * x, jacobian="jax")
+
+
+def test_a_word_that_is_not_jax_is_refused():
+    with pytest.raises(UsageError, match='"jax"'):
+        so.custom_model("line", parameters={"a": 1.0}, price=lambda a, x: a * x, jacobian="autograd")

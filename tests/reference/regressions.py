@@ -13,7 +13,7 @@ import numpy as np
 
 import strikeout as so
 
-WORDS = {name: getattr(np, name) for name in ("exp", "sin", "cos", "log", "sqrt", "arctan")} | {"pi": np.pi}
+WORDS = ("exp", "sin", "cos", "log", "sqrt", "arctan")
 
 # R's formulas name their columns otherwise than the files' own columns are named.
 R_COLUMNS = {"Time": "t", "time": "t", "conc": "c", "S": "c", "Km": "K"}
@@ -25,7 +25,7 @@ class Regression:
 
     name: str
     names: tuple[str, ...]
-    price: Any
+    formula: str
     quotes: so.Quotes
     starts: tuple[dict[str, float], ...]
     case: dict[str, Any]
@@ -33,6 +33,16 @@ class Regression:
     def model(self, start: int = -1) -> Any:
         """Its function as a model that begins at one of its starts; the last is the nearest to the answer."""
         return so.custom_model(self.name, parameters=self.starts[start], price=self.price)
+
+    @property
+    def price(self) -> Any:
+        """Its function, as NumPy computes it."""
+        return self.written_with(np)
+
+    def written_with(self, library: Any) -> Any:
+        """Its function, with the words of NumPy or of jax.numpy."""
+        words = {name: getattr(library, name) for name in WORDS} | {"pi": np.pi}
+        return eval(f"lambda {', '.join((*self.names, *self.quotes.contracts.names))}: {self.formula}", words)
 
     @property
     def answer(self) -> np.ndarray:
@@ -88,5 +98,4 @@ def _regression(
 ) -> Regression:
     ids = [f"row {row}" for row in range(len(observed))]
     quotes = so.Quotes.from_columns(ids, observed, weight=case.get("weights"), **columns)
-    price = eval(f"lambda {', '.join((*names, *columns))}: {formula}", dict(WORDS))
-    return Regression(case["name"], names, price, quotes, starts, case)
+    return Regression(case["name"], names, formula, quotes, starts, case)

@@ -27,6 +27,20 @@ def test_certified_parameters_are_found(name, start, shared_data):
 
 
 @pytest.mark.parametrize("name", NIST)
+def test_certified_parameters_are_found_with_jax_too(name, shared_data):
+    jnp = pytest.importorskip("jax", reason='JAX is not installed: pip install "strikeout[jax]"').numpy
+    problem = nist(shared_data(f"nls/nist/{name}.json"))
+    model = so.custom_model(name, parameters=problem.starts, price=problem.written_with(jnp), jacobian="jax")
+    calibration = so.calibrate(problem.quotes, model)
+    assert calibration.converged
+    assert calibration.unidentified == ()
+    assert list(calibration.parameters.values()) == pytest.approx(problem.answer, rel=1e-10)
+    certified = numbers(problem.case["certified"]["standard_deviations"])
+    digits = {"Bennett5": 1e-5, "Lanczos1": 3e-3}.get(name, 1e-8)  # as below
+    assert list(calibration.standard_errors.values()) == pytest.approx(certified, rel=digits)
+
+
+@pytest.mark.parametrize("name", NIST)
 def test_certified_standard_deviations_are_found(name, shared_data):
     problem = nist(shared_data(f"nls/nist/{name}.json"))
     calibration = so.calibrate(problem.quotes, problem.model())

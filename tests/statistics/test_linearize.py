@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.statistics.linearize import linearize, price_residuals, rows
+from strikeout.statistics.linearize import linearize, linearize_each, price_residuals, rows
 from strikeout.statistics.losses import Huber
 from strikeout.statistics.objective import objective_of
 from tests.calibration.smile_model import Smile, book
@@ -79,3 +79,13 @@ def test_a_vanishing_price_moves_with_no_parameter():
     residual, jacobian = rows(objective, Smile(), np.array([0.2, 0.0, 0.0]))
     assert np.isfinite(residual).all()
     assert (jacobian[1] == 0.0).all()
+
+
+@pytest.mark.parametrize("residual", ["price", "implied_vol"])
+def test_several_objectives_at_once_give_the_bits_of_each_alone(residual):
+    quotes = so.panel_quotes(5, seed=2)
+    parts = [objective_of(quotes[quotes.labels["day"] == day], residual=residual)[0] for day in range(5)]
+    thetas = [[2.0, 0.06, 0.3, -0.6, 0.02 + 0.01 * day] for day in range(5)]
+    together = linearize_each(list(zip(parts, thetas, strict=True)), so.Heston())
+    alone = [linearize(part, so.Heston(), theta) for part, theta in zip(parts, thetas, strict=True)]
+    assert together == alone

@@ -54,7 +54,7 @@ class Audit:
         matrix = [[0.0] * size for _ in range(size)]
         places = [(i, j) for i in range(size) for j in range(i, size)]
         for (i, j), total in zip(places, self.sums, strict=True):
-            matrix[i][j] = matrix[j][i] = _nearest(total, e[i] + e[j])
+            matrix[i][j] = matrix[j][i] = nearest(total, e[i] + e[j])
         return matrix
 
     def step(self, *, ridge: str, free: list[int]) -> list[float]:
@@ -106,5 +106,6 @@ def _whole(column: Floats, exponent: int) -> list[int]:
     return [round(x) for x in scaled.tolist()]  # Python rounds ties to even
 
 
-def _nearest(total: int, scale: int) -> float:
+def nearest(total: int, scale: int) -> float:
+    """The double nearest to ``total / 2^scale``."""
     return total / (1 << scale) if scale >= 0 else float(total << -scale)

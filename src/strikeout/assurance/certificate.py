@@ -56,6 +56,7 @@ class Certificate:
     indicators: dict[str, str]
     identifiability: dict[str, str]
     not_claimed: tuple[str, ...] = NEVER_CLAIMED
+    latent: tuple[str, ...] = ()  # of a panel: the parameter of every group, in their order; groups stay unnamed
 
     def claimed(self) -> tuple[Claim, ...]:
         """The claims that are made."""
@@ -66,7 +67,10 @@ class Certificate:
         return {name: float.fromhex(text) for name, text in self.parameters.items()}
 
     def _content(self) -> dict[str, Any]:
-        return {"format": FORMAT, **{field.name: getattr(self, field.name) for field in fields(self)}}
+        content = {"format": FORMAT, **{field.name: getattr(self, field.name) for field in fields(self)}}
+        if not self.latent:  # of a plain calibration there is nothing to say of it
+            del content["latent"]
+        return content
 
     def digest(self) -> str:
         """64 hexadecimal digits that name this certificate. Keep it apart from the bytes, and no change goes unseen."""
@@ -96,6 +100,7 @@ class Certificate:
         if found != FORMAT:
             raise UsageError(f"Certificate: the format is {found!r}; this version reads {FORMAT!r}.")
         names = {field.name for field in fields(Certificate)}
+        content.setdefault("latent", [])
         if set(content) != {*names, "format", "seal"}:
             odd = sorted(set(content) ^ {*names, "format", "seal"})
             raise UsageError(f"Certificate: fields are missing or unknown: {', '.join(odd)}.")
@@ -119,11 +124,23 @@ class Certificate:
         for claim in Claim:
             entry = self.claims[claim.name]
             lines.append(f"{'claimed' if entry['claimed'] else 'not claimed':<12} {claim.name:<11} {entry['support']}")
-        lines += ["", *(f"{name:<18} {value:.10g}" for name, value in self.values().items()), ""]
+        lines += [
+            "",
+            *(f"{name:<18} {value:.10g}" for name, value in self.values().items()),
+            *self._path_of_latents(),
+            "",
+        ]
         lines += [f"path         {sentence}" for sentence in self.path]
         lines += [f"state        {self.state['digest']}"] if self.state else []
         lines += [f"certificate  {self.digest()}", "", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
         return "\n".join(lines)
+
+    def _path_of_latents(self) -> list[str]:
+        if not self.latent:
+            return []
+        values = [float.fromhex(text) for text in self.latent]
+        name = str(self.objective["panel"]["latent"])
+        return [f"{name:<18} {min(values):.6g} to {max(values):.6g}, one for each of {len(values):,} groups"]
 
     def _headline(self) -> str:
         c = self.counts
@@ -163,6 +180,9 @@ def _wrong(certificate: Certificate) -> str | None:
         "not_claimed": isinstance(c.not_claimed, tuple) and all(isinstance(text, str) for text in c.not_claimed),
         "a table of texts": all(isinstance(t, dict) and all(isinstance(x, str) for x in t.values()) for t in texts),
         "parameters": isinstance(c.parameters, dict) and all(_is_hex(text) for text in c.parameters.values()),
+        "latent": isinstance(c.latent, tuple)
+        and all(map(_is_hex, c.latent))
+        and bool(c.latent) == (isinstance(c.objective, dict) and "panel" in c.objective),
         "counts": isinstance(c.counts, dict)
         and set(c.counts) == {"before", "forgotten", "retained"}
         and all(type(count) is int and count >= 0 for count in c.counts.values()),

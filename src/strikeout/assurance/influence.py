@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from strikeout.assurance.deletions import Deletions, Evidence, deletions
 from strikeout.assurance.groups import By, Groups, groups_of
 from strikeout.assurance.indicator import sizes
+from strikeout.assurance.panel_influence import panel_columns, panel_confirmed
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.identifiability import INFLATION
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.losses import Huber, Squared, noise_variance
@@ -79,11 +81,12 @@ class Influence(Mapping[str, NDArray[Any]]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> Influence:
+def influence(calibration: Calibration | PanelCalibration, by: By = None, *, confirm: int = 0) -> Influence:
     """What striking out each quote, or each group of quotes, would do to the parameters and to the prices.
 
     Every row is an exact block downdate at the calibrated parameters: the refit itself for a linear model, otherwise
     one Gauss-Newton step, whose error ``indicator`` gives a measure of. Under Huber's loss the threshold stays.
+    Of a panel the parameters are the shared ones; latent ones follow, and a group that goes takes its own along.
 
     Args:
         by: None for each quote; a label or several, like "date" or ["date", "expiry"]; or an array of group names.
@@ -101,21 +104,28 @@ def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> I
             "Calibrate from the quotes."
         )
     groups = groups_of(calibration.quotes, by)
-    evidence, free = evidence_of(calibration)
     try:
-        found = deletions(evidence, groups.number, groups.count)
+        columns = (
+            panel_columns(calibration, groups)
+            if isinstance(calibration, PanelCalibration)
+            else _columns(calibration, groups)
+        )
     except np.linalg.LinAlgError as error:
         raise RefusedError(
             "Influence: the quotes do not determine the parameters, so none of them can be said to move them. "
             "Calibrate with the undetermined ones fixed (fixed={...})."
         ) from error
-    columns = _columns(calibration, groups, evidence, found, free)
     # The largest distance first; groups without which nothing is determined before all others. Ties keep the order of
     # the groups.
     order = np.argsort(-columns["cooks_d"], kind="stable")
     ranked = {name: column[order] for name, column in columns.items()}
     if confirm:
-        ranked |= _confirmed(calibration, groups.number, order[:confirm], groups.count)
+        asked = groups.number, order[:confirm], groups.count
+        ranked |= (
+            panel_confirmed(calibration, *asked)
+            if isinstance(calibration, PanelCalibration)
+            else _confirmed(calibration, *asked)
+        )
     return Influence({name: _frozen(column) for name, column in ranked.items()})
 
 
@@ -147,9 +157,9 @@ def evidence_of(calibration: Calibration) -> tuple[Evidence, list[int]]:
     return Evidence(X, *charged, noise=noise, inflation=inflation), free
 
 
-def _columns(
-    calibration: Calibration, groups: Groups, evidence: Evidence, found: Deletions, free: list[int]
-) -> dict[str, NDArray[Any]]:
+def _columns(calibration: Calibration, groups: Groups) -> dict[str, NDArray[Any]]:
+    evidence, free = evidence_of(calibration)
+    found = deletions(evidence, groups.number, groups.count)
     space = calibration.model.parameters
     names = [space.names[i] for i in free]
     scale = np.array(sizes(space, list(calibration.parameters.values())))[free]

@@ -17,6 +17,7 @@ from strikeout.statistics.weights import name_of
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.statistics.normal_equations import NormalEquations, Ridge
 
 # A converged search ends below 1e-8 standard errors; who recomputes the gradient elsewhere meets other rounding.
@@ -73,23 +74,23 @@ def issue(
     optimum, epsilon = _optimum(after if same else None, tolerance, numbers)
     step = equations is not None and is_step
     claims = {
-        Claim.STATE: _entry(bool(state), "its digest is that of the retained quotes" if state else obstacle),
-        Claim.STEP: _step_entry(step, ridge, free, names),
-        Claim.OPTIMUM: _entry(
+        Claim.STATE: claim_entry(bool(state), "its digest is that of the retained quotes" if state else obstacle),
+        Claim.STEP: step_entry(step, ridge, free, names),
+        Claim.OPTIMUM: claim_entry(
             epsilon is not None, optimum, **({} if epsilon is None else {"tolerance": epsilon.hex()})
         ),
         Claim.NEVER_SEEN: _never_seen(same, after),
     }
     posed = after if after is not None else before
     return Certificate(
-        software=_software(),
+        software=software(),
         build=build_of(),
         model=posed.model.name,
-        objective=_objective(before.settings, posed if same else before),
+        objective=asked_of(before.settings, posed if same else before),
         operator=operator,
         path=tuple(path),
         parameters={name: float(parameters[name]).hex() for name in names},
-        counts=_counts(before, retained, struck),
+        counts=counts_of(before, retained, struck),
         state=state,
         claims={claim.name: entry for claim, entry in claims.items()},
         indicators={name: float(value).hex() for name, value in sorted(numbers.items())},
@@ -98,7 +99,8 @@ def issue(
     )
 
 
-def _counts(before: Calibration, retained: int, struck: int | None) -> dict[str, int]:
+def counts_of(before: Calibration | PanelCalibration, retained: int, struck: int | None) -> dict[str, int]:
+    """How many quotes there were, went and stay: of the book, where not every quote counts."""
     if before.settings.select != "all" and struck is not None:
         retained = before.size - struck  # of the book: how many of them count may change with the forwards
     return {"before": before.size, "forgotten": before.size - retained, "retained": retained}
@@ -123,16 +125,18 @@ def _state(after: Calibration | None, equations: NormalEquations | None) -> tupl
     return {**kind, **reference}, ""
 
 
-def _entry(claimed: bool, support: str, **facts: Any) -> dict[str, Any]:
+def claim_entry(claimed: bool, support: str, **facts: Any) -> dict[str, Any]:
+    """Whether a claim is made, and what supports it or stands in its way."""
     return {"claimed": claimed, "support": support, **facts}
 
 
-def _step_entry(claimed: bool, ridge: Ridge, free: Sequence[int] | None, names: tuple[str, ...]) -> dict[str, Any]:
+def step_entry(claimed: bool, ridge: Ridge, free: Sequence[int] | None, names: tuple[str, ...]) -> dict[str, Any]:
+    """The claim that the parameters are one step from a reference."""
     if not claimed:
-        return _entry(False, "the parameters are not one step from a reference")
+        return claim_entry(False, "the parameters are not one step from a reference")
     solved = "none" if ridge is None else ridge if isinstance(ridge, str) else float(ridge).hex()
     moved = list(names) if free is None else [names[i] for i in free]
-    return _entry(True, "solved from the state at the reference", ridge=solved, free=moved)
+    return claim_entry(True, "solved from the state at the reference", ridge=solved, free=moved)
 
 
 def _optimum(after: Calibration | None, tolerance: float | None, numbers: dict[str, float]) -> tuple[str, float | None]:
@@ -167,14 +171,14 @@ def _apart(after: Calibration, parameters: Mapping[str, float]) -> float | None:
 
 def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:
     if not same or after is None:
-        return _entry(False, "the parameters are not those of a calibration of the retained quotes")
+        return claim_entry(False, "the parameters are not those of a calibration of the retained quotes")
     if not after.converged:
-        return _entry(False, "the calibration of the retained quotes did not converge")
+        return claim_entry(False, "the calibration of the retained quotes did not converge")
     source = "quotes" if after.moments is None else "moments"
-    return _entry(True, f"solved from the {source} alone, from cold starts", source=source)
+    return claim_entry(True, f"solved from the {source} alone, from cold starts", source=source)
 
 
-def _objective(settings: Settings, posed: Calibration) -> dict[str, Any]:
+def asked_of(settings: Settings, posed: Calibration | PanelCalibration) -> dict[str, Any]:
     """What ``calibrate`` was asked; weights given as numbers stay out, since they are listed by id."""
     starts = settings.starts
     return {
@@ -201,7 +205,8 @@ def _hexed(values: Mapping[str, float]) -> dict[str, str]:
     return {name: float(value).hex() for name, value in values.items()}
 
 
-def _software() -> str:
+def software() -> str:
+    """The name and version of this program."""
     from strikeout import __version__
 
     return f"strikeout {__version__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_o
 from strikeout.calibration.descents import End, Problem
 from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.from_moments import calibrate_moments
-from strikeout.calibration.settings import settings_of
+from strikeout.calibration.panel import calibrate_panel
+from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.settings import Settings, settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 LOSSES: dict[str, Loss] = {"squared": Squared(), "huber": Huber(1.0)}
 
 
+@overload
 def calibrate(
     quotes: Quotes | Moments,
     model: Model,
@@ -43,8 +46,44 @@ def calibrate(
     feller: Literal["warn", "enforce", "ignore"] = "warn",
     starts: int | Start | Sequence[Start] = 4,
     select: Choice = "all",
+    panel: None = None,
     progress: Progress | None = None,
-) -> Calibration:
+) -> Calibration: ...
+
+
+@overload
+def calibrate(
+    quotes: Quotes | Moments,
+    model: Model,
+    *,
+    weights: Weighting = "given",
+    residual: Residual = "price",
+    loss: Literal["squared", "huber"] = "squared",
+    bounds: Bounds | None = None,
+    fixed: Mapping[str, float] | None = None,
+    feller: Literal["warn", "enforce", "ignore"] = "warn",
+    starts: int | Start | Sequence[Start] = 4,
+    select: Choice = "all",
+    panel: str,
+    progress: Progress | None = None,
+) -> PanelCalibration: ...
+
+
+def calibrate(
+    quotes: Quotes | Moments,
+    model: Model,
+    *,
+    weights: Weighting = "given",
+    residual: Residual = "price",
+    loss: Literal["squared", "huber"] = "squared",
+    bounds: Bounds | None = None,
+    fixed: Mapping[str, float] | None = None,
+    feller: Literal["warn", "enforce", "ignore"] = "warn",
+    starts: int | Start | Sequence[Start] = 4,
+    select: Choice = "all",
+    panel: str | None = None,
+    progress: Progress | None = None,
+) -> Calibration | PanelCalibration:
     """The parameters that bring the model closest to the quotes, from cold starts, the same bits every time.
 
     Minimises ``sum of loss(sqrt(w) (observed - model))`` by Levenberg-Marquardt. The rows' order cannot change a bit.
@@ -61,6 +100,8 @@ def calibrate(
         starts: how many canonical starts at most, or starts of your own by name.
         select: which quotes count: "all", or "otm", puts below the forward and calls at it and above. The others stay
             in ``Calibration.book``: forwards may rest on them.
+        panel: a label of the quotes, such as "date": the model's latent parameter (Heston's initial_variance) then
+            has a value of its own for every value of the label, and a ``PanelCalibration`` comes back.
         progress: called with the number of the start and every accepted step.
 
     Raises:
@@ -71,7 +112,7 @@ def calibrate(
     """
     _refuse_what_is_neither(quotes, model)
     if isinstance(quotes, Moments):
-        _refuse_what_moments_fix(quotes, weights, residual, loss, select)
+        _refuse_what_moments_fix(quotes, weights, residual, loss, select, panel)
         return calibrate_moments(
             quotes, model, bounds=bounds, fixed=fixed, feller=feller, starts=starts, progress=progress
         )
@@ -79,13 +120,17 @@ def calibrate(
         raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
     if loss not in LOSSES:
         raise UsageError(f"loss={loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
+    if panel is not None:
+        how = Settings(weights, residual, loss, bounds, fixed, feller, starts, select, panel)
+        return calibrate_panel(quotes, model, settings=how, progress=progress)
+    used = chosen(quotes, select)
+    # A model may price scattered expiries in another way, or have parameters for every expiry of its own.
+    asked, suited = model, getattr(model, "suited", None)
+    model = model if suited is None else suited(used.contracts)
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
     points = starting_points(model, coordinates, starts)
-    used = chosen(quotes, select)
     objective, rule = objective_of(used, residual=residual, weights=weights_for(used, quotes, weights))
     _refuse_too_few(objective, coordinates)
-    asked, suited = model, getattr(model, "suited", None)  # a model may price scattered expiries in another way
-    model = model if suited is None else suited(used.contracts)
     problem = Problem(objective.with_loss(LOSSES[loss]), model, coordinates)
     ends = search(problem, points, progress)
     best = best_of(ends)
@@ -129,7 +174,14 @@ def _refuse_what_is_neither(quotes: object, model: object) -> None:
         raise UsageError(f"calibrate takes a model, such as Heston(); got {type(model).__name__}.")
 
 
-def _refuse_what_moments_fix(moments: Moments, weights: Weighting, residual: str, loss: str, select: str) -> None:
+def _refuse_what_moments_fix(
+    moments: Moments, weights: Weighting, residual: str, loss: str, select: str, panel: str | None
+) -> None:
+    if panel is not None:
+        raise UsageError(
+            f"panel={panel!r} needs the quotes: moments do not know which group a quote was in. Calibrate from the "
+            "quotes."
+        )
     if select != "all":
         raise UsageError(
             f"select={select!r}: moments do not tell their quotes apart. Choose the quotes before taking the moments."

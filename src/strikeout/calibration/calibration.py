@@ -244,6 +244,9 @@ class Calibration:
         ratio = self.feller_ratio
         if self.feller == "warn" and ratio is not None and ratio < 1.0:
             found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
+        arbitrage = getattr(self.model, "arbitrage", None)  # of models that do not rule it out
+        if arbitrage is not None:
+            found += arbitrage(self.parameters, None if self.quotes is None else self.quotes.contracts)
         if len(self.starts) > 1 and self.agreement == 1:
             found.append(f"Only 1 of {len(self.starts)} starts ended here; the optimum may not be the only one.")
         return tuple(found)

@@ -16,7 +16,7 @@ from strikeout.statistics.linearization import Linearization
 Bounds = Mapping[str, tuple[float, float]]
 
 # Parameters that act through a product with a second one, wherever a model has both (see box.py).
-PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol"}
+PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol", "tilt": "slope"}
 SMALLEST_SHARE = 1e-3  # of the largest vol_of_vol that Feller's condition allows
 
 
@@ -129,15 +129,20 @@ def coordinates_of(
         low[at], high[at] = SMALLEST_SHARE, 1.0
     pairs = tuple(
         (free.index(names.index(a)), free.index(names.index(b)))
-        for a, b in PRODUCTS.items()
-        if a in names
-        and b in names
+        for a, b in _products(names)
+        if b in names
         and names.index(a) in free
         and names.index(b) in free
         and low[free.index(names.index(b))] > 0.0
         and not (share and b == MEAN_REVERSION == names[share.replaced])
     )
     return Coordinates(names, tuple(lower), tuple(upper), held, Box(tuple(low), tuple(high), pairs), free, share)
+
+
+def _products(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Parameters and what they act through a product with: ``correlation[0.5]`` with ``vol_of_vol[0.5]``."""
+    parts = [name.partition("[") for name in names]
+    return [("".join(part), "".join((PRODUCTS[part[0]], *part[1:]))) for part in parts if part[0] in PRODUCTS]
 
 
 def _bounds(space: ParameterSpace, bounds: Bounds) -> tuple[list[float], list[float]]:

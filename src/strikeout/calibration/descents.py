@@ -14,6 +14,7 @@ from strikeout.calibration.loop import Descent, System, Visit, Watch, descend
 from strikeout.calibration.pace import BRISK, PATIENT, Pace
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
+from strikeout.errors import ParameterError
 from strikeout.models.model import Model
 from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization
@@ -65,10 +66,13 @@ class Problem:
 
     def evaluate(self, u: Sequence[float]) -> System:
         theta = self.coordinates.theta(u)
-        if theta[0] != theta[0]:
-            nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
-            return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
-        return self.coordinates.system(linearize(self.objective, self.model, theta), u, theta)
+        try:
+            if theta[0] == theta[0]:
+                return self.coordinates.system(linearize(self.objective, self.model, theta), u, theta)
+        except ParameterError:  # inside the bounds, but where the model ends: a point to step back from
+            pass
+        nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
+        return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
 
     def weighted_residuals(self, u: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         residual, _ = rows(self.objective, self.model, np.array(self.coordinates.theta(u)))

@@ -36,6 +36,7 @@ class Settings:
     feller: Literal["warn", "enforce", "ignore"] = "warn"
     starts: int | Start | Sequence[Start] = 4
     select: Choice = "all"
+    panel: str | None = None
 
     def keywords(self) -> dict[str, Any]:
         """For ``calibrate(quotes, model, **settings.keywords())``."""

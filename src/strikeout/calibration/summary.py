@@ -6,8 +6,11 @@ from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from strikeout.calibration.constancy import constancy
+
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
 
 HEADINGS = ("parameter", "value", "standard error", "identified")
 
@@ -21,6 +24,9 @@ def summary(calibration: Calibration) -> str:
         for row in rows
     ]
     facts = _facts(calibration)
+    dates = constancy(calibration)
+    if dates is not None:
+        facts.append((dates.latent, str(dates)))
     width = max(len(name) for name, _ in facts)
     lines += ["", *(f"{name:<{width}}  {value}" for name, value in facts)]
     lines += [f"warning: {sentence}" for sentence in calibration.warnings]
@@ -79,7 +85,7 @@ def _facts(calibration: Calibration) -> list[tuple[str, str]]:
     return facts
 
 
-def counted(calibration: Calibration) -> str:
+def counted(calibration: Calibration | PanelCalibration) -> str:
     """How many quotes count, and of how many where some do not."""
     count = f"{calibration.count:,}"
     if calibration.settings.select == "all":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from strikeout.cli.terminal import move_text
 from strikeout.errors import StrikeoutError
 from strikeout.plots.influence_map import plot_influence_map
-from strikeout.plots.page import figure_of, page_of, table_of
+from strikeout.plots.page import figure_of, page_of, path_parts, table_of
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_inline
@@ -16,7 +16,7 @@ from strikeout.plots.style import to_inline
 if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate
     from strikeout.book import Book
-    from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import AnyCalibration
     from strikeout.store.entry import Entry
 
 MOST_GROUPS = 10
@@ -57,11 +57,12 @@ def book_page(book: Book, *, by: str = "date") -> str:
     return page_of(f"strikeout: {name}", [*parts, *_certified(book, entries), *_log(entries)])
 
 
-def _fit(calibration: Calibration) -> list[str]:
+def _fit(calibration: AnyCalibration) -> list[str]:
     return [
         "<h2>Calibration</h2>",
         f"<p>{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>",
         calibration._repr_html_(),
+        *path_parts(calibration),
         "<h2>Smiles</h2>",
         figure_of(
             to_inline(plot_smiles(calibration)),
@@ -73,7 +74,7 @@ def _fit(calibration: Calibration) -> list[str]:
     ]
 
 
-def _influence(calibration: Calibration, by: str) -> list[str]:
+def _influence(calibration: AnyCalibration, by: str) -> list[str]:
     from strikeout.assurance.influence import influence
 
     head = "<h2>Influence</h2>"

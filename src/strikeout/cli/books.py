@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +141,7 @@ def described_version(version: Version) -> dict[str, Any]:
         "converged": version.converged,
         "termination": version.termination,
         "state": version.state,
+        **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
     }
 
 
@@ -161,6 +162,7 @@ def show_change(change: Change) -> None:
         ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
         ("status", after.termination),
     ]
+    pairs += [("latent", sentence) for sentence in after.latent_sentences()]
     if change.certificate is not None:
         claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"
         pairs.append(("certificate", f"{change.certificate.digest()[:16]} claims {claims}"))
@@ -168,7 +170,7 @@ def show_change(change: Change) -> None:
     rows: list[tuple[str, ...]] = list(values)
     if before is not None:
         heads = ("parameter", "before", "after", "SE after", "moved (SE after)")
-        rows = [(name, f"{before.parameters[name]:.6g}", *rest, _move(moves[name])) for name, *rest in values]
+        rows = [(name, f"{before.parameters.get(name, nan):.6g}", *rest, _move(moves[name])) for name, *rest in values]
     numbers = tuple(range(1, len(heads)))
     terminal.show(terminal.table(heads, rows, numbers=numbers, whole=(0,)), "", terminal.facts(pairs))
 

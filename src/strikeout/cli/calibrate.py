@@ -15,6 +15,7 @@ from strikeout.cli.options import file_argument, json_option
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.reading import Reading
 
 
@@ -77,19 +78,23 @@ def command(
         _show(calibration, report=report)
         tell_reading(reading, quarantine)
         if plot:
-            terminal.note(f"the smiles are in {plot}.")
+            terminal.note(f"the {'smiles are' if calibration.settings.panel is None else 'path is'} in {plot}.")
         _hint(file, calibration, plot)
     return exits.DONE if calibration.converged else exits.REFUSED
 
 
 def described(
-    reading: Reading, calibration: Calibration, *, quarantine: str | None = None, plot: str | None = None
+    reading: Reading,
+    calibration: Calibration | PanelCalibration,
+    *,
+    quarantine: str | None = None,
+    plot: str | None = None,
 ) -> dict[str, Any]:
     """The calibration and what it was made from, as plain values."""
     return {**calibration.to_dict(), **described_reading(reading, quarantine), "plot": plot}
 
 
-def parameter_table(calibration: Calibration) -> Any:
+def parameter_table(calibration: Calibration | PanelCalibration) -> Any:
     """Parameters, standard errors and how well each is determined, as a table for the terminal."""
     rows = [
         (
@@ -103,11 +108,12 @@ def parameter_table(calibration: Calibration) -> Any:
     return terminal.table(("parameter", "value", "standard error", "identified"), rows, numbers=(1, 2), whole=(0,))
 
 
-def _show(calibration: Calibration, *, report: bool) -> None:
+def _show(calibration: Calibration | PanelCalibration, *, report: bool) -> None:
     if report:
         click.echo(calibration.report())
         return
     pairs = [
+        *latent_facts(calibration),
         ("status", str(calibration.termination)),
         ("quotes", counted(calibration)),
         ("RMSE", f"{calibration.rmse:.4g} in price"),
@@ -121,8 +127,20 @@ def _show(calibration: Calibration, *, report: bool) -> None:
     terminal.show(parameter_table(calibration), "", terminal.facts(pairs))
 
 
-def _hint(file: str, calibration: Calibration, plot: str | None) -> None:
+def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str, str]]:
+    """The latent path of a panel in a line; nothing for a plain calibration."""
+    from strikeout.calibration.panel_calibration import PanelCalibration
+
+    if not isinstance(calibration, PanelCalibration):
+        return []
+    values = list(calibration.latent.values())
+    span = f"{min(values):.6g} to {max(values):.6g}"
+    return [(calibration.latent_name, f"{span}, one for each of {len(values):,} groups of {calibration.panel}")]
+
+
+def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | None) -> None:
     if not calibration.converged:
         terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} --fix mean_reversion=2")
     elif plot is None:
-        terminal.hint(f"strikeout plot {file} --out smiles.html")
+        panel = f" --panel {calibration.settings.panel}" if calibration.settings.panel and not is_book(file) else ""
+        terminal.hint(f"strikeout plot {file}{panel} --out smiles.html")

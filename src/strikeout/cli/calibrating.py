@@ -11,14 +11,14 @@ from strikeout.cli import terminal
 from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option, profile_option
 from strikeout.cli.reading import reading_of
 from strikeout.errors import RejectedError
+from strikeout.models.named import MODELS, model_named
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.models.model import Model
+    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
-MODELS = ("heston",)
 READING = ("checks", "constants", "max_reject", "profile", "quarantine")
 
 model_option = click.option(
@@ -31,32 +31,35 @@ max_reject_option = click.option(
     show_default=True,
     help="The share of bad rows above which the file is refused.",
 )
+weights_option = click.option(
+    "--weights",
+    type=click.Choice(["given", "none", "relative", "vega", "spread"]),
+    default="given",
+    show_default=True,
+    help="What each quote counts for: its weight column, all the same, 1/price², 1/vega², 1/spread².",
+)
+residual_option = click.option(
+    "--residual",
+    type=click.Choice(["price", "implied_vol"]),
+    default="price",
+    show_default=True,
+    help="What is compared with the model.",
+)
+loss_option = click.option(
+    "--loss",
+    type=click.Choice(["squared", "huber"]),
+    default="squared",
+    show_default=True,
+    help="How a residual is charged; huber bears with outliers.",
+)
 quarantine_option = click.option(
     "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
 )
 OPTIONS = (
     model_option,
-    click.option(
-        "--weights",
-        type=click.Choice(["given", "none", "relative", "vega", "spread"]),
-        default="given",
-        show_default=True,
-        help="What each quote counts for: its weight column, all the same, 1/price², 1/vega², 1/spread².",
-    ),
-    click.option(
-        "--residual",
-        type=click.Choice(["price", "implied_vol"]),
-        default="price",
-        show_default=True,
-        help="What is compared with the model.",
-    ),
-    click.option(
-        "--loss",
-        type=click.Choice(["squared", "huber"]),
-        default="squared",
-        show_default=True,
-        help="How a residual is charged; huber bears with outliers.",
-    ),
+    weights_option,
+    residual_option,
+    loss_option,
     click.option(
         "--bound", "bounds", cls=Distinct, type=NamedRange(), multiple=True, help="Keep a parameter in a range."
     ),
@@ -78,6 +81,11 @@ OPTIONS = (
         show_default=True,
         help="Which quotes count: all, or puts below the forward and calls above. The others stay in the book.",
     ),
+    click.option(
+        "--panel",
+        metavar="LABEL",
+        help="A label, such as date: the model's latent parameter (initial variance) has a value of its own for each.",
+    ),
     max_reject_option,
     quarantine_option,
     profile_option,
@@ -93,7 +101,7 @@ def calibration_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration]:
+def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration | PanelCalibration]:
     """The quotes of a file and the calibration of them, as the options say.
 
     Raises:
@@ -105,7 +113,7 @@ def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calib
 
     how = {name: value for name, value in options.items() if name not in READING}
     reading = accepted(file, **{name: options[name] for name in READING})
-    chosen = _model(model)
+    chosen = model_named(model)
     progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
     try:
         return reading, calibrate(reading.quotes, chosen, progress=progress, **how)
@@ -164,9 +172,3 @@ def described_reading(reading: Reading, quarantine: str | None = None) -> dict[s
         "issues": reading.issues.counts,
         "quarantine": quarantine if reading.rejected else None,
     }
-
-
-def _model(name: str) -> Model:
-    from strikeout.models.heston import Heston
-
-    return {"heston": Heston}[name]()

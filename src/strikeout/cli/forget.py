@@ -17,7 +17,9 @@ from strikeout.errors import UnreadableFileError, UsageError
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.forgetting.forgetting import Forgetting
+    from strikeout.forgetting.panel_forgetting import PanelForgetting
     from strikeout.forgetting.preview import Preview
 
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")  # a test holds it to forget's
@@ -97,7 +99,7 @@ def command(
     return exits.DONE
 
 
-def described(done: Forgetting) -> dict[str, Any]:
+def described(done: Forgetting | PanelForgetting) -> dict[str, Any]:
     """What striking out came to, as plain values."""
     errors = errors_after(done)
     certificate = done.certificate
@@ -113,21 +115,44 @@ def described(done: Forgetting) -> dict[str, Any]:
         "state": certificate.state,
         "claims": {name: entry["claimed"] for name, entry in certificate.claims.items()},
         "certificate": certificate.digest(),
+        **_latent_of(done),
     }
 
 
-def errors_after(done: Forgetting) -> dict[str, float]:
+def _latent_of(done: Forgetting | PanelForgetting) -> dict[str, Any]:
+    """What a panel has besides: the latent path that is left, and the groups that went as a whole."""
+    from strikeout.forgetting.panel_forgetting import PanelForgetting
+
+    if not isinstance(done, PanelForgetting):
+        return {}
+    values = {str(group): value for group, value in done.latent.items()}
+    latent = {"name": done.before.latent_name, "values": values}
+    return {"latent": latent, "dropped": [str(group) for group in done.dropped]}
+
+
+def _groups_left(done: Forgetting | PanelForgetting) -> list[tuple[str, str]]:
+    found = _latent_of(done)
+    if not found:
+        return []
+    left, gone = len(found["latent"]["values"]), found["dropped"]
+    named = f"; {', '.join(gone[:3])}{', ...' if len(gone) > 3 else ''} went as a whole" if gone else ""
+    return [("groups", f"{left:,} of {left + len(gone):,} left{named}")]
+
+
+def errors_after(done: Forgetting | PanelForgetting) -> dict[str, float]:
     """Standard errors of what is retained, by name."""
     found = done.trust.standard_errors if done.trust is not None else done.calibration.standard_errors
     return {name: found.get(name, nan) for name in done.parameters}
 
 
-def moved(before: Calibration, parameters: dict[str, float], errors: dict[str, float]) -> dict[str, float]:
+def moved(
+    before: Calibration | PanelCalibration, parameters: dict[str, float], errors: dict[str, float]
+) -> dict[str, float]:
     """By how many standard errors of what is retained each parameter moved; not-a-number where it has none.
 
     Not of what was there before: bad quotes blow those up, and every move would look small.
     """
-    apart = {name: value - before.parameters[name] for name, value in parameters.items()}
+    apart = {name: value - before.parameters.get(name, nan) for name, value in parameters.items()}
     return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
 
 
@@ -173,7 +198,7 @@ def _check(file: str, is_preview: bool, **others: Any) -> None:
         )
 
 
-def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> None:
+def _write(done: Forgetting | PanelForgetting, *, certificate: str | None, out: str | None) -> None:
     content = done.certificate.to_bytes()
     if out is not None:
         from strikeout.quotes.writing import write_quotes
@@ -185,7 +210,9 @@ def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> Non
         replace_file(certificate, lambda target: target.write_bytes(content))
 
 
-def _previewed(calibration: Calibration, meant: dict[str, Any], *, as_json: bool, read: dict[str, Any]) -> int:
+def _previewed(
+    calibration: Calibration | PanelCalibration, meant: dict[str, Any], *, as_json: bool, read: dict[str, Any]
+) -> int:
     from strikeout.forgetting.preview import preview
 
     look = preview(calibration, **meant)
@@ -194,7 +221,7 @@ def _previewed(calibration: Calibration, meant: dict[str, Any], *, as_json: bool
     else:
         moves = {name: terminal.move_text(value) for name, value in look.moved.items()}
         rows = [
-            (name, f"{calibration.parameters[name]:.6g}", f"{value:.6g}", moves[name])
+            (name, f"{calibration.parameters.get(name, nan):.6g}", f"{value:.6g}", moves[name])
             for name, value in look.parameters.items()
         ]
         terminal.show(
@@ -218,14 +245,14 @@ def _described_look(look: Preview) -> dict[str, Any]:
     }
 
 
-def _show(done: Forgetting) -> None:
+def _show(done: Forgetting | PanelForgetting) -> None:
     before, errors, certificate = done.before, errors_after(done), done.certificate
     steps = moved(before, done.parameters, errors)
     rows = [
         (
             name,
-            f"{before.parameters[name]:.6g}",
-            terminal.error_text(before.standard_errors[name]),
+            f"{before.parameters.get(name, nan):.6g}",
+            terminal.error_text(before.standard_errors.get(name, nan)),
             f"{value:.6g}",
             terminal.error_text(errors[name]),
             terminal.move_text(steps[name]),
@@ -233,6 +260,7 @@ def _show(done: Forgetting) -> None:
         for name, value in done.parameters.items()
     ]
     pairs = [("forgotten", f"{done.count:,} of {before.size:,} quotes")]
+    pairs += _groups_left(done)
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]
     pairs += [
         (name, f"{'claimed' if entry['claimed'] else 'not claimed'}: {entry['support']}")

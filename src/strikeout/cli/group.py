@@ -27,6 +27,7 @@ COMMANDS = {
     "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes, or to a book."),
     "plot": ("strikeout.cli.plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
     "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),
+    "compare-models": ("strikeout.cli.compare_models", "Put several models side by side on the same quotes."),
     "forget": ("strikeout.cli.forget", "Strike quotes out of a calibration, as if they had never been seen."),
     "verify": ("strikeout.cli.verify", "Check a book, or a certificate against the retained quotes."),
     "paper": ("strikeout.cli.paper", "Run the paper's experiments again and write a report of them."),

@@ -16,6 +16,7 @@ from strikeout.errors import UnidentifiedError
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.reading import Reading
 
 COLUMNS = ("quotes", "parameter", "moves by (SE)", "indicator", "price", "RMSE")
@@ -53,6 +54,7 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
+    calibration: Calibration | PanelCalibration
     if is_book(file):
         refuse_given(options, "A book is calibrated as it was last:")
         with opened(file) as book:
@@ -78,7 +80,7 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
     return exits.DONE
 
 
-def _draw(file: str, calibration: Calibration, path: str, *, by: str | None) -> None:
+def _draw(file: str, calibration: Calibration | PanelCalibration, path: str, *, by: str | None) -> None:
     from strikeout.cli.plot import hand_out_plot
     from strikeout.plots.writing import write_plot
 
@@ -93,7 +95,7 @@ def _described_source(reading: Reading | None, quarantine: str | None) -> dict[s
     return {} if reading is None else described_reading(reading, quarantine)
 
 
-def described(found: Influence, calibration: Calibration, top: int) -> dict[str, Any]:
+def described(found: Influence, calibration: Calibration | PanelCalibration, top: int) -> dict[str, Any]:
     """The first rows column by column, and the calibration they were judged by, as plain values."""
     first = found.top(top)
     return {
@@ -130,7 +132,7 @@ def _money(found: Influence, row: int, kind: str) -> list[str]:
     return [f"{price:.3g}" if isfinite(price) else "-", terminal.move_text(rmse)]
 
 
-def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
+def _refuse_undetermined(found: Influence, calibration: Calibration | PanelCalibration) -> None:
     """Two expiries may each be needed; a book that determines nothing even as a whole has no influence to speak of."""
     if not calibration.converged and not found["is_identified"].any():
         raise UnidentifiedError(
@@ -141,7 +143,7 @@ def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
         )
 
 
-def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: int) -> None:
+def _show(found: Influence, calibration: Calibration | PanelCalibration, *, top: int, confirmed: int) -> None:
     heads, rows = influence_rows(found, top=top, confirmed=confirmed)
     keys, shown = keys_of(found), len(rows)
     numbers = [place for place, head in enumerate(heads) if head not in (*keys, "parameter")]

@@ -17,7 +17,7 @@ from strikeout.errors import UsageError
 if TYPE_CHECKING:
     from strikeout.book import Book
 
-PICTURES = ("smiles", "residuals", "variance", "influence")  # a test holds them to those that can be drawn
+PICTURES = ("smiles", "residuals", "variance", "influence", "path")  # a test holds them to those that can be drawn
 CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
 
 
@@ -26,7 +26,7 @@ CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
 @click.option(
     "--kind",
     type=click.Choice(PICTURES),
-    help="Which picture; the smiles where not given, and in an .html all of them.",
+    help="Which picture; the smiles where not given (of a panel its path), and in an .html all of them.",
 )
 @click.option(
     "--out",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from strikeout.calibration.calibrate import calibrate
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
-from strikeout.models.heston import Heston
 from strikeout.models.model import Model
+from strikeout.models.named import MODELS, described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
 
@@ -22,6 +22,7 @@ Through = Literal["quotes", "moments"]
 class Asking:
     """A model, the settings it is calibrated with, and whether through the quotes themselves or through their moments.
 
+    >>> from strikeout.models.heston import Heston
     >>> Asking.from_plain(Asking(Heston(), Settings(starts=2)).to_plain()).settings.starts
     2
     """
@@ -40,12 +41,12 @@ class Asking:
             )
 
     @staticmethod
-    def of(calibration: Calibration) -> Asking:
+    def of(calibration: AnyCalibration) -> Asking:
         """How this calibration was asked for."""
         through: Through = "quotes" if calibration.moments is None else "moments"
         return Asking(calibration.asked, calibration.settings, through)
 
-    def calibrate(self, source: Quotes | Moments, **options: Any) -> Calibration:
+    def calibrate(self, source: Quotes | Moments, **options: Any) -> AnyCalibration:
         """The calibration of these quotes; ``options`` are those that change no bit, such as ``progress``.
 
         Raises:
@@ -54,7 +55,8 @@ class Asking:
         """
         if self.through == "moments" and isinstance(source, Quotes):
             source = moments_of(source, weights=self.settings.weights)
-        return calibrate(source, self.model, **self.settings.keywords(), **options)
+        found: AnyCalibration = calibrate(source, self.model, **self.settings.keywords(), **options)
+        return found
 
     def to_plain(self) -> dict[str, Any]:
         """Names, whole numbers and text; other numbers as ``float.hex`` writes them, so that not a bit is lost.
@@ -63,19 +65,20 @@ class Asking:
             UsageError: a model that is none of ours, or weights by id: neither could be brought back from a file.
         """
         model, how = self.model, self.settings
-        if not isinstance(model, Heston):
+        named = described(model)
+        if named is None:
             raise UsageError(
-                f"A book keeps its model by name, and {model.name!r} is none of ours. Use Heston(), or calibrate "
-                "without a book."
+                f"A book keeps its model by name, and {model.name!r} is none of ours. Use Heston() or another of ours, "
+                "or calibrate without a book."
             )
         if not isinstance(how.weights, str):
             raise UsageError(
                 "A book keeps the rule for its weights, not weights beside its quotes. Import the quotes with a column "
                 'weight, and leave weights at "given".'
             )
-        return {
+        plain = {
             "through": self.through,
-            "model": {"name": "heston", "kernel": model.kernel, "expiries": model.expiries},
+            "model": named,
             "weights": how.weights,
             "residual": how.residual,
             "loss": how.loss,
@@ -89,6 +92,7 @@ class Asking:
             if isinstance(how.starts, int)
             else [_hex(cast(Mapping[str, float], start)) for start in _listed(how.starts)],
         }
+        return plain if how.panel is None else {**plain, "panel": how.panel}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Asking:
@@ -98,8 +102,8 @@ class Asking:
             RefusedError: the book was calibrated with a model this version does not know.
             UsageError: with a kernel that is not installed here.
         """
-        how, named = dict(plain), dict(plain["model"])
-        if named.pop("name") != "heston":
+        how = dict(plain)
+        if plain["model"]["name"] not in MODELS:
             raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
         del how["model"]
         through = how.pop("through")
@@ -109,7 +113,7 @@ class Asking:
             how["fixed"] = _numbers(how["fixed"])
         if not isinstance(how["starts"], int):
             how["starts"] = tuple(_numbers(start) for start in how["starts"])
-        return Asking(Heston(**named), Settings(**how), through)
+        return Asking(remade(plain["model"]), Settings(**how), through)
 
 
 def _listed(starts: Any) -> Sequence[Any]:

@@ -120,6 +120,7 @@ def _parameters(records: Records) -> Found:
     if version.state != state_of(found):
         return False, f"The state of the retained quotes is not the one that is kept.{builds}"
     apart = [name for name, value in version.parameters.items() if found.parameters[name] != value]
+    apart = apart or ["latent path"]
     return False, f"Calibrated anew, the retained quotes give another {', '.join(apart)}.{builds}"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.certificate import Certificate
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk, require_approval
@@ -28,6 +28,7 @@ from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.rolling import learn
 from strikeout.models.heston import Heston
@@ -300,7 +301,7 @@ class Desk(ApprovingDesk):
         found = residue(records, held, aside, copies=copies, refits=refits)
         return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
 
-    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | None:
+    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | PanelForgetting | None:
         """The forget that goes with an erasure; None where no calibration knows the quotes, or none is left."""
         if not len(held) or not self._records.is_current():
             return None
@@ -330,7 +331,9 @@ class Desk(ApprovingDesk):
             held=self._records.store.counts().retained,
         )
 
-    def _struck_out(self, before: Calibration, *, ids: ArrayLike | None = None, where: str | None = None) -> Forgetting:
+    def _struck_out(
+        self, before: AnyCalibration, *, ids: ArrayLike | None = None, where: str | None = None
+    ) -> Forgetting | PanelForgetting:
         """A forget from the current calibration; through moments only the quotes that go are read, unless forwards rest
         on them."""
         if before.moments is None:
@@ -338,11 +341,11 @@ class Desk(ApprovingDesk):
         gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
         return forget(before, quotes=whole_slices(self.quotes(), gone) if is_derived(gone).any() else gone)
 
-    def _learnt(self, before: Calibration, new: Quotes) -> Calibration:
+    def _learnt(self, before: AnyCalibration, new: Quotes) -> AnyCalibration:
         through_moments = before.moments is not None and is_derived(new).any()
         return learn(before, new_slices(self.quotes(), new) if through_moments else new)
 
-    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting) -> Change:
+    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting | PanelForgetting) -> Change:
         book.store.strike(done.ids, entry=book.number)
         return self._conclude(
             book,
@@ -361,8 +364,8 @@ class Desk(ApprovingDesk):
         book: Transaction,
         what: str,
         reason: Why,
-        before: Calibration | None,
-        after: Calibration,
+        before: AnyCalibration | None,
+        after: AnyCalibration,
         *,
         touched: ArrayLike,
         counts: dict[str, int],

@@ -57,6 +57,8 @@ def rehearsed(
     gone += [f"their part in the forwards of {len(refits):,} (date, expiry), found anew"] if refits else []
     states = sum(version.entry < since and version.state is not None for version in records.versions())
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
+    paths = sum(version.entry < since and bool(version.latent) for version in records.versions())
+    gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
     gone += [f"the file {path}" for path in copies]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk.asking import Asking
 from strikeout.desk.auditing import audit
 from strikeout.desk.exporting import as_json, as_quantlib
@@ -29,7 +30,7 @@ class ReadingDesk:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._last: tuple[int, Calibration] | None = None
+        self._last: tuple[int, AnyCalibration] | None = None
 
     def status(self) -> Status:
         """The book at a glance: what it holds, its calibration and whether that is current."""
@@ -79,6 +80,7 @@ class ReadingDesk:
                 f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
                 for name, value in version.parameters.items()
             ]
+            lines += [f"  {sentence}" for sentence in version.latent_sentences()]
         return "\n".join([*lines, status.sentence, "", self.quotes().summary()])
 
     def verify(self, *, head: Head | None = None) -> Audit:
@@ -103,7 +105,8 @@ class ReadingDesk:
             raise RefusedError("The books are calibrated with different models; their parameters cannot be compared.")
         return Comparison(
             is_same_state=mine.state is not None and mine.state == theirs.state,
-            is_same_parameters=dict(mine.parameters) == dict(theirs.parameters),
+            is_same_parameters=dict(mine.parameters) == dict(theirs.parameters)
+            and mine.plain_latent() == theirs.plain_latent(),
             counts=(mine.count, theirs.count),
             parameters={name: (value, theirs.parameters[name]) for name, value in mine.parameters.items()},
             apart=moved(mine.parameters, theirs),
@@ -154,16 +157,19 @@ class ReadingDesk:
             raise RefusedError("The book is not calibrated yet. Calibrate it first.")
         return version
 
-    def calibration(self) -> Calibration:
+    def calibration(self) -> AnyCalibration:
         """The current calibration in full, made anew, beside the quotes the book holds: to look at, plot and preview.
 
         Raises:
             RefusedError: the book is not calibrated, quotes came since, or other parameters are found than are kept.
         """
         found = self._current(self._records.position())
-        return found if found.moments is None else replace(found, quotes=self.quotes(), moments=None)
+        if found.moments is None:
+            return found
+        assert isinstance(found, Calibration), "a panel is never made from moments"
+        return replace(found, quotes=self.quotes(), moments=None)
 
-    def _current(self, seen: Position) -> Calibration:
+    def _current(self, seen: Position) -> AnyCalibration:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
         if self._last is not None and self._last[0] == seen.number:
             return self._last[1]

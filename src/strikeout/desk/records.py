@@ -252,6 +252,7 @@ def _position(ledger: Ledger) -> Position:
 
 
 def _digests(version: Version) -> dict[str, str]:
-    """The results, and apart from them the state: an erasure takes the one away and leaves the other to be checked."""
-    results = sha256(canonical(version.without_state().to_plain())).hexdigest()
-    return {"results": results} | ({} if version.state is None else {"state": version.state})
+    """The results, and apart from them the state and the path of a panel: an erasure takes these away."""
+    found = {"results": sha256(canonical(version.without_state().to_plain())).hexdigest()}
+    found |= {} if version.state is None else {"state": version.state}
+    return found | ({"latent": sha256(canonical(version.plain_latent())).hexdigest()} if version.latent else {})

@@ -54,7 +54,7 @@ def moved(before: Mapping[str, float], after: Version) -> dict[str, float | None
     """By how many standard errors of ``after`` each parameter differs from before; None where it has none."""
     errors = after.standard_errors
     return {
-        name: (value - before[name]) / errors[name] if errors[name] > 0.0 else None
+        name: (value - before[name]) / errors[name] if name in before and errors[name] > 0.0 else None
         for name, value in after.parameters.items()
     }
 

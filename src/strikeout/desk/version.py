@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Any
 
 from strikeout.assurance.issuing import build_of
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.desk.asking import Asking
 from strikeout.errors import RefusedError
 
 
 @dataclass(frozen=True)
 class Version:
-    """One calibration of the book. Old versions stay, as results; an erasure takes the digest of their state away."""
+    """One calibration of the book. Old versions stay, as results; an erasure takes the digest of their state away.
+
+    ``latent`` is the path of a panel: value and standard error by the text of the group. A group's own parameter says
+    much of its few quotes, so an erasure takes the path of old versions away as well.
+    """
 
     entry: int  # of the ledger, with which it came
     model: str
@@ -28,9 +32,10 @@ class Version:
     termination: str
     state: str | None  # digest of the state; None where a quote is too large for one, or once it was erased
     build: Mapping[str, str]
+    latent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @staticmethod
-    def of(calibration: Calibration, *, entry: int) -> Version:
+    def of(calibration: AnyCalibration, *, entry: int) -> Version:
         """What is kept of a calibration.
 
         Raises:
@@ -48,11 +53,12 @@ class Version:
             termination=str(calibration.termination),
             state=state_of(calibration),
             build=build_of(),
+            latent=latent_of(calibration),
         )
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; numbers as ``float.hex`` writes them."""
-        return {
+        plain = {
             "entry": self.entry,
             "model": self.model,
             "asking": dict(self.asking),
@@ -67,6 +73,11 @@ class Version:
             "state": self.state,
             "build": dict(self.build),
         }
+        return {**plain, "latent": self.plain_latent()} if self.latent else plain
+
+    def plain_latent(self) -> list[list[str | None]]:
+        """The path of a panel for JSON: group, value and standard error."""
+        return [[g, value.hex(), None if isnan(error) else error.hex()] for g, (value, error) in self.latent.items()]
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Version:
@@ -79,19 +90,40 @@ class Version:
                     name: nan if text is None else float.fromhex(text) for name, text in plain["standard_errors"]
                 },
                 "rmse": float.fromhex(plain["rmse"]),
+                "latent": {
+                    group: (float.fromhex(value), nan if error is None else float.fromhex(error))
+                    for group, value, error in plain.get("latent", ())
+                },
             }
         )
 
+    def latent_sentences(self) -> tuple[str, ...]:
+        """The path of a panel in a line; none for a plain calibration."""
+        if not self.latent:
+            return ()
+        values, label = [value for value, _ in self.latent.values()], self.asking["panel"]
+        return (f"{min(values):.6g} to {max(values):.6g}, one for each of {len(values):,} groups of {label}",)
+
     def without_state(self) -> Version:
-        """The results alone."""
-        return replace(self, state=None)
+        """The results alone, which are about the whole book."""
+        return replace(self, state=None, latent={})
 
-    def agrees(self, calibration: Calibration) -> bool:
-        """Whether a calibration has these parameters and this state, bit for bit."""
-        return dict(self.parameters) == calibration.parameters and self.state == state_of(calibration)
+    def agrees(self, calibration: AnyCalibration) -> bool:
+        """Whether a calibration has these parameters, this path and this state, bit for bit."""
+        path = {group: value for group, (value, _) in self.latent.items()}
+        same = dict(self.parameters) == calibration.parameters and self.state == state_of(calibration)
+        return same and path == {group: value for group, (value, _) in latent_of(calibration).items()}
 
 
-def state_of(calibration: Calibration) -> str | None:
+def latent_of(calibration: AnyCalibration) -> dict[str, tuple[float, float]]:
+    """The path of a panel by the text of the group, with standard errors; empty for a plain calibration."""
+    if not isinstance(calibration, PanelCalibration):
+        return {}
+    errors = calibration.latent_standard_errors
+    return {str(group): (value, errors[group]) for group, value in calibration.latent.items()}
+
+
+def state_of(calibration: AnyCalibration) -> str | None:
     """The digest of what a calibration knows of its quotes; None where a quote is too large to have one."""
     try:
         digest: str = calibration.state.digest()

@@ -16,6 +16,7 @@ SECTIONS = (
     "propositions",
     "corruption",
     "sensitivity",
+    "curvature",
 )
 
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import isinf, isnan
-from typing import Literal
+from math import isnan
+from typing import Literal, overload
 
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import chosen
-from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.calibration.identifiability import INFLATION
+from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.panel import forget_panel
+from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.recalibrate import recalibrate
 from strikeout.forgetting.recompute import recompute_shards
 from strikeout.forgetting.refine import refine
-from strikeout.forgetting.request import Request, moments_for, request_of
+from strikeout.forgetting.refusal import refuse_step
+from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped_forwards
 from strikeout.forgetting.resolve import resolve
 from strikeout.forgetting.restep import restep
 from strikeout.forgetting.step import OneStep
-from strikeout.forgetting.trust import Trust, determined_to, outside_bounds, trust
+from strikeout.forgetting.trust import Trust, determined_to, known_error, outside_bounds, trust
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 
@@ -29,6 +34,7 @@ Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", 
 OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")
 
 
+@overload
 def forget(
     calibration: Calibration,
     *,
@@ -37,14 +43,38 @@ def forget(
     quotes: Quotes | Moments | None = None,
     operator: Operator | None = None,
     tolerance: float | None = None,
-) -> Forgetting:
+) -> Forgetting: ...
+
+
+@overload
+def forget(
+    calibration: PanelCalibration,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    quotes: Quotes | Moments | None = None,
+    operator: Operator | None = None,
+    tolerance: float | None = None,
+) -> PanelForgetting: ...
+
+
+def forget(
+    calibration: Calibration | PanelCalibration,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    quotes: Quotes | Moments | None = None,
+    operator: Operator | None = None,
+    tolerance: float | None = None,
+) -> Forgetting | PanelForgetting:
     """The calibration without these quotes, as if they had never been seen; the calibration given is not changed.
 
     Forwards that were derived from quotes that go are found anew from those that stay; ``path`` and ``refits`` say so.
 
     By default the road is that of the calibration itself: one made from quotes is solved again from the retained
     quotes, one made from moments from the subtracted moments. Parameters and state are then, bit for bit, those of a
-    fresh calibration of what is retained, whatever was learnt and forgotten before.
+    fresh calibration of what is retained, whatever was learnt and forgotten before. Of a panel, a group that loses all
+    its quotes takes its latent parameter along, and the states of groups that lose none are taken over as they are.
 
     Args:
         ids: of the quotes to strike out.
@@ -68,6 +98,8 @@ def forget(
     True
     """
     _check(operator, tolerance)
+    if isinstance(calibration, PanelCalibration):
+        return forget_panel(calibration, ids=ids, where=where, quotes=quotes, operator=operator, tolerance=tolerance)
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)
     answer = partial(Forgetting, request.ids, calibration, request.forgotten, refits=request.refits)
     if not len(request.forgotten):
@@ -84,7 +116,7 @@ def forget(
         step, judged, passed = _certified_step(calibration, request, tolerance)
         path += passed
         if step is not None and judged is not None:
-            path = (f"downdate: {_known(judged)}, and {tolerance:g} were asked for",)
+            path = (f"downdate: {known_error(judged)}, and {tolerance:g} were asked for",)
             return answer(step.parameters, "downdate", path, step, judged, tolerance, _calibrated=fresh)
     elif operator not in (None, "recalibrate"):
         return _forced(answer, calibration, request, operator, fresh)
@@ -93,19 +125,9 @@ def forget(
     return answer(dict(found.parameters), "recalibrate", path, tolerance=tolerance, _calibrated=found)
 
 
-def slices_of(request: Request) -> str:
-    """How many slices have their forward found anew, in words."""
-    count = len(request.refits)
-    return f"{count:,} {'slice' if count == 1 else 'slices'}"
-
-
 def unstepped(calibration: Calibration, request: Request) -> str | None:
     """Why one step from the footprints cannot stand for forgetting these quotes; None where it can."""
-    if request.refits:
-        return f"the forwards of {slices_of(request)} change, and with them the footprints of the quotes that stay"
-    if not len(request.used):
-        return "none of these quotes counts in the objective"
-    return unsuited(calibration)
+    return unstepped_forwards(request) or unsuited(calibration)
 
 
 def free_parameters(calibration: Calibration) -> tuple[int, ...] | None:
@@ -158,14 +180,8 @@ def _certified_step(
             verdict = judged.verdict(tolerance)
             if verdict == "trusted":
                 return step, judged, ()
-            reason = _known(judged) if verdict == "too far" else verdict
+            reason = known_error(judged) if verdict == "too far" else verdict
     return None, None, (f"downdate passed over: {reason}", "resolve passed over: no moments are held")
-
-
-def _known(judged: Trust) -> str:
-    if isinf(judged.error):
-        return "one step goes too far to say how good it is"
-    return f"one step misses the optimum by at most {judged.error:.2g} standard errors"
 
 
 def _forced(
@@ -187,14 +203,16 @@ def _forced(
         refined, kept = refine(calibration, request.used), free_parameters(calibration)
         at, system = list(refined.parameters.values()), refined.system
         numbers = range(len(at)) if kept is None else kept
-        _, free = determined_to(system, calibration, at=at, kept=numbers, cost=system.cost)
-        _refuse(free, outside_bounds(refined.parameters, calibration), request)
+        space, inflation = calibration.model.parameters, getattr(calibration.model, "inflation", INFLATION)
+        _, free = determined_to(system, space, at=at, kept=numbers, cost=system.cost, inflation=inflation)
+        refuse_step(free, outside_bounds(refined.parameters, calibration), count=len(request.retained))
         path = (f"refine: as asked, 2 passes; what is left is about {refined.error:.2g} standard errors",)
         return answer(refined.parameters, operator, path, _calibrated=fresh)
     step = _step(calibration, request, operator)
     judged = trust(step, calibration, ids=request.used)
-    _refuse(judged.free, judged.outside, request)
-    path = (f"{operator}: as asked; {_known(judged)}",)
+    assert request.book is not None
+    refuse_step(judged.free, judged.outside, count=len(request.book) - len(request.ids))
+    path = (f"{operator}: as asked; {known_error(judged)}",)
     return answer(step.parameters, operator, path, step, judged, _calibrated=fresh)
 
 
@@ -206,26 +224,6 @@ def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
         kept = chosen(request.retained, calibration.settings.select)
         return restep(kept, calibration.model, footprints.schema, weights=weights, free=free)
     return recompute_shards(calibration, request.used, free=free)
-
-
-def _refuse(free: tuple[str, ...], outside: tuple[str, ...], request: Request) -> None:
-    assert request.book is not None
-    count = len(request.book) - len(request.ids)
-    if free:
-        raise UnidentifiedError(
-            f"The {count:,} retained quotes no longer determine the parameters: {', '.join(free)} "
-            f"{'is' if len(free) == 1 else 'are'} free. "
-            f"Forget fewer quotes, or calibrate with {free[0]} fixed (fixed={{...}}).",
-            count=count,
-            unidentified=list(free),
-        )
-    if outside:
-        raise RefusedError(
-            f"This leads out of the bounds in {', '.join(outside)}: it is no answer. "
-            "Leave operator out, and the retained quotes are calibrated anew.",
-            count=count,
-            outside=list(outside),
-        )
 
 
 def _by_moments(

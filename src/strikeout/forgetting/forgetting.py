@@ -11,6 +11,7 @@ from math import isfinite, nan
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import issue
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
@@ -21,11 +22,30 @@ from strikeout.statistics.moments import Moments
 MOVED = ("parameter", "before", "after", "moved by (SE)")
 
 
-def moves(before: Calibration, parameters: dict[str, float]) -> dict[str, float]:
-    """By how many standard errors of ``before`` each parameter differs from it; not-a-number where it has none."""
-    apart = {name: value - before.parameters[name] for name, value in parameters.items()}
+def moves(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> dict[str, float]:
+    """By how many standard errors of ``before`` each parameter differs from it; not-a-number where it has none.
+
+    ``before`` may lack a parameter: a model of smiles has some for every expiry that is quoted.
+    """
+    apart = {name: value - before.parameters.get(name, nan) for name, value in parameters.items()}
     errors = before.standard_errors
-    return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
+    return {name: change / errors[name] if errors.get(name, nan) > 0.0 else nan for name, change in apart.items()}
+
+
+def move_rows(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> list[tuple[str, str, str, str]]:
+    """Name, before, after and the move of every parameter, in words."""
+    moved = moves(before, parameters)
+    return [
+        (name, f"{before.parameters.get(name, nan):.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+        for name, value in parameters.items()
+    ]
+
+
+def move_table(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> list[str]:
+    """The same, one parameter a line."""
+    rows = [MOVED, *move_rows(before, parameters)]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], facts: Sequence[str]) -> str:
@@ -107,9 +127,7 @@ class Forgetting:
 
     def summary(self) -> str:
         """Before, after and the move of every parameter, then the path, one fact a line."""
-        rows = [MOVED, *self._rows()]
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
+        lines = move_table(self.before, self.parameters)
         lines += ["", f"forgotten  {self.count:,} of {self.before.size:,} quotes"]
         return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
 
@@ -119,11 +137,5 @@ class Forgetting:
 
     def _repr_html_(self) -> str:
         struck = f"forgotten: {self.count:,} of {self.before.size:,} quotes, by {self.operator}"
-        return html_table(MOVED, self._rows(), [struck, *(f"path: {sentence}" for sentence in self.path)])
-
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        before, moved = self.before.parameters, self.moved
-        return [
-            (name, f"{before[name]:.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
-            for name, value in self.parameters.items()
-        ]
+        facts = [struck, *(f"path: {sentence}" for sentence in self.path)]
+        return html_table(MOVED, move_rows(self.before, self.parameters), facts)

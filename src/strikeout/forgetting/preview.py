@@ -8,10 +8,12 @@ from math import inf, isfinite
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unstepped
 from strikeout.forgetting.forgetting import html_table, moves
+from strikeout.forgetting.panel import look_at
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
 from strikeout.quotes.names import Names
@@ -58,7 +60,7 @@ class Preview:
 
 
 def preview(
-    calibration: Calibration,
+    calibration: Calibration | PanelCalibration,
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
@@ -76,6 +78,8 @@ def preview(
     """
     request = request_of(calibration, ids=ids, where=where, quotes=quotes, everything=True)
     names = request.ids
+    if isinstance(calibration, PanelCalibration):
+        return _of_panel(calibration, request)
     if request.book is not None and 0 < len(names) < len(request.book) and _is_stepped(calibration, request):
         try:
             footprints = calibration.footprints
@@ -98,7 +102,18 @@ def _is_stepped(calibration: Calibration, request: Request) -> bool:
         return False
 
 
-def _rehearsed(calibration: Calibration, request: Request) -> Preview:
+def _of_panel(calibration: PanelCalibration, request: Request) -> Preview:
+    names, retained = request.ids, calibration.size - len(request.ids)
+    looked = look_at(calibration, request) if 0 < len(names) < len(calibration.book) else None
+    if looked is None:
+        return _rehearsed(calibration, request)
+    step, judged = looked
+    refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
+    moved = moves(calibration, step.parameters)
+    return Preview(names, len(names), retained, "downdate", step.parameters, moved, judged.error, refusal)
+
+
+def _rehearsed(calibration: Calibration | PanelCalibration, request: Request) -> Preview:
     names, count = request.ids, len(request.forgotten)
     retained = calibration.size - count
     try:

@@ -22,10 +22,11 @@ def recalibrate(retained: Quotes, model: Model, settings: Settings) -> Calibrati
         UnidentifiedError: the quotes do not determine the parameters.
         RefusedError: they lead to the model's own bounds, no optimum was found, or a quote lacks what is needed.
     """
-    return determined(calibrate(retained, model, **_of(retained, settings).keywords()))
+    found: Calibration = calibrate(retained, model, **settings_for(retained, settings).keywords())
+    return determined(found)
 
 
-def _of(retained: Quotes, settings: Settings) -> Settings:
+def settings_for(retained: Quotes, settings: Settings) -> Settings:
     """Weights by id without those of other quotes: the weight of a forgotten quote is to be forgotten too."""
     weights = settings.weights
     if not isinstance(weights, Mapping):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
 
+One = TypeVar("One", bound=AnyCalibration)
 
-def determined(calibration: Calibration) -> Calibration:
+
+def determined(calibration: One) -> One:
     """The calibration itself, where it found parameters that its quotes determine, inside the model's own bounds.
 
     Raises:
@@ -42,6 +44,30 @@ def determined(calibration: Calibration) -> Calibration:
         count=calibration.count,
         termination=calibration.termination.name.lower(),
     )
+
+
+def refuse_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) -> None:
+    """Nothing, where one step determines all parameters and stays inside the bounds.
+
+    Raises:
+        UnidentifiedError: the ``count`` retained quotes leave these parameters free.
+        RefusedError: the step takes these out of their bounds.
+    """
+    if free:
+        raise UnidentifiedError(
+            f"The {count:,} retained quotes no longer determine the parameters: {', '.join(free)} "
+            f"{'is' if len(free) == 1 else 'are'} free. "
+            f"Forget fewer quotes, or calibrate with {free[0]} fixed (fixed={{...}}).",
+            count=count,
+            unidentified=list(free),
+        )
+    if outside:
+        raise RefusedError(
+            f"This leads out of the bounds in {', '.join(outside)}: it is no answer. "
+            "Leave operator out, and the retained quotes are calibrated anew.",
+            count=count,
+            outside=list(outside),
+        )
 
 
 def refuse_everything(count: int) -> NoReturn:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.refusal import refuse_everything
 from strikeout.quotes.forwards import is_derived
@@ -50,7 +51,7 @@ class Request:
 
 
 def request_of(
-    calibration: Calibration,
+    calibration: Calibration | PanelCalibration,
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
@@ -67,14 +68,14 @@ def request_of(
         UnknownIdError: an id that no quote of the book has, or one given twice.
         RefusedError: everything is to be forgotten, or the calibration holds no quotes and none are given.
     """
-    if not isinstance(calibration, Calibration):
+    if not isinstance(calibration, Calibration | PanelCalibration):
         raise UsageError(
             f"What quotes are struck out of is a calibration; got a {type(calibration).__name__}. "
             "Give what so.calibrate returned, or the .calibration of an earlier forget."
         )
     if sum(given is not None for given in (ids, where, quotes)) != 1:
         raise UsageError('Say what to forget in one way: ids=[...], where="...", or quotes=....')
-    if calibration.moments is not None:
+    if isinstance(calibration, Calibration) and calibration.moments is not None:
         return _of_moments(calibration, quotes)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: say which ones to forget, by ids, where or quotes.")
@@ -87,6 +88,19 @@ def request_of(
     if calibration.quotes is not book:
         used = used[np.isin(used, calibration.quotes.ids)]
     return Request(forgotten.ids, forgotten, book, used)
+
+
+def slices_of(request: Request) -> str:
+    """How many slices have their forward found anew, in words."""
+    count = len(request.refits)
+    return f"{count:,} {'slice' if count == 1 else 'slices'}"
+
+
+def unstepped_forwards(request: Request) -> str | None:
+    """Why footprints cannot tell of these quotes, whatever the calibration; None where they can."""
+    if request.refits:
+        return f"the forwards of {slices_of(request)} change, and with them the footprints of the quotes that stay"
+    return None if len(request.used) else "none of these quotes counts in the objective"
 
 
 def names_of(book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None) -> Names:

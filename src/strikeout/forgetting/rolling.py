@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import UsageError
 from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.panel import panel_recalibrate
+from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.recalibrate import recalibrate
+from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.request import moments_for, names_of, refuse_derived
 from strikeout.forgetting.resolve import calibrated
 from strikeout.quotes.joining import join
@@ -20,7 +25,17 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 
 
-def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> Calibration:
+@overload
+def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> Calibration: ...
+
+
+@overload
+def restore(forgetting: PanelForgetting, calibration: PanelCalibration | None = None) -> PanelCalibration: ...
+
+
+def restore(
+    forgetting: Forgetting | PanelForgetting, calibration: Calibration | PanelCalibration | None = None
+) -> Calibration | PanelCalibration:
     """The calibration from before, bit for bit; or another one with the forgotten quotes brought back into it.
 
     Args:
@@ -40,8 +55,18 @@ def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> C
     return learn(calibration, back)
 
 
-def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
+@overload
+def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration: ...
+
+
+@overload
+def learn(calibration: PanelCalibration, quotes: Quotes | Moments) -> PanelCalibration: ...
+
+
+def learn(calibration: Calibration | PanelCalibration, quotes: Quotes | Moments) -> Calibration | PanelCalibration:
     """The calibration of its quotes and these, from cold starts, as if all had been there from the beginning.
+
+    Of a panel, the states of groups that none of these quotes is in are taken over as they are.
 
     Raises:
         UsageError: an id is in the book already, a quote has no weight where weights were given by id, or these are no
@@ -52,22 +77,43 @@ def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
         raise UsageError(f"What is learnt is quotes; got a {type(quotes).__name__}. Read it with so.read_quotes first.")
     if not len(quotes):
         return calibration
-    if calibration.moments is not None:
+    if isinstance(calibration, Calibration) and calibration.moments is not None:
         if isinstance(quotes, Quotes):
             refuse_derived(quotes)
         moments = calibration.moments + moments_for(calibration, quotes)
         return calibrated(moments, calibration.asked, settings=calibration.settings)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: it can learn quotes, not moments.")
-    return calibrate(join(calibration.book, quotes), calibration.asked, **calibration.settings.keywords())
+    whole = join(calibration.book, quotes)
+    if isinstance(calibration, PanelCalibration):
+        return panel_recalibrate(whole, calibration)
+    found: Calibration = calibrate(whole, calibration.asked, **calibration.settings.keywords())
+    return found
+
+
+@overload
+def roll(
+    calibration: Calibration, learn: Quotes, *, forget: ArrayLike | None = None, where: str | None = None
+) -> Calibration: ...
+
+
+@overload
+def roll(
+    calibration: PanelCalibration, learn: Quotes, *, forget: ArrayLike | None = None, where: str | None = None
+) -> PanelCalibration: ...
 
 
 def roll(
-    calibration: Calibration, learn: Quotes, *, forget: ArrayLike | None = None, where: str | None = None
-) -> Calibration:
+    calibration: Calibration | PanelCalibration,
+    learn: Quotes,
+    *,
+    forget: ArrayLike | None = None,
+    where: str | None = None,
+) -> Calibration | PanelCalibration:
     """The window moved on: some quotes struck out, others learnt, calibrated once.
 
-    The same bits as forgetting and learning one after the other, in either order.
+    The same bits as forgetting and learning one after the other, in either order. Of a panel, the states of groups in
+    which no quote comes or goes are taken over as they are.
 
     Args:
         forget: ids to strike out.
@@ -87,4 +133,6 @@ def roll(
     names = names_of(calibration.book, ids=[] if where is None and forget is None else forget, where=where)
     calibration.book.only(names)  # each known, and given once
     kept = calibration.book[~np.isin(calibration.book.ids, names)]  # forwards are found once both sets are together
+    if isinstance(calibration, PanelCalibration):
+        return determined(panel_recalibrate(join(kept, learn), calibration))
     return recalibrate(join(kept, learn), calibration.asked, calibration.settings)

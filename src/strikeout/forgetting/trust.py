@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, isinf, sqrt
 from typing import Literal
 
 import numpy as np
@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 from strikeout.assurance.indicator import Indicator, indicator, sizes
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.identifiability import FREE, INFLATION
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import ParameterError
 from strikeout.forgetting.step import OneStep
 from strikeout.kernels.symmetric import inverse
+from strikeout.models.model import ParameterSpace
 from strikeout.statistics.linearization import Linearization
 
 Verdict = Literal["trusted", "unidentified", "out of bounds", "too far"]
@@ -57,6 +59,13 @@ class Trust:
         return "trusted" if self.error <= tolerance else "too far"
 
 
+def known_error(judged: Trust) -> str:
+    """What is known of a step's error, as a sentence without its stop."""
+    if isinf(judged.error):
+        return "one step goes too far to say how good it is"
+    return f"one step misses the optimum by at most {judged.error:.2g} standard errors"
+
+
 def trust(step: OneStep, calibration: Calibration, *, ids: ArrayLike) -> Trust:
     """Judges the step of a calibration's footprints once these quotes are struck out.
 
@@ -70,7 +79,14 @@ def trust(step: OneStep, calibration: Calibration, *, ids: ArrayLike) -> Trust:
     judged = indicator(system, calibration.model.parameters, reference=schema.reference, step=change, free=kept)
     near = judged.relative <= FAR
     rest = system.cost - sum(system.rows[-1][i] * d for i, d in zip(kept, change, strict=True))
-    errors, free = determined_to(system, calibration, at=schema.reference, kept=kept, cost=rest if near else None)
+    errors, free = determined_to(
+        system,
+        calibration.model.parameters,
+        at=schema.reference,
+        kept=kept,
+        cost=rest if near else None,
+        inflation=getattr(calibration.model, "inflation", INFLATION),
+    )
     outside = outside_bounds(step.parameters, calibration)
     missed = inf
     if near and not free and not outside:
@@ -80,11 +96,12 @@ def trust(step: OneStep, calibration: Calibration, *, ids: ArrayLike) -> Trust:
 
 def determined_to(
     system: Linearization,
-    calibration: Calibration,
+    space: ParameterSpace,
     *,
     at: Sequence[float],
     kept: Sequence[int],
     cost: float | None,
+    inflation: float = INFLATION,
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Standard errors by name, and the parameters that the quotes behind a system leave free.
 
@@ -93,15 +110,14 @@ def determined_to(
         kept: numbers of the parameters that may move.
         cost: at the optimum, to measure the noise by. None where it is not known, as after a step that goes too far:
             then only what no noise could hide counts, parameters that others can imitate.
+        inflation: of a variance by the other parameters, beyond which they cannot be told apart.
     """
-    model = calibration.model
-    names = model.parameters.names
+    names = space.names
     H = [[system.rows[i][j] for j in kept] for i in kept]
     unscaled = inverse(H)
     freedom = system.count - len(kept)
     noise = inf if freedom <= 0 else max(system.cost if cost is None else cost, 0.0) / freedom
-    scales = sizes(model.parameters, at)
-    inflation = getattr(model, "inflation", INFLATION)
+    scales = sizes(space, at)
     errors, free = {}, []
     for n, i in enumerate(kept):
         variance = unscaled[n][n] * noise
@@ -113,7 +129,7 @@ def determined_to(
     return errors, tuple(free)
 
 
-def outside_bounds(parameters: Mapping[str, float], calibration: Calibration) -> tuple[str, ...]:
+def outside_bounds(parameters: Mapping[str, float], calibration: Calibration | PanelCalibration) -> tuple[str, ...]:
     """The parameters that were estimated and are not inside the model's bounds and those that were asked for."""
     space, asked = calibration.model.parameters, calibration.settings.bounds or {}
     limits = dict(zip(space.names, zip(space.lower.tolist(), space.upper.tolist(), strict=True), strict=True))

@@ -1,4 +1,4 @@
-"""Your own model: any function of parameters and named columns that NumPy can evaluate row by row."""
+"""Your own model: any function of parameters and named columns that NumPy or JAX can evaluate row by row."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import derivatives
+from strikeout.models import jax_function
+from strikeout.models.jax_function import is_jax
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
@@ -79,22 +81,30 @@ class CustomModel:
         Raises:
             UsageError: the function mixes rows, so that no quote could be taken away from what the others left.
         """
-        start = self.parameters.starts[0]
         cuts = sorted({0, min(1, len(contracts)), (len(contracts) + 1) // 2, len(contracts)})
-        whole = self.price(start, contracts)
-        apart = np.concatenate(
-            [whole[:0], *(self.price(start, contracts[slice(low, high)]) for low, high in pairwise(cuts))]
-        )
-        mixed = np.flatnonzero((whole != apart) & ~(np.isnan(whole) & np.isnan(apart)))
+        whole = self._tried(contracts)
+        apart = np.concatenate([whole[:0], *(self._tried(contracts[slice(a, b)]) for a, b in pairwise(cuts))])
+        mixed = np.argwhere((whole != apart) & ~(np.isnan(whole) & np.isnan(apart)))
         if mixed.size:
-            row = int(mixed[0])
+            row, column = mixed[0].tolist()
+            among_all, among_fewer = float(whole[row, column]), float(apart[row, column])
+            what = f"its derivative by {self.parameters.names[column - 1]}" if column else "its value"
             raise UsageError(
-                f"{self.name}: the function mixes rows: row {row} is {whole[row]!r} among all {len(whole)} rows and "
-                f"{apart[row]!r} among fewer ({mixed.size} such rows). A value must follow from its own row alone: no "
-                "mean, sum, sort or matrix product over rows. Compute such a column before, and give it as a feature.",
+                f"{self.name}: the function mixes rows: {what} in row {row} is {among_all!r} among all {len(whole)} "
+                f"rows and {among_fewer!r} among fewer ({len(np.unique(mixed[:, 0]))} such rows). "
+                "It must follow from its own row alone, the same every time: no mean, sum, sort or matrix product over "
+                "rows, no new random numbers. Compute such a column before, and give it as a feature.",
                 row=row,
             )
         return self
+
+    def _tried(self, contracts: Contracts | Features) -> Floats:
+        """At the first start: the values, and beside them the derivatives where a function gives them."""
+        start = self.parameters.starts[0]
+        if self.jacobian is None:
+            return self.price(start, contracts)[:, None]
+        value, slopes = self.linearize(start, contracts)
+        return np.concatenate([value[:, None], slopes], axis=1)
 
     @property
     def _scales(self) -> Floats:
@@ -120,6 +130,11 @@ class CustomModel:
     def _evaluated(self, vector: NDArray[Any], columns: Mapping[str, Floats], count: int) -> NDArray[Any]:
         """Real where the vector is real, complex where it is complex."""
         found = self.function(**dict(zip(self.parameters.names, vector, strict=True)), **columns)
+        if is_jax(found):
+            raise UsageError(
+                f'{self.name}: the function gave back JAX\'s numbers. Say jacobian="jax": they are then in double '
+                "precision, and the derivatives JAX's own."
+            )
         values = np.asarray(found)
         if values.shape != (count,) and values.shape != ():
             raise UsageError(
@@ -152,7 +167,7 @@ def custom_model(
     *,
     parameters: Starts | ParameterSpace,
     price: Function,
-    jacobian: Function | None = None,
+    jacobian: Function | Literal["jax"] | None = None,
     bounds: Bounds | None = None,
     grid: int = GRID,
 ) -> CustomModel:
@@ -166,13 +181,14 @@ def custom_model(
         parameters: a start by name, or several such; a search begins there. Or a whole ``ParameterSpace``.
         jacobian: takes what ``price`` takes and gives a mapping of every parameter's name to its derivatives. By
             default they are found by complex steps, each held against differences of fourth order, which take their
-            place where the function drops imaginary parts.
+            place where the function drops imaginary parts. "jax" where ``price`` is written with ``jax.numpy``: it is
+            then compiled in double precision, and the derivatives are JAX's (``pip install "strikeout[jax]"``).
         bounds: (lower, upper) by name, unbounded where not given. A search stays inside; differences look beyond them
             by a thousandth of the parameter.
         grid: footprints keep residuals on multiples of ``2^-grid``; they must stay below ``2^(62 - grid)``.
 
     Raises:
-        UsageError: no name, no start, a function that takes no such parameter, or a grid out of reach.
+        UsageError: no name, no start, a function that takes no such parameter, a grid out of reach, or no JAX.
         ParameterError: starts that name different parameters, empty bounds, or a start outside them.
 
     >>> decay = custom_model("decay", parameters={"height": 1.0, "rate": 0.1},
@@ -186,6 +202,12 @@ def custom_model(
         raise UsageError(f"custom_model: grid={grid} must lie between 0 and {FINEST}.")
     space = _space(parameters, bounds or {})
     features = _features(name, price, space.names)
+    if jacobian == "jax":
+        traced = jax_function.jax_function(name, price, space.names)
+        kind = f"jax-{jax_function.VERSION}-{traced.version}"
+        return CustomModel(f"{name}/{kind}", space, traced.values, traced.derivatives, features, grid)
+    if isinstance(jacobian, str):
+        raise UsageError(f'custom_model: jacobian={jacobian!r}: give a function, "jax", or nothing.')
     if jacobian is not None:
         _features(name, jacobian, space.names)
     return CustomModel(f"{name}/custom-{VERSION}", space, price, jacobian, features, grid)

@@ -1,11 +1,12 @@
-"""Pictures of a calibration: smiles, residuals, total variance and a map of influence. matplotlib, no window.
+"""Pictures of a calibration: smiles, residuals, total variance, influence, a panel's path. matplotlib, no window.
 
-Each takes a `Calibration` and gives back a figure, plain values for JSON, or writes a file.
+Each takes a `Calibration` or a `PanelCalibration` and gives back a figure, plain values for JSON, or writes a file.
 """
 
 from __future__ import annotations
 
 from strikeout.plots.influence_map import plot_influence_map, write_influence_map
+from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.page import calibration_page
 from strikeout.plots.residual_map import plot_residual_map
 from strikeout.plots.residuals import plot_residuals
@@ -18,6 +19,7 @@ __all__ = [
     "plot",
     "plot_data",
     "plot_influence_map",
+    "plot_latent_path",
     "plot_residual_map",
     "plot_residuals",
     "plot_smiles",

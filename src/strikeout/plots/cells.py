@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.assurance.groups import column_of
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.kernels import black
 from strikeout.plots import style
 from strikeout.quotes.contracts import Contracts
@@ -84,15 +85,19 @@ def label_axis(quotes: Quotes, by: str) -> Axis:
     return Axis("quote date" if by == "date" else by, tuple(names.tolist()), place.ravel())
 
 
-def moneyness_axis(calibration: Calibration, quotes: Quotes) -> Axis:
+def moneyness_axis(calibration: Calibration | PanelCalibration, quotes: Quotes) -> Axis:
     """ln(strike / forward) in standard deviations to expiry, at the model's own at-the-money volatility.
 
-    The same column then means the same thing for a week and for five years.
+    The same column then means the same thing for a week and for five years. Of a panel, the volatility of its last
+    group.
     """
     contracts = quotes.contracts
     expiries, which = np.unique(contracts.expiry, return_inverse=True)
     at_the_money = Contracts(forward=1.0, strike=1.0, expiry=expiries, discount=1.0, is_call=True)
-    prices = calibration.model.price(calibration.parameters, at_the_money)
+    parameters = calibration.parameters
+    if isinstance(calibration, PanelCalibration):
+        parameters = calibration.theta(calibration.groups[-1])
+    prices = calibration.model.price(parameters, at_the_money)
     deviation = black.implied_volatility(prices, 1.0, 1.0, expiries, 1.0, True) * np.sqrt(expiries)
     usual = float(np.nanmedian(deviation)) if np.isfinite(deviation).any() else sqrt(0.04)
     deviation = np.where(np.isfinite(deviation) & (deviation > 0.0), deviation, usual)

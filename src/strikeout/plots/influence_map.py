@@ -20,6 +20,7 @@ from strikeout.quotes.replacing import replace_file
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ class InfluenceMap:
         }
 
 
-def influence_map(calibration: Calibration, *, by: str | None = None) -> InfluenceMap:
+def influence_map(calibration: Calibration | PanelCalibration, *, by: str | None = None) -> InfluenceMap:
     """Every expiry and date struck out on its own, as a whole; of a single day, every expiry and range of moneyness.
 
     Args:
@@ -87,7 +88,9 @@ def influence_map(calibration: Calibration, *, by: str | None = None) -> Influen
     return InfluenceMap(down, across, distance.reshape(len(down.names), len(across.names)))
 
 
-def plot_influence_map(calibration: Calibration, *, title: str | None = None, by: str | None = None) -> Figure:
+def plot_influence_map(
+    calibration: Calibration | PanelCalibration, *, title: str | None = None, by: str | None = None
+) -> Figure:
     """A figure of Cook's distance, date by expiry: how far the parameters move if that cell is struck out.
 
     Of a single day, moneyness by expiry. A distance of 1 is a move to the edge of the joint region of about one
@@ -131,7 +134,9 @@ def check_picture(path: str | PathLike[str]) -> None:
         raise UsageError(f"{Path(path).name}: a map ends in {' or '.join(PICTURES)}. Give the file one of them.")
 
 
-def write_influence_map(calibration: Calibration, path: str | PathLike[str], *, by: str | None = None) -> Path:
+def write_influence_map(
+    calibration: Calibration | PanelCalibration, path: str | PathLike[str], *, by: str | None = None
+) -> Path:
     """Writes the map to a .png or .svg.
 
     Raises:

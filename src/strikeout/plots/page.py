@@ -7,8 +7,10 @@ from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING
 
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError
 from strikeout.plots.influence_map import plot_influence_map
+from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.residual_map import plot_residual_map
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
@@ -43,6 +45,10 @@ footer { margin-top: 3rem; border-top: 1px solid #e8e8e8; padding-top: .8rem; }
 
 # Every picture of the page: its heading, and what is to be seen in it.
 CAPTIONS = {
+    "path": (
+        "Path",
+        "The latent parameter from group to group; the band is twice its standard error. Smiles are those of the last.",
+    ),
     "smiles": (
         "Smiles",
         "Implied volatility by expiry: dots are the market, bars run from bid to ask where known, the line is the "
@@ -106,7 +112,10 @@ def table_of(
 
 
 def calibration_page(
-    calibration: Calibration, *, title: str | None = None, figures: Mapping[str, Figure] | None = None
+    calibration: Calibration | PanelCalibration,
+    *,
+    title: str | None = None,
+    figures: Mapping[str, Figure] | None = None,
 ) -> str:
     """The page of one calibration, as text.
 
@@ -129,8 +138,9 @@ def calibration_page(
     return page_of(name, parts)
 
 
-def _every_figure(calibration: Calibration) -> dict[str, Figure]:
-    drawn = {
+def _every_figure(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
+    drawn = {"path": plot_latent_path(calibration)} if isinstance(calibration, PanelCalibration) else {}
+    drawn |= {
         "smiles": plot_smiles(calibration),
         "scatter": plot_residuals(calibration),
         "residuals": plot_residual_map(calibration),
@@ -139,3 +149,11 @@ def _every_figure(calibration: Calibration) -> dict[str, Figure]:
     with suppress(RefusedError):  # where nothing is determined the page says so above
         drawn["influence"] = plot_influence_map(calibration)
     return drawn
+
+
+def path_parts(calibration: Calibration | PanelCalibration) -> list[str]:
+    """The path of a panel with its heading; nothing for a plain calibration."""
+    if not isinstance(calibration, PanelCalibration):
+        return []
+    heading, caption = CAPTIONS["path"]
+    return [f"<h2>{heading}</h2>", figure_of(to_inline(plot_latent_path(calibration)), caption)]

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
 
 Floats = NDArray[np.float64]
 MOST_DATES_NAMED = 4
 
 
 def plot_residuals(
-    calibration: Calibration, *, title: str | None = None, marked: ArrayLike = (), marked_as: str = "marked"
+    calibration: Calibration | PanelCalibration,
+    *,
+    title: str | None = None,
+    marked: ArrayLike = (),
+    marked_as: str = "marked",
 ) -> Figure:
     """A figure of the residuals in price: over log-moneyness, and by quote date (by expiry where there are no dates).
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots import style
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from strikeout.calibration.calibration import Calibration
+    from strikeout.models.model import Model
+    from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
 
@@ -82,27 +85,38 @@ class Smile:
         }
 
 
-def smiles_of(calibration: Calibration, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
+@dataclass(frozen=True, eq=False)
+class Day:
+    """One group of a panel, with what a picture needs of a calibration."""
+
+    model: Model
+    parameters: dict[str, float]
+    used: Quotes
+    name: str
+
+
+def smiles_of(calibration: Calibration | PanelCalibration | Day, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
     """The smiles of a calibration by expiry; where there are more expiries than ``at_most``, evenly chosen ones.
+
+    Of a panel, those of its last group.
 
     Raises:
         UsageError: ``at_most`` is below one.
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
-    quotes = calibration.used
+    seen = _seen(calibration)
+    quotes = seen.used
     contracts = quotes.contracts
     expiries, counts = np.unique(contracts.expiry, return_counts=True)
     candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
     places = np.unique(np.round(np.linspace(0, len(candidates) - 1, min(at_most, len(candidates)))).astype(int))
     dates = quotes.labels.get("expiry_date")
-    return tuple(
-        _smile(calibration, np.flatnonzero(contracts.expiry == expiry), dates) for expiry in candidates[places]
-    )
+    return tuple(_smile(seen, np.flatnonzero(contracts.expiry == expiry), dates) for expiry in candidates[places])
 
 
 def plot_smiles(
-    calibration: Calibration,
+    calibration: Calibration | PanelCalibration,
     *,
     title: str | None = None,
     at_most: int = MOST_PANELS,
@@ -111,7 +125,7 @@ def plot_smiles(
 ) -> Figure:
     """A figure of the smiles: dots are the market (bars from bid to ask where known), the line is the model.
 
-    Quotes in the money are pale and have no bars.
+    Quotes in the money are pale and have no bars. Of a panel, the smiles of its last group.
 
     Args:
         name: what the line is called.
@@ -123,7 +137,8 @@ def plot_smiles(
     beside = dict(others or {})
     if len(beside) > len(style.OTHERS):
         raise UsageError(f"{len(beside)} other calibrations; at most {len(style.OTHERS)} can be told apart.")
-    smiles = smiles_of(calibration, at_most=at_most)
+    seen = _seen(calibration)
+    smiles = smiles_of(seen, at_most=at_most)
     across = {1: 1, 2: 2, 4: 2}.get(len(smiles), 3)
     down = ceil(len(smiles) / across)
     with style.styled():
@@ -135,7 +150,7 @@ def plot_smiles(
         if not all(smile.is_otm.all() for smile in smiles):
             marks.insert(1, ("in the money", style.MARKET_PALE, "o"))
         marks += [(other, colour, "--") for other, colour in zip(beside, style.OTHERS, strict=False)]
-        style.title(figure, title or _headline(calibration), marks)
+        style.title(figure, title or _headline(seen), marks)
         panels = figure.subplots(down, across, squeeze=False).ravel()
         are_many = sum(len(smile.moneyness) for smile in smiles) > style.MANY
         for panel, smile in zip(panels, smiles, strict=False):
@@ -144,23 +159,30 @@ def plot_smiles(
         for panel in panels[len(smiles) :]:
             panel.set_axis_off()
         figure.supylabel("implied volatility, % a year", fontsize=8.5)
-        notes = _notes(calibration, smiles)
+        notes = _notes(seen, smiles)
         figure.supxlabel("\n".join([MONEYNESS, "; ".join(notes)] if notes else [MONEYNESS]), fontsize=8.5)
     return figure
 
 
-def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS) -> dict[str, Any]:
+def smiles_data(calibration: Calibration | PanelCalibration, *, at_most: int = MOST_PANELS) -> dict[str, Any]:
     """The smiles as plain values for JSON; a volatility that does not exist is None.
 
     Raises:
         UsageError: ``at_most`` is below one, or the calibration holds no quotes.
     """
     smiles = smiles_of(calibration, at_most=at_most)
-    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(calibration, smiles)}
+    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(_seen(calibration), smiles)}
 
 
-def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
-    quotes = calibration.quotes
+def _seen(calibration: Calibration | PanelCalibration | Day) -> Calibration | Day:
+    if not isinstance(calibration, PanelCalibration):
+        return calibration
+    last = calibration.groups[-1]
+    return Day(calibration.model, calibration.theta(last), calibration.used[calibration.rows[last]], str(last))
+
+
+def _smile(calibration: Calibration | Day, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
+    quotes = calibration.used
     contracts = quotes.contracts[rows]
     observed, half = quotes.observed[rows], quotes.spread[rows] / 2
     moneyness, expiry = contracts.log_moneyness, float(contracts.expiry[0])
@@ -184,7 +206,7 @@ def _smile(calibration: Calibration, rows: NDArray[np.intp], dates: NDArray[np.g
     )
 
 
-def _curve(calibration: Calibration, grid: Floats, expiry: float) -> Floats:
+def _curve(calibration: Calibration | Day, grid: Floats, expiry: float) -> Floats:
     # Out of the money on both sides, with forward 1: a model's volatility depends on moneyness and expiry alone.
     contracts = Contracts(forward=1.0, strike=np.exp(grid), expiry=expiry, discount=1.0, is_call=grid >= 0.0)
     prices = calibration.model.price(calibration.parameters, contracts)
@@ -234,12 +256,13 @@ def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool
     panel.yaxis.set_major_formatter(FuncFormatter(lambda volatility, _: f"{100 * volatility:.4g}"))
 
 
-def _headline(calibration: Calibration) -> str:
-    return f"{calibration.model.name.partition('/')[0].capitalize()} against the market"
+def _headline(calibration: Calibration | Day) -> str:
+    when = f", {calibration.name}" if isinstance(calibration, Day) else ""
+    return f"{calibration.model.name.partition('/')[0].capitalize()} against the market{when}"
 
 
-def _notes(calibration: Calibration, smiles: tuple[Smile, ...]) -> list[str]:
-    every = len(np.unique(calibration.quotes.contracts.expiry))
+def _notes(calibration: Calibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
+    every = len(np.unique(calibration.used.contracts.expiry))
     outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)
     notes = [f"{len(smiles)} of {every:,} expiries, evenly chosen"] if len(smiles) < every else []
     notes += [f"{outside:,} quotes outside the ranges shown"] if outside else []

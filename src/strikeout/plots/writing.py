@@ -7,9 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import UsageError
 from strikeout.plots import style
 from strikeout.plots.influence_map import influence_map, plot_influence_map
+from strikeout.plots.latent_path import path_data, plot_latent_path
 from strikeout.plots.page import calibration_page
 from strikeout.plots.residual_map import plot_residual_map, residual_map
 from strikeout.plots.smiles import plot_smiles, smiles_data
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 
     from strikeout.calibration.calibration import Calibration
 
-Picture = Literal["smiles", "residuals", "variance", "influence"]
-PICTURES = ("smiles", "residuals", "variance", "influence")
+Picture = Literal["smiles", "residuals", "variance", "influence", "path"]
+PICTURES = ("smiles", "residuals", "variance", "influence", "path")
 ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 
 
@@ -36,8 +38,10 @@ def check_ending(path: str | PathLike[str]) -> None:
         raise UsageError(f"{Path(path).name}: a picture ends in {', '.join(ENDINGS)}. Give the file one of them.")
 
 
-def plot(calibration: Calibration, kind: Picture = "smiles", *, by: str | None = None) -> Figure:
-    """A figure of one kind: smiles, residuals (a heat map), variance (total variance by expiry) or influence.
+def plot(calibration: Calibration | PanelCalibration, kind: Picture | None = None, *, by: str | None = None) -> Figure:
+    """A figure of one kind: smiles, residuals (a heat map), variance (total variance by expiry), influence, or path.
+
+    Without a kind it is the smiles, of a panel its path.
 
     Args:
         by: the label across a map of influence.
@@ -46,57 +50,72 @@ def plot(calibration: Calibration, kind: Picture = "smiles", *, by: str | None =
         UsageError: another kind, ``by`` with anything but influence, or the calibration holds no quotes.
         RefusedError: influence of quotes that do not determine the parameters.
     """
-    _check_kind(kind, by)
+    kind = _kind(calibration, kind, by)
     if kind == "influence":
         return plot_influence_map(calibration, by=by)
+    if isinstance(calibration, PanelCalibration) and kind == "path":
+        return plot_latent_path(calibration)
     return {"smiles": plot_smiles, "residuals": plot_residual_map, "variance": plot_variance}[kind](calibration)
 
 
-def plot_data(calibration: Calibration, kind: Picture = "smiles", *, by: str | None = None) -> dict[str, Any]:
+def plot_data(
+    calibration: Calibration | PanelCalibration, kind: Picture | None = None, *, by: str | None = None
+) -> dict[str, Any]:
     """What ``plot`` draws, as plain values for JSON; a number that does not exist is None.
 
     Raises:
         UsageError, RefusedError: as ``plot``.
     """
-    _check_kind(kind, by)
+    kind = _kind(calibration, kind, by)
     drawn = {
         "smiles": lambda: smiles_data(calibration),
         "residuals": lambda: residual_map(calibration).to_dict(),
         "variance": lambda: variance_data(calibration),
         "influence": lambda: influence_map(calibration, by=by).to_dict(),
+        "path": lambda: path_data(calibration),  # type: ignore[arg-type]  # _kind saw to it
     }
     return {"kind": kind, "model": calibration.model.name, "quotes": calibration.count, **drawn[kind]()}
 
 
 def write_plot(
-    calibration: Calibration, path: str | PathLike[str], kind: Picture | None = None, *, by: str | None = None
+    calibration: Calibration | PanelCalibration,
+    path: str | PathLike[str],
+    kind: Picture | None = None,
+    *,
+    by: str | None = None,
 ) -> Path:
     """Writes a picture to a .png, .svg or .pdf, its numbers to a .json, or a page to an .html.
 
-    Without a kind it is the smiles, and the page has the summary and every picture; with one, only that.
+    Without a kind it is the smiles, of a panel its path, and the page has the summary and every picture; with one, only
+    that.
 
     Raises:
         UsageError: another ending or kind, or the file cannot be written.
         RefusedError: influence of quotes that do not determine the parameters.
     """
     check_ending(path)
-    _check_kind(kind or "smiles", by)
+    _kind(calibration, kind, by)
     content = _content(calibration, Path(path).suffix.lower(), kind, by)
     return replace_file(path, lambda target: Path(target).write_bytes(content))
 
 
-def _content(calibration: Calibration, ending: str, kind: Picture | None, by: str | None) -> bytes:
+def _content(calibration: Calibration | PanelCalibration, ending: str, kind: Picture | None, by: str | None) -> bytes:
     if ending == ".html":
         figures = None if kind is None else {str(kind): plot(calibration, kind, by=by)}
         return calibration_page(calibration, figures=figures).encode()
     if ending == ".json":
-        data = plot_data(calibration, kind or "smiles", by=by)
-        return (json.dumps(data, allow_nan=False) + "\n").encode()
-    return style.to_bytes(plot(calibration, kind or "smiles", by=by), style.format_of(ending))
+        return (json.dumps(plot_data(calibration, kind, by=by), allow_nan=False) + "\n").encode()
+    return style.to_bytes(plot(calibration, kind, by=by), style.format_of(ending))
 
 
-def _check_kind(kind: str, by: str | None) -> None:
-    if kind not in PICTURES:
+def _kind(calibration: Calibration | PanelCalibration, kind: Picture | None, by: str | None) -> Picture:
+    """The picture that is meant, where there is one."""
+    is_panel = isinstance(calibration, PanelCalibration)
+    meant: Picture = kind or ("path" if is_panel else "smiles")
+    if meant not in PICTURES:
         raise UsageError(f"kind={kind!r} is no picture. Use one of {', '.join(PICTURES)}.")
-    if by is not None and kind != "influence":
-        raise UsageError(f"by={by!r} goes with kind='influence'; the {kind} have no label across. Leave it out.")
+    if meant == "path" and not is_panel:
+        raise UsageError("kind='path' is the path of a panel's latent parameter. Calibrate with panel=\"date\" first.")
+    if by is not None and meant != "influence":
+        raise UsageError(f"by={by!r} goes with kind='influence'; the {meant} have no label across. Leave it out.")
+    return meant

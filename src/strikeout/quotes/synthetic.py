@@ -71,7 +71,9 @@ def paper_quotes(
     contracts = Contracts(
         forward=spot * np.exp(RATE * years), strike=strike, expiry=years, discount=np.exp(-RATE * years), is_call=True
     )
-    exact = _paper_prices(contracts, made) if quadrature == "paper" else heston_prices(_vector(PAPER_TRUTH), contracts)
+    exact = (
+        _paper_prices(contracts, made) if quadrature == "paper" else heston_prices(vector_of(PAPER_TRUTH), contracts)
+    )
     errors = made.noise * np.random.default_rng(seed + 1000).standard_normal(len(contracts))
     dates = np.busday_offset(FIRST_DAY, np.arange(made.days + max(made.maturities)), roll="forward")
     texts = np.array(dates.astype(str), dtype=object)
@@ -86,7 +88,7 @@ def paper_quotes(
             "day": day,
             "expiry_days": term,
             "spot": spot,
-            "source": _same("synthetic", len(day)),
+            "source": same("synthetic", len(day)),
         },
     )
 
@@ -96,7 +98,7 @@ def spot_path(days: int, *, seed: int) -> Floats:
 
     The variance is floored at 1e-6 after each step.
     """
-    kappa, vbar, sigma, rho, v0 = _vector(PAPER_TRUTH)
+    kappa, vbar, sigma, rho, v0 = vector_of(PAPER_TRUTH)
     dt = 1 / DAYS_PER_YEAR
     rng = np.random.default_rng(seed)
     path = np.empty(days)
@@ -140,7 +142,7 @@ def random_quotes(
             f"random_quotes: 1 <= maturities <= count, 0 <= puts <= 1 and noise >= 0 are needed; "
             f"got count {count}, maturities {maturities}, puts {puts}, noise {noise}."
         )
-    vector = _vector(PAPER_TRUTH if theta is None else theta)
+    vector = vector_of(PAPER_TRUTH if theta is None else theta)
     rng = np.random.default_rng(seed)
     expiries = _distinct_expiries(maturities, rng)
     # The first quotes take one maturity each, so that all of them occur; the rest are drawn.
@@ -167,7 +169,7 @@ def random_quotes(
         observed=observed,
         weight=np.ones(count),
         spread=np.full(count, np.nan),
-        labels={"source": _same("synthetic", count)},
+        labels={"source": same("synthetic", count)},
     )
 
 
@@ -206,7 +208,7 @@ def _paper_prices(contracts: Contracts, made: PaperSet) -> Floats:
     from strikeout.kernels import paper_scheme
 
     return paper_scheme.price(
-        _vector(PAPER_TRUTH),
+        vector_of(PAPER_TRUTH),
         contracts.forward,
         contracts.strike,
         contracts.expiry,
@@ -217,7 +219,7 @@ def _paper_prices(contracts: Contracts, made: PaperSet) -> Floats:
     )
 
 
-def _vector(theta: Mapping[str, float] | ArrayLike) -> Floats:
+def vector_of(theta: Mapping[str, float] | ArrayLike) -> Floats:
     if isinstance(theta, Mapping):
         if set(theta) != set(NAMES):
             raise UsageError(f"Heston's parameters are {', '.join(NAMES)}; got {', '.join(map(str, theta))}.")
@@ -228,5 +230,5 @@ def _vector(theta: Mapping[str, float] | ArrayLike) -> Floats:
     return vector
 
 
-def _same(text: str, count: int) -> NDArray[np.object_]:
+def same(text: str, count: int) -> NDArray[np.object_]:
     return np.full(count, text, dtype=object)

@@ -1,0 +1,286 @@
+"""Several models on the same quotes, side by side: how well each fits, what that cost, and what it hangs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import inf, isfinite, log, nan
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from strikeout.assurance.influence import influence
+from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibration import Calibration
+from strikeout.errors import StrikeoutError, UsageError
+from strikeout.models.model import Model
+from strikeout.models.named import model_named
+from strikeout.statistics.linearize import rows
+from strikeout.statistics.objective import Residual, objective_of
+from strikeout.statistics.weights import Weighting
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Models = Sequence[Model | str] | Mapping[str, Model | str]
+
+HEADINGS = ("model", "parameters", "RMSE", "AIC", "BIC", "status", "most influential quotes")
+DEPENDENT = 0.3  # from here on neighbouring residuals are too alike to count as one error a quote
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFit:
+    """One model on the quotes of a comparison.
+
+    ``aic`` and ``bic`` are ``n ln(cost / n)`` plus ``2 p`` and ``p ln n``, p the parameters that were estimated: the
+    textbook's, up to a number that is the same for every model. Not-a-number where there is no calibration, it did not
+    converge, or the loss is not squared. ``dependence`` is the correlation of residuals that are neighbours in expiry
+    and strike. ``influential`` are the quotes with the largest Cook's distances, largest first; without an optimum
+    there are none.
+    """
+
+    name: str
+    calibration: Calibration | None
+    failure: str  # why there is no calibration, in a sentence; empty where there is one
+    parameters: int
+    aic: float
+    bic: float
+    dependence: float
+    influential: dict[str, float]
+
+    @property
+    def converged(self) -> bool:
+        return self.calibration is not None and self.calibration.converged
+
+    @property
+    def rmse(self) -> float:
+        """In the currency of the quotes; not-a-number where there is no calibration."""
+        return nan if self.calibration is None else self.calibration.rmse
+
+    @property
+    def status(self) -> str:
+        """How the search ended, or why there was none."""
+        return self.failure if self.calibration is None else str(self.calibration.termination)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(Mapping[str, ModelFit]):
+    """Fits by name, the lowest AIC first; those that did not converge, or could not be calibrated, last."""
+
+    fits: dict[str, ModelFit]
+    count: int
+
+    def __getitem__(self, name: str) -> ModelFit:
+        return self.fits[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.fits)
+
+    def __len__(self) -> int:
+        return len(self.fits)
+
+    def best(self, by: Literal["aic", "bic", "rmse"] = "aic") -> ModelFit | None:
+        """The converged fit with the lowest figure; None where none converged or the figure has no meaning.
+
+        Raises:
+            UsageError: no such figure.
+        """
+        if by not in ("aic", "bic", "rmse"):
+            raise UsageError(f'best(by={by!r}): give "aic", "bic" or "rmse".')
+        judged = [fit for fit in self.fits.values() if fit.converged and not np.isnan(getattr(fit, by))]
+        return min(judged, key=lambda fit: float(getattr(fit, by)), default=None)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the figures say, and how far to believe them."""
+        return (*self._verdict(), *(f"{fit.name}: {fit.status}." for fit in self.fits.values() if _is_lost(fit)))
+
+    def _verdict(self) -> list[str]:
+        first, second, closest = self.best("aic"), self.best("bic"), self.best("rmse")
+        if first is None or second is None:
+            lowest = f" The lowest RMSE is that of {closest.name}." if closest else ""
+            return ["No model can be judged by AIC or BIC: none converged, or the loss is not squared." + lowest]
+        winners = f"{first.name} has the lowest AIC" + (" and BIC" if first is second else f", {second.name} BIC")
+        alike = first.dependence
+        if not alike > DEPENDENT:
+            return [winners + "."]
+        worth = max(self.count * (1.0 - alike) / (1.0 + alike), 1.0)
+        return [
+            winners + ".",
+            f"Residuals of {first.name} are alike from one strike to the next (correlation {alike:.2f}), so the "
+            f"{self.count:,} quotes are worth about {worth:,.0f} independent ones: take AIC and BIC for an order, not "
+            "for odds.",
+        ]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A row a model, below ``HEADINGS``: AIC and BIC as what they are above the lowest."""
+        lowest = {by: getattr(self.best(by), by, nan) for by in ("aic", "bic")}
+        return [
+            (
+                fit.name,
+                str(fit.parameters) if fit.parameters else "-",
+                _shown(fit.rmse, ".4g"),
+                _above(fit.aic, lowest["aic"]),
+                _above(fit.bic, lowest["bic"]),
+                fit.status.partition(":")[0] if fit.calibration is not None else fit.failure,
+                ", ".join(fit.influential) or "-",
+            )
+            for fit in self.fits.values()
+        ]
+
+    def summary(self) -> str:
+        """The models as a table, then what it says."""
+        table = [HEADINGS, *self.rows()]
+        widths = [max(len(row[i]) for row in table) for i in range(len(HEADINGS))]
+        lines = [
+            "  ".join(
+                f"{cell:>{width}}" if 0 < i < 5 else f"{cell:<{width}}"
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in table
+        ]
+        return "\n".join([*lines, "", *self.sentences])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON; a number that does not exist is None."""
+        return {
+            "count": self.count,
+            "models": [
+                {
+                    "name": fit.name,
+                    "model": fit.calibration.model.name if fit.calibration else None,
+                    "parameters": fit.parameters,
+                    "rmse": _number(fit.rmse),
+                    "aic": _number(fit.aic),
+                    "bic": _number(fit.bic),
+                    "converged": fit.converged,
+                    "status": fit.status,
+                    "dependence": _number(fit.dependence),
+                    "influential": {name: _number(value) for name, value in fit.influential.items()},
+                    "values": fit.calibration.to_dict()["parameters"] if fit.calibration else None,
+                    "warnings": list(fit.calibration.warnings) if fit.calibration else [],
+                }
+                for fit in self.fits.values()
+            ],
+            "best": {by: getattr(self.best(by), "name", None) for by in ("aic", "bic", "rmse")},
+            "sentences": list(self.sentences),
+        }
+
+    def __repr__(self) -> str:
+        return f"<ModelComparison of {', '.join(self.fits)} on {self.count:,} quotes>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in HEADINGS)
+        body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in self.rows())
+        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{said}</ul>"
+
+
+def compare_models(
+    quotes: Quotes,
+    models: Models,
+    *,
+    weights: Weighting = "given",
+    residual: Residual = "price",
+    loss: Literal["squared", "huber"] = "squared",
+    most: int = 3,
+) -> ModelComparison:
+    """Calibrates every model to the same quotes in the same way and puts them side by side.
+
+    A model that refuses these quotes is in the table with its sentence; the others go on.
+
+    Args:
+        models: models, or names of those that come along ("heston"); a mapping gives them names of your own.
+        most: how many influential quotes to name for each.
+
+    Raises:
+        UsageError: no model, two of one name, or an unknown name or option.
+
+    >>> from strikeout.quotes.synthetic import paper_quotes
+    >>> compare_models(paper_quotes("small"), ["heston"]).best().name
+    'heston'
+    """
+    named = _named(models)
+    how: dict[str, Any] = {"weights": weights, "residual": residual, "loss": loss}
+    objective_of(quotes, residual=residual, weights=weights)  # what is wrong for every model is an error, not a row
+    fits = [_fit(name, model, quotes, how, most) for name, model in named.items()]
+    order = sorted(range(len(fits)), key=lambda place: _rank(fits[place]))
+    return ModelComparison({fits[place].name: fits[place] for place in order}, len(quotes))
+
+
+def _named(models: Models) -> dict[str, Model]:
+    pairs: list[tuple[str | None, Model | str]]
+    pairs = list(models.items()) if isinstance(models, Mapping) else [(None, model) for model in models]
+    if isinstance(models, str) or not pairs:
+        raise UsageError('compare_models: give a list of models, such as [Heston(), "bates"], or a mapping by name.')
+    named: dict[str, Model] = {}
+    for name, given in pairs:
+        model = model_named(given) if isinstance(given, str) else given
+        called = name or (given if isinstance(given, str) else model.name.partition("/")[0])
+        if called in named:
+            raise UsageError(
+                f"compare_models: two models are called {called}. Give a mapping with a name for each.", name=called
+            )
+        named[called] = model
+    return named
+
+
+def _fit(name: str, model: Model, quotes: Quotes, how: dict[str, Any], most: int) -> ModelFit:
+    try:
+        found = calibrate(quotes, model, **how)
+    except StrikeoutError as error:
+        return ModelFit(name, None, error.sentence, len(model.parameters), nan, nan, nan, {})
+    estimated = len(found.parameters) - len(found.fixed)
+    judged = found.converged and found.loss == "squared"
+    n = found.count
+    # A cost of zero is a perfect fit of made-up quotes: nothing can be better.
+    base = (n * log(found.cost / n) if found.cost > 0.0 else -inf) if judged else nan
+    return ModelFit(
+        name,
+        found,
+        "",
+        estimated,
+        base + 2.0 * estimated,
+        base + estimated * log(n),
+        _dependence(found),
+        _influential(found, most),
+    )
+
+
+def _dependence(calibration: Calibration) -> float:
+    how = calibration.settings
+    objective, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)
+    residual, _ = rows(objective, calibration.model, calibration.model.parameters.vector(calibration.parameters))
+    e = objective.root_weight * residual
+    squares = float(np.add.reduce(e * e))
+    return float(np.add.reduce(e[1:] * e[:-1])) / squares if squares > 0.0 else nan
+
+
+def _influential(calibration: Calibration, most: int) -> dict[str, float]:
+    if not calibration.converged:  # what is not determined hangs on nothing in particular
+        return {}
+    first = influence(calibration).top(most)
+    return {str(name): float(distance) for name, distance in zip(first["id"], first["cooks_d"], strict=True)}
+
+
+def _is_lost(fit: ModelFit) -> bool:
+    """Calibrated, but without an optimum to speak of. Where there is no calibration the table says why."""
+    return fit.calibration is not None and not fit.converged
+
+
+def _rank(fit: ModelFit) -> tuple[bool, bool, float]:
+    figure = fit.rmse if np.isnan(fit.aic) else fit.aic
+    return fit.calibration is None, not fit.converged, figure
+
+
+def _shown(value: float, form: str) -> str:
+    return "-" if not isfinite(value) else format(value, form)
+
+
+def _above(value: float, lowest: float) -> str:
+    return "-" if not isfinite(value - lowest) else f"+{value - lowest:,.1f}"
+
+
+def _number(value: float) -> float | None:
+    return value if isfinite(value) else None

@@ -1,0 +1,145 @@
+"""Making the certificate of a strike-out from a panel. Groups are numbered in their order and never named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
+from strikeout.assurance.issuing import (
+    REFERENCE_LEAKS,
+    STATIONARY,
+    asked_of,
+    build_of,
+    claim_entry,
+    counts_of,
+    software,
+    step_entry,
+)
+from strikeout.assurance.stationarity import scaled_gradient
+from strikeout.errors import RefusedError, UsageError
+from strikeout.statistics.linearization import Linearization
+
+if TYPE_CHECKING:
+    from strikeout.calibration.panel_calibration import PanelCalibration
+    from strikeout.statistics.panel_state import Group, PanelState
+
+
+def issue_panel(
+    before: PanelCalibration,
+    parameters: Mapping[str, float],
+    latent: Mapping[Group, float],
+    *,
+    operator: str,
+    path: Sequence[str],
+    after: PanelCalibration | None = None,
+    state: PanelState | None = None,
+    free: Sequence[int] | None = None,
+    tolerance: float | None = None,
+    indicators: Mapping[str, float] | None = None,
+    struck: int | None = None,
+) -> Certificate:
+    """The certificate of an answer: shared and latent parameters found once some quotes of a panel are gone.
+
+    Args:
+        after: a calibration of the retained quotes, whose parameters are the answer. Supports STATE, NEVER_SEEN, and
+            OPTIMUM where it converged.
+        state: of the retained quotes at the reference of a step, which is the answer; supports STATE and STEP.
+        free: numbers of the shared parameters that the step moved; all where not given.
+        tolerance: standard errors within which a step is claimed to be the OPTIMUM.
+        indicators: numbers by name that support the claims.
+        struck: how many quotes are gone; needed where not every quote counts in the objective.
+
+    Raises:
+        UsageError: neither ``after`` nor ``state`` is given, so that nothing could be claimed.
+    """
+    if after is None and state is None:
+        raise UsageError("issue_panel: give after, a calibration of the retained quotes, or state, what they leave.")
+    numbers = dict(indicators or {})
+    if after is not None:
+        found, obstacle, retained = *_state_of(after), after.count
+        held = [n for n, group in enumerate(after.latent) if group in after.latent_on_bound]
+    else:
+        assert state is not None
+        found, obstacle, retained = _state_at_reference(state), "", state.count
+        held = [n for n, group in enumerate(state.groups) if group in state.held]
+    support, epsilon = _optimum(after, tolerance, numbers)
+    is_calibrated = after is not None and after.converged
+    source = "solved from the quotes alone, from cold starts"
+    claims = {
+        Claim.STATE: claim_entry(bool(found), "its digest is that of the retained quotes" if found else obstacle),
+        Claim.STEP: step_entry(after is None, None, free, tuple(parameters)),
+        Claim.OPTIMUM: claim_entry(
+            epsilon is not None, support, **({} if epsilon is None else {"tolerance": epsilon.hex()})
+        ),
+        Claim.NEVER_SEEN: claim_entry(True, source, source="quotes")
+        if is_calibrated
+        else claim_entry(False, "the parameters are not those of a calibration of the retained quotes"),
+    }
+    posed = before if after is None else after
+    panel = {"label": before.panel, "latent": before.latent_name, "held": held}
+    return Certificate(
+        software=software(),
+        build=build_of(),
+        model=posed.model.name,
+        objective={**asked_of(before.settings, posed), "panel": panel},
+        operator=operator,
+        path=tuple(path),
+        parameters={name: float(value).hex() for name, value in parameters.items()},
+        counts=counts_of(before, retained, struck),
+        state=found,
+        claims={claim.name: entry for claim, entry in claims.items()},
+        indicators={name: float(value).hex() for name, value in sorted(numbers.items())},
+        identifiability={} if after is None else dict(after.identifiability),
+        not_claimed=(*NEVER_CLAIMED, *([REFERENCE_LEAKS] if "reference" in found else [])),
+        latent=tuple(float(value).hex() for value in latent.values()),
+    )
+
+
+def _state_of(after: PanelCalibration) -> tuple[dict[str, Any], str]:
+    try:
+        return _described(after.state), ""
+    except RefusedError:
+        return {}, "a retained quote is too large for the grid of the state"
+
+
+def _state_at_reference(state: PanelState) -> dict[str, Any]:
+    named = zip(state.schema.parameters, state.schema.reference, strict=True)
+    places = (part.schema.parameters.index(state.latent) for part in state.parts.values())
+    latents = [part.schema.reference[k].hex() for k, part in zip(places, state.parts.values(), strict=True)]
+    return {
+        **_described(state),
+        "reference": {name: value.hex() for name, value in named},
+        "latent_reference": latents,
+    }
+
+
+def _described(state: PanelState) -> dict[str, Any]:
+    return {
+        "kind": "panel",
+        "digest": state.digest(),
+        "count": state.count,
+        "groups": len(state.groups),
+        "schema": state.schema.digest(),
+    }
+
+
+def _optimum(
+    after: PanelCalibration | None, tolerance: float | None, numbers: dict[str, float]
+) -> tuple[str, float | None]:
+    if after is None:
+        if tolerance is None:
+            return "no tolerance was asked for, and nothing shows how near the optimum is", None
+        return f"within {tolerance:.2g} standard errors of it", float(tolerance)
+    if not after.converged:
+        return f"the calibration did not converge: {after.termination}", None
+    if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
+        return "the parameters lie on Feller's condition, where the gradient need not vanish", None
+    held = {*after.fixed, *after.on_bound}
+    free = [i for i, name in enumerate(after.parameters) if name not in held]
+    moving = len(after.latent) - len(after.latent_on_bound)
+    found = scaled_gradient(Linearization(after.equations.triangle, after.count - moving), free=free)
+    if isfinite(found):
+        numbers.setdefault("scaled_gradient", found)
+    return f"the next step is below {STATIONARY:g} standard errors, or below rounding", STATIONARY

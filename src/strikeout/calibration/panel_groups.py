@@ -1,0 +1,100 @@
+"""The quotes of a panel by group: by date, or by whatever label they are told apart by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.models.model import Model, ParameterSpace
+from strikeout.statistics.panel_state import Group
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Rows = NDArray[np.intp]
+LATENT = "initial_variance"  # of every model of stochastic variance: where the variance stood when the quote was made
+
+
+def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
+    """Row numbers by group, groups in order. Text stays text, dates become ISO text, numbers stay numbers.
+
+    Raises:
+        UsageError: the quotes have no such label, or some have no value of it.
+    """
+    if not isinstance(panel, str):
+        raise UsageError(f'panel={panel!r}: give the name of a label of the quotes, such as panel="date".')
+    if panel not in quotes.labels:
+        known = ", ".join(quotes.labels) or "none"
+        raise UsageError(
+            f"panel={panel!r} is no label of the quotes; they have {known}. Give one of these, or add it "
+            f"(Quotes(..., labels={{{panel!r}: ...}})).",
+            panel=panel,
+        )
+    column = quotes.labels[panel]
+    if column.dtype.kind == "M":
+        missing, values = np.isnat(column), np.datetime_as_string(column)
+    elif column.dtype.kind == "f":
+        missing, values = np.isnan(column), column
+    else:
+        values = column.astype(str) if column.dtype.kind == "O" else column
+        missing = values == "" if values.dtype.kind == "U" else np.zeros(len(values), bool)
+    if missing.any():
+        raise UsageError(
+            f"{int(missing.sum()):,} of {len(quotes):,} quotes have no {panel}: {quotes.ids[missing][0]} is the first. "
+            "Give them one, or leave them out.",
+            ids=quotes.ids[missing].tolist(),
+        )
+    names, number = np.unique(values, return_inverse=True)
+    order = np.argsort(number, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(number[order])) + 1) if len(order) else []
+    return dict(zip(names.tolist(), parts, strict=True))
+
+
+def latent_of(model: Model) -> str:
+    """The parameter that every group of a panel has for itself: the model's ``latent``, or its initial_variance.
+
+    Raises:
+        UsageError: the model has neither.
+    """
+    latent = getattr(model, "latent", LATENT if LATENT in model.parameters.names else None)
+    if latent is None:
+        raise UsageError(
+            f"{model.name} does not say which parameter changes from group to group, so it has no panel. Give the "
+            "model an attribute latent with that parameter's name, or leave panel out."
+        )
+    if latent not in model.parameters.names or len(model.parameters) < 2:
+        raise UsageError(
+            f"{model.name} has latent={latent!r}, and its parameters are {', '.join(model.parameters.names)}. A panel "
+            "needs one of these as latent, and another to share."
+        )
+    return str(latent)
+
+
+def shared_space(model: Model) -> ParameterSpace:
+    """The parameters that all groups share, with their bounds and starts.
+
+    Raises:
+        UsageError: the model does not say which parameter is latent.
+    """
+    space = model.parameters
+    k = space.names.index(latent_of(model))
+    names = tuple(name for i, name in enumerate(space.names) if i != k)
+    bounds = np.delete(space.lower, k), np.delete(space.upper, k)
+    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1))
+
+
+def panel_form(model: Model, quotes: Quotes, groups: dict[Group, Rows]) -> Model:
+    """The form of the model that suits the largest group: groups are priced one by one.
+
+    Raises:
+        UsageError: the model does not price row by row.
+    """
+    suited = getattr(model, "suited", None)
+    if suited is None or not groups:
+        return model
+    largest = max(groups.values(), key=len)
+    formed: Model = suited(quotes.contracts[largest])
+    return formed

@@ -1,0 +1,93 @@
+"""The latent parameters of all groups at their best, each a search in one dimension, all of them side by side.
+
+    symbol  meaning
+    x       the latent parameter, a number a group
+    T       normal equations, a row a group; ``curvature`` and ``score`` are the places of the latent one's in it
+    to      where a group looks next
+
+A group that has settled is not looked at again, and no group can feel another: side by side is quicker, not different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Evaluate = Callable[[Rows, Floats], Floats]  # groups, by number, and a value for each: T, a row for each
+
+# A latent parameter is at its best once a Gauss-Newton step moves it by less than this share of itself. The first
+# order of that step is added to the equations of the shared parameters, so what is left is of the order of its square.
+SETTLED = 1e-8
+# Or once it lowers the group's cost by less than this share: far from the optimum residuals are large, Gauss-Newton is
+# slow, and there is nothing to be gained from digits that the next theta changes.
+NEGLIGIBLE = 1e-8
+PASSES = 80  # at one theta; from cold starts 5 to 8 are taken, later on one or two
+FACTOR = 3.0  # one step moves a positive latent parameter by this factor at most
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where a latent parameter may go, and where the normal equations have what is known of it; the cost is last."""
+
+    lower: float
+    upper: float
+    curvature: int
+    score: int
+
+    def towards(self, x: Floats, step: Floats) -> Floats:
+        """Where a step leads, within the bounds and not too far."""
+        to = np.clip(x + step, self.lower, self.upper)
+        return np.clip(to, x / FACTOR, x * FACTOR) if self.lower >= 0.0 else to
+
+    def held(self, x: Floats, T: Floats) -> NDArray[np.bool_]:
+        """Where it cannot move: on a bound that the cost pushes against, or no price moves with it."""
+        g = T[:, self.score]
+        on_bound = ((x <= self.lower) & (g < 0.0)) | ((x >= self.upper) & (g > 0.0))
+        return on_bound | ~(T[:, self.curvature] > 0.0)
+
+
+def settled(
+    evaluate: Evaluate, begin: Floats, line: Line, *, rounding: Floats, negligible: float
+) -> tuple[Floats, Floats] | None:
+    """The latent parameters of least cost and the normal equations there; None where a group has no price to begin.
+
+    Gauss-Newton from ``begin``; a step that does not lower the cost is cut to a quarter.
+
+    Args:
+        rounding: of one residual of a group, times the root of its quotes: costs closer than that makes them are equal.
+        negligible: a step that promises less than this share of the cost is not taken.
+    """
+    x = begin.copy()
+    T = evaluate(np.arange(len(x)), x)
+    if not np.isfinite(T[:, -1]).all():
+        return None
+    left, fresh, to = np.arange(len(x)), np.ones(len(x), bool), x.copy()
+    for _ in range(PASSES):
+        new = left[fresh[left]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = T[new, line.score] / T[new, line.curvature]
+            small = (np.abs(step) <= SETTLED * np.abs(x[new])) | (step * T[new, line.score] <= negligible * T[new, -1])
+        over = small | line.held(x[new], T[new])
+        to[new[~over]] = line.towards(x[new[~over]], step[~over])
+        to[new[over]] = x[new[over]]
+        left = left[to[left] != x[left]]  # settled, or cut to nothing
+        if not len(left):
+            break
+        trial, cost = evaluate(left, to[left]), T[left, -1]
+        blur = 2.0 * rounding[left] * np.sqrt(cost)
+        taken = trial[:, -1] <= cost + blur
+        # Neither the cost nor the score falls any further: what is left is rounding.
+        score = np.abs(T[left, line.score])
+        exhausted = taken & (cost - trial[:, -1] <= blur) & (np.abs(trial[:, line.score]) >= 0.5 * score)
+        better = left[taken]
+        x[better], T[better] = to[better], trial[taken]
+        worse = left[~taken]
+        to[worse] = x[worse] + 0.25 * (to[worse] - x[worse])
+        fresh[left] = taken
+        left = left[~exhausted]
+    return x, T

@@ -1,0 +1,203 @@
+"""The door for panels: strike quotes, or whole days, out of a panel as if they had never been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.choosing import chosen
+from strikeout.calibration.panel import calibrate_panel
+from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.panel_groups import grouped
+from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.panel_downdate import PanelStep, panel_downdate
+from strikeout.forgetting.panel_forgetting import PanelForgetting
+from strikeout.forgetting.panel_restep import panel_restep
+from strikeout.forgetting.panel_trust import panel_trust
+from strikeout.forgetting.recalibrate import settings_for
+from strikeout.forgetting.refusal import determined, refuse_step
+from strikeout.forgetting.request import Request, request_of, slices_of, unstepped_forwards
+from strikeout.forgetting.trust import Trust, known_error
+from strikeout.quotes.forwards import FORWARD_FROM
+from strikeout.quotes.names import Names
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+from strikeout.statistics.panel_state import Group
+
+OPERATORS = ("downdate", "restep", "recalibrate")
+
+
+def forget_panel(
+    calibration: PanelCalibration,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    quotes: Quotes | Moments | None = None,
+    operator: str | None = None,
+    tolerance: float | None = None,
+) -> PanelForgetting:
+    """``forget`` for a panel. A day that loses all its quotes takes its latent parameter along; no other is touched.
+
+    Raises:
+        As ``forget``.
+    """
+    if operator is not None and operator not in OPERATORS:
+        raise UsageError(f"operator={operator!r}: a panel knows {', '.join(OPERATORS)}. Leave operator out.")
+    request = request_of(calibration, ids=ids, where=where, quotes=quotes)
+    assert isinstance(request.forgotten, Quotes)
+    answer = partial(PanelForgetting, request.ids, calibration, request.forgotten, refits=request.refits)
+    if not len(request.forgotten):
+        nothing = ("nothing to forget: the calibration is as it was",)
+        same = dict(calibration.parameters), dict(calibration.latent)
+        return answer(*same, "none", nothing, _calibrated=calibration)
+    gone = gone_by_group(calibration, request)
+
+    def fresh() -> PanelCalibration:
+        return determined(panel_recalibrate(request.retained, calibration))
+
+    path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
+    if tolerance is not None:
+        step, judged, reason = certified_step(calibration, request, gone, tolerance)
+        if step is not None and judged is not None:
+            path = (f"downdate: {known_error(judged)}, and {tolerance:g} were asked for",)
+            return answer(step.parameters, step.latent, "downdate", path, step, judged, tolerance, _calibrated=fresh)
+        path = (*path, f"downdate passed over: {reason}")
+    elif operator not in (None, "recalibrate"):
+        return _forced(answer, calibration, request, gone, operator, fresh)
+    found = fresh()
+    path = (*path, f"recalibrate: the retained quotes, from cold starts{_taken_over(found)}")
+    values = dict(found.parameters), dict(found.latent)
+    return answer(*values, "recalibrate", path, tolerance=tolerance, _calibrated=found)
+
+
+def panel_recalibrate(retained: Quotes, before: PanelCalibration) -> PanelCalibration:
+    """A cold calibration of these quotes, asked for as ``before`` was; the states of untouched groups are taken over.
+
+    A group's state follows from its own quotes at a reference that no quote can move, so that of before is the state a
+    fresh calibration would build, bit for bit.
+
+    Raises:
+        UnidentifiedError: there are too few quotes for the shared and the latent parameters.
+        RefusedError: a quote lacks what is needed.
+    """
+    after = calibrate_panel(retained, before.asked, settings=settings_for(retained, before.settings))
+    if after.model.name != before.model.name:  # what is left is priced in another form, so every state is another
+        return after
+    try:
+        known = before.state
+    except RefusedError:  # a quote too large for its grid, perhaps the very one that goes
+        return after
+    touched = changed_groups(before.book, retained, before.panel)
+    return replace(after, known=known.only(g for g in known.groups if g in after.latent and g not in touched))
+
+
+def changed_groups(before: Quotes, after: Quotes, panel: str) -> set[Group]:
+    """The groups in which a quote came, went, or has another forward or discount than before."""
+    _, at, to = np.intersect1d(before.ids, after.ids, assume_unique=True, return_indices=True)
+    gone, new = np.ones(len(before), bool), np.ones(len(after), bool)
+    gone[at] = new[to] = False
+    if FORWARD_FROM in before.labels or FORWARD_FROM in after.labels:
+        for name in ("forward", "discount"):
+            gone[at] |= getattr(before.contracts, name)[at] != getattr(after.contracts, name)[to]
+    return {*grouped(before[gone], panel), *grouped(after[new], panel)}
+
+
+def gone_by_group(calibration: PanelCalibration, request: Request) -> dict[Group, Names]:
+    """The ids to strike out by group, those that count; groups none of whose quotes count are left out."""
+    forgotten = calibration.quotes.only(request.used)
+    return {
+        group: forgotten.ids[rows]
+        for group, rows in grouped(forgotten, calibration.panel).items()
+        if group in calibration.latent
+    }
+
+
+def certified_step(
+    calibration: PanelCalibration, request: Request, gone: dict[Group, Names], tolerance: float
+) -> tuple[PanelStep | None, Trust | None, str]:
+    """The downdate where it is known to be near enough; else the reason why not."""
+    reason = unstepped(calibration, request)
+    if reason is None:
+        try:
+            step = downdated(calibration, gone)
+        except RefusedError:
+            return None, None, "a quote is too large to have a footprint"
+        if not step.state.groups:
+            return None, None, "no group is left"
+        judged = panel_trust(step, calibration, gone)
+        verdict = judged.verdict(tolerance)
+        if verdict == "trusted":
+            return step, judged, ""
+        reason = known_error(judged) if verdict == "too far" else verdict
+    return None, None, reason
+
+
+def look_at(calibration: PanelCalibration, request: Request) -> tuple[PanelStep, Trust] | None:
+    """One step without the quotes asked for, and how good it is; None where no step can be taken."""
+    gone = gone_by_group(calibration, request)
+    try:
+        if unstepped(calibration, request) is not None:
+            return None
+        step = downdated(calibration, gone)
+    except RefusedError:  # a quote too large to have a footprint, or a slice left without a forward
+        return None
+    return (step, panel_trust(step, calibration, gone)) if step.state.groups else None
+
+
+def downdated(calibration: PanelCalibration, gone: dict[Group, Names]) -> PanelStep:
+    """One step at the parameters of a calibration once these quotes are struck out.
+
+    Raises:
+        RefusedError: a quote is too large to have a footprint.
+    """
+    return panel_downdate(calibration.arrow, calibration.footprints, gone, free=free_parameters(calibration))
+
+
+def free_parameters(calibration: PanelCalibration) -> tuple[int, ...] | None:
+    """Numbers of the shared parameters that were not fixed; None where none was."""
+    if not calibration.fixed:
+        return None
+    return tuple(i for i, name in enumerate(calibration.parameters) if name not in calibration.fixed)
+
+
+def unstepped(calibration: PanelCalibration, request: Request) -> str | None:
+    """Why one step cannot stand for this panel without these quotes; None where it can."""
+    reason = unstepped_forwards(request)
+    if reason is not None:
+        return reason
+    if calibration.feller == "enforce":
+        return "Feller's condition is enforced, and a step knows nothing of it"
+    return None
+
+
+def _forced(
+    answer: Callable[..., PanelForgetting],
+    calibration: PanelCalibration,
+    request: Request,
+    gone: dict[Group, Names],
+    operator: str | None,
+    fresh: Callable[[], PanelCalibration],
+) -> PanelForgetting:
+    why = unstepped(calibration, request)
+    if why is not None:
+        raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
+    if operator == "downdate":
+        step = downdated(calibration, gone)
+    else:
+        step = panel_restep(
+            calibration, chosen(request.retained, calibration.settings.select), free=free_parameters(calibration)
+        )
+    judged = panel_trust(step, calibration, gone)
+    refuse_step(judged.free, judged.outside, count=len(request.retained))
+    path = (f"{operator}: as asked; {known_error(judged)}",)
+    return answer(step.parameters, step.latent, operator, path, step, judged, _calibrated=fresh)
+
+
+def _taken_over(found: PanelCalibration) -> str:
+    if found.known is None:
+        return ""
+    return f"; the states of {len(found.known.groups):,} of {len(found.latent):,} groups are those of before"

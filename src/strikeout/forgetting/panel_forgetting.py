@@ -1,0 +1,113 @@
+"""What striking quotes out of a panel came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isfinite
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.panel_issuing import issue_panel
+from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.forgetting.forgetting import MOVED, html_table, move_rows, move_table, moves
+from strikeout.forgetting.panel_downdate import PanelStep
+from strikeout.forgetting.trust import Trust
+from strikeout.quotes.names import Names
+from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.refits import Refit
+from strikeout.statistics.panel_state import Group
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PanelForgetting:
+    """The panel's parameters without the quotes that were struck out, how they were found, and what was there before.
+
+    As ``Forgetting``, with ``parameters`` the shared ones and ``latent`` the others by group. A group that lost all its
+    quotes is in ``dropped`` and has no latent parameter any more.
+    """
+
+    ids: Names
+    before: PanelCalibration
+    forgotten: Quotes
+    parameters: dict[str, float]
+    latent: dict[Group, float]
+    operator: str
+    path: tuple[str, ...]
+    step: PanelStep | None = None
+    trust: Trust | None = None
+    tolerance: float | None = None
+    refits: tuple[Refit, ...] = ()
+    _calibrated: PanelCalibration | Callable[[], PanelCalibration] = field(kw_only=True)
+
+    @cached_property
+    def calibration(self) -> PanelCalibration:
+        """The calibration of what is retained, as if nothing else had ever been seen; made when first asked for.
+
+        Raises:
+            RefusedError: the retained quotes give no calibration.
+        """
+        return self._calibrated if isinstance(self._calibrated, PanelCalibration) else self._calibrated()
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is claimed of this, for others to check: ``verify(certificate, retained)``.
+
+        Raises:
+            RefusedError: the retained quotes give no calibration.
+        """
+        numbers = {}
+        if self.trust is not None:
+            numbers = {"missed": self.trust.missed, "indicator": self.trust.indicator.value}
+        step = self.step
+        made = isinstance(self._calibrated, PanelCalibration)
+        return issue_panel(
+            self.before,
+            self.parameters,
+            self.latent,
+            operator=self.operator,
+            path=self.path,
+            after=self.calibration if made or step is None else None,
+            state=None if step is None else step.state,
+            free=None if step is None else step.free,
+            tolerance=self.tolerance if step is not None else None,
+            indicators={name: value for name, value in numbers.items() if isfinite(value)},
+            struck=self.count,
+        )
+
+    @property
+    def count(self) -> int:
+        """How many quotes were struck out."""
+        return len(self.forgotten)
+
+    @property
+    def dropped(self) -> tuple[Group, ...]:
+        """The groups that went as a whole, with their latent parameters."""
+        return tuple(group for group in self.before.latent if group not in self.latent)
+
+    @property
+    def moved(self) -> dict[str, float]:
+        """By how many standard errors (of before) each shared parameter moved; not-a-number for one that was held."""
+        return moves(self.before, self.parameters)
+
+    def summary(self) -> str:
+        """Before, after and the move of every shared parameter, then the groups and the path, one fact a line."""
+        lines = move_table(self.before, self.parameters)
+        lines += ["", f"forgotten  {self.count:,} of {self.before.size:,} quotes"]
+        gone = f"; {', '.join(map(str, self.dropped[:3]))}{', ...' if len(self.dropped) > 3 else ''} went as a whole"
+        left = f"{len(self.latent):,} of {len(self.before.latent):,} left"
+        lines += [f"groups     {left}{gone if self.dropped else ''}"]
+        return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
+        return (
+            f"PanelForgetting({values}; {self.count} quotes struck out by {self.operator}, "
+            f"{len(self.dropped)} of {len(self.before.latent)} groups with all of theirs)"
+        )
+
+    def _repr_html_(self) -> str:
+        struck = f"forgotten: {self.count:,} of {self.before.size:,} quotes, by {self.operator}"
+        left = f"groups: {len(self.latent):,} of {len(self.before.latent):,} left"
+        facts = [struck, left, *(f"path: {sentence}" for sentence in self.path)]
+        return html_table(MOVED, move_rows(self.before, self.parameters), facts)

@@ -1,0 +1,37 @@
+"""Lognormal jumps: what they add to a log-characteristic function, and its three derivatives.
+
+    symbol   meaning                                          unit      name outside the kernels
+    lam      how many jumps are expected                      1/year    jump_intensity
+    mu       mean of a jump of ln S                           -         jump_mean
+    delta    standard deviation of a jump of ln S             -         jump_deviation
+    m        E[e^jump] - 1 = exp(mu + delta^2 / 2) - 1        -
+    z, T     complex frequency, time to expiry                -, year
+
+Merton (1976), as Bates (1996) adds it to Heston's model; the drift is compensated, so that E[S_T] stays the forward.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+
+def log_cf(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, tuple[Complexes, Complexes, Complexes]]:
+    """``lam T (exp(i z mu - z^2 delta^2 / 2) - 1 - i z m)`` and its derivatives by lam, mu, delta."""
+    lam, mu, delta = theta
+    a = 1j * z
+    d2 = delta * delta
+    square = z * z
+    exponent = mu * a - (0.5 * d2) * square
+    less = np.expm1(exponent)
+    forward = np.exp(mu + 0.5 * d2)
+    drift = a * np.expm1(mu + 0.5 * d2)
+    each = less - drift
+    jump = less + 1.0
+    by_mu = a * (jump - forward)
+    squared = square * jump
+    by_delta = -delta * (squared + a * forward)
+    return (lam * T) * each, (T * each, (lam * T) * by_mu, (lam * T) * by_delta)

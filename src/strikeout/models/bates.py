@@ -1,0 +1,95 @@
+"""Bates' model: Heston's stochastic volatility and Merton's jumps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import heston_cf, jump_cf
+from strikeout.models import heston
+from strikeout.models.characteristic import CharacteristicModel
+from strikeout.models.domain import inside
+from strikeout.models.model import ParameterSpace, Theta
+from strikeout.quotes.contracts import Contracts
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+# Heston's bounds and starts; a jump moves the index by up to a factor e, and up to twenty come a year.
+SPACE = ParameterSpace(
+    names=(*heston.SPACE.names, "jump_intensity", "jump_mean", "jump_deviation"),
+    lower=np.array([*heston.SPACE.lower, 1e-3, -1.0, 1e-3]),
+    upper=np.array([*heston.SPACE.upper, 20.0, 1.0, 1.0]),
+    starts=np.array(
+        [
+            [4.0, 0.09, 0.8, -0.5, 0.09, 0.5, -0.1, 0.15],
+            [2.0, 0.05, 0.5, -0.5, 0.05, 1.0, -0.15, 0.15],
+            [10.0, 0.06, 2.0, -0.5, 0.2, 0.3, -0.25, 0.2],
+            [4.0, 0.1, 0.9, 0.3, 0.1, 0.5, 0.05, 0.1],
+        ]
+    ),
+)
+DOMAIN = {
+    "mean_reversion": (0.0, inf),
+    "long_variance": (0.0, inf),
+    "vol_of_vol": (heston.SMALLEST_VOL_OF_VOL, inf),
+    "correlation": (-1.0, 1.0),
+    "initial_variance": (0.0, inf),
+    "jump_intensity": (0.0, inf),
+    "jump_deviation": (0.0, inf),
+}
+
+
+@dataclass(frozen=True)
+class Bates:
+    """European prices to 1e-10 of the forward under Heston's variance and lognormal jumps, with sensitivities.
+
+        dS = S sqrt(v) dW + S (e^J - 1) dN - drift,    J normal (jump_mean, jump_deviation^2),    N Poisson
+
+    v is Heston's. Jumps give short expiries the skew that a diffusion cannot, and leave long ones to the variance.
+    Bates (1996), "Jumps and stochastic volatility".
+
+    >>> c = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
+    >>> Bates().price([2.0, 0.06, 0.3, -0.6, 0.06, 0.5, -0.1, 0.15], c).round(6)
+    array([10.5588])
+    """
+
+    @property
+    def name(self) -> str:
+        return _engine().name
+
+    @property
+    def parameters(self) -> ParameterSpace:
+        return SPACE
+
+    def price(self, theta: Theta, contracts: Contracts) -> Floats:
+        """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or outside the model's domain.
+        """
+        return _engine().price(inside(SPACE, theta, DOMAIN), contracts)
+
+    def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
+        """Prices ``(n,)`` and their derivatives by the eight parameters ``(n, 8)``.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or outside the model's domain.
+        """
+        return _engine().linearize(inside(SPACE, theta, DOMAIN), contracts)
+
+
+def log_cf(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
+    """``ln E[exp(i z X)]`` and its derivatives, in the order of the parameters."""
+    diffusion, by_heston = heston_cf.log_cf(z, z * z + 1j * z, T, theta[:5])
+    jumps, by_jumps = jump_cf.log_cf(z, T, theta[5:])
+    return diffusion + jumps, (*by_heston, *by_jumps)
+
+
+@cache
+def _engine() -> CharacteristicModel:
+    return CharacteristicModel("bates", SPACE, log_cf=log_cf)

@@ -1,0 +1,114 @@
+"""Two of Heston's variances at once: one slow, one fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import inf, isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.kernels import heston_cf
+from strikeout.models import heston
+from strikeout.models.characteristic import CharacteristicModel
+from strikeout.models.domain import inside
+from strikeout.models.model import ParameterSpace, Theta
+from strikeout.quotes.contracts import Contracts
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+NAMES = tuple(f"{name}[{which}]" for which in ("slow", "fast") for name in heston.SPACE.names)
+DOMAIN = {
+    "mean_reversion": (0.0, inf),
+    "long_variance": (0.0, inf),
+    "vol_of_vol": (heston.SMALLEST_VOL_OF_VOL, inf),
+    "correlation": (-1.0, 1.0),
+    "initial_variance": (0.0, inf),
+}
+
+
+@dataclass(frozen=True)
+class DoubleHeston:
+    """European prices to 1e-10 of the forward where variance is the sum of a slow and a fast one, with sensitivities.
+
+        dS = S sqrt(v_1) dW_1 + S sqrt(v_2) dW_2,    each v as in Heston's model, the pairs independent
+
+    Two correlations, so that the skew of short and of long expiries can differ. Christoffersen, Heston and Jacobs
+    (2009), "The shape and term structure of the index option smirk".
+
+    Args:
+        border: a year's mean reversion that tells the two apart; the slow one's lies below, the fast one's above.
+            Without it every optimum would come twice, with the two exchanged.
+
+    Raises:
+        UsageError: the border leaves one of the two no room.
+
+    >>> c = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
+    >>> DoubleHeston().price([1.0, 0.03, 0.3, -0.6, 0.03, 6.0, 0.03, 0.6, -0.6, 0.03], c).round(6)
+    array([9.36709])
+    """
+
+    border: float = 3.0
+
+    def __post_init__(self) -> None:
+        low, high = heston.SPACE.lower[0], heston.SPACE.upper[0]
+        if not (isfinite(self.border) and low < self.border < high):
+            raise UsageError(
+                f"border={self.border:g} leaves no room on one side. Give one between {low:g} and {high:g}."
+            )
+
+    @property
+    def name(self) -> str:
+        return f"{_engine(self.border).name}({self.border:.17g})"
+
+    @property
+    def parameters(self) -> ParameterSpace:
+        return _space(self.border)
+
+    def price(self, theta: Theta, contracts: Contracts) -> Floats:
+        """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or outside the model's domain.
+        """
+        return self.linearize(theta, contracts)[0]
+
+    def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
+        """Prices ``(n,)`` and their derivatives by the ten parameters ``(n, 10)``.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or outside the model's domain.
+        """
+        return _engine(self.border).linearize(inside(self.parameters, theta, DOMAIN), contracts)
+
+
+def log_cf(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
+    """``ln E[exp(i z X)]`` and its derivatives, in the order of the parameters: two independent parts."""
+    q = z * z + 1j * z
+    slow, by_slow = heston_cf.log_cf(z, q, T, theta[:5])
+    fast, by_fast = heston_cf.log_cf(z, q, T, theta[5:])
+    return slow + fast, (*by_slow, *by_fast)
+
+
+@cache
+def _space(border: float) -> ParameterSpace:
+    lower, upper = np.tile(heston.SPACE.lower, 2), np.tile(heston.SPACE.upper, 2)
+    upper[0] = lower[5] = border
+    slow, fast = border / 3.0, min(border * 3.0, 0.5 * (border + upper[5]))
+    starts = np.array(
+        [
+            [slow, 0.04, 0.4, -0.5, 0.04, fast, 0.05, 1.0, -0.5, 0.05],
+            [slow, 0.05, 0.5, -0.8, 0.02, fast, 0.02, 0.6, -0.3, 0.02],
+            [slow, 0.1, 0.6, -0.5, 0.02, fast, 0.03, 1.5, -0.7, 0.1],
+            [slow, 0.04, 0.4, 0.2, 0.04, fast, 0.05, 1.0, -0.5, 0.05],
+        ]
+    )
+    return ParameterSpace(NAMES, lower, upper, starts)
+
+
+@cache
+def _engine(border: float) -> CharacteristicModel:
+    return CharacteristicModel("double-heston", _space(border), log_cf=log_cf)

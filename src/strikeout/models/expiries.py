@@ -1,0 +1,136 @@
+"""Parameters that belong to an expiry: one set a smile, or one number a knot of the term structure.
+
+A model of smiles says ``expiries="quoted"``: ``calibrate`` then gives it those of its quotes, so that a book without an
+expiry has no parameters for it. Their names carry the expiry in years, as in ``alpha[0.25]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+from strikeout.models.model import ParameterSpace
+from strikeout.quotes.contracts import Contracts
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Expiries = tuple[float, ...] | Literal["quoted"]
+
+
+def label(T: float) -> str:
+    """How an expiry is written in a parameter's name."""
+    return f"[{T:.6g}]"
+
+
+def settled(given: Sequence[float] | str, model: str) -> Expiries:
+    """Expiries as a model keeps them: "quoted", or years in ascending order.
+
+    Raises:
+        UsageError: none, one that is not finite and above zero, or two that read the same to six digits.
+    """
+    if isinstance(given, str):
+        if given != "quoted":
+            raise UsageError(f'{model}: expiries={given!r} is unknown. Use "quoted", or years such as (0.25, 0.5).')
+        return "quoted"
+    years = tuple(sorted({float(T) for T in given}))
+    bad = [T for T in years if not 0.0 < T < inf]
+    if not years or bad:
+        raise UsageError(f"{model}: expiries are years above zero, at least one; got {bad or 'none'}.")
+    for low, high in pairwise(years):
+        if label(low) == label(high):
+            raise UsageError(
+                f"{model}: the expiries {low!r} and {high!r} are too close to be told apart, and each is to have "
+                "parameters of its own. Round the expiries, or take a model without parameters for each, as Heston."
+            )
+    return years
+
+
+def quoted(contracts: Contracts) -> tuple[float, ...]:
+    """The different expiries of contracts, ascending."""
+    return tuple(contracts.slices.expiries.tolist())
+
+
+def one_expiry(expiries: Expiries, contracts: Contracts | None) -> tuple[float, ...]:
+    """The years of every smile; of a model that is one smile of any expiry those of the contracts, a year without any.
+
+    Raises:
+        UsageError: the model is one smile, and the contracts have several expiries.
+    """
+    if expiries != "quoted":
+        return expiries
+    years = (1.0,) if contracts is None or not len(contracts) else quoted(contracts)
+    if len(years) > 1:
+        raise UsageError(f"One set of parameters is one smile, and these contracts have {len(years)} expiries.")
+    return years
+
+
+def spread_over(expiries: Sequence[float], smile: Callable[[float], ParameterSpace]) -> ParameterSpace:
+    """The space of one smile an expiry: every smile's names with its expiry, one after the other."""
+    parts = [smile(T) for T in expiries]
+    return ParameterSpace(
+        names=tuple(f"{name}{label(T)}" for T, part in zip(expiries, parts, strict=True) for name in part.names),
+        lower=np.concatenate([part.lower for part in parts]),
+        upper=np.concatenate([part.upper for part in parts]),
+        starts=np.concatenate([part.starts for part in parts], axis=1),
+    )
+
+
+def smile_of(expiries: Expiries, contracts: Contracts, model: str) -> Rows:
+    """The number of each contract's smile; -1 where the model has none for its expiry.
+
+    Raises:
+        UsageError: the model is one smile of any expiry, and the contracts have several.
+    """
+    if expiries == "quoted":
+        found = len(contracts.slices.expiries)
+        if found > 1:
+            raise UsageError(
+                f"{model}: one set of parameters is one smile, and these contracts have {found} expiries. Name them: "
+                f"expiries=({', '.join(f'{T:.6g}' for T in quoted(contracts)[:3])}, ...)."
+            )
+        return np.zeros(len(contracts), np.intp)
+    years = np.array(expiries)
+    at = np.minimum(np.searchsorted(years, contracts.expiry), len(years) - 1)
+    return np.where(years[at] == contracts.expiry, at, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Total variance between knots: linear in T, from nothing at T = 0, and at the last knot's rate beyond it."""
+
+    below: Rows  # the knot on each side of a contract
+    above: Rows
+    years_below: Floats  # what one unit of that knot's variance rate adds to the total variance
+    years_above: Floats
+
+    def total(self, rate: Floats) -> Floats:
+        """Total variance of every contract, from the variance rate at every knot."""
+        return self.years_below * rate[self.below] + self.years_above * rate[self.above]
+
+    def by_rate(self, slope: Floats, count: int) -> Floats:
+        """Derivatives by every knot's rate ``(n, count)``, from those by the total variance."""
+        out, rows = np.zeros((len(slope), count)), np.arange(len(slope))
+        out[rows, self.below] += slope * self.years_below
+        out[rows, self.above] += slope * self.years_above
+        return out
+
+
+def ladder(years: Sequence[float], T: Floats) -> Ladder:
+    """Where each T lies among the knots."""
+    knots = np.array(years)
+    above = np.minimum(np.searchsorted(knots, T), len(knots) - 1)
+    between = (knots[above] > T) & (above > 0)
+    below = np.where(between, above - 1, above)
+    width = np.where(between, knots[above] - knots[below], 1.0)
+    share = np.where(between, (T - knots[below]) / width, 0.0)
+    # On or outside the knots the rate is that of the nearest, and all of it is counted with the knot "above".
+    return Ladder(
+        below, above, np.where(between, (1.0 - share) * knots[below], 0.0), np.where(between, share * knots[above], T)
+    )

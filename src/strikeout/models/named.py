@@ -1,0 +1,108 @@
+"""The models that come along, by the names people type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from strikeout.errors import UsageError
+
+if TYPE_CHECKING:
+    from strikeout.models.model import Model
+
+# Name -> module and class. Imported when asked for: the command line shows the names without importing a model.
+HOMES = {
+    "heston": ("strikeout.models.heston", "Heston"),
+    "bates": ("strikeout.models.bates", "Bates"),
+    "double-heston": ("strikeout.models.double_heston", "DoubleHeston"),
+    "variance-gamma": ("strikeout.models.variance_gamma", "VarianceGamma"),
+    "black-scholes": ("strikeout.models.black_scholes", "BlackScholes"),
+    "sabr": ("strikeout.models.sabr", "SABR"),
+    "svi": ("strikeout.models.svi", "SVI"),
+    "ssvi": ("strikeout.models.ssvi", "SSVI"),
+}
+MODELS = tuple(HOMES)
+# Ways to make a model that its name alone brings back; of all others, as it comes.
+FORMS: dict[str, tuple[dict[str, Any], ...]] = {
+    "black-scholes": ({}, {"expiries": "quoted"}),
+    "sabr": tuple(
+        {"beta": beta, "volatility": volatility}
+        for volatility in ("lognormal", "normal")
+        for beta in (1.0, 0.5, 0.0, None)
+    ),
+    "svi": ({"form": "natural"}, {"form": "raw"}),
+}
+
+
+def model_named(name: str) -> Model:
+    """A model as it comes, nothing chosen.
+
+    Raises:
+        UsageError: no model has this name.
+
+    >>> model_named("heston").parameters.names[0]
+    'mean_reversion'
+    """
+    model: Model = _class(name)()
+    return model
+
+
+def described(model: Model) -> dict[str, Any] | None:
+    """The name of a model that comes along and how it was made, as plain values that ``remade`` takes; else None.
+
+    Numbers are written as ``float.hex`` does, so that not a bit is lost.
+
+    >>> described(model_named("double-heston"))
+    {'name': 'double-heston', 'border': '0x1.8000000000000p+1'}
+    """
+    home = (type(model).__module__, type(model).__name__)
+    name = next((name for name, at in HOMES.items() if at == home), None)
+    if name is None:
+        return None
+    return {"name": name, **{field.name: _plain(getattr(model, field.name)) for field in fields(model)}}  # type: ignore[arg-type]
+
+
+def remade(plain: Mapping[str, Any]) -> Model:
+    """The model that ``described`` described.
+
+    Raises:
+        UsageError: no model has this name, or it cannot be made here.
+    """
+    made: Model = model_named(plain["name"])
+    how = {name: _value(value) for name, value in plain.items() if name != "name"}
+    return made if not how else _class(plain["name"])(**how)
+
+
+def recognised(name: str, contracts: Any) -> Model | None:
+    """A model that comes along, as it comes, whose ``name`` in the form that suits these contracts is this; or None."""
+    kind = name.partition("/")[0]
+    for key in HOMES:
+        if not kind.startswith(key):
+            continue
+        for how in FORMS.get(key, ({},)):
+            model: Model = _class(key)(**how)
+            suited = getattr(model, "suited", None)
+            if (model if suited is None else suited(contracts)).name == name:
+                return model
+    return None
+
+
+def _class(name: str) -> Any:
+    if name not in HOMES:
+        raise UsageError(f"No model is called {name!r}. There are {', '.join(MODELS)}.", model=name)
+    module, made = HOMES[name]
+    return getattr(import_module(module), made)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value.hex()
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _value(plain: Any) -> Any:
+    if isinstance(plain, str) and plain.startswith("0x"):
+        return float.fromhex(plain)
+    return tuple(_value(each) for each in plain) if isinstance(plain, list) else plain

@@ -1,0 +1,67 @@
+"""``strikeout compare-models`` shows what ``compare_models`` finds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import strikeout as so
+from strikeout.cli import strikeout
+from strikeout.models.named import MODELS
+
+
+@pytest.fixture(scope="module")
+def quotes():
+    return so.paper_quotes("small")
+
+
+@pytest.fixture(scope="module")
+def file(quotes, tmp_path_factory):
+    path = tmp_path_factory.mktemp("book") / "small.csv"
+    so.write_quotes(quotes, path)
+    return path
+
+
+def run(*words):
+    return CliRunner().invoke(strikeout, ["compare-models", *map(str, words)])
+
+
+def test_a_line_a_model_and_what_they_say(file):
+    done = run(file, "--models", "heston")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[1].split()[:2] == ["heston", "5"]
+    assert "heston has the lowest AIC and BIC." in done.stdout
+
+
+def test_the_json_is_the_comparison_of_the_same_file(file):
+    done = run(file, "--models", "heston", "--top", 2, "--json")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    expected = so.compare_models(so.read_quotes(file), ["heston"], most=2).to_dict()
+    assert {name: result[name] for name in expected} == expected
+    assert result["rows"] == 540
+
+
+def test_a_book_is_compared_as_its_quotes_are(quotes, file, tmp_path):
+    path = tmp_path / "small.book"
+    with so.Book.create(path) as book:
+        book.import_quotes(quotes)
+    from_book, from_file = (json.loads(run(one, "--models", "heston", "--json").stdout) for one in (path, file))
+    assert from_book["models"] == from_file["models"]
+
+
+@pytest.mark.parametrize("models", ["hestn", "heston,hestn", ","])
+def test_a_model_that_does_not_exist_is_answered_with_those_that_do(file, models):
+    done = run(file, "--models", models)
+    assert done.exit_code == 2
+    assert all(name in done.stderr for name in MODELS)
+
+
+def test_quotes_that_no_model_converges_on_end_with_three(quotes, tmp_path):
+    path = tmp_path / "few.csv"
+    so.write_quotes(quotes[:3], path)
+    done = run(path, "--models", "heston")
+    assert done.exit_code == 3, done.output
+    assert "No model can be judged" in done.stdout
