@@ -42,7 +42,7 @@ def test_without_options_it_is_the_smiles_as_png(folder):
     assert (folder / "smiles.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("kind", PICTURES)
+@pytest.mark.parametrize("kind", writing.OF_QUOTES)
 def test_every_kind_can_be_asked_for_and_is_what_python_gives(folder, kind):
     told = json.loads(
         run("plot", "quotes.csv", "--kind", kind, "--out", "a.json", "--weights", "vega", "--json").stdout

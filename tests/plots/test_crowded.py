@@ -9,7 +9,7 @@ import strikeout as so
 from benchmarks import chains
 from strikeout.plots import plot, plot_data
 from strikeout.plots.cells import TALL
-from strikeout.plots.writing import PICTURES
+from strikeout.plots.writing import OF_QUOTES
 
 NAME = "SPX 2026-07-22"
 
@@ -20,7 +20,7 @@ def crowded(shared_data):
     return so.calibrate(chains.day(NAME), so.Heston(), weights="spread")
 
 
-@pytest.mark.parametrize("kind", PICTURES)
+@pytest.mark.parametrize("kind", OF_QUOTES)
 def test_no_two_names_beside_a_picture_overlap(crowded, kind):
     figure = plot(crowded, kind)
     figure.draw_without_rendering()

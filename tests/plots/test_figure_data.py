@@ -9,7 +9,7 @@ import pytest
 
 import strikeout as so
 from strikeout.plots import plot, plot_data, write_plot
-from strikeout.plots.writing import PICTURES
+from strikeout.plots.writing import OF_QUOTES
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def calibration():
     )
 
 
-@pytest.mark.parametrize("kind", PICTURES)
+@pytest.mark.parametrize("kind", OF_QUOTES)
 def test_every_kind_is_json_without_a_number_that_is_none(calibration, tmp_path, kind):
     written = json.loads(write_plot(calibration, tmp_path / "a.json", kind).read_text(), parse_constant=pytest.fail)
     assert written == plot_data(calibration, kind)
@@ -59,7 +59,7 @@ def test_a_bid_that_is_not_known_is_null(calibration):
 
 def test_moments_hold_nothing_to_draw():
     moments = so.calibrate(so.moments_of(so.paper_quotes("small")), so.Heston())
-    for kind in PICTURES:
+    for kind in OF_QUOTES:
         with pytest.raises(so.StrikeoutError, match="made from moments"):
             plot(moments, kind)
 

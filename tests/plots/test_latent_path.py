@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.plots import plot_latent_path, plot_residuals, plot_smiles
+from strikeout.plots import plot, plot_data, plot_latent_path, plot_residuals, plot_smiles, write_plot
 from strikeout.plots.smiles import smiles_of
+from strikeout.plots.writing import PICTURES
 
 QUOTES = so.panel_quotes(12, seed=3)
 PANEL = so.calibrate(QUOTES, so.Heston(), panel="date")
@@ -47,3 +50,18 @@ def test_the_smiles_of_a_panel_are_those_of_its_last_day_at_its_own_variance():
 
 def test_the_residuals_of_a_panel_are_drawn_like_any_others():
     assert len(plot_residuals(PANEL).axes) == 2
+
+
+def test_a_panel_is_drawn_as_its_path_and_every_other_kind(tmp_path):
+    panel = so.calibrate(so.panel_quotes(6, seed=3), so.Heston(), panel="date")
+    assert plot_data(panel)["values"] == list(panel.latent.values())
+    for kind in PICTURES:
+        written = json.loads(write_plot(panel, tmp_path / "a.json", kind).read_text(), parse_constant=pytest.fail)
+        assert written == json.loads(json.dumps(plot_data(panel, kind)))
+    assert write_plot(panel, tmp_path / "all.html").read_text().count("<svg") == 6
+
+
+def test_a_plain_calibration_has_no_path():
+    plain = so.calibrate(so.paper_quotes("small"), so.Heston())
+    with pytest.raises(so.StrikeoutError, match="panel"):
+        plot(plain, "path")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.calibration.summary import counted
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import given, is_book, opened, reason_of, refuse_given, why_options
 from strikeout.cli.calibrating import READING, calibrated, calibration_options, described_reading, tell_reading
@@ -112,6 +111,8 @@ def _show(calibration: Calibration | PanelCalibration, *, report: bool) -> None:
     if report:
         click.echo(calibration.report())
         return
+    from strikeout.calibration.summary import counted
+
     pairs = [
         *latent_facts(calibration),
         ("status", str(calibration.termination)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from strikeout.calibration.choosing import chosen
 from strikeout.calibration.panel import calibrate_panel
@@ -22,7 +23,7 @@ from strikeout.forgetting.recalibrate import settings_for
 from strikeout.forgetting.refusal import determined, refuse_step
 from strikeout.forgetting.request import Request, request_of, slices_of, unstepped_forwards
 from strikeout.forgetting.trust import Trust, known_error
-from strikeout.quotes.forwards import FORWARD_FROM
+from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
@@ -96,14 +97,19 @@ def panel_recalibrate(retained: Quotes, before: PanelCalibration) -> PanelCalibr
 
 
 def changed_groups(before: Quotes, after: Quotes, panel: str) -> set[Group]:
-    """The groups in which a quote came, went, or has another forward or discount than before."""
+    """The groups in which a quote came, went, or is not what it was: corrected, or with a forward found anew."""
     _, at, to = np.intersect1d(before.ids, after.ids, assume_unique=True, return_indices=True)
     gone, new = np.ones(len(before), bool), np.ones(len(after), bool)
     gone[at] = new[to] = False
-    if FORWARD_FROM in before.labels or FORWARD_FROM in after.labels:
-        for name in ("forward", "discount"):
-            gone[at] |= getattr(before.contracts, name)[at] != getattr(after.contracts, name)[to]
+    for old, now in zip(_columns(before), _columns(after), strict=True):
+        gone[at] |= old[at] != now[to]
     return {*grouped(before[gone], panel), *grouped(after[new], panel)}
+
+
+def _columns(quotes: Quotes) -> list[NDArray[Any]]:
+    c = quotes.contracts
+    described = list(c.columns.values()) if isinstance(c, Features) else [getattr(c, f.name) for f in fields(c)]
+    return [quotes.observed, quotes.weight, np.nan_to_num(quotes.spread, nan=-1.0), *described]
 
 
 def gone_by_group(calibration: PanelCalibration, request: Request) -> dict[Group, Names]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
 Picture = Literal["smiles", "residuals", "variance", "influence", "path"]
-PICTURES = ("smiles", "residuals", "variance", "influence", "path")
+OF_QUOTES: tuple[Picture, ...] = ("smiles", "residuals", "variance", "influence")  # of any calibration
+PICTURES: tuple[Picture, ...] = (*OF_QUOTES, "path")  # of a panel
 ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 
 
