@@ -194,8 +194,9 @@ def _numbers(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> Float
 
 
 def _is_american(labels: Mapping[str, NDArray[Any]], count: int) -> Mask:
-    style = _column(labels, "exercise", count).tolist()
-    return np.fromiter((str(text).strip().lower() in ("a", "american") for text in style), bool, count)
+    styles = _column(labels, "exercise", count).tolist()
+    american = {text: str(text).strip().lower() in ("a", "american") for text in set(styles)}
+    return np.fromiter((american[text] for text in styles), bool, count)
 
 
 def _any(numbers: NDArray[np.intp], mask: Mask, count: int) -> Mask:
