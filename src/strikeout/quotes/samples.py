@@ -86,7 +86,8 @@ def _side(spot: float, years: float, rng: np.random.Generator) -> _Side:
 
 def _ticks(prices: Floats, rounding: np.ufunc) -> Floats:
     tick = np.where(prices < COARSE_FROM, TICK, COARSE_TICK)
-    return np.maximum(np.round(rounding(prices / tick) * tick, 2), 0.0)
+    rounded: Floats = np.maximum(np.round(rounding(prices / tick) * tick, 2), 0.0)
+    return rounded
 
 
 def _page() -> Iterator[str]:
