@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from strikeout.quotes import judging
+from strikeout.quotes.checks.catalogue import RULES
+from strikeout.quotes.checks.market import CHECKED
 from strikeout.quotes.reading import inspect_quotes
 
 Data = Callable[[str], Path]
@@ -74,3 +76,13 @@ def test_a_large_book_looked_at_in_pieces_gives_the_same_findings(
     assert {"Q210", "Q302", "Q303", "Q304", "Q305"} <= set(whole.issues.counts)
     assert parts.quotes.ids.tolist() == whole.quotes.ids.tolist()
     assert parts.unchecked == whole.unchecked
+
+
+@pytest.mark.parametrize("code", [code for code, rule in RULES.items() if not (rule.is_fixed or rule.sees_others)])
+def test_a_rule_that_looks_at_one_row_finds_the_same_whatever_rows_are_beside_it(shared_data: Data, code: str) -> None:
+    chain = pl.read_parquet(shared_data("chains/day_cboe_spx_2022-01-07.parquet"))
+    half = chain.with_row_index().filter(pl.col("index") % 2 == 0).drop("index")
+    checks: dict[str, float | str] = {other: "off" for other in CHECKED if other != code}
+    whole = inspect_quotes(chain, checks=checks)
+    found = inspect_quotes(half, checks=checks)
+    assert found.issues.ids(code) == [name for name in whole.issues.ids(code) if name in set(found.quotes.ids.tolist())]
