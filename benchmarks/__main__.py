@@ -27,11 +27,7 @@ BENCHMARKS = {
     "startup": ("startup", "the import and the first answer of the command line"),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "STRIKEOUT_THREADS")
-ON_ALL_CORES = {
-    "book",
-    "rules",
-    "scale",
-}  # large books: every candidate may use the whole machine; elsewhere one thread each
+ON_ALL_CORES = {"book", "rules", "scale"}  # every candidate may use the whole machine; elsewhere one thread each
 
 
 def main(arguments: list[str]) -> int:

@@ -195,3 +195,12 @@ def test_other_prices_give_other_forwards() -> None:
     shifted = book.with_observed(book.observed + up)  # call - put is higher by one discount: so is the forward, by one
     assert np.allclose(shifted.contracts.forward, book.contracts.forward + 1.0, atol=0.01)
     assert shifted.with_observed(book.observed).contracts.forward.tolist() == book.contracts.forward.tolist()
+
+
+def test_influence_that_is_confirmed_is_what_forgetting_does() -> None:
+    before = calibration("otm")
+    found = so.influence(before, confirm=2)
+    for row in range(2):
+        done = so.forget(before, ids=[found.columns["id"][row]])
+        for name, value in done.parameters.items():
+            assert found.columns[f"confirmed_{name}"][row] == value - before.parameters[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -123,3 +124,19 @@ def test_a_clock_that_cannot_be_is_refused_in_a_sentence(wrong: dict[str, object
         Clock(**wrong)
     with pytest.raises(UsageError, match="'tz' is no word of it"):
         Clock.of({"tz": "UTC"})
+
+
+def test_a_profile_of_ones_own_says_how_time_is_counted(tmp_path: Path) -> None:
+    chain().with_columns(quote_time=pl.lit("12:30:00")).write_csv(tmp_path / "chain.csv")
+    own = tmp_path / "own.toml"
+    columns = "\n".join(f'{name} = "{name}"' for name in ("quote_date", "quote_time", "expiry", "strike", "right"))
+    own.write_text(
+        f'name = "own"\n[columns]\n{columns}\nbid = "bid"\nask = "ask"\n'
+        '[time]\nzone = "America/New_York"\nclosed = 0.0\nholidays = ["2024-03-29"]\n'
+    )
+    found = inspect_quotes(tmp_path / "chain.csv", profile=own).forwards
+    assert found is not None
+    clock = Clock(zone="America/New_York", closed=0.0, holidays=("2024-03-29",))
+    assert found.years[0] == clock.years("2024-03-01", "12:30:00", expiry="2024-04-05")
+    # Days but weekends and Good Friday, from 12:30 to 16:00, over 365 * 5 / 7 of them.
+    assert found.years[0] == pytest.approx((24 + 3.5 / 24) / (365 * 5 / 7), rel=1e-12)

@@ -216,3 +216,14 @@ def test_forwards_fit_a_real_index_chain_as_an_independent_fit_did(shared_data) 
     ]
     assert len(apart) == 10
     assert max(apart) < 2e-5  # a tenth of a dollar in 4,700; spreads around the money are half a dollar to ten
+
+
+def test_asked_for_parity_passes_over_what_is_given_and_asked_for_spot_takes_each_row_at_its_word() -> None:
+    frame = chain().with_columns(
+        forward=pl.lit(90.0), spot=pl.lit(100.0), rate=pl.lit(0.03), dividend_yield=pl.lit(0.01)
+    )
+    assert set(read(frame).contracts.forward.tolist()) == {90.0}
+    assert read(frame, forwards="parity").contracts.forward.min() > 99.0
+    spot = read(frame, forwards="spot")
+    assert np.allclose(spot.contracts.forward, 100.0 * np.exp(0.02 * spot.contracts.expiry), rtol=1e-12)
+    assert not {"forward_from", "discount_from"} & spot.labels.keys()  # nothing rests on any other quote

@@ -10,7 +10,7 @@ import pytest
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.columns import ALIASES
 from strikeout.quotes.matching import match, nearest
-from strikeout.quotes.profile import profile_of, shipped_profiles
+from strikeout.quotes.profile import profile_of, read_profile, shipped_profiles
 from strikeout.quotes.reading import Reading, inspect_quotes
 
 MONEY = {"forward": 4510.0, "discount": 0.99}
@@ -196,6 +196,29 @@ def test_a_header_of_two_profiles_is_not_guessed() -> None:
         match(both)
 
 
+def test_of_two_profiles_that_fit_the_one_that_asks_for_more_is_meant() -> None:
+    less = read_profile('name = "less"\n[columns]\nstrike = "K"\nright = "R"', "less.toml")
+    more = read_profile('name = "more"\n[columns]\nstrike = "K"\nright = "R"\nprice = "P"', "more.toml")
+    both = {"less": less, "more": more}
+    assert match(["K", "R", "P"], both) is more
+    assert match(["K", "R"], both) is less
+    assert match(["K"], both) is None
+
+
+def test_a_price_in_coins_is_times_the_exchanges_forward_and_times_the_spot_only_where_there_is_none(
+    tmp_path: Path,
+) -> None:
+    text, _ = FILES["deribit"]
+    path = tmp_path / "coins.csv"
+    lines = text.replace("base_currency", "estimated_delivery_price").replace(",BTC\n", ",4000\n")
+    path.write_text(lines + "BTC-15MAR24-4600-C,,15.5,0.0201,0.0203,20,1706715000000,4000\n")
+    reading = inspect_quotes(path, forwards="auto")
+    # By the forward, 5000: 0.0202 and 0.0182 coins. The last row has no forward, and alone it gives none.
+    assert reading.quotes.observed == pytest.approx([101.0, 91.0], rel=4e-16)
+    assert [(issue.code, issue.row) for issue in reading.issues if issue.is_rejected] == [("Q116", 4)]
+    assert reading.table.frame["bid"][2] == pytest.approx(0.0201 * 4000.0, rel=4e-16)
+
+
 def test_a_profile_asked_for_by_name_is_taken_or_says_what_it_misses(tmp_path: Path) -> None:
     path = tmp_path / "file.csv"
     path.write_text("strike,right,price,expiry_years,forward,discount\n90,C,12,0.5,100,1\n")
@@ -278,7 +301,9 @@ def test_a_side_of_a_wide_row_that_is_empty_is_no_quote(tmp_path: Path) -> None:
     path.write_text(
         text + text.splitlines()[1].replace(" 90.5, 91.5, 0.15, 10", " , , , ").replace("4500", "4600") + "\n"
     )
-    assert inspect_quotes(path, constants=constants).quotes.contracts.strike.tolist() == [4500.0, 4500.0, 4600.0]
+    reading = inspect_quotes(path, constants=constants)
+    assert reading.quotes.contracts.strike.tolist() == [4500.0, 4500.0, 4600.0]
+    assert (reading.rows, reading.rejected) == (3, 0)
 
 
 def test_frames_are_known_by_their_columns_as_files_are() -> None:

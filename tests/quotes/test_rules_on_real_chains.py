@@ -8,6 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from strikeout.quotes import judging
+from strikeout.quotes.checks.catalogue import RULES
+from strikeout.quotes.checks.market import CHECKED
 from strikeout.quotes.reading import inspect_quotes
 
 Data = Callable[[str], Path]
@@ -50,3 +53,36 @@ def test_a_shifted_decimal_point_in_a_real_chain_is_found_and_named(
     assert len(named) < 600  # of 5,514: those of its own expiry
     clean = inspect_quotes(shared_data("chains/day_cboe_spx_2022-01-07.parquet")).issues
     assert clean.ids("Q303", "Q304") == []
+
+
+def test_a_large_book_looked_at_in_pieces_gives_the_same_findings(
+    shared_data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three days of a panel: rules look along strikes, from expiry to expiry and back in time."""
+    panel = pl.read_parquet(shared_data("chains/panel_spx_2026-07-22_08-05.parquet"))
+    days = ["2026-07-28", "2026-07-29", "2026-07-30"]
+    path = tmp_path / "panel.parquet"
+    few = panel.filter(pl.col("quote_date").is_in(days) & (pl.col("expiry") < "2026-08-15"))
+    dear = (pl.col("strike") == 7400.0) & (pl.col("cp_flag") == "C")
+    few.with_columns(
+        pl.when(dear).then(pl.col("bid", "ask", "mid") * 3).otherwise(pl.col("bid", "ask", "mid"))
+    ).write_parquet(path)
+    checks: dict[str, float | str] = {"Q303": "reject"}
+    whole = inspect_quotes(path, checks=checks)
+    monkeypatch.setattr(judging, "PIECE", whole.rows // 5)
+    parts = inspect_quotes(path, checks=checks)
+    told = [sorted(map(str, reading.issues)) for reading in (whole, parts)]
+    assert told[0] == told[1]
+    assert {"Q210", "Q302", "Q303", "Q304", "Q305"} <= set(whole.issues.counts)
+    assert parts.quotes.ids.tolist() == whole.quotes.ids.tolist()
+    assert parts.unchecked == whole.unchecked
+
+
+@pytest.mark.parametrize("code", [code for code, rule in RULES.items() if not (rule.is_fixed or rule.sees_others)])
+def test_a_rule_that_looks_at_one_row_finds_the_same_whatever_rows_are_beside_it(shared_data: Data, code: str) -> None:
+    chain = pl.read_parquet(shared_data("chains/day_cboe_spx_2022-01-07.parquet"))
+    half = chain.with_row_index().filter(pl.col("index") % 2 == 0).drop("index")
+    checks: dict[str, float | str] = {other: "off" for other in CHECKED if other != code}
+    whole = inspect_quotes(chain, checks=checks)
+    found = inspect_quotes(half, checks=checks)
+    assert found.issues.ids(code) == [name for name in whole.issues.ids(code) if name in set(found.quotes.ids.tolist())]

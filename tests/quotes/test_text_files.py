@@ -106,10 +106,11 @@ def test_lines_above_the_header_are_looked_at_only_for_a_known_header(tmp_path: 
         open_table(saved(tmp_path, b"\n\nnothing of the kind\n"))
 
 
-@pytest.mark.parametrize("block", [1, 37, 100, 10_000])
+@pytest.mark.parametrize("block", [1, 37, 100, 500, 10_000])
 def test_the_size_of_the_blocks_changes_nothing(tmp_path: Path, monkeypatch, block: int) -> None:
     rows = [f'{80 + k},{"CP"[k % 2]},{12 + k / 7},0.5,100,0.99,"desk ""{k}"",\nof {k % 3}"' for k in range(40)]
-    rows[20] = 'abc,C,1,1,1,1,"x"'
+    for bad in (20, 21, 22, 31):
+        rows[bad] = f'abc,C,1,1,1,1,"x{bad}"'
     path = saved(tmp_path, "\n".join((HEAD, *rows)).encode())
     whole = inspect_quotes(path)
     monkeypatch.setattr(text_files, "BLOCK", block)

@@ -224,7 +224,8 @@ def _confirmed(
     out |= {f"confirmed_{name}": np.full(count, np.nan) for name in space.names}
     for row, group in enumerate(first):
         try:
-            after = calibrate(quotes[number != group], calibration.asked, **calibration.settings.keywords())
+            left = calibration.book.without(quotes.ids[number == group])  # forwards that rest on them found anew
+            after = calibrate(left, calibration.asked, **calibration.settings.keywords())
         except RefusedError:  # too few quotes are left
             continue
         if not after.converged:

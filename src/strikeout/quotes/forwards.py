@@ -22,7 +22,7 @@ from strikeout.errors import RefusedError
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.parity import PAIRS, parity_lines
-from strikeout.quotes.slices import slice_name, slice_numbers
+from strikeout.quotes.slices import KEYS, slice_name, slice_numbers
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 FORWARD_FROM, DISCOUNT_FROM = "forward_from", "discount_from"
+NEEDED = (*KEYS, "exercise", "spot", "dividend_yield", DISCOUNT_FROM)  # labels; a large book has many more
+WORDS = np.array(["none", "parity", "spot"], object)
 PLAIN = 1.0  # the discount that stands in the place of one that is to be derived
 
 
@@ -55,25 +57,24 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     at = np.flatnonzero(is_derived(quotes) if rows is None else rows & is_derived(quotes))
     if not at.size:
         return quotes, Forwards.none()
-    part = quotes[at]
-    numbers, first = slice_numbers(part.labels, part.contracts.expiry)
-    c, labels = part.contracts, part.labels
-    is_own = _column(labels, DISCOUNT_FROM, len(part)) != "parity"
-    years, american = c.expiry[first], _any(numbers, _is_american(labels, len(part)), len(first))
+    c, labels = quotes.contracts[at], {name: quotes.labels[name][at] for name in NEEDED if name in quotes.labels}
+    numbers, first = slice_numbers(labels, c.expiry)
+    is_own = _column(labels, DISCOUNT_FROM, len(at)) != "parity"
+    years, american = c.expiry[first], _any(numbers, _is_american(labels, len(at)), len(first))
     own = _medians(numbers, np.where(is_own, c.discount, np.nan), len(first))
     lines = parity_lines(
-        numbers, strike=c.strike, is_call=c.is_call, observed=part.observed, spread=part.spread, years=years,
-        discount=own, american=american,
+        numbers, strike=c.strike, is_call=c.is_call, observed=quotes.observed[at], spread=quotes.spread[at],
+        years=years, discount=own, american=american,
     )  # fmt: skip
     discount = np.where(is_own, c.discount, lines.discount[numbers])
     spot = np.where(is_own, _from_spot(labels, c), np.nan)
     has_line = np.isfinite(lines.forward)[numbers]
     forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
     lost = ~np.isfinite(forward)
-    source = np.where(lost, "none", np.where(has_line, "parity", "spot")).astype(object)
+    source = WORDS[np.where(lost, 0, np.where(has_line, 1, 2))]
     forward, discount = np.where(lost, c.strike, forward), np.where(lost & ~is_own, PLAIN, discount)
     made = _placed(quotes, at, forward=forward, discount=discount, source=source)
-    told = np.where(_any(numbers, lost, len(first)), "none", np.where(has_line, "parity", "spot")[first])
+    told = WORDS[np.where(_any(numbers, lost, len(first)), 0, np.where(has_line, 1, 2)[first])]
     report = Forwards(
         names=tuple(slice_name(labels, float(years[n]), row=int(row)) for n, row in enumerate(first)),
         source=tuple(told.tolist()),
@@ -194,8 +195,9 @@ def _numbers(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> Float
 
 
 def _is_american(labels: Mapping[str, NDArray[Any]], count: int) -> Mask:
-    style = _column(labels, "exercise", count).tolist()
-    return np.fromiter((str(text).strip().lower() in ("a", "american") for text in style), bool, count)
+    styles = _column(labels, "exercise", count).tolist()
+    american = {text: str(text).strip().lower() in ("a", "american") for text in set(styles)}
+    return np.fromiter((american[text] for text in styles), bool, count)
 
 
 def _any(numbers: NDArray[np.intp], mask: Mask, count: int) -> Mask:

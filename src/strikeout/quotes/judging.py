@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from strikeout.quotes.checks.catalogue import RULES
 from strikeout.quotes.checks.frames import market_of
 from strikeout.quotes.checks.market import check_market, unchecked
 from strikeout.quotes.checks.settings import Checks
@@ -19,6 +20,9 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules
 
 Beside = Callable[[], Quotes]
+PIECE = 1_000_000  # quotes looked at together, more or less
+MOMENT = ("underlying", "root", "date", "quote_time")  # labels
+LOOK_BACK = frozenset({"Q210"})
 NO_FORWARD = (
     "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
 )
@@ -49,18 +53,53 @@ def judged(quotes: Quotes, good: pl.Series, rules: Rules, checks: Checks, *, bes
         beside: quotes on which forwards may rest too, asked for only where those read do not give one.
     """
     quotes, forwards, at, lost = _carried(quotes, good.arg_true().to_numpy().astype(np.intp), rules, beside)
-    layout = rules.layout
-    price = next(role for role in ("price", "bid", "iv") if role in layout.used)
-    market = market_of(quotes, pl.Series(at), rules.table.rows.gather(at))
-    places = {"price": layout.places[price], **layout.places}
-    found = check_market(market, checks, numbering=rules.table.numbering, places=places)
-    missing = unchecked(market.columns, checks)
+    found, missing = _checked(quotes, at, rules, checks)
     rejected = found.filter("is_rejected")["at"].unique()
     if not rejected.len():
         return Judgement(quotes, at, (lost, found), forwards, 0, missing)
     kept = ~np.isin(at, rejected.to_numpy())
     quotes, forwards, at, more = _carried(quotes[kept], at[kept], rules, beside)
     return Judgement(quotes, at, (lost, found, more), forwards, rejected.len(), missing)
+
+
+def _checked(
+    quotes: Quotes, at: NDArray[np.intp], rules: Rules, checks: Checks
+) -> tuple[pl.DataFrame, Mapping[str, str]]:
+    """What the rules find, and which were not run. A large book is looked at a piece at a time."""
+    table, layout = rules.table, rules.layout
+    called = {role: table.called(role) if table.profile else name for role, name in layout.places.items()}
+    price = next(role for role in ("price", "bid", "iv") if role in layout.used)
+    places = {"price": called[price], **called}
+    found = []
+    for rows, asked in _pieces(quotes, checks):
+        market = market_of(quotes if rows is None else quotes._rows(rows), *_where(at, rows, table.rows))
+        found.append(check_market(market, asked, numbering=table.numbering, places=places))
+    return pl.concat(found), unchecked(market_of(quotes[:1]).columns, checks)
+
+
+def _where(at: NDArray[np.intp], rows: NDArray[np.intp] | None, numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
+    here = at if rows is None else at[rows]
+    return pl.Series(here), numbers.gather(here)
+
+
+def _pieces(quotes: Quotes, checks: Checks) -> Iterator[tuple[NDArray[np.intp] | None, Checks]]:
+    """Rows to look at together, and what to look for: all quotes of a moment are in one piece, and once more, for the
+    rule that looks back in time, all quotes of a strike."""
+    count = -(-len(quotes) // PIECE)
+    if count < 2:
+        yield None, checks
+        return
+    others = frozenset(RULES) - LOOK_BACK
+    moment = pl.Series(np.zeros(len(quotes), np.uint64))
+    for name in (name for name in MOMENT if name in quotes.labels):
+        moment = (moment + pl.Series(quotes.labels[name].tolist()).hash()).hash()
+    strike = pl.Series(quotes.contracts.strike).hash()
+    for key, off in ((moment, LOOK_BACK), (strike, others)):
+        piece = (key % count).to_numpy()
+        for number in range(count):
+            rows = np.flatnonzero(piece == number)
+            if rows.size:
+                yield rows, replace(checks, off=checks.off | off)
 
 
 def _carried(

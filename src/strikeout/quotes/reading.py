@@ -29,6 +29,7 @@ from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
 
+PIECE = 100_000  # rows turned from one kind of text into another at once
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
 LABELLED = (
     "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
@@ -140,7 +141,9 @@ def inspect_quotes(
     parts.append(rules.failures("Q108", "id", clashes, words))
     parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
     good &= ~(repeats | clashes)
-    judgement = judged(_book(ids, work, labels, good), good, rules, Checks.of(checks), beside=beside)
+    book = _book(ids, work, labels, good)
+    del work, labels  # the book has what they held; of ten million rows it is gigabytes
+    judgement = judged(book, good, rules, Checks.of(checks), beside=beside)
     quotes = judgement.quotes
     parts += judgement.found
     names = pl.select(pl.when(pl.Series(np.isin(np.arange(frame.height), judgement.at))).then(ids)).to_series()
@@ -282,8 +285,18 @@ def _book(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Ser
         forward=column["forward"], strike=column["strike"], expiry=column["expiry_years"], discount=column["discount"],
         is_call=column["is_call"].astype(bool),
     )  # fmt: skip
-    return Quotes(
-        ids=ids.filter(good).to_numpy().astype("U"), contracts=contracts, observed=column["observed"],
-        weight=column.get("weight"), spread=column["spread"].astype(float),
-        labels={name: label_array(tags[name]) for name in tags.columns},
+    count = int(good.sum())
+    # Every rule of a book was a rule of its rows, and a second copy of the names alone is a gigabyte in ten million.
+    return Quotes._trusted(
+        ids=_names(ids.filter(good)), contracts=contracts, observed=column["observed"].astype(float),
+        weight=column["weight"].astype(float) if "weight" in column else np.ones(count),
+        spread=column["spread"].astype(float), labels={name: label_array(tags[name]) for name in tags.columns},
     )  # fmt: skip
+
+
+def _names(ids: pl.Series) -> np.ndarray[Any, np.dtype[np.str_]]:
+    """As an array of text, some at a time: as objects of Python, all at once would take more room than the book."""
+    names = np.empty(ids.len(), f"U{np.max(ids.str.len_chars().to_numpy(), initial=1)}")
+    for begin in range(0, ids.len(), PIECE):
+        names[begin : begin + PIECE] = ids.slice(begin, PIECE).to_numpy()
+    return names

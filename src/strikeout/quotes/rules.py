@@ -18,6 +18,7 @@ CALLS, PUTS = ("c", "call", "calls"), ("p", "put", "puts")
 DAYS_PER_YEAR = 365.0
 # Beyond these a number is in another unit than ours: percent for decimals, days for years.
 LARGEST = {"rate": 1.0, "dividend_yield": 1.0, "iv": 5.0, "discount": 2.0, "expiry_years": 100.0}
+WRITTEN = {"id", "weight", "price", "expiry_years", "forward", "discount"}  # what `write_quotes` always writes
 # What vendors write for "no value": no quote is worth these.
 SENTINELS = (
     -99.99, -999.0, -999.99, -9999.0, -9999.99, -99999.0, -99999.99, -999999.0,
@@ -111,7 +112,9 @@ class Rules:
             text = as_text(self.frame, self.layout.places[role]).str.strip_chars()
             missing, number = text.is_null() | (text == ""), text.cast(pl.Float64, strict=False)
         unsaid = number.is_nan().fill_null(value=False)  # the word nan, or the number
-        sentinel = number.is_in(SENTINELS).fill_null(value=False)
+        # A book that was written down holds numbers that were accepted, and reads back as it was: no marks in it.
+        marks = () if self.layout.places.keys() >= WRITTEN else SENTINELS
+        sentinel = number.is_in(marks).fill_null(value=False)
         garbled, infinite = number.is_null() & ~missing, number.is_infinite().fill_null(value=False)
         number = pl.select(pl.when(~(missing | unsaid | sentinel | infinite)).then(number)).to_series()
         if not needed:

@@ -16,12 +16,12 @@ SHOWN = ("underlying", "root", "date", "expiry_date")
 
 def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: NDArray[np.float64]) -> tuple[Rows, Rows]:
     """The number of the slice of every row, from zero, and the first row of every slice."""
-    numbers = np.unique(expiry, return_inverse=True)[1]
-    for name in (name for name in KEYS if name in labels):
-        codes = _codes(labels[name])
-        numbers = np.unique(numbers * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    columns = [_plain(labels[name]) for name in KEYS if name in labels]
+    table: dict[Any, int] = {}
+    keys = zip(*columns, expiry.tolist(), strict=True)
+    numbers = np.fromiter((table.setdefault(key, len(table)) for key in keys), np.intp, len(expiry))
     _, first = np.unique(numbers, return_index=True)
-    return numbers.astype(np.intp), first.astype(np.intp)
+    return numbers, first.astype(np.intp)
 
 
 def slice_name(labels: Mapping[str, NDArray[Any]], expiry: float, *, row: int) -> str:
@@ -31,7 +31,6 @@ def slice_name(labels: Mapping[str, NDArray[Any]], expiry: float, *, row: int) -
     return " ".join(filter(None, words))
 
 
-def _codes(column: NDArray[Any]) -> NDArray[np.int64]:
-    table: dict[Any, int] = {}
-    values = column.astype(str).tolist() if column.dtype.kind not in "OU" else column.tolist()
-    return np.fromiter((table.setdefault(value, len(table)) for value in values), np.int64, len(column))
+def _plain(column: NDArray[Any]) -> list[str]:
+    plain: list[str] = (column if column.dtype.kind in "OU" else column.astype(str)).tolist()
+    return plain

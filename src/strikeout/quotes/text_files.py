@@ -229,22 +229,20 @@ def _texts(path: Path, encoding: str, *, size: int, progress: Progress | None = 
     total = max(path.stat().st_size, 1)
     first = True
     with _opened(path) as file:
-        while True:
+        at_end = False
+        while not at_end:
             raw = _read(path, file, size)
-            text = decoder.decode(raw, final=not raw).encode()
+            at_end = len(raw) < size  # a file gives less than asked for only at its end
+            text = decoder.decode(raw, final=at_end).encode()
             if first:
                 text, first = text.removeprefix(codecs.BOM_UTF8), False
             kept += text
             if progress is not None:
                 progress(_share(file, total))
-            if not raw:
-                break
-            end = _last_row_end(kept)
+            end = len(kept) if at_end else _last_row_end(kept)
             if end:
                 yield kept[:end]
                 kept = kept[end:]
-    if kept:
-        yield kept
 
 
 def _last_row_end(text: bytes) -> int:
