@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from strikeout.kernels import black, line
-from tests.models.characteristic_functions import bates, black_scholes, heston, variance_gamma
+from tests.models.characteristic_functions import bates, black_scholes, heston, merton, variance_gamma
 
 K = np.linspace(-2.0, 2.0, 81)
 
@@ -89,6 +89,26 @@ def test_a_sum_by_blocks_is_the_sum_of_its_terms():
     inside = (there.low <= K) & (there.high > K)
     # Phases up to some hundreds, each with a rounding of its own.
     np.testing.assert_allclose(line.values(there, K)[:, inside], expected[:, inside], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("log_cf", "theta", "T", "fewest", "most"),
+    [
+        (black_scholes, [0.2], 1.0, 15, 30),
+        (merton, [0.2, 0.7, -0.15, 0.2], 0.1, 60, 110),
+        (merton, [0.2, 0.7, -0.15, 0.2], 1 / 365, 250, 450),
+        (bates, [2.0, 0.06, 0.3, -0.6, 0.06, 0.5, -0.1, 0.15], 0.1, 60, 110),
+        (heston, [1.5, 0.05, 1.5, -0.7, 0.03], 0.5, 2000, 2400),
+    ],
+)
+def test_the_rule_takes_as_many_nodes_as_the_documentation_says(log_cf, theta, T, fewest, most):
+    """docs/how-to/add-a-model.md. Those that are not priced have tests of their own."""
+    assert fewest <= len(line.rule(log_cf, T, np.array(theta)).F) <= most
+
+
+def test_heston_far_from_feller_s_condition_over_a_year_is_not_priced():
+    there = line.rule(heston, 1.0, np.array([0.5, 0.04, 1.5, -0.7, 0.001]))
+    assert np.isnan(line.values(there, K)).all()
 
 
 def test_no_strikes_give_no_values():
