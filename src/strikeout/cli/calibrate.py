@@ -137,7 +137,9 @@ def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str,
 
 def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | None) -> None:
     if not calibration.converged:
-        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} --fix mean_reversion=2")
+        name = next(iter((*calibration.unidentified, *calibration.parameters)))
+        known = f'--fix "{name}={calibration.parameters[name]:.3g}"'
+        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} {known}")
     elif plot is None:
         panel = f" --panel {calibration.settings.panel}" if calibration.settings.panel else ""
         terminal.hint(f"strikeout calibrate {file}{panel} --plot smiles.html")
