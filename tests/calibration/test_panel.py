@@ -350,3 +350,28 @@ def test_memory_grows_with_the_days_and_not_with_their_square():
     peak(10)  # what is loaded once
     # Five times the days; a matrix of all parameters would take twenty-five times as much.
     assert peak(200) < 7 * peak(40)
+
+
+def test_a_function_of_ones_own_says_what_is_latent():
+    # Decay at one rate from another height in every vessel: heights from 3 to minus 2, and one of nothing at all.
+    rng = np.random.default_rng(8)
+    heights = {"a": 3.0, "b": -2.0, "c": 0.0, "d": 0.5}
+    t = np.tile(np.linspace(0.0, 10.0, 12), len(heights))
+    vessel = np.repeat(list(heights), 12)
+    level = np.array([heights[name] for name in vessel])
+    observed = level * np.exp(-0.3 * t) + 0.1 + 1e-3 * rng.standard_normal(len(t))
+    quotes = so.Quotes.from_columns(np.arange(len(t)).astype(str), observed, labels={"vessel": vessel}, t=t)
+    decay = so.custom_model(
+        "decay",
+        parameters={"height": 1.0, "rate": 0.1, "floor": 0.0},
+        price=lambda height, rate, floor, t: height * np.exp(-rate * t) + floor,
+        latent="height",
+    )
+    panel = so.calibrate(quotes, decay, panel="vessel")
+    assert panel.converged
+    assert abs(panel.parameters["rate"] - 0.3) < 4.0 * panel.standard_errors["rate"]
+    assert abs(panel.parameters["floor"] - 0.1) < 4.0 * panel.standard_errors["floor"]
+    for name, height in heights.items():
+        assert abs(panel.latent[name] - height) < 4.0 * panel.latent_standard_errors[name]
+    with pytest.raises(ParameterError, match="no parameter of decay"):
+        so.custom_model("decay", parameters={"rate": 0.1}, price=lambda rate, t: rate * t, latent="height")
