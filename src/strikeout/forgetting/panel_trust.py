@@ -33,8 +33,8 @@ from strikeout.statistics.panel_state import Group
 
 Floats = NDArray[np.float64]
 
-# Over 330 clean and corrupt panels no prediction below this many standard errors read more than a fifth too low; beyond,
-# some read twelve times too low, so nothing is said.
+# Over 330 clean and corrupt panels no prediction below this many standard errors read more than a fifth too low;
+# beyond, some read twelve times too low, so nothing is said.
 FARTHEST = 10.0
 
 
