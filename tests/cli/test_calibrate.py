@@ -153,6 +153,16 @@ def test_a_picture_of_unknown_kind_is_refused_before_any_work(tmp_path):
     assert ".png, .svg, .html" in done.stderr
 
 
+def test_a_book_of_several_dates_is_told_what_a_variance_a_date_would_gain(book, tmp_path):
+    moving = tmp_path / "moving.csv"
+    so.write_quotes(so.panel_quotes(20, seed=1), moving)
+    said = " ".join(run(moving).stdout.split())
+    assert "one value for 20 dates" in said
+    assert "calibrate with --panel date" in said
+    constant = " ".join(run(book).stdout.split())
+    assert "a value a date would gain no more than noise does" in constant
+
+
 def test_the_report_shows_starts_and_steps(book):
     done = run(book, "--report")
     assert "steps of the best start" in done.stdout

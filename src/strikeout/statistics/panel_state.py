@@ -113,7 +113,7 @@ class PanelState:
         held: groups whose latent parameter stays at its reference in a step.
 
     Raises:
-        UsageError: the schemas differ in more than the latent reference, or a held group is not there.
+        UsageError: the schemas differ in more than the latent reference.
     """
 
     latent: str
