@@ -1,4 +1,4 @@
-"""A panel of another model than Heston: Bates', whose variance moves from day to day and whose jumps do not."""
+"""Panels of other models than Heston: Bates', whose variance moves from day to day, and a function of one's own."""
 
 from __future__ import annotations
 
@@ -55,3 +55,31 @@ def test_a_day_is_forgotten_from_a_panel_of_bates_to_the_bit_and_the_certificate
 def test_a_model_that_does_not_say_what_changes_from_day_to_day_has_no_panel(quotes):
     with pytest.raises(so.StrikeoutError, match="does not say which parameter changes"):
         so.calibrate(quotes, so.VarianceGamma(), panel="date")
+
+
+def test_a_group_is_forgotten_from_a_panel_of_a_function_of_ones_own():
+    """Six decays of one rate, each from its own level."""
+    rng = np.random.default_rng(0)
+    lab, x = np.repeat(np.arange(6), 12), rng.uniform(0.0, 3.0, 72)
+    level = np.array([1.0, 1.5, 2.0, 2.5, 3.0, 0.7])[lab]
+    y = level * np.exp(-0.7 * x) + 0.2 * x + 1e-3 * rng.standard_normal(72)
+    quotes = so.Quotes.from_columns(ids=[f"q{i}" for i in range(72)], observed=y, labels={"lab": lab}, x=x)
+    model = so.custom_model(
+        "decay",
+        parameters={"level": 1.0, "rate": 1.0, "drift": 0.1},
+        price=lambda level, rate, drift, x: level * np.exp(-rate * x) + drift * x,
+        latent="level",
+    )
+    panel = so.calibrate(quotes, model, panel="lab")
+    done = so.forget(panel, where="lab = 3")
+    rest = quotes[lab != 3]
+    fresh = so.calibrate(rest, model, panel="lab")
+    assert done.dropped == (3,)
+    assert done.calibration.to_dict() == fresh.to_dict()
+    assert done.calibration.state.digest() == fresh.state.digest()
+    assert so.verify(done.certificate, rest, model=model).holds
+    assert not so.verify(done.certificate, quotes, model=model).holds
+    quick = so.forget(panel, where="lab = 3", tolerance=0.1)
+    assert quick.operator == "downdate"
+    assert quick.parameters == pytest.approx(fresh.parameters, rel=1e-6)
+    assert set(so.influence(panel, "lab")["lab"].tolist()) == set(range(6))
