@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.cli.books import show_change
 from strikeout.models.named import MODELS, described, model_named, remade
 from tests.models.books import CASES, CONTRACTS
 
@@ -85,6 +86,19 @@ def test_down_to_one_expiry_names_lose_their_years():
     assert list(done.parameters) == ["alpha", "correlation", "vol_of_vol"]
     assert np.isnan(list(done.moved.values())).all()  # there was no parameter of these names
     assert "alpha" in done.summary()
+
+
+def test_a_book_that_learns_an_expiry_has_its_parameters_too(tmp_path, capsys):
+    case = CASES["sabr"]
+    quotes = case.quotes()
+    with so.Book.create(tmp_path / "model.book", who="tests") as book:
+        book.import_quotes(quotes[CONTRACTS.expiry < 2.0])
+        book.calibrate(case.model)
+        change = book.learn(quotes[CONTRACTS.expiry == 2.0])
+    assert dict(change.after.parameters) == so.calibrate(quotes, case.model).parameters
+    assert change.moved["alpha[2]"] is None
+    show_change(change)
+    assert "alpha[2]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -53,10 +53,22 @@ def test_an_expiry_without_a_smile_has_no_price(name):
     assert np.isnan(jacobian[1]).any()
 
 
-@pytest.mark.parametrize("model", [so.SABR(), so.SVI(), so.SSVI()])
+@pytest.mark.parametrize("model", [so.SABR(), so.SVI(), so.SSVI(), so.BlackScholes("quoted")])
 def test_one_set_of_parameters_is_not_taken_for_several_expiries(model):
     with pytest.raises(UsageError, match="4 expiries"):
         model.price(model.parameters.starts[0], CONTRACTS)
+    with pytest.raises(UsageError, match="4 expiries"):  # nor silently where moments stand for the quotes
+        so.calibrate(so.moments_of(CASES["svi"].quotes()), model)
+
+
+def test_moments_know_smiles_whose_expiries_are_named():
+    """To what the basis resolves: a thousandth of a standard error here."""
+    quotes = CASES["sabr"].quotes()
+    named = so.SABR(expiries=(0.1, 0.5, 1.0, 2.0), unit=128.0)
+    found, expected = so.calibrate(so.moments_of(quotes), named), so.calibrate(quotes, named)
+    assert found.converged
+    for name, value in found.parameters.items():
+        assert abs(value - expected.parameters[name]) <= 1e-3 * expected.standard_errors[name]
 
 
 def test_a_book_of_one_expiry_has_plain_names():
@@ -128,15 +140,13 @@ def test_a_slice_of_the_surface_is_a_natural_smile_is_a_raw_one():
     np.testing.assert_allclose(raw, surface, rtol=0, atol=1e-12)
 
 
-def test_axel_vogts_smile_has_butterfly_arbitrage_and_its_cure_has_not():
+def test_axel_vogts_smile_has_butterfly_arbitrage_and_with_half_its_slope_it_has_none():
     """Gatheral and Jacquier (2014), example 3.1: (a, b, m, rho, sigma) = (-0.0410, 0.1331, 0.3586, 0.3060, 0.4153)."""
     a, b, m, rho, sigma = -0.0410, 0.1331, 0.3586, 0.3060, 0.4153
     lowest = a + b * sigma * np.sqrt(1.0 - rho * rho)
     found = so.SVI("raw").arbitrage([lowest, b, rho, m, sigma])
     assert len(found) == 1
     assert "butterfly" in found[0]
-    # Section 5.1 keeps its level, skew and left wing and moves the right one and the minimum: b = 0.0984 or so is
-    # enough to see g stay above zero; here, half the slope and the same lowest variance.
     assert so.SVI("raw").arbitrage([lowest, 0.5 * b, rho, m, sigma]) == ()
 
 
