@@ -190,6 +190,40 @@ def test_numbers_and_dates_are_groups_too():
     assert tuple(grouped(dated, "date")) == PANEL.groups
 
 
+def test_random_truths_are_found_from_the_canonical_starts():
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        theta = {
+            "mean_reversion": np.exp(rng.uniform(np.log(0.3), np.log(12.0))),
+            "long_variance": np.exp(rng.uniform(np.log(0.01), np.log(0.3))),
+            "vol_of_vol": np.exp(rng.uniform(np.log(0.1), np.log(2.0))),
+            "correlation": rng.uniform(-0.9, 0.5),
+            "initial_variance": np.exp(rng.uniform(np.log(0.01), np.log(0.3))),
+        }
+        panel = so.calibrate(so.panel_quotes(12, seed=seed, theta=theta), HESTON, panel="date")
+        assert panel.converged, theta
+        assert panel.agreement == 4, theta
+        for name in SHARED:  # forty numbers: beyond 4 standard errors once in four hundred such tests
+            assert abs(panel.parameters[name] - theta[name]) < 4.0 * panel.standard_errors[name], (theta, name)
+
+
+def test_a_model_with_jumps_shares_them():
+    days = so.panel_quotes(6, seed=1)
+    jumps = {"jump_intensity": 0.5, "jump_mean": -0.1, "jump_deviation": 0.15}
+    truth, bates = true_path(days), so.Bates()
+    shared = {name: PAPER_TRUTH[name] for name in SHARED} | jumps
+    observed = days.observed.copy()
+    for day, variance in truth.items():
+        rows = days.labels["date"] == day
+        observed[rows] = bates.price({**shared, "initial_variance": variance}, days.contracts[rows])
+    panel = so.calibrate(days.with_observed(observed), bates, panel="date", fixed=jumps, starts=1)
+    assert panel.converged
+    for name in SHARED:
+        assert panel.parameters[name] == pytest.approx(PAPER_TRUTH[name], rel=1e-5)
+    for day, variance in truth.items():
+        assert panel.latent[day] == pytest.approx(variance, rel=1e-5)
+
+
 @dataclass(frozen=True)
 class DailySmile(Smile):
     name: str = "daily smile"
@@ -316,3 +350,28 @@ def test_memory_grows_with_the_days_and_not_with_their_square():
     peak(10)  # what is loaded once
     # Five times the days; a matrix of all parameters would take twenty-five times as much.
     assert peak(200) < 7 * peak(40)
+
+
+def test_a_function_of_ones_own_says_what_is_latent():
+    # Decay at one rate from another height in every vessel: heights from 3 to minus 2, and one of nothing at all.
+    rng = np.random.default_rng(8)
+    heights = {"a": 3.0, "b": -2.0, "c": 0.0, "d": 0.5}
+    t = np.tile(np.linspace(0.0, 10.0, 12), len(heights))
+    vessel = np.repeat(list(heights), 12)
+    level = np.array([heights[name] for name in vessel])
+    observed = level * np.exp(-0.3 * t) + 0.1 + 1e-3 * rng.standard_normal(len(t))
+    quotes = so.Quotes.from_columns(np.arange(len(t)).astype(str), observed, labels={"vessel": vessel}, t=t)
+    decay = so.custom_model(
+        "decay",
+        parameters={"height": 1.0, "rate": 0.1, "floor": 0.0},
+        price=lambda height, rate, floor, t: height * np.exp(-rate * t) + floor,
+        latent="height",
+    )
+    panel = so.calibrate(quotes, decay, panel="vessel")
+    assert panel.converged
+    assert abs(panel.parameters["rate"] - 0.3) < 4.0 * panel.standard_errors["rate"]
+    assert abs(panel.parameters["floor"] - 0.1) < 4.0 * panel.standard_errors["floor"]
+    for name, height in heights.items():
+        assert abs(panel.latent[name] - height) < 4.0 * panel.latent_standard_errors[name]
+    with pytest.raises(ParameterError, match="no parameter of decay"):
+        so.custom_model("decay", parameters={"rate": 0.1}, price=lambda rate, t: rate * t, latent="height")

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import strikeout as so
 from strikeout.cli import strikeout
+from strikeout.models.named import MODELS, model_named
 
 RESULT = {
     "parameters",
@@ -152,6 +153,16 @@ def test_a_picture_of_unknown_kind_is_refused_before_any_work(tmp_path):
     assert ".png, .svg, .pdf, .html, .json" in done.stderr
 
 
+def test_a_book_of_several_dates_is_told_what_a_variance_a_date_would_gain(book, tmp_path):
+    moving = tmp_path / "moving.csv"
+    so.write_quotes(so.panel_quotes(20, seed=1), moving)
+    said = " ".join(run(moving).stdout.split())
+    assert "one value for 20 dates" in said
+    assert "calibrate with --panel date" in said
+    constant = " ".join(run(book).stdout.split())
+    assert "a value a date would gain no more than noise does" in constant
+
+
 def test_the_report_shows_starts_and_steps(book):
     done = run(book, "--report")
     assert "steps of the best start" in done.stdout
@@ -174,7 +185,7 @@ def test_a_constant_stands_in_for_a_missing_column(book, tmp_path):
         (["--fix", "kappa=2"], "mean_reversion"),
         (["--starts", "0"], "x>=1"),
         (["--weights", "gamma"], "vega"),
-        (["--model", "sabr"], "heston"),
+        (["--model", "garch"], "heston"),
         (["--bound", "correlation=2:3"], "correlation"),
         (["--max-reject", "7"], "1.0"),
     ],
@@ -184,3 +195,20 @@ def test_a_wrong_option_is_answered_with_what_is_possible(book, words, named):
     assert done.exit_code == 2
     assert named in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name not in ("bates", "double-heston")])
+def test_every_model_can_be_asked_for_by_its_name(book, model):
+    done = run(book, "--model", model, "--json")
+    found = json.loads(done.stdout)
+    expected = so.calibrate(so.read_quotes(book), model_named(model))
+    assert found["parameters"] == expected.parameters
+    assert done.exit_code == (0 if expected.converged else 3)
+
+
+def test_a_hint_names_a_parameter_of_the_model_that_was_asked_for(tmp_path):
+    quotes = so.paper_quotes("small")
+    path = tmp_path / "short.csv"
+    so.write_quotes(quotes[quotes.contracts.log_moneyness > 0.05], path)
+    done = run(path, "--model", "svi")
+    assert "mean_reversion" not in done.output

@@ -283,3 +283,18 @@ def test_any_label_makes_a_panel_and_can_be_forgotten():
     assert done.dropped == (3,)
     assert same(done.calibration, so.calibrate(BOOK[BOOK.labels["day"] != 3], so.Heston(), panel="day"))
     assert so.verify(done.certificate, BOOK[BOOK.labels["day"] != 3]).holds
+
+
+def test_a_label_of_numbers_makes_the_same_panel_after_a_csv_has_made_it_text(tmp_path):
+    """Twelve days, so that 10 comes before 9 as text. State and certificate are of the days, not of their type."""
+    so.write_quotes(BOOK, tmp_path / "book.csv")
+    read = so.read_quotes(tmp_path / "book.csv")
+    assert read.labels["day"].dtype != BOOK.labels["day"].dtype
+    typed, text = (so.calibrate(quotes, so.Heston(), panel="day") for quotes in (BOOK, read))
+    assert [str(day) for day in typed.groups] == list(text.groups) == [str(day) for day in range(12)]
+    assert same(typed, text)
+    done = so.forget(typed, where="day = 9")
+    kept = BOOK.without(done.ids)
+    so.write_quotes(kept, tmp_path / "kept.csv")
+    assert so.verify(done.certificate, so.read_quotes(tmp_path / "kept.csv")).holds
+    assert so.verify(done.certificate, kept).holds

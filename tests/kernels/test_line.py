@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from strikeout.kernels import black, line
-from tests.models.characteristic_functions import black_scholes, heston, variance_gamma
+from tests.models.characteristic_functions import bates, black_scholes, heston, merton, variance_gamma
 
 K = np.linspace(-2.0, 2.0, 81)
 
@@ -64,6 +64,51 @@ def test_strikes_farther_out_than_the_rule_reaches_get_no_price_when_they_have_o
     assert there.low < -line.FARTHEST - 1.0
     found = line.values(there, np.array([-line.FARTHEST - 1.0, 0.0, line.FARTHEST + 1.0]))[0]
     assert np.isnan(found).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("T", [0.02, 0.5, 5.0])
+def test_a_strike_has_the_same_bits_alone_among_others_and_in_small_parts(T, monkeypatch):
+    there = line.rule(heston, T, np.array([1.5, 0.05, 0.9, -0.7, 0.03]))
+    k = np.sort(np.random.default_rng(0).uniform(-0.6, 0.6, 100))
+    whole = line.values(there, k)
+    for some in (slice(0, 1), slice(41, 42), slice(41, 43), slice(3, 20), slice(0, 99), slice(None, None, 7)):
+        np.testing.assert_array_equal(line.values(there, k[some]), whole[:, some])
+    monkeypatch.setattr(line, "AT_ONCE", 9)  # the last part has one strike
+    np.testing.assert_array_equal(line.values(there, k), whole)
+
+
+def test_a_sum_by_blocks_is_the_sum_of_its_terms():
+    there = line.rule(bates, 0.02, np.array([1.5, 0.05, 0.9, -0.7, 0.03, 0.5, -0.1, 0.15]))
+    assert len(there.F) > 10 * line.BLOCK
+    assert len(there.F) % line.BLOCK != 0
+    j = np.arange(len(there.F))
+    plain = [np.sum(there.F.T * np.exp(-1j * (j * there.h + 0.5j) * k), axis=1).real for k in K]
+    growth = np.exp(K)
+    expected = -np.array(plain).T
+    expected[0] += np.minimum(growth, 1.0) + (1.0 + growth) * there.image
+    inside = (there.low <= K) & (there.high > K)
+    # Phases up to some hundreds, each with a rounding of its own.
+    np.testing.assert_allclose(line.values(there, K)[:, inside], expected[:, inside], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("log_cf", "theta", "T", "fewest", "most"),
+    [
+        (black_scholes, [0.2], 1.0, 15, 30),
+        (merton, [0.2, 0.7, -0.15, 0.2], 0.1, 60, 110),
+        (merton, [0.2, 0.7, -0.15, 0.2], 1 / 365, 250, 450),
+        (bates, [2.0, 0.06, 0.3, -0.6, 0.06, 0.5, -0.1, 0.15], 0.1, 60, 110),
+        (heston, [1.5, 0.05, 1.5, -0.7, 0.03], 0.5, 2000, 2400),
+    ],
+)
+def test_the_rule_takes_as_many_nodes_as_the_documentation_says(log_cf, theta, T, fewest, most):
+    """docs/how-to/add-a-model.md. Those that are not priced have tests of their own."""
+    assert fewest <= len(line.rule(log_cf, T, np.array(theta)).F) <= most
+
+
+def test_heston_far_from_feller_s_condition_over_a_year_is_not_priced():
+    there = line.rule(heston, 1.0, np.array([0.5, 0.04, 1.5, -0.7, 0.001]))
+    assert np.isnan(line.values(there, K)).all()
 
 
 def test_no_strikes_give_no_values():

@@ -159,7 +159,7 @@ def test_a_function_given_without_derivatives_has_those_of_the_formulas(model, l
     book = Contracts(forward=1.0, strike=[0.8, 0.95, 1.0, 1.1], expiry=[1.0, 1.0, 2.0, 2.0], discount=1.0, is_call=True)
     price, jacobian = plain.linearize(theta, book)
     expected, gradient = model.linearize(theta, book)
-    # Values of the same terms; cells may be a little wider or narrower where a derivative differs in its last bit.
+    # Values of the same terms; there may be one more where a derivative differs in its last bit.
     np.testing.assert_allclose(price, expected, rtol=0, atol=1e-13)
     np.testing.assert_allclose(jacobian, gradient, rtol=0, atol=1e-12 * max(1.0, np.abs(gradient).max()))
 

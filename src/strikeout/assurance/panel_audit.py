@@ -5,7 +5,7 @@
     S_ij    T_ij - T_ik T_jk / T_kk, a fraction rounded once to a whole number, ties to even; T_ij where T_kk is zero
 
 The digest is SHA-256 over the line "strikeout panel 1", the latent parameter's name, the number of groups, and for
-every group, in order, its name as Python writes it, whether its latent parameter is held, and the digest of its state.
+every group, in order, its name as text, whether its latent parameter is held, and the digest of its state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PanelAudit:
         """As ``PanelState.digest`` of the same quotes."""
         body = sha256(f"strikeout panel 1\n{self.latent}\n{len(self.parts)}\n".encode())
         for group, part in self.parts.items():
-            name = repr(group)
+            name = str(group)
             body.update(f"{len(name)} {name} {group in self.held} {part.digest()}\n".encode("utf-8", "surrogatepass"))
         return body.hexdigest()
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 from typing import TYPE_CHECKING
 
-from strikeout.calibration.coordinates import coordinates_of
+import numpy as np
+
 from strikeout.calibration.panel_groups import LATENT, grouped
-from strikeout.calibration.panel_problem import PanelObjective, PanelProblem, parts_of
 from strikeout.errors import StrikeoutError
+from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import objective_of
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ WORTH, SHARE = 2.0, 1e-3
 
 @dataclass(frozen=True)
 class Constancy:
-    """What a value of the latent parameter for every date would gain, with the shared parameters left as they are.
+    """What a value of the latent parameter for every date would gain, the shared parameters left as they are.
 
-    ``ratio`` is the fall of the cost a further parameter over the mean square that is left: about one where there is
-    nothing but noise to gain. ``factor`` is what the root mean square would be divided by; re-finding the shared
-    parameters as well can only make it larger.
+    To first order: found from one linearization. ``ratio`` is the fall of the cost a further parameter over the mean
+    square that is left: about one where there is nothing but noise to gain. ``factor`` is what the root mean square
+    would be divided by.
     """
 
     latent: str
@@ -38,17 +39,22 @@ class Constancy:
     def worth_it(self) -> bool:
         return self.ratio > WORTH and self.factor > 1.0 + SHARE
 
-    def __str__(self) -> str:
+    def said(self, remedy: str) -> str:
+        """In a sentence, with what to do about it."""
         held = f"one value for {self.dates} dates"
         if not self.worth_it:
             return f"{held}, and a value a date would gain no more than noise does"
-        return f'{held}; a value a date would lower the misfit {self.factor:.3g} times: calibrate with panel="{LABEL}"'
+        gain = f"a value a date, the others as they are, would lower the misfit about {self.factor:.2g} times"
+        return f"{held}; {gain}: calibrate with {remedy}"
+
+    def __str__(self) -> str:
+        return self.said(f'panel="{LABEL}"')
 
 
 def constancy(calibration: Calibration) -> Constancy | None:
     """What a panel would gain over this calibration; None where there is one date, or nothing latent, to speak of.
 
-    One search in one dimension a date: a few passes over the quotes.
+    A score test: one pass over the quotes, and the Gauss-Newton step of every date's own value alone.
     """
     model, how = calibration.model, calibration.settings
     names = model.parameters.names
@@ -58,20 +64,22 @@ def constancy(calibration: Calibration) -> Constancy | None:
         return None
     try:
         groups = grouped(calibration.quotes, LABEL)
-        whole, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)
+        objective, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)
     except StrikeoutError:  # a quote without a date, say: no panel, and nothing to say of one
         return None
-    objective = PanelObjective(parts_of(whole, groups))
-    further, k = len(objective.parts) - 1, names.index(latent)
-    left = objective.count - len(names) - further
+    further, k = len(groups) - 1, names.index(latent)
+    left = len(objective) - len(names) - further
     if further < 1 or left < 1:
         return None
-    box = coordinates_of(model.parameters, bounds=how.bounds, fixed=None, enforce_feller=False)
-    at = calibration.parameters[latent]
-    problem = PanelProblem(objective, model, box, k, box.lower[k], box.upper[k], at)
-    cost = problem.settle([value for name, value in calibration.parameters.items() if name != latent]).cost
-    if not cost >= 0.0:
-        return None
-    mean = cost / left
-    ratio = (calibration.cost - cost) / further / mean if mean > 0.0 else inf
-    return Constancy(latent, further + 1, ratio, sqrt(calibration.cost / cost) if cost > 0.0 else inf)
+    number = np.empty(len(calibration.quotes), np.intp)
+    for n, rows_of_group in enumerate(groups.values()):
+        number[rows_of_group] = n
+    residual, jacobian = rows(objective, model, np.array(list(calibration.parameters.values())))
+    e, j = objective.root_weight * residual, objective.root_weight * jacobian[:, k]
+    which = number[objective.order]
+    score, curvature = np.bincount(which, j * e), np.bincount(which, j * j)
+    gained = float(np.add.reduce(score**2 / np.where(curvature > 0.0, curvature, np.inf)))
+    cost = calibration.cost - gained  # not below zero: each is the part of the residuals along j
+    if not cost > 0.0:
+        return Constancy(latent, further + 1, inf, inf)
+    return Constancy(latent, further + 1, gained / further / (cost / left), sqrt(calibration.cost / cost))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.models.model import Model, ParameterSpace
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.panel_state import Group, rank
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -50,7 +50,7 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
     names, number = np.unique(values, return_inverse=True)
     order = np.argsort(number, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(number[order])) + 1) if len(order) else []
-    return dict(zip(names.tolist(), parts, strict=True))
+    return dict(sorted(zip(names.tolist(), parts, strict=True), key=lambda item: rank(item[0])))
 
 
 def latent_of(model: Model) -> str:

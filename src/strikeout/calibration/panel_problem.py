@@ -25,11 +25,13 @@ from numpy.typing import NDArray
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.descents import End
 from strikeout.calibration.loop import System, Watch, descend
+from strikeout.calibration.pace import BRISK, PATIENT, Pace
 from strikeout.calibration.panel_groups import Rows
 from strikeout.calibration.panel_settling import FACTOR, NEGLIGIBLE, Line, settled
 from strikeout.calibration.yardstick import JITTER, Yardstick
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
+from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.losses import Loss, Squared
@@ -103,7 +105,7 @@ class PanelProblem:
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[PanelObjective]:
         """The end of one start."""
         freedom = max(len(self.objective) - len(start), 1)
-        yardstick = Yardstick(freedom, self.objective.magnitude)
+        yardstick = Yardstick(freedom, self.objective.magnitude, tolerance=self.pace.tolerance)
         best: Settling | None = None
         negligible = NEGLIGIBLE
 
@@ -118,8 +120,15 @@ class PanelProblem:
                     negligible = 0.0
             return system
 
-        descent = descend(evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch)
+        box, pace = self.coordinates.box, self.pace
+        descent = descend(evaluate, start, box=box, yardstick=yardstick, watch=watch, pace=pace)
         return End(descent, self.objective, descent.system.cost)
+
+    @property
+    def pace(self) -> Pace:
+        """As for a plain calibration: patient where the functions, the bounds and the starts are somebody's own."""
+        books = (part.book for part in self.objective.parts.values())
+        return PATIENT if any(isinstance(book, Features) for book in books) else BRISK
 
     def settle(
         self, theta: Sequence[float], near: Settling | None = None, *, negligible: float = NEGLIGIBLE

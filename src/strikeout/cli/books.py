@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import isfinite, nan
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,7 +170,8 @@ def show_change(change: Change) -> None:
     rows: list[tuple[str, ...]] = list(values)
     if before is not None:
         heads = ("parameter", "before", "after", "SE after", "moved (SE after)")
-        rows = [(name, f"{before.parameters.get(name, nan):.6g}", *rest, _move(moves[name])) for name, *rest in values]
+        known = {name: f"{value:.6g}" for name, value in before.parameters.items()}
+        rows = [(name, known.get(name, "-"), *rest, _move(moves[name])) for name, *rest in values]
     numbers = tuple(range(1, len(heads)))
     terminal.show(terminal.table(heads, rows, numbers=numbers, whole=(0,)), "", terminal.facts(pairs))
 

@@ -129,11 +129,13 @@ def _show(calibration: Calibration | PanelCalibration, *, report: bool) -> None:
 
 
 def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str, str]]:
-    """The latent path of a panel in a line; nothing for a plain calibration."""
+    """The latent path of a panel in a line; for a plain calibration of several dates, what such a path would gain."""
+    from strikeout.calibration.constancy import constancy
     from strikeout.calibration.panel_calibration import PanelCalibration
 
     if not isinstance(calibration, PanelCalibration):
-        return []
+        gain = constancy(calibration)
+        return [] if gain is None else [(gain.latent, gain.said("--panel date"))]
     values = list(calibration.latent.values())
     span = f"{min(values):.6g} to {max(values):.6g}"
     return [(calibration.latent_name, f"{span}, one for each of {len(values):,} groups of {calibration.panel}")]
@@ -141,7 +143,9 @@ def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str,
 
 def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | None) -> None:
     if not calibration.converged:
-        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} --fix mean_reversion=2")
+        name = next(iter((*calibration.unidentified, *calibration.parameters)))
+        known = f'--fix "{name}={calibration.parameters[name]:.3g}"'
+        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} {known}")
     elif plot is None:
         panel = f" --panel {calibration.settings.panel}" if calibration.settings.panel and not is_book(file) else ""
         terminal.hint(f"strikeout plot {file}{panel} --out smiles.html")

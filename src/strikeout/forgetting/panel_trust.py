@@ -33,6 +33,10 @@ from strikeout.statistics.panel_state import Group
 
 Floats = NDArray[np.float64]
 
+# Over 330 clean and corrupt panels no prediction below this many standard errors read more than a fifth too low;
+# beyond, some read twelve times too low, so nothing is said.
+FARTHEST = 10.0
+
 
 def panel_trust(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Group, ArrayLike]) -> Trust:
     """Judges the step of a panel once these quotes are struck out of these groups.
@@ -117,7 +121,8 @@ def _missed(
     apart = np.abs(np.concatenate([missed[0], missed[1][~held]]))
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(apart == 0.0, 0.0, apart / np.concatenate([errors[0], errors[1][~held]]))
-    return float(np.max(np.where(np.isnan(shares), inf, shares), initial=0.0))
+    worst = float(np.max(np.where(np.isnan(shares), inf, shares), initial=0.0))
+    return worst if worst <= FARTHEST else inf
 
 
 def _bending(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Group, ArrayLike]) -> list[Bending]:

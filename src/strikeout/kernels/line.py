@@ -5,7 +5,12 @@
 
 is the out-of-the-money value over the discounted forward, k = ln(K / forward). Sampling with step h repeats the
 covered call with period L; the second term takes its far ends away exactly, and what is left of the images are
-out-of-the-money values at k +- L, which Chernoff's bound makes as small as asked.
+out-of-the-money values at k +- L, which Chernoff's bound makes as small as asked. Nodes are equally far apart, so
+
+    exp(-i zeta_j k) = e^(k/2) w^j,    w = exp(-i h k)
+
+and the sum is a polynomial in w: blocks of nodes by their powers, the blocks by Horner's scheme. No exponential but a
+block's for each strike.
 
     symbol   meaning                                              shape
     z        complex frequency, on the line Im z = -1/2           (nodes,)
@@ -20,12 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
-
-from strikeout.kernels import cells
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -38,19 +40,19 @@ INSIDE = 1e-8  # how far inside the strip a formula is probed that has no value 
 FARTHEST = 12.0  # |k| beyond which no price is given, however fat the tails: exp(k / 2) would amplify rounding
 FIRST_NODES = 64  # tried at first; then twice as many, until the last quarter is negligible
 MOST_NODES = 1 << 14
-MEMORY = 1 << 19  # complex numbers at a time; bounds the memory, changes no bit
+BLOCK = 32  # nodes, whose powers of w are exponentials of their own
+AT_ONCE = 1 << 13  # strikes; bounds the memory, changes no bit
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
     """The terms of one slice, and what they are good for."""
 
-    zeta: Complexes  # (nodes,)
+    h: float  # the step between nodes
     F: Complexes  # (nodes, 1 + p): value and derivatives
     image: float  # 1 / (e^(L/2) - 1)
     low: float  # below and from high on, an option is worth nothing
     high: float
-    width: float  # of a cell of log-strike
     defect: float  # how far cf(0) and cf(-i) are from one
 
 
@@ -67,8 +69,9 @@ def rule(log_cf: LogCf, T: float, theta: Floats) -> Line:
             float(np.min((falling + LEVEL + (1.0 + s) * highest) / (s + 0.5))),  # at k - L, worst at the highest
         )
         growth = float(np.exp(0.5 * highest))  # of a term, at the highest k
-        zeta, F = terms(log_cf, T, theta, 2.0 * np.pi / period, growth)
-        return Line(zeta, F, 1.0 / float(np.expm1(0.5 * period)), low, high, cell_width(zeta, F, growth), defect)
+        h = 2.0 * np.pi / period
+        F = terms(log_cf, T, theta, h, growth)
+        return Line(h, F, 1.0 / float(np.expm1(0.5 * period)), low, high, defect)
 
 
 def moments(log_cf: LogCf, T: float, theta: Floats) -> tuple[Floats, Floats, float]:
@@ -93,19 +96,19 @@ def moments(log_cf: LogCf, T: float, theta: Floats) -> tuple[Floats, Floats, flo
     return grown[0], grown[1], defect
 
 
-def terms(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float) -> tuple[Complexes, Complexes]:
-    """``zeta`` and ``F`` at as many nodes as matter at a strike where the terms are multiplied by ``growth``."""
+def terms(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float) -> Complexes:
+    """``F`` at as many nodes as matter at a strike where the terms are multiplied by ``growth``."""
     count = FIRST_NODES
     F: Complexes = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
     while (matters := _matters(F, growth))[-(count // 4) :].any():
         if 2 * count > MOST_NODES or not np.isfinite(F).all():
-            return np.zeros(1, complex), np.full((1, F.shape[1]), np.nan, complex)
+            return np.full((1, F.shape[1]), np.nan, complex)
         F = np.concatenate([F, _terms(log_cf, T, theta, h * np.arange(count, 2 * count, dtype=float), h)])
         count *= 2
     used = int(np.max(np.flatnonzero(matters), initial=0)) + 1
     F = F[:used]
     F[0] *= 0.5
-    return np.asarray(h * np.arange(used) + 0.5j, np.complex128), F
+    return F
 
 
 def _terms(log_cf: LogCf, T: float, theta: Floats, u: Floats, h: float) -> Complexes:
@@ -123,13 +126,6 @@ def _matters(F: Complexes, growth: float) -> NDArray[np.bool_]:
     return np.asarray(~(tail < np.exp(-LEVEL)))
 
 
-def cell_width(zeta: Complexes, F: Complexes, growth: float) -> float:
-    """The width at which the first term a cell's Taylor polynomial leaves out is as small as every other cut."""
-    n = cells.DEGREE
-    largest = np.max(np.add.reduce(np.abs(F) * (np.abs(zeta) ** n)[:, None], axis=0)) * growth
-    return 2.0 * float((np.exp(-LEVEL) * factorial(n) / largest) ** (1.0 / n))
-
-
 def values(line: Line, k: Floats) -> Floats:
     """Out-of-the-money value over the discounted forward and its derivatives, ``(1 + p, n)``, at ascending ``k``.
 
@@ -144,21 +140,38 @@ def values(line: Line, k: Floats) -> Floats:
 
 
 def _near(line: Line, k: Floats) -> Floats:
-    if not len(k):
-        return np.zeros((line.F.shape[1], 0))
-    if not np.isfinite(line.width):
+    if not np.isfinite(line.F).all():
         return np.full((line.F.shape[1], len(k)), np.nan)
-    centre, half = cells.cell_of(k, np.zeros(len(k)), np.full(len(k), line.width), np.zeros(len(k), np.int32))
-    start = np.flatnonzero(np.r_[True, centre[1:] != centre[:-1]])
-    polynomials = np.empty((cells.DEGREE, line.F.shape[1], len(start)))
-    at_once = max(MEMORY // line.F.size, 2)
-    for i in range(0, len(start), at_once):
-        some = np.resize(start[i : i + at_once], max(len(start[i : i + at_once]), 2))  # see cells.coefficients
-        zeta = np.repeat(line.zeta[:, None], len(some), axis=1)
-        F = np.repeat(line.F[:, :, None], len(some), axis=2)
-        made = cells.coefficients(zeta, F, centre[some], half[some])
-        polynomials[:, :, i : i + at_once] = made[:, :, : len(start) - i]
-    out = cells.evaluate(polynomials, start, cells.powers((k - centre) / half))
+    parts = [_summed(line, k[i : i + AT_ONCE]) for i in range(0, len(k), AT_ONCE)]
+    sums = np.concatenate([np.zeros((line.F.shape[1], 0)), *parts], axis=1)
     growth = np.exp(k)
+    out: Floats = -np.exp(0.5 * k) * sums
     out[0] += np.minimum(growth, 1.0) + (1.0 + growth) * line.image
     return out
+
+
+def _summed(line: Line, k: Floats) -> Floats:
+    """``Re sum_j F_j w^j``, ``(1 + p, n)``.
+
+    Added one node after the other whatever the number of strikes. Not `@`: BLAS blocks by the number of columns, and
+    then a price depends on its neighbours. einsum's own loop runs along the contiguous axis of strikes, and so adds
+    node by node, as long as there are at least two: a single strike is taken twice.
+    """
+    n, functions = len(k), line.F.shape[1]
+    phase = -line.h * (k if n > 1 else np.repeat(k, 2))
+    blocks = -(-len(line.F) // BLOCK)
+    padded = np.zeros((blocks * BLOCK, functions), complex)
+    padded[: len(line.F)] = line.F
+    F = padded.reshape(blocks, BLOCK, functions)
+    # (a + ib)(c + id): the real parts below the first functions, the imaginary ones below the others
+    weights = np.concatenate(
+        [np.concatenate([F.real, F.imag], axis=2), np.concatenate([-F.imag, F.real], axis=2)], axis=1
+    )
+    angle = np.arange(float(BLOCK))[:, None] * phase
+    powers = np.concatenate([np.cos(angle), np.sin(angle)])
+    c, s = np.cos(BLOCK * phase), np.sin(BLOCK * phase)
+    real, imaginary = np.zeros((2, functions, len(phase)))
+    for weight in weights[::-1]:
+        here = np.einsum("jf,jn->fn", np.ascontiguousarray(weight), powers)
+        real, imaginary = real * c - imaginary * s + here[:functions], real * s + imaginary * c + here[functions:]
+    return real[:, :n]

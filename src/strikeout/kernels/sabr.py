@@ -114,19 +114,18 @@ def chi_of(z: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
     Raises:
         Nothing.
     """
+    # chi(z, rho) = chi(-z, -rho); for z < 0 the formula as it stands would cancel.
+    side = np.where(z < 0.0, -1.0, 1.0)
+    z, rho = np.abs(z), side * rho
     square = z * z - 2.0 * rho * z
     R = np.sqrt(1.0 + square)
     d = square / (R + 1.0)  # R - 1
-    # For z < 0, R + z - rho cancels; (R + z - rho) (R - z + rho) = 1 - rho^2 turns it round.
-    side = np.where(z < 0.0, -1.0, 1.0)
-    share = 1.0 - side * rho
-    x = side * np.log1p((side * z + d) / share)
+    x = np.log1p((z + d) / (1.0 - rho))
     chi = np.where(z == 0.0, 1.0, z / x)
     z_chi = chi * (1.0 - chi / R)
     # dx/drho over a common denominator; what is of first order in z drops out before it is computed.
-    x_rho = (z * (z + rho * d) / (R + 1.0) + d * (d + z)) / R
-    x_rho = x_rho / np.where(z < 0.0, (1.0 - rho * rho) * (1.0 - rho) / (R - z + rho), (R + z - rho) * (1.0 - rho))
-    chi_rho = np.where(z == 0.0, 0.0, -chi * x_rho / x)
+    x_rho = (z * (z + rho * d) / (R + 1.0) + d * (d + z)) / (R * (R + z - rho) * (1.0 - rho))
+    chi_rho = np.where(z == 0.0, 0.0, -side * chi * x_rho / x)
     return chi, z_chi, chi_rho
 
 

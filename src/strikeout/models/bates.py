@@ -66,6 +66,11 @@ class Bates:
     def parameters(self) -> ParameterSpace:
         return SPACE
 
+    @property
+    def latent(self) -> str:
+        """The parameter that changes from day to day; the others are the model's own. See ``calibrate(panel=)``."""
+        return "initial_variance"
+
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
         """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import black
 from strikeout.models.domain import inside
-from strikeout.models.expiries import Expiries, label, ladder, quoted, settled
+from strikeout.models.expiries import Expiries, label, ladder, quoted, settled, years_of
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
@@ -48,7 +48,8 @@ class BlackScholes:
 
     @property
     def name(self) -> str:
-        knots = "flat" if self._knots is None else ",".join(f"{T:.17g}" for T in self._knots)
+        flat = "one" if self.expiries == "quoted" else "flat"
+        knots = flat if self._knots is None else ",".join(f"{T:.17g}" for T in self._knots)
         return f"black-scholes/1({knots})"
 
     @cached_property
@@ -67,6 +68,7 @@ class BlackScholes:
 
         Raises:
             ParameterError: a parameter is missing, unknown or not above zero.
+            UsageError: the knots are to be those of quotes, and the contracts have several expiries.
         """
         vol, c = self._volatility(inside(self.parameters, theta, DOMAIN), contracts)[0], contracts
         return black.price(c.forward, c.strike, c.expiry, vol, c.discount, c.is_call)
@@ -99,6 +101,8 @@ class BlackScholes:
 
     def _volatility(self, vector: Floats, contracts: Contracts) -> tuple[Floats, Floats]:
         """Each contract's volatility and its derivatives by the parameters."""
+        if self.expiries == "quoted":
+            years_of(self.expiries, contracts, "BlackScholes")
         if self._knots is None:
             return np.full(len(contracts), vector[0]), np.ones((len(contracts), 1))
         T = contracts.expiry

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 # With its derivatives (a pair), or as the logarithm alone.
 Given = LogCf | Callable[[Complexes, float, Any], Any]
 
-VERSION = 1  # of the rule in kernels/line.py: another one moves the last bits of a price
+VERSION = 2  # of the rule in kernels/line.py: another one moves the last bits of a price
 DUAL = 1  # of the derivatives in kernels/dual.py
 MARTINGALE = 1e-10  # a larger |ln cf(-i)| would show in prices, which are good to about that much of the forward
 PROBE = np.array([0.3 - 0.5j, 2.0 - 0.5j, 7.0 - 0.5j])  # where a gradient is held against differences

@@ -97,6 +97,7 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
     tests: list[tuple[str, Callable[[], str | None]]] = [
         ("shapes", lambda: promises.shapes(model, theta, rows)),
         ("determinism", lambda: promises.determinism(model, theta, rows)),
+        ("one price", lambda: promises.one_price(model, theta, rows)),
         ("row independence", lambda: promises.row_independence(model, theta, rows)),
         ("gradient", lambda: _every_start(model, lambda start: promises.gradient(model, start, rows))),
     ]
@@ -117,6 +118,7 @@ KEPT = {
     "bounds and starts": "every start lies inside the bounds.",
     "shapes": "one price a row, one derivative a row and parameter.",
     "determinism": "the same call gives the same bits.",
+    "one price": "price and linearize agree to the bit.",
     "row independence": "a row gives the same bits alone, among others and in any order.",
     "gradient": "derivatives agree with differences of prices at every start.",
     "no arbitrage": "prices keep to their bounds, calls and puts to parity.",

@@ -47,6 +47,7 @@ class CustomModel:
     features: tuple[str, ...]  # the columns the function takes
     grid: int
     inflation: float = INFLATION
+    latent: str | None = None  # the parameter that every group of a panel has for itself
 
     def price(self, theta: Theta, contracts: Contracts | Features) -> Floats:
         """What the function gives, one value a row; not-a-number where it has none.
@@ -170,6 +171,7 @@ def custom_model(
     jacobian: Function | Literal["jax"] | None = None,
     bounds: Bounds | None = None,
     grid: int = GRID,
+    latent: str | None = None,
 ) -> CustomModel:
     """Any function of parameters and named columns as a model that calibrates and forgets like every other.
 
@@ -186,10 +188,12 @@ def custom_model(
         bounds: (lower, upper) by name, unbounded where not given. A search stays inside; differences look beyond them
             by a thousandth of the parameter.
         grid: footprints keep residuals on multiples of ``2^-grid``; they must stay below ``2^(62 - grid)``.
+        latent: the parameter that has a value of its own in every group of a panel (``calibrate(panel=...)``).
 
     Raises:
         UsageError: no name, no start, a function that takes no such parameter, a grid out of reach, or no JAX.
-        ParameterError: starts that name different parameters, empty bounds, or a start outside them.
+        ParameterError: starts that name different parameters, empty bounds, a start outside them, or a latent
+            parameter that is none.
 
     >>> decay = custom_model("decay", parameters={"height": 1.0, "rate": 0.1},
     ...                      price=lambda height, rate, t: height * np.exp(-rate * t))
@@ -201,16 +205,18 @@ def custom_model(
     if not 0 <= grid <= FINEST:
         raise UsageError(f"custom_model: grid={grid} must lie between 0 and {FINEST}.")
     space = _space(parameters, bounds or {})
+    if latent is not None and latent not in space.names:
+        raise ParameterError(f"latent={latent!r} is no parameter of {name}. They are {', '.join(space.names)}.")
     features = _features(name, price, space.names)
     if jacobian == "jax":
         traced = jax_function.jax_function(name, price, space.names)
         kind = f"jax-{jax_function.VERSION}-{traced.version}"
-        return CustomModel(f"{name}/{kind}", space, traced.values, traced.derivatives, features, grid)
+        return CustomModel(f"{name}/{kind}", space, traced.values, traced.derivatives, features, grid, latent=latent)
     if isinstance(jacobian, str):
         raise UsageError(f'custom_model: jacobian={jacobian!r}: give a function, "jax", or nothing.')
     if jacobian is not None:
         _features(name, jacobian, space.names)
-    return CustomModel(f"{name}/custom-{VERSION}", space, price, jacobian, features, grid)
+    return CustomModel(f"{name}/custom-{VERSION}", space, price, jacobian, features, grid, latent=latent)
 
 
 def _space(parameters: Starts | ParameterSpace, bounds: Bounds) -> ParameterSpace:

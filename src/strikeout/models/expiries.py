@@ -57,7 +57,7 @@ def quoted(contracts: Contracts) -> tuple[float, ...]:
     return tuple(contracts.slices.expiries.tolist())
 
 
-def one_expiry(expiries: Expiries, contracts: Contracts | None) -> tuple[float, ...]:
+def years_of(expiries: Expiries, contracts: Contracts | None, model: str) -> tuple[float, ...]:
     """The years of every smile; of a model that is one smile of any expiry those of the contracts, a year without any.
 
     Raises:
@@ -67,7 +67,10 @@ def one_expiry(expiries: Expiries, contracts: Contracts | None) -> tuple[float, 
         return expiries
     years = (1.0,) if contracts is None or not len(contracts) else quoted(contracts)
     if len(years) > 1:
-        raise UsageError(f"One set of parameters is one smile, and these contracts have {len(years)} expiries.")
+        raise UsageError(
+            f"{model}: one set of parameters is of one expiry, and these contracts have {len(years)} expiries. Name "
+            f"them: expiries=({', '.join(f'{T:.6g}' for T in years[:3])}, ...)."
+        )
     return years
 
 
@@ -89,12 +92,7 @@ def smile_of(expiries: Expiries, contracts: Contracts, model: str) -> Rows:
         UsageError: the model is one smile of any expiry, and the contracts have several.
     """
     if expiries == "quoted":
-        found = len(contracts.slices.expiries)
-        if found > 1:
-            raise UsageError(
-                f"{model}: one set of parameters is one smile, and these contracts have {found} expiries. Name them: "
-                f"expiries=({', '.join(f'{T:.6g}' for T in quoted(contracts)[:3])}, ...)."
-            )
+        years_of(expiries, contracts, model)
         return np.zeros(len(contracts), np.intp)
     years = np.array(expiries)
     at = np.minimum(np.searchsorted(years, contracts.expiry), len(years) - 1)

@@ -23,7 +23,9 @@ HOMES = {
     "svi": ("strikeout.models.svi", "SVI"),
     "ssvi": ("strikeout.models.ssvi", "SSVI"),
 }
-MODELS = tuple(HOMES)
+# Names for a form of a model that is not the one it comes in.
+CHOSEN: dict[str, tuple[str, dict[str, Any]]] = {"term-structure": ("black-scholes", {"expiries": "quoted"})}
+MODELS = (*HOMES, *CHOSEN)
 # Ways to make a model that its name alone brings back; of all others, as it comes.
 FORMS: dict[str, tuple[dict[str, Any], ...]] = {
     "black-scholes": ({}, {"expiries": "quoted"}),
@@ -37,7 +39,7 @@ FORMS: dict[str, tuple[dict[str, Any], ...]] = {
 
 
 def model_named(name: str) -> Model:
-    """A model as it comes, nothing chosen.
+    """A model as it comes, nothing chosen but what the name says.
 
     Raises:
         UsageError: no model has this name.
@@ -45,7 +47,8 @@ def model_named(name: str) -> Model:
     >>> model_named("heston").parameters.names[0]
     'mean_reversion'
     """
-    model: Model = _class(name)()
+    kind, how = CHOSEN.get(name, (name, {}))
+    model: Model = _class(kind)(**how)
     return model
 
 

@@ -28,22 +28,24 @@ GRADIENT = 1e-5
 
 
 def shapes(model: Model, theta: Floats, wares: Wares) -> str | None:
-    """Prices are one a row, sensitivities one a row and parameter, and both ways to a price agree to the bit."""
+    """Prices are one a row, sensitivities one a row and parameter."""
     n, p = len(wares), len(model.parameters)
     price, (again, jacobian) = np.asarray(model.price(theta, wares)), model.linearize(theta, wares)
-    if price.shape != (n,) or np.shape(again) != (n,) or np.shape(jacobian) != (n, p):
-        return (
-            f"{n} rows and {p} parameters: price gave shape {price.shape}, linearize {np.shape(again)} and "
-            f"{np.shape(jacobian)}. Give ({n},) and ({n}, {p})."
-        )
-    row = _differs(price, np.asarray(again))
+    if price.shape == np.shape(again) == (n,) and np.shape(jacobian) == (n, p):
+        return None
     return (
-        None
-        if row is None
-        else (
-            f"price gives {price[row]!r} in row {row} and linearize {again[row]!r}. Let both compute it the same way."
-        )
+        f"{n} rows and {p} parameters: price gave shape {price.shape}, linearize {np.shape(again)} and "
+        f"{np.shape(jacobian)}. Give ({n},) and ({n}, {p})."
     )
+
+
+def one_price(model: Model, theta: Floats, wares: Wares) -> str | None:
+    """Both ways to a price agree to the bit."""
+    price, again = np.asarray(model.price(theta, wares)), np.asarray(model.linearize(theta, wares)[0])
+    row = _differs(price, again)
+    if row is None:
+        return None
+    return f"price gives {price[row]!r} in row {row} and linearize {again[row]!r}. Let both compute it the same way."
 
 
 def space(model: Model) -> str | None:
@@ -67,13 +69,11 @@ def determinism(model: Model, theta: Floats, wares: Wares) -> str | None:
     """The same call gives the same bits."""
     first, second = _bits(model, theta, wares), _bits(model, theta, wares)
     at = _differs(first, second)
+    if at is None:
+        return None
     return (
-        None
-        if at is None
-        else (
-            f"two equal calls gave {first.flat[at]!r} and {second.flat[at]!r}. No clock, no random numbers without a "
-            "fixed seed, nothing remembered between calls."
-        )
+        f"two equal calls gave {first.flat[at]!r} and {second.flat[at]!r}. No clock, no random numbers without a fixed "
+        "seed, nothing remembered between calls."
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
 from strikeout.models.domain import inside
-from strikeout.models.expiries import Expiries, label, ladder, one_expiry, quoted, settled
+from strikeout.models.expiries import Expiries, label, ladder, quoted, settled, years_of
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
@@ -86,7 +86,7 @@ class SSVI:
             UsageError: the model has one variance, and the contracts have several expiries.
         """
         vector, c = inside(self.parameters, theta, DOMAIN), contracts
-        knots = one_expiry(self.expiries, c)
+        knots = years_of(self.expiries, c, "SSVI")
         found = ladder(knots, c.expiry)
         with np.errstate(all="ignore"):
             at_the_money = found.total(vector[3:])
@@ -111,7 +111,7 @@ class SSVI:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
         rho, eta, gamma, *rates = inside(self.parameters, theta, DOMAIN).tolist()
-        years = one_expiry(self.expiries, contracts)
+        years = years_of(self.expiries, contracts, "SSVI")
         totals, found = [T * rate for T, rate in zip(years, rates, strict=True)], []
         for T, total in zip(years, totals, strict=True):
             phi = eta * total**-gamma * (1.0 + total) ** (gamma - 1.0)

@@ -14,7 +14,7 @@ from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
 from strikeout.models.domain import Domain, inside
-from strikeout.models.expiries import Expiries, label, one_expiry, quoted, settled, spread_over
+from strikeout.models.expiries import Expiries, label, quoted, settled, spread_over, years_of
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.models.smiles import Smiles
 from strikeout.quotes.contracts import Contracts
@@ -101,7 +101,7 @@ class SVI(Smiles):
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        years = one_expiry(self.expiries, contracts)
+        years = years_of(self.expiries, contracts, "SVI")
         letters = ("a", "b", "rho", "m", "sigma")
         return {
             label(T): dict(zip(letters, smile, strict=True))
@@ -120,7 +120,7 @@ class SVI(Smiles):
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        years = one_expiry(self.expiries, contracts)
+        years = years_of(self.expiries, contracts, "SVI")
         where = ["The smile"] if self.expiries == "quoted" else [f"The smile at {T:.6g} years" for T in years]
         smiles, found, before = self._raw(theta, years), [], None
         for which, smile in zip(where, smiles, strict=True):

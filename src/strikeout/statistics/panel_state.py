@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from math import isfinite, nan
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -112,7 +113,7 @@ class PanelState:
         held: groups whose latent parameter stays at its reference in a step.
 
     Raises:
-        UsageError: the schemas differ in more than the latent reference, or a held group is not there.
+        UsageError: the schemas differ in more than the latent reference.
     """
 
     latent: str
@@ -121,7 +122,7 @@ class PanelState:
 
     def __post_init__(self) -> None:
         kept = {group: part for group, part in self.parts.items() if part.count or part.words.any()}
-        ordered = {group: kept[group] for group in sorted(kept, key=_rank)}
+        ordered = {group: kept[group] for group in sorted(kept, key=rank)}
         schemas = {shared_schema(part.schema, self.latent) for part in ordered.values()}
         first = next(iter(schemas), None)
         for other in schemas:
@@ -214,7 +215,7 @@ class PanelState:
     def _digest(self) -> str:
         body = sha256(f"strikeout panel 1\n{self.latent}\n{len(self.parts)}\n".encode())
         for group, part in self.parts.items():
-            name = repr(group)
+            name = str(group)
             body.update(f"{len(name)} {name} {group in self.held} {part.digest()}\n".encode("utf-8", "surrogatepass"))
         return body.hexdigest()
 
@@ -320,6 +321,17 @@ class PanelState:
         return f"<PanelState of {self.count:,} quotes in {len(self.parts):,} groups, {self.digest()[:12]}>"
 
 
-def _rank(group: Group) -> tuple[bool, Group]:
-    """Numbers before text: a label is one or the other, and a mixture still has an order."""
-    return isinstance(group, str), group
+def rank(group: Group) -> tuple[bool, float, str]:
+    """The order of groups: numbers by size, then text. A number and its text rank, and are named, alike.
+
+    A label of numbers comes back from a CSV as text, and the panel is to be the same one.
+
+    >>> sorted(["2024-01-02", "10", "9"], key=rank), sorted([10, 9], key=rank)
+    (['9', '10', '2024-01-02'], [9, 10])
+    """
+    text = str(group)
+    try:
+        number = float(text)
+    except ValueError:
+        number = nan
+    return not isfinite(number), number if isfinite(number) else 0.0, text

@@ -1,0 +1,82 @@
+"""Bates, double Heston and variance gamma: what they must be where they are something simpler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import ParameterError
+from strikeout.kernels import variance_gamma
+from tests.models.books import CONTRACTS
+
+HESTON = (2.0, 0.06, 0.5, -0.6, 0.04)
+
+
+def test_two_equal_halves_are_one_heston():
+    kappa, vbar, sigma, rho, v0 = HESTON
+    half = (kappa, 0.5 * vbar, sigma, rho, 0.5 * v0)
+    price, jacobian = so.DoubleHeston().linearize([*half, *half], CONTRACTS)
+    expected, gradient = so.Heston().linearize(HESTON, CONTRACTS)
+    np.testing.assert_allclose(price, expected, rtol=0, atol=1e-9)  # 1e-11 of the forward
+    # What both variances share moves the price as one; their levels count by what they add.
+    together = jacobian[:, :5] + jacobian[:, 5:]
+    np.testing.assert_allclose(together[:, [0, 2, 3]], gradient[:, [0, 2, 3]], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(together[:, [1, 4]], 2.0 * gradient[:, [1, 4]], rtol=0, atol=1e-7)
+
+
+def test_jumps_that_hardly_come_leave_heston():
+    price = so.Bates().price([*HESTON, 1e-13, -0.1, 0.1], CONTRACTS)
+    np.testing.assert_allclose(price, so.Heston().price(HESTON, CONTRACTS), rtol=0, atol=1e-9)
+
+
+def test_the_border_tells_the_two_variances_apart():
+    narrow = so.DoubleHeston(border=1.5)
+    space = narrow.parameters
+    assert space.upper[0] == space.lower[5] == 1.5
+    assert (space.starts[:, 0] < 1.5).all()
+    assert (space.starts[:, 5] > 1.5).all()
+    assert narrow.name != so.DoubleHeston().name
+
+
+def test_a_slow_clock_that_hardly_varies_is_black_scholes():
+    """Variance of the clock 1e-6 a year: kurtosis adds 3e-6 of it to a price of a few."""
+    price = so.VarianceGamma().price([0.2, 1e-6, 0.0], CONTRACTS)
+    np.testing.assert_allclose(price, so.BlackScholes().price([0.2], CONTRACTS), rtol=0, atol=2e-5)
+
+
+def test_where_the_forward_does_not_exist_there_is_no_price():
+    price, jacobian = so.VarianceGamma().linearize([0.5, 5.0, 0.2], CONTRACTS)  # 5 (0.2 + 0.125) > 1
+    assert np.isnan(price).all()
+    assert np.isnan(jacobian).all()
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.3, 1.0, 30.0, 1e3])
+def test_the_gamma_clock_has_mean_one_and_the_digamma_function(a):
+    """Sums over the nodes against the known mean of g / nu (a) and of its logarithm, which enters the derivative."""
+    import mpmath as mp
+
+    nodes = variance_gamma.nodes_of(a, 1.0)
+    assert float(np.sum(nodes.w * np.exp(nodes.y))) == pytest.approx(a, rel=1e-12)
+    assert float(nodes.y[0] - nodes.by_shape[0]) == pytest.approx(float(mp.digamma(a)), rel=1e-12)
+
+
+def test_memory_is_bounded_and_blocks_change_no_bit(monkeypatch):
+    theta, k = np.array([0.15, 0.3, -0.2]), np.linspace(-0.5, 0.5, 101)
+    whole = variance_gamma.values(theta, 0.1, k)
+    monkeypatch.setattr(variance_gamma, "MEMORY", 1000)
+    assert (variance_gamma.values(theta, 0.1, k) == whole).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "theta", "wrong"),
+    [
+        (so.Bates(), (2.0, 0.06, 0.5, -1.6, 0.04, 0.5, -0.1, 0.1), "correlation is -1.6"),
+        (so.Bates(), (2.0, 0.06, 0.5, -0.6, 0.04, -0.5, -0.1, 0.1), "jump_intensity is -0.5"),
+        (so.DoubleHeston(), (*HESTON, 5.0, -0.06, 0.5, -0.6, 0.04), r"long_variance\[fast\] is -0.06"),
+        (so.VarianceGamma(), (0.2, 0.0, -0.1), "variance_rate is 0"),
+    ],
+)
+def test_parameters_outside_the_domain_are_refused_by_name(model, theta, wrong):
+    with pytest.raises(ParameterError, match=wrong):
+        model.price(theta, CONTRACTS)
