@@ -23,7 +23,9 @@ def run(*words: str, to: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", ["pass", "calibrate", "scale", "resolve", "markets", "rules", "book", "startup"])
+@pytest.mark.parametrize(
+    "name", ["pass", "calibrate", "scale", "resolve", "markets", "reading", "rules", "book", "startup"]
+)
 def test_a_quick_run_writes_rows_with_a_time_or_the_reason_why_not(name: str, tmp_path: Path):
     finished = run(name, "--quick", to=tmp_path)
     assert finished.returncode == 0, finished.stderr
@@ -41,7 +43,8 @@ def test_an_unknown_benchmark_is_refused_by_name(tmp_path: Path):
     finished = run("speed", to=tmp_path)
     assert finished.returncode == 2
     assert "'speed'" in finished.stderr
-    assert "pass, calibrate, scale, forget, resolve, scenarios, markets, rules, book, startup" in finished.stderr
+    names = "pass, calibrate, scale, forget, resolve, scenarios, markets, reading, rules, book, startup"
+    assert names in finished.stderr
 
 
 def test_candidates_take_turns():
