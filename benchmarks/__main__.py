@@ -22,12 +22,18 @@ BENCHMARKS = {
     "panel": ("panel", "panels: a day struck out of all parameters, a calibration, time and memory a day"),
     "scenarios": ("scenarios", "no timing: 318 books, clean and corrupt, each forget held to its promise"),
     "markets": ("markets", "single days of real options against QuantLib's best of 40 random starts"),
+    "reading": ("reading", "a file of a million rows (with --full also ten million) to a book: time and peak memory"),
     "rules": ("rules", "each rule about quotes on a million rows, in seconds of the processor"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "STRIKEOUT_THREADS")
-ON_ALL_CORES = {"book", "rules", "scale"}  # every candidate may use the whole machine; elsewhere one thread each
+ON_ALL_CORES = {
+    "book",
+    "reading",
+    "rules",
+    "scale",
+}  # every candidate may use the whole machine; elsewhere one thread each
 
 
 def main(arguments: list[str]) -> int:

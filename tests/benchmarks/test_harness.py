@@ -24,7 +24,7 @@ def run(*words: str, to: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["pass", "calibrate", "scale", "resolve", "panel", "markets", "rules", "book", "startup"]
+    "name", ["pass", "calibrate", "scale", "resolve", "panel", "markets", "reading", "rules", "book", "startup"]
 )
 def test_a_quick_run_writes_rows_with_a_time_or_the_reason_why_not(name: str, tmp_path: Path):
     finished = run(name, "--quick", to=tmp_path)
@@ -43,7 +43,8 @@ def test_an_unknown_benchmark_is_refused_by_name(tmp_path: Path):
     finished = run("speed", to=tmp_path)
     assert finished.returncode == 2
     assert "'speed'" in finished.stderr
-    assert "pass, calibrate, scale, forget, resolve, panel, scenarios, markets, rules, book, startup" in finished.stderr
+    names = "pass, calibrate, scale, forget, resolve, panel, scenarios, markets, reading, rules, book, startup"
+    assert names in finished.stderr
 
 
 def test_candidates_take_turns():

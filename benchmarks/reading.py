@@ -1,0 +1,77 @@
+"""A file of quotes from text to book: seconds of the processor and peak memory, by rows.
+
+The rows are made up: days of 20 expiries, 500 strikes, calls and puts at bid and ask with forwards, 80 bytes a row. A
+million of them, ten million with ``--full``. Each size is read in a process of its own, so that its peak is its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from benchmarks.rows import Result, Row
+from strikeout.kernels import black
+
+QUICK, USUAL, FULL = 40_000, 1_000_000, 10_000_000
+DAY = 20_000  # rows of a day
+MEGABYTE = 1 << 20
+MEASURE = """
+import resource, sys, time
+from strikeout.quotes.reading import inspect_quotes
+from strikeout.quotes.tables import open_table
+
+def used():
+    return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+begun, empty = used()
+table = open_table(sys.argv[1])
+opened, as_table = used()
+reading = inspect_quotes(table)
+ended, as_book = used()
+print(len(reading.quotes), opened - begun, as_table - empty, ended - opened, as_book - empty)
+"""
+
+
+def run(*, is_quick: bool, is_full: bool) -> Result:
+    """A file of so many rows, opened as a table and read as a book."""
+    rows, facts = [], {}
+    for count in (QUICK,) if is_quick else (USUAL, FULL) if is_full else (USUAL,):
+        with tempfile.TemporaryDirectory() as folder:
+            path = written(Path(folder) / "quotes.csv", count)
+            size = path.stat().st_size
+            done = subprocess.run([sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True)
+        read, opening, as_table, reading, as_book = map(float, done.stdout.split())
+        assert read == count, "every row of this file is a quote"
+        task = f"{count:,} rows, {size / MEGABYTE:,.0f} MB"
+        rows.append(Row(task, "strikeout, to a table", opening, note=f"peak {as_table / MEGABYTE:,.0f} MB"))
+        rows.append(
+            Row(task, "strikeout, to a book", reading, note=f"peak {as_book / MEGABYTE:,.0f} MB, rules included")
+        )
+        facts[f"{count:,} rows: bytes a row at the peak"] = as_book / count
+    return Result("reading", is_quick, tuple(rows), facts)
+
+
+def written(path: Path, count: int) -> Path:
+    """A file of so many quotes within their bounds, a day after another."""
+    strike = np.tile(np.repeat(1000.0 + 5 * np.arange(500), 2), 20)
+    is_call = np.tile([True, False], DAY // 2)
+    month = np.repeat(np.arange(1, 21), DAY // 20)
+    years = month * 30 / 365
+    with path.open("wb") as file:
+        file.write(b"underlying,quote_date,expiry,strike,right,bid,ask,forward,discount,source\n")
+        for number in range(count // DAY):
+            day, forward = np.datetime64("2000-01-03") + number, 2000.5 + number % 50
+            volatility = 0.2 - 0.1 * np.log(strike / forward)
+            price = black.price(np.full(DAY, forward), strike, years, volatility, np.exp(-0.02 * years), is_call)
+            pl.DataFrame({
+                "underlying": ["SPX"] * DAY, "quote_date": [str(day)] * DAY, "expiry": (day + 30 * month).astype(str),
+                "strike": strike, "right": np.where(is_call, "C", "P"), "bid": (price * 0.99).round(2),
+                "ask": (price * 1.01 + 0.05).round(2), "forward": np.full(DAY, forward),
+                "discount": np.exp(-0.02 * years), "source": ["vendor"] * DAY,
+            }).write_csv(file, include_header=False)  # fmt: skip
+    return path
