@@ -46,7 +46,10 @@ def one_price(model: Model, theta: Floats, wares: Wares) -> str | None:
     row = _differs(price, again)
     if row is None:
         return None
-    return f"price gives {price[row]!r} in row {row} and linearize {again[row]!r}. Let both compute it the same way."
+    return (
+        f"price gives {float(price[row])!r} in row {row} and linearize {float(again[row])!r}. Let both compute it the "
+        "same way."
+    )
 
 
 def space(model: Model) -> str | None:
@@ -73,8 +76,8 @@ def determinism(model: Model, theta: Floats, wares: Wares) -> str | None:
     if at is None:
         return None
     return (
-        f"two equal calls gave {first.flat[at]!r} and {second.flat[at]!r}. No clock, no random numbers without a fixed "
-        "seed, nothing remembered between calls."
+        f"two equal calls gave {float(first.flat[at])!r} and {float(second.flat[at])!r}. No clock, no random numbers "
+        "without a fixed seed, nothing remembered between calls."
     )
 
 
@@ -93,9 +96,9 @@ def row_independence(model: Model, theta: Floats, wares: Wares) -> str | None:
         at = _differs(found, expected)
         if at is not None:
             return (
-                f"row {batch[at // whole.shape[1]]} gives {expected.flat[at]!r} among all {len(rows)} rows and "
-                f"{found.flat[at]!r} {company}. No mean, sum, sort or matrix product over rows: then no quote could be "
-                "taken away from what the others left."
+                f"row {batch[at // whole.shape[1]]} gives {float(expected.flat[at])!r} among all {len(rows)} rows and "
+                f"{float(found.flat[at])!r} {company}. No mean, sum, sort or matrix product over rows: then no quote "
+                "could be taken away from what the others left."
             )
     return None
 
