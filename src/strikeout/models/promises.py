@@ -25,6 +25,7 @@ ACCURACY = 1e-9
 # A right derivative and differences of fourth order agree to about 1e-8 where prices are good to 1e-13; a wrong one is
 # off by a part in a thousand or more.
 GRADIENT = 1e-5
+SINGLE = 12  # rows that are tried alone
 
 
 def shapes(model: Model, theta: Floats, wares: Wares) -> str | None:
@@ -45,7 +46,10 @@ def one_price(model: Model, theta: Floats, wares: Wares) -> str | None:
     row = _differs(price, again)
     if row is None:
         return None
-    return f"price gives {price[row]!r} in row {row} and linearize {again[row]!r}. Let both compute it the same way."
+    return (
+        f"price gives {float(price[row])!r} in row {row} and linearize {float(again[row])!r}. Let both compute it the "
+        "same way."
+    )
 
 
 def space(model: Model) -> str | None:
@@ -72,33 +76,29 @@ def determinism(model: Model, theta: Floats, wares: Wares) -> str | None:
     if at is None:
         return None
     return (
-        f"two equal calls gave {first.flat[at]!r} and {second.flat[at]!r}. No clock, no random numbers without a fixed "
-        "seed, nothing remembered between calls."
+        f"two equal calls gave {float(first.flat[at])!r} and {float(second.flat[at])!r}. No clock, no random numbers "
+        "without a fixed seed, nothing remembered between calls."
     )
 
 
 def row_independence(model: Model, theta: Floats, wares: Wares) -> str | None:
     """A row gives the same bits alone, in other company, and in another order."""
-    whole, n = _bits(model, theta, wares), len(wares)
-    cuts = sorted({0, 1, n // 3, n // 2, n})
-    for what, order in (
-        ("alone or among fewer", np.arange(n)),
-        ("in reverse order", np.arange(n)[::-1]),
-        ("among twice as many", np.tile(np.arange(n), 2)),
-    ):
-        if what.startswith("alone"):
-            singles = [_bits(model, theta, wares[[row]]) for row in range(min(n, 12))]
-            parts = [_bits(model, theta, wares[slice(low, high)]) for low, high in pairwise(cuts) if high > low]
-            found, expected = np.concatenate([*singles, *parts]), np.concatenate([whole[: len(singles)], whole])
-            rows = np.concatenate([np.arange(len(singles)), np.arange(n)])
-        else:
-            found, expected, rows = _bits(model, theta, wares[order]), whole[order], order
+    whole, rows = _bits(model, theta, wares), np.arange(len(wares))
+    cuts = sorted({0, 1, len(rows) // 3, len(rows) // 2, len(rows)})
+    batches = [
+        *(("alone", rows[row : row + 1]) for row in range(min(len(rows), SINGLE))),
+        *(("among fewer", rows[low:high]) for low, high in pairwise(cuts)),
+        ("in reverse order", rows[::-1]),
+        ("among twice as many", np.tile(rows, 2)),
+    ]
+    for company, batch in batches:
+        found, expected = _bits(model, theta, wares[batch]), whole[batch]
         at = _differs(found, expected)
         if at is not None:
-            row = int(rows[at // whole.shape[1]])
             return (
-                f"row {row} gives {expected.flat[at]!r} among all {n} rows and {found.flat[at]!r} {what}. No mean, "
-                "sum, sort or matrix product over rows: then no quote could be taken away from what the others left."
+                f"row {batch[at // whole.shape[1]]} gives {float(expected.flat[at])!r} among all {len(rows)} rows and "
+                f"{float(found.flat[at])!r} {company}. No mean, sum, sort or matrix product over rows: then no quote "
+                "could be taken away from what the others left."
             )
     return None
 
