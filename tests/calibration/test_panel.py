@@ -375,3 +375,12 @@ def test_a_function_of_ones_own_says_what_is_latent():
         assert abs(panel.latent[name] - height) < 4.0 * panel.latent_standard_errors[name]
     with pytest.raises(ParameterError, match="no parameter of decay"):
         so.custom_model("decay", parameters={"rate": 0.1}, price=lambda rate, t: rate * t, latent="height")
+
+
+def test_a_panel_says_which_of_its_quotes_count_as_a_plain_calibration_does():
+    panel, plain = (so.calibrate(DAYS, HESTON, panel=by, select="otm") for by in ("date", None))
+    said = f"{panel.count:,} out of the money, of {len(DAYS):,}"
+    assert panel.count < len(DAYS) and f"  {said}, in 24 groups of date\n" in panel.summary()
+    assert f"  {said}\n" in plain.summary()
+    assert panel.to_dict()["select"] == "otm"
+    assert plain.to_dict().keys() == panel.to_dict().keys() - {"panel", "latent"}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,41 +213,19 @@ class Calibration:
     @cached_property
     def identifiability(self) -> dict[str, str]:
         """One sentence a parameter: how well the quotes determine it."""
-        return {name: self._identified(name) for name in self.parameters}
+        from strikeout.calibration.summary import identified
 
-    def _identified(self, name: str) -> str:
-        if name in self.fixed:
-            return "fixed"
-        if name in self.on_bound:
-            return f"on its bound {self.on_bound[name]:g}"
-        share = self.relative_errors[name]
-        if name in self.unidentified:
-            return f"free within {share:.3g} times its value" if share > 1.0 else "free: not separable from the others"
-        return f"within {share:.2g} of its value" if isfinite(share) else "no standard error"
+        return {name: identified(self, name) for name in self.parameters}
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user must not overlook, in sentences; empty where there is nothing."""
-        found = []
-        if not self.converged:
-            found.append(str(self.termination) + ".")
-        found += [
-            f"{name} is {self.identifiability[name]}: quote more expiries and strikes, or fix it."
-            for name in self.unidentified
-        ]
-        found += [
-            f"{name} is on its bound {bound:g}; it has no standard error, and the others hold given it."
-            for name, bound in self.on_bound.items()
-        ]
-        ratio = self.feller_ratio
-        if self.feller == "warn" and ratio is not None and ratio < 1.0:
-            found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
+        from strikeout.calibration.summary import warnings
+
         arbitrage = getattr(self.model, "arbitrage", None)  # of models that do not rule it out
-        if arbitrage is not None:
-            found += arbitrage(self.parameters, None if self.quotes is None else self.quotes.contracts)
-        if len(self.starts) > 1 and self.agreement == 1:
-            found.append(f"Only 1 of {len(self.starts)} starts ended here; the optimum may not be the only one.")
-        return tuple(found)
+        if arbitrage is None:
+            return warnings(self, ())
+        return warnings(self, arbitrage(self.parameters, None if self.quotes is None else self.quotes.contracts))
 
     def summary(self) -> str:
         """A table of the parameters, how good they are, and how the search ended."""
@@ -265,41 +241,9 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the quotes and the model as plain values for JSON; a number that does not exist is None."""
-        return {
-            "model": self.model.name,
-            "parameters": _plain(self.parameters),
-            "standard_errors": _plain(self.standard_errors),
-            "relative_errors": _plain(self.relative_errors),
-            "identifiability": dict(self.identifiability),
-            "unidentified": list(self.unidentified),
-            "on_bound": _plain(self.on_bound),
-            "fixed": _plain(self.fixed),
-            "rmse": _number(self.rmse),
-            "cost": _number(self.cost),
-            "count": self.count,
-            "converged": self.converged,
-            "termination": self.termination.value,
-            "termination_code": self.termination.name.lower(),
-            "condition": _number(self.condition),
-            "feller_ratio": _number(self.feller_ratio),
-            "residual": self.residual,
-            "weights": self.weights,
-            "loss": self.loss,
-            "select": self.settings.select,
-            "threshold": _number(self.threshold),
-            "agreement": self.agreement,
-            "starts": [
-                {
-                    "parameters": _plain(start.parameters),
-                    "cost": _number(start.cost),
-                    "termination": start.termination.value,
-                    "evaluations": start.evaluations,
-                    "agrees": start.agrees,
-                }
-                for start in self.starts
-            ],
-            "warnings": list(self.warnings),
-        }
+        from strikeout.calibration.summary import to_dict
+
+        return to_dict(self)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
@@ -309,11 +253,3 @@ class Calibration:
         from strikeout.calibration.summary import html
 
         return html(self)
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and isfinite(value) else None
-
-
-def _plain(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: _number(value) for name, value in values.items()}

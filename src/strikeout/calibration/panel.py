@@ -14,7 +14,7 @@ from strikeout.calibration.conclusion import concluded
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.panel_calibration import PanelCalibration
-from strikeout.calibration.panel_groups import grouped, latent_of, panel_form
+from strikeout.calibration.panel_groups import grouped, latent_of, panel_form, shared_space
 from strikeout.calibration.panel_precision import latent_errors
 from strikeout.calibration.panel_problem import PanelObjective, PanelProblem, Settling, parts_of
 from strikeout.calibration.settings import Settings, settings_of
@@ -57,7 +57,7 @@ def calibrate_panel(
     _refuse_what_panels_lack(how, latent)
     space = model.parameters
     k = space.names.index(latent)
-    shared = Shared(model.name, _without(space, k), getattr(model, "inflation", INFLATION))
+    shared = Shared(model.name, shared_space(model), getattr(model, "inflation", INFLATION))
     own = {name: ends for name, ends in (how.bounds or {}).items() if name != latent}
     coordinates = coordinates_of(shared.parameters, bounds=own, fixed=how.fixed, enforce_feller=how.feller == "enforce")
     lower, upper = _latent_bounds(space, k, how.bounds)
@@ -127,13 +127,6 @@ def _refuse_too_few(objective: PanelObjective, coordinates: Coordinates, latent:
             groups=groups,
             free=free,
         )
-
-
-def _without(space: ParameterSpace, k: int) -> ParameterSpace:
-    names = tuple(name for i, name in enumerate(space.names) if i != k)
-    return ParameterSpace(
-        names, np.delete(space.lower, k), np.delete(space.upper, k), np.delete(space.starts, k, axis=1)
-    )
 
 
 def _latent_bounds(space: ParameterSpace, k: int, bounds: Bounds | None) -> tuple[float, float]:

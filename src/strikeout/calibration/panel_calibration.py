@@ -217,7 +217,7 @@ class PanelCalibration:
     @cached_property
     def identifiability(self) -> dict[str, str]:
         """One sentence a shared parameter: how well the quotes determine it."""
-        from strikeout.calibration.panel_summary import identified
+        from strikeout.calibration.summary import identified
 
         return {name: identified(self, name) for name in self.parameters}
 
