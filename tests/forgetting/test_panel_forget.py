@@ -298,3 +298,26 @@ def test_a_label_of_numbers_makes_the_same_panel_after_a_csv_has_made_it_text(tm
     so.write_quotes(kept, tmp_path / "kept.csv")
     assert so.verify(done.certificate, so.read_quotes(tmp_path / "kept.csv")).holds
     assert so.verify(done.certificate, kept).holds
+
+
+def relabelled(book, row, **labels):
+    """The quote of one row, with other labels and nothing else changed."""
+    one = book[[row]]
+    columns = {name: np.array([labels[name]] if name in labels else column) for name, column in one.labels.items()}
+    return so.Quotes(
+        ids=one.ids, contracts=one.contracts, observed=one.observed, weight=one.weight, spread=one.spread,
+        labels=columns,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [0, 100])
+def test_a_quote_rolled_to_another_day_changes_both_days_and_no_third(row):
+    """Only its label differs: what it says is what it said."""
+    other = days[7] if dates[row] != days[7] else days[8]
+    rolled = so.roll(PANEL, relabelled(BOOK, row, date=other), forget=BOOK.ids[[row]])
+    fresh = so.calibrate(rolled.book, so.Heston(), panel="date")
+    assert same(rolled, fresh)
+    assert rolled.counts[other] == PANEL.counts[other] + 1
+    assert set(rolled.known.groups) == set(days) - {dates[row], other}
+    other_label = so.roll(PANEL, relabelled(BOOK, row, source="elsewhere"), forget=BOOK.ids[[row]])
+    assert set(other_label.known.groups) == set(days)  # no label but the panel's own reaches a number

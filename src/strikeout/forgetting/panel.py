@@ -97,19 +97,31 @@ def panel_recalibrate(retained: Quotes, before: PanelCalibration) -> PanelCalibr
 
 
 def changed_groups(before: Quotes, after: Quotes, panel: str) -> set[Group]:
-    """The groups in which a quote came, went, or is not what it was: corrected, or with a forward found anew."""
+    """The groups in which a quote came, went, or is not what it was to the bit: corrected, with a forward found anew,
+    or moved to another group, which is a change of both."""
     _, at, to = np.intersect1d(before.ids, after.ids, assume_unique=True, return_indices=True)
     gone, new = np.ones(len(before), bool), np.ones(len(after), bool)
     gone[at] = new[to] = False
-    for old, now in zip(_columns(before), _columns(after), strict=True):
-        gone[at] |= old[at] != now[to]
-    return {*grouped(before[gone], panel), *grouped(after[new], panel)}
+    was, now = _group_of(before, panel), _group_of(after, panel)
+    changed = was[at] != now[to]
+    for old, other in zip(_columns(before), _columns(after), strict=True):
+        changed |= old[at] != other[to]
+    gone[at], new[to] = changed, changed
+    return {*was[gone].tolist(), *now[new].tolist()}
+
+
+def _group_of(quotes: Quotes, panel: str) -> NDArray[Any]:
+    names = np.empty(len(quotes), object)
+    for group, rows in grouped(quotes, panel).items():
+        names[rows] = group
+    return names
 
 
 def _columns(quotes: Quotes) -> list[NDArray[Any]]:
     c = quotes.contracts
     described = list(c.columns.values()) if isinstance(c, Features) else [getattr(c, f.name) for f in fields(c)]
-    return [quotes.observed, quotes.weight, np.nan_to_num(quotes.spread, nan=-1.0), *described]
+    columns = [quotes.observed, quotes.weight, quotes.spread, *described]
+    return [column.view(np.int64) if column.dtype == np.float64 else column for column in columns]  # bits
 
 
 def gone_by_group(calibration: PanelCalibration, request: Request) -> dict[Group, Names]:
