@@ -89,12 +89,12 @@ def test_influence_by_day_is_on_the_shared_parameters(file, quotes, tmp_path):
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_picture_of_a_panel_is_its_path_and_its_page_has_three(file, tmp_path):
+def test_a_picture_of_a_panel_is_its_path_and_its_page_has_every_picture(file, tmp_path):
     done = run("calibrate", file, "--panel", "date", "--plot", tmp_path / "path.svg")
     assert done.exit_code == 0
     assert "the path is in" in done.stderr
     assert "initial_variance by date, 8 values" in (tmp_path / "path.svg").read_text()
     assert run("calibrate", file, "--panel", "date", "--plot", tmp_path / "page.html").exit_code == 0
     page = (tmp_path / "page.html").read_text()
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 6  # path, smiles, residuals twice, total variance, influence
     assert "Heston against the market, 2024-01-11" in page

@@ -9,7 +9,8 @@ import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.errors import UsageError
 from strikeout.kernels import black
-from strikeout.plots.influence_map import influence_map, plot_influence_map, write_influence_map
+from strikeout.plots.influence_map import influence_map, plot_influence_map
+from strikeout.plots.writing import write_plot
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +71,13 @@ def test_a_cell_without_quotes_is_empty_and_one_that_all_hangs_on_is_crossed():
 
 def test_the_file_is_a_picture_of_the_kind_its_name_says(shifted, tmp_path):
     calibration, _ = shifted
-    png = write_influence_map(calibration, tmp_path / "map.png").read_bytes()
-    svg = write_influence_map(calibration, tmp_path / "map.svg").read_bytes()
+    png = write_plot(calibration, tmp_path / "map.png", "influence").read_bytes()
+    svg = write_plot(calibration, tmp_path / "map.svg", "influence").read_bytes()
     assert png.startswith(b"\x89PNG")
     assert b"<svg" in svg
-    assert svg == write_influence_map(calibration, tmp_path / "again.svg").read_bytes()
-    with pytest.raises(UsageError, match=r"\.png or \.svg"):
-        write_influence_map(calibration, tmp_path / "map.pdf")
+    assert svg == write_plot(calibration, tmp_path / "again.svg", "influence").read_bytes()
+    with pytest.raises(UsageError, match=r"ends in \.png, \.svg, \.pdf"):
+        write_plot(calibration, tmp_path / "map.gif", "influence")
 
 
 def test_quotes_without_the_label_are_refused_by_its_name():

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from strikeout.cli.terminal import move_text
 from strikeout.errors import StrikeoutError
 from strikeout.plots.influence_map import plot_influence_map
-from strikeout.plots.page import figure_of, page_of, path_parts, table_of
-from strikeout.plots.residuals import plot_residuals
-from strikeout.plots.smiles import plot_smiles
+from strikeout.plots.page import figure_of, fit_figures, page_of, picture_parts, table_of
 from strikeout.plots.style import to_inline
 
 if TYPE_CHECKING:
@@ -62,15 +60,7 @@ def _fit(calibration: AnyCalibration) -> list[str]:
         "<h2>Calibration</h2>",
         f"<p>{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>",
         calibration._repr_html_(),
-        *path_parts(calibration),
-        "<h2>Smiles</h2>",
-        figure_of(
-            to_inline(plot_smiles(calibration)),
-            "Implied volatility by expiry: dots are the market, bars run from bid to ask where known, the line is the "
-            "model.",
-        ),
-        "<h2>Residuals</h2>",
-        figure_of(to_inline(plot_residuals(calibration)), "Observed minus model; the band is twice the RMSE."),
+        *picture_parts(fit_figures(calibration)),
     ]
 
 

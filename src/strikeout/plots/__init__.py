@@ -5,7 +5,7 @@ Each takes a `Calibration` or a `PanelCalibration` and gives back a figure, plai
 
 from __future__ import annotations
 
-from strikeout.plots.influence_map import plot_influence_map, write_influence_map
+from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.page import calibration_page
 from strikeout.plots.residual_map import plot_residual_map
@@ -24,6 +24,5 @@ __all__ = [
     "plot_residuals",
     "plot_smiles",
     "plot_variance",
-    "write_influence_map",
     "write_plot",
 ]

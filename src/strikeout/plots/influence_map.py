@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from strikeout.assurance.influence import influence
-from strikeout.errors import UsageError
 from strikeout.plots import style
 from strikeout.plots.cells import Axis, expiry_axis, label_axis, moneyness_axis, name_sides
-from strikeout.quotes.replacing import replace_file
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -25,7 +21,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-PICTURES = (".png", ".svg")
 MOST_EXPIRIES = 12  # beyond, expiries are put in fixed buckets: in a panel over days nearly every one is distinct
 DECADES = 4  # of Cook's distance shown below the largest; what is smaller has the palest colour
 
@@ -122,30 +117,6 @@ def plot_influence_map(
         name_sides(panel, found.down, found.across)
         figure.colorbar(mesh, ax=panel, label="Cook's distance", pad=0.01)
     return figure
-
-
-def check_picture(path: str | PathLike[str]) -> None:
-    """Nothing where the ending is one we can write; to be asked before any work is done.
-
-    Raises:
-        UsageError: the ending is neither .png nor .svg.
-    """
-    if Path(path).suffix.lower() not in PICTURES:
-        raise UsageError(f"{Path(path).name}: a map ends in {' or '.join(PICTURES)}. Give the file one of them.")
-
-
-def write_influence_map(
-    calibration: Calibration | PanelCalibration, path: str | PathLike[str], *, by: str | None = None
-) -> Path:
-    """Writes the map to a .png or .svg.
-
-    Raises:
-        UsageError: another ending, the file cannot be written, or the quotes have no such label.
-        RefusedError: the quotes do not determine the parameters.
-    """
-    check_picture(path)
-    content = style.to_bytes(plot_influence_map(calibration, by=by), style.format_of(path))
-    return replace_file(path, lambda target: Path(target).write_bytes(content))
 
 
 def _has_several_dates(quotes: Quotes) -> bool:

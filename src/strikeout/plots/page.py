@@ -47,7 +47,8 @@ footer { margin-top: 3rem; border-top: 1px solid #e8e8e8; padding-top: .8rem; }
 CAPTIONS = {
     "path": (
         "Path",
-        "The latent parameter from group to group; the band is twice its standard error. Smiles are those of the last.",
+        "The latent parameter from group to group; the band is twice its standard error. Smiles and total "
+        "variance are those of the last.",
     ),
     "smiles": (
         "Smiles",
@@ -132,17 +133,22 @@ def calibration_page(
         f'<p class="lead">{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>',
         calibration._repr_html_(),
     ]
-    for kind, figure in (figures or _every_figure(calibration)).items():
-        heading, caption = CAPTIONS[kind]
-        parts += [f"<h2>{heading}</h2>", figure_of(to_inline(figure), caption)]
-    return page_of(name, parts)
+    return page_of(name, [*parts, *picture_parts(figures or _every_figure(calibration))])
+
+
+def fit_figures(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
+    """The pictures that show the fit: of a panel its path, then smiles and residuals.
+
+    Raises:
+        UsageError: the calibration holds no quotes to draw.
+    """
+    path = {"path": plot_latent_path(calibration)} if isinstance(calibration, PanelCalibration) else {}
+    return {**path, "smiles": plot_smiles(calibration), "scatter": plot_residuals(calibration)}
 
 
 def _every_figure(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
-    drawn = {"path": plot_latent_path(calibration)} if isinstance(calibration, PanelCalibration) else {}
-    drawn |= {
-        "smiles": plot_smiles(calibration),
-        "scatter": plot_residuals(calibration),
+    drawn = {
+        **fit_figures(calibration),
         "residuals": plot_residual_map(calibration),
         "variance": plot_variance(calibration),
     }
@@ -151,9 +157,10 @@ def _every_figure(calibration: Calibration | PanelCalibration) -> dict[str, Figu
     return drawn
 
 
-def path_parts(calibration: Calibration | PanelCalibration) -> list[str]:
-    """The path of a panel with its heading; nothing for a plain calibration."""
-    if not isinstance(calibration, PanelCalibration):
-        return []
-    heading, caption = CAPTIONS["path"]
-    return [f"<h2>{heading}</h2>", figure_of(to_inline(plot_latent_path(calibration)), caption)]
+def picture_parts(figures: Mapping[str, Figure]) -> list[str]:
+    """Each picture, by its kind, with its heading and what is to be seen in it."""
+    parts = []
+    for kind, figure in figures.items():
+        heading, caption = CAPTIONS[kind]
+        parts += [f"<h2>{heading}</h2>", figure_of(to_inline(figure), caption)]
+    return parts
