@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 import pytest
 
 import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.errors import UsageError
+from strikeout.quotes.reading import inspect_quotes
 from tests.assurance.linear_model import Linear, book
+from tests.quotes.chains import chain
 
 SHARED = ("b0", "b1")
 
@@ -136,3 +139,19 @@ def test_a_panel_without_which_nothing_is_determined_comes_first_and_says_so():
     assert found["group"].tolist()[0] in ("short", "long")
     with pytest.raises(UsageError, match="no label"):
         influence(panel, "desk")
+
+
+@pytest.mark.parametrize("select", ["all", "otm"])
+def test_a_confirmed_row_of_a_panel_is_the_forgetting_of_it_with_its_forwards_found_anew(select):
+    """Half the quotes of an expiry go: the other half keep it, with another forward."""
+    table = chain(dates=("2024-03-01", "2024-03-04", "2024-03-05"), noise=0.05)
+    high = (pl.col("strike") > 101.0) & (pl.col("expiry") == "2024-04-05")
+    named = table.with_columns(pl.when(high).then(pl.lit("high")).otherwise(pl.lit("rest")).alias("source"))
+    panel = so.calibrate(inspect_quotes(named).quotes, so.Heston(), panel="date", select=select)
+    found = influence(panel, "source", confirm=2)
+    row = found["source"].tolist().index("high")
+    done = so.forget(panel, ids=panel.quotes.ids[panel.quotes.labels["source"] == "high"])
+    assert any(refit.forward[0] != refit.forward[1] for refit in done.refits)
+    for name, value in done.parameters.items():
+        assert found[f"confirmed_{name}"][row] == value - panel.parameters[name]
+    assert found["confirmed_rmse_change"][row] == done.calibration.rmse - panel.rmse

@@ -109,20 +109,33 @@ def panel_confirmed(
     """The panel calibrated anew without each of the first groups, as columns; not-a-number where it gives none."""
     names = ("price_change", "rmse_change", *calibration.parameters)
     out = {f"confirmed_{name}": np.full(count, np.nan) for name in names}
+    quotes = calibration.quotes
     for row, group in enumerate(first):
         kept = number != group
         try:
-            after = calibrate(calibration.quotes[kept], calibration.asked, **calibration.settings.keywords())
+            left = calibration.book.without(quotes.ids[~kept])  # forwards that rest on them found anew
+            after = calibrate(left, calibration.asked, **calibration.settings.keywords())
         except RefusedError:  # too few quotes are left
             continue
         if not after.converged:
             continue
-        apart = np.abs(after.residuals - calibration.residuals[kept])
-        out["confirmed_price_change"][row] = np.nanmax(apart)
+        out["confirmed_price_change"][row] = _farthest(calibration, after, kept)
         out["confirmed_rmse_change"][row] = after.rmse - calibration.rmse
         for name, value in after.parameters.items():
             out[f"confirmed_{name}"][row] = value - calibration.parameters[name]
     return out
+
+
+def _farthest(before: PanelCalibration, after: PanelCalibration, kept: NDArray[np.bool_]) -> float:
+    """The largest change of the price of a contract whose quote stays, its forward as it was."""
+    quotes, found = before.quotes, 0.0
+    for group, places in before.rows.items():
+        left = places[kept[places]]
+        if len(left) and group in after.latent and group in before.latent:
+            then = after.model.price(after.theta(group), quotes.contracts[left])
+            apart = then - (quotes.observed[left] - before.residuals[left])
+            found = max(found, float(np.abs(apart).max()))
+    return found
 
 
 def _free(calibration: PanelCalibration) -> list[str]:
