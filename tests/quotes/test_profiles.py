@@ -164,6 +164,12 @@ def test_what_a_class_tells_is_told_of_each_quote(tmp_path: Path) -> None:
     assert set(labels["spot"]) == {4490.1}
 
 
+def test_a_summary_names_the_layout_and_what_was_noticed(tmp_path: Path) -> None:
+    told = reading_of(tmp_path, "cboe-dashboard").summary()
+    assert "layout: cboe-dashboard, Cboe delayed quotes page" in told
+    assert "note: the header is line 4" in told
+
+
 def test_an_adjusted_contract_is_not_called_standard(tmp_path: Path) -> None:
     text, constants = FILES["yahoo"]
     path = tmp_path / "adjusted.csv"

@@ -100,7 +100,7 @@ def _show(reading: Reading) -> None:
     terminal.show(
         f"{reading.source}: {reading.rows:,} rows, {len(reading.quotes):,} quotes, {reading.rejected:,} rejected, "
         f"{reading.repeated:,} repeated",
-        f"layout: {_layout(reading)}",
+        f"layout: {reading.layout}",
         *(f"note: {note}" for note in reading.table.notes),
         "",
         terminal.table(("column", "understood as", "unit or meaning"), columns),
@@ -122,11 +122,6 @@ def _show(reading: Reading) -> None:
         names = [name for name in samples[0] if name != "labels"]
         rows = [(name, *(_cell(quote[name]) for quote in samples)) for name in names]
         terminal.show("", terminal.table(("quote", *("" for _ in samples)), rows, whole=(0,)))
-
-
-def _layout(reading: Reading) -> str:
-    profile = reading.table.profile
-    return "strikeout's own column names" if profile is None else f"{profile.name}, {profile.title}"
 
 
 def _show_forwards(forwards: Forwards) -> None:

@@ -61,6 +61,12 @@ class Reading:
     table: Table
     forwards: Forwards | None = None  # slice by slice, where forwards were derived
 
+    @property
+    def layout(self) -> str:
+        """The profile the source was read by, in words."""
+        profile = self.table.profile
+        return "strikeout's own column names" if profile is None else f"{profile.name}, {profile.title}"
+
     def headline(self) -> str:
         """How many rows went where, with the codes."""
         words = [f"{len(self.quotes):,} of {self.rows:,} rows read"]
@@ -77,7 +83,8 @@ class Reading:
     def summary(self) -> str:
         """The whole reading in plain text: columns, routes, counts, the first issues, the book."""
         width = max(len(column.name) for column in self.columns)
-        lines = [f"{self.source}: {self.headline()}.", "", "columns"]
+        lines = [f"{self.source}: {self.headline()}.", f"layout: {self.layout}"]
+        lines += [*(f"note: {note}" for note in self.table.notes), "", "columns"]
         for column in self.columns:
             role = f"{column.role}, " if column.role else ""
             lines.append(
