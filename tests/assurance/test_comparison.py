@@ -139,3 +139,16 @@ def test_what_is_wrong_with_the_quotes_is_an_error_and_not_a_row():
     book = so.paper_quotes("small")
     with pytest.raises(RefusedError, match="spread"):
         so.compare_models(book, ["heston"], weights="spread")
+
+
+def test_quotes_that_do_not_count_have_no_say_in_any_figure():
+    """The quotes in the money are moved far off: out of the money nothing changes."""
+    quotes = so.random_quotes(80, maturities=2, seed=4)
+    is_otm = (quotes.contracts.log_moneyness >= 0.0) == quotes.contracts.is_call
+    assert 10 < int(is_otm.sum()) < 70
+    spoiled = quotes.with_observed(np.where(is_otm, quotes.observed, 2.0 * quotes.observed))
+    found = so.compare_models(spoiled, ["heston"], select="otm")
+    alone = so.compare_models(quotes[is_otm], ["heston"])
+    assert found.count == alone.count == int(is_otm.sum())
+    for figure in ("aic", "bic", "rmse", "dependence", "influential"):
+        assert getattr(found["heston"], figure) == getattr(alone["heston"], figure), figure

@@ -65,3 +65,15 @@ def test_quotes_that_no_model_converges_on_end_with_three(quotes, tmp_path):
     done = run(path, "--models", "heston")
     assert done.exit_code == 3, done.output
     assert "No model can be judged" in done.stdout
+
+
+def test_a_vendor_s_file_is_compared_out_of_the_money_where_it_is_told_so(tmp_path):
+    path = so.write_sample(tmp_path / "chain.csv")
+    asked = ("--models", "heston", "--select", "otm", "--weights", "spread")
+    done = run(path, *asked, "--profile", "cboe-dashboard", "--check", "Q209=off", "--json")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert (result["count"], result["rows"]) == (516, 1134)  # half of the 1,032 quotes; 102 rows are none
+    alone = so.calibrate(so.inspect_quotes(path).quotes, so.Heston(), select="otm", weights="spread")
+    assert result["models"][0]["values"] == alone.to_dict()["parameters"]
+    assert result["models"][0]["rmse"] == alone.rmse

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.plots import plot, plot_data, plot_latent_path, plot_residuals, plot_smiles, write_plot
+from strikeout.plots import plot, plot_data, plot_latent_path, plot_residuals, plot_smiles, plot_variance, write_plot
 from strikeout.plots.smiles import smiles_of
 from strikeout.plots.writing import PICTURES
 
@@ -46,6 +46,16 @@ def test_the_smiles_of_a_panel_are_those_of_its_last_day_at_its_own_variance():
     for smile in smiles:
         near = np.interp(smile.moneyness, smile.curve_moneyness, smile.curve)
         assert near == pytest.approx(smile.volatility, abs=2e-3)
+
+
+def test_the_total_variance_of_a_panel_names_its_last_day_and_counts_that_day_s_expiries_alone():
+    figure = plot_variance(PANEL)
+    said = [text.get_text() for text in figure.texts]
+    assert said[0] == "Total variance by expiry, 2024-01-17"
+    assert not any("expiries" in text for text in said[1:])  # all of that day are shown
+    fewer = plot_variance(PANEL, at_most=2)
+    of_the_day = np.unique(QUOTES[QUOTES.labels["date"] == "2024-01-17"].contracts.expiry).size
+    assert f"2 of {of_the_day} expiries, evenly chosen" in [text.get_text() for text in fewer.texts]
 
 
 def test_the_residuals_of_a_panel_are_drawn_like_any_others():

@@ -125,3 +125,12 @@ def test_the_callers_own_style_is_left_alone(calibration):
     before = dict(mpl.rcParams)
     plot_smiles(calibration)
     assert dict(mpl.rcParams) == before
+
+
+def test_expiries_of_too_few_quotes_are_left_out_and_said_to_be_few():
+    quotes = so.random_quotes(120, maturities=3, seed=3)
+    last = np.flatnonzero(quotes.contracts.expiry == quotes.contracts.expiry.max())
+    thin = quotes.without(quotes.ids[last[4:]].tolist())
+    figure = plot_smiles(so.calibrate(thin, so.Heston()))
+    assert "1 expiry of fewer than 5 quotes left out" in words(figure)
+    assert "evenly chosen" not in words(figure)

@@ -13,6 +13,7 @@ import numpy as np
 from strikeout.assurance.influence import influence
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.choosing import Choice, chosen
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.models.model import Model
 from strikeout.models.named import model_named
@@ -184,6 +185,7 @@ def compare_models(
     weights: Weighting = "given",
     residual: Residual = "price",
     loss: Literal["squared", "huber"] = "squared",
+    select: Choice = "all",
     most: int = 3,
 ) -> ModelComparison:
     """Calibrates every model to the same quotes in the same way and puts them side by side.
@@ -192,6 +194,7 @@ def compare_models(
 
     Args:
         models: models, or names of those that come along ("heston"); a mapping gives them names of your own.
+        select: which quotes count, "all" or "otm", as for ``calibrate``.
         most: how many influential quotes to name for each.
 
     Raises:
@@ -202,11 +205,12 @@ def compare_models(
     'heston'
     """
     named = _named(models)
-    how: dict[str, Any] = {"weights": weights, "residual": residual, "loss": loss}
-    objective_of(quotes, residual=residual, weights=weights)  # what is wrong for every model is an error, not a row
+    how: dict[str, Any] = {"weights": weights, "residual": residual, "loss": loss, "select": select}
+    used = chosen(quotes, select)
+    objective_of(used, residual=residual, weights=weights)  # what is wrong for every model is an error, not a row
     fits = [_fit(name, model, quotes, how, most) for name, model in named.items()]
     order = sorted(range(len(fits)), key=lambda place: _rank(fits[place]))
-    return ModelComparison({fits[place].name: fits[place] for place in order}, len(quotes))
+    return ModelComparison({fits[place].name: fits[place] for place in order}, len(used))
 
 
 def _named(models: Models) -> dict[str, Model]:
@@ -250,7 +254,7 @@ def _fit(name: str, model: Model, quotes: Quotes, how: dict[str, Any], most: int
 
 def _dependence(calibration: Calibration) -> float:
     how = calibration.settings
-    objective, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)
+    objective, _ = objective_of(calibration.used, residual=how.residual, weights=how.weights)
     residual, _ = rows(objective, calibration.model, calibration.model.parameters.vector(calibration.parameters))
     e = objective.root_weight * residual
     squares = float(np.add.reduce(e * e))

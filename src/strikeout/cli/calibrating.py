@@ -55,6 +55,13 @@ loss_option = click.option(
 quarantine_option = click.option(
     "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with what is wrong."
 )
+select_option = click.option(
+    "--select",
+    type=click.Choice(["all", "otm"]),
+    default="all",
+    show_default=True,
+    help="Which quotes count: all, or puts below the forward and calls above. The others stay in the book.",
+)
 OPTIONS = (
     model_option,
     weights_option,
@@ -74,13 +81,7 @@ OPTIONS = (
     click.option(
         "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most so many canonical starts."
     ),
-    click.option(
-        "--select",
-        type=click.Choice(["all", "otm"]),
-        default="all",
-        show_default=True,
-        help="Which quotes count: all, or puts below the forward and calls above. The others stay in the book.",
-    ),
+    select_option,
     click.option(
         "--panel",
         metavar="LABEL",

@@ -16,10 +16,11 @@ from strikeout.cli.calibrating import (
     max_reject_option,
     quarantine_option,
     residual_option,
+    select_option,
     tell_reading,
     weights_option,
 )
-from strikeout.cli.options import constant_option, file_argument, json_option
+from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 from strikeout.errors import UsageError
 from strikeout.models.named import MODELS
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
-HOW = ("weights", "residual", "loss")  # of a calibration's options, those that mean the same to every model
+HOW = ("weights", "residual", "loss", "select")  # of a calibration's options, those that mean the same to every model
 
 
 @click.command("compare-models")
@@ -42,9 +43,12 @@ HOW = ("weights", "residual", "loss")  # of a calibration's options, those that 
 @weights_option
 @residual_option
 @loss_option
+@select_option
 @max_reject_option
 @quarantine_option
+@profile_option
 @constant_option
+@check_option
 @json_option
 def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> int:
     """Calibrate several models to the quotes of FILE or of a book (NAME.book) and put them side by side.

@@ -105,11 +105,10 @@ def smiles_of(calibration: Calibration | PanelCalibration | Day, *, at_most: int
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
-    seen = _seen(calibration)
+    seen = seen_in(calibration)
     quotes = seen.used
     contracts = quotes.contracts
-    expiries, counts = np.unique(contracts.expiry, return_counts=True)
-    candidates = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
+    candidates, _ = _expiries(seen)
     places = np.unique(np.round(np.linspace(0, len(candidates) - 1, min(at_most, len(candidates)))).astype(int))
     dates = quotes.labels.get("expiry_date")
     return tuple(_smile(seen, np.flatnonzero(contracts.expiry == expiry), dates) for expiry in candidates[places])
@@ -137,7 +136,7 @@ def plot_smiles(
     beside = dict(others or {})
     if len(beside) > len(style.OTHERS):
         raise UsageError(f"{len(beside)} other calibrations; at most {len(style.OTHERS)} can be told apart.")
-    seen = _seen(calibration)
+    seen = seen_in(calibration)
     smiles = smiles_of(seen, at_most=at_most)
     across = {1: 1, 2: 2, 4: 2}.get(len(smiles), 3)
     down = ceil(len(smiles) / across)
@@ -171,10 +170,25 @@ def smiles_data(calibration: Calibration | PanelCalibration, *, at_most: int = M
         UsageError: ``at_most`` is below one, or the calibration holds no quotes.
     """
     smiles = smiles_of(calibration, at_most=at_most)
-    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(_seen(calibration), smiles)}
+    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(seen_in(calibration), smiles)}
 
 
-def _seen(calibration: Calibration | PanelCalibration | Day) -> Calibration | Day:
+def expiries_shown(calibration: Calibration | PanelCalibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
+    """Which expiries the smiles leave out and why, in words; nothing where they are all there are."""
+    full, thin = _expiries(seen_in(calibration))
+    notes = [f"{len(smiles)} of {len(full):,} expiries, evenly chosen"] if len(smiles) < len(full) else []
+    counted = f"{thin:,} {'expiry' if thin == 1 else 'expiries'}"
+    return notes + ([f"{counted} of fewer than {FULL} quotes left out"] if thin else [])
+
+
+def _expiries(seen: Calibration | Day) -> tuple[Floats, int]:
+    """The expiries with quotes enough for a smile (all, where none has), and how many others there are."""
+    expiries, counts = np.unique(seen.used.contracts.expiry, return_counts=True)
+    full = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
+    return full, len(expiries) - len(full)
+
+
+def seen_in(calibration: Calibration | PanelCalibration | Day) -> Calibration | Day:
     if not isinstance(calibration, PanelCalibration):
         return calibration
     last = calibration.groups[-1]
@@ -237,7 +251,8 @@ def _title(expiry: float, dates: NDArray[np.generic] | None) -> str:
 
 
 def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool) -> None:
-    size, opacity = (11.0, 0.9) if len(smile.moneyness) < 60 else (4.0, 0.55)
+    # Many dots are small; the line is thinner then, or it would cover a market it goes right through.
+    size, opacity, width = (11.0, 0.9, 1.5) if len(smile.moneyness) < 60 else (5.5, 0.6, 1.0)
     # In the money the same spread is many times as wide in volatility: such bars would bury the smile.
     known = np.isfinite(smile.bid) & np.isfinite(smile.ask) & smile.is_otm
     bars = (smile.moneyness[known], smile.bid[known], smile.ask[known])
@@ -245,7 +260,7 @@ def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool
     for rows, colour in ((~smile.is_otm, style.MARKET_PALE), (smile.is_otm, style.MARKET)):
         x, y = smile.moneyness[rows], smile.volatility[rows]
         panel.scatter(x, y, s=size, color=colour, alpha=opacity, linewidth=0, rasterized=are_many)
-    panel.plot(smile.curve_moneyness, smile.curve, color=style.MODEL, linewidth=1.5)
+    panel.plot(smile.curve_moneyness, smile.curve, color=style.MODEL, linewidth=width)
     for curve, colour in zip(curves, style.OTHERS, strict=False):
         panel.plot(smile.curve_moneyness, curve, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
     panel.set_title(smile.title)
@@ -262,8 +277,7 @@ def _headline(calibration: Calibration | Day) -> str:
 
 
 def _notes(calibration: Calibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
-    every = len(np.unique(calibration.used.contracts.expiry))
     outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)
-    notes = [f"{len(smiles)} of {every:,} expiries, evenly chosen"] if len(smiles) < every else []
+    notes = expiries_shown(calibration, smiles)
     notes += [f"{outside:,} quotes outside the ranges shown"] if outside else []
     return notes + ([f"{missing:,} quotes without an implied volatility"] if missing else [])

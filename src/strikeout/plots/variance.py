@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from strikeout.plots import style
 from strikeout.plots.cells import length
-from strikeout.plots.smiles import Smile, smiles_of
+from strikeout.plots.smiles import Day, Smile, expiries_shown, seen_in, smiles_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,18 +54,18 @@ def plot_variance(
     """A figure of total variance by expiry, in the colour of its expiry: dots are the market, lines the model.
 
     Total variance grows with expiry wherever there is no calendar arbitrage; the axis is logarithmic, so that a week
-    and five years can be told apart.
+    and five years can be told apart. Of a panel, that of its last group.
 
     Raises:
         UsageError: ``at_most`` is below one, or the calibration holds no quotes.
     """
-    smiles = smiles_of(calibration, at_most=at_most)
+    seen = seen_in(calibration)
+    smiles = smiles_of(seen, at_most=at_most)
+    headline = f"Total variance by expiry, {seen.name}" if isinstance(seen, Day) else "Total variance by expiry"
     expiries = np.array([smile.expiry for smile in smiles])
     with style.styled():
         figure = style.blank(height=4.4)
-        style.title(
-            figure, title or "Total variance by expiry", [("market", style.INK, "o"), ("model", style.INK, "-")]
-        )
+        style.title(figure, title or headline, [("market", style.INK, "o"), ("model", style.INK, "-")])
         panel = figure.subplots()
         low, high = float(expiries.min()), float(expiries.max())
         norm = LogNorm(low / 1.001, high * 1.001) if high > low else LogNorm(low / 2.0, high * 2.0)
@@ -86,9 +86,9 @@ def plot_variance(
         bar.ax.yaxis.set_major_locator(FixedLocator(expiries[named].tolist()))
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda years, _: length(years)))
         bar.ax.yaxis.set_minor_locator(NullLocator())
-        every = len(np.unique(calibration.quotes.contracts.expiry))
-        if len(smiles) < every:
-            figure.supxlabel(f"{len(smiles)} of {every:,} expiries, evenly chosen", fontsize=8.5)
+        notes = expiries_shown(seen, smiles)
+        if notes:
+            figure.supxlabel("; ".join(notes), fontsize=8.5)
     return figure
 
 
