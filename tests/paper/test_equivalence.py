@@ -26,10 +26,11 @@ def test_figure_1_the_sharded_operator_agrees_as_well(small):
     assert np.linalg.norm(small.sharded, axis=1).max() < 1e-8  # the paper's own bound
 
 
-def test_figure_2_the_differences_have_no_bias(small):
+def test_figure_2_the_differences_have_no_bias_beyond_the_rounding_of_one_solve(small):
+    """The runs subtract from the same rounded sums, so what rounding left in those shows in all of them alike: a mean of
+    zero within its own scatter cannot be asked for. cond(H) = 219 (Jacobi-scaled) roundings of the parameter can."""
     mean_reversion = small.fast[:, 0]
-    error = mean_reversion.std(ddof=1) / np.sqrt(len(mean_reversion))
-    assert abs(mean_reversion.mean()) < 4 * error  # four standard errors of the mean
+    assert abs(mean_reversion.mean()) < 219 * np.finfo(float).eps * np.abs(small.retrain[:, 0]).max()
 
 
 def test_ours_are_zero_in_every_run_and_every_state_has_one_digest(small):
