@@ -80,57 +80,99 @@ def deletions(evidence: Evidence, number: Rows, groups: int) -> Deletions:
     return Deletions(*(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES))
 
 
+def whitener(H: Floats) -> Floats:
+    """T with ``T' H T = 1``: of coordinates in which the curvature of all quotes is the identity.
+
+    Raises:
+        numpy.linalg.LinAlgError: H is singular.
+    """
+    scale = 1.0 / np.sqrt(np.diag(H))
+    return np.asarray(scale[:, None] * np.linalg.inv(np.linalg.cholesky(H * np.outer(scale, scale))).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Struck:
+    """Sums over groups, each struck out on its own; ``gone`` and ``score`` in the coordinates of ``T``.
+
+    ``count`` are the quotes of a group, ``members`` those of them that count, ``freedom`` how many more than parameters
+    are left. ``now`` is the cost of all quotes at their optimum and ``pooled`` their s^2. ``noise`` is the s^2 of a
+    loss that is not squared.
+    """
+
+    T: Floats
+    gone: Floats  # (groups, p, p): curvature that goes
+    score: Floats  # (groups, p): of what is left
+    diagonal: Floats  # (groups, p): of the curvature of what is left, in the parameters themselves
+    cost: Floats  # of what is left, at the parameters of all
+    freedom: Floats
+    members: Floats
+    count: Rows
+    now: float
+    pooled: float
+    noise: float | None = None
+    inflation: float = INFLATION
+
+
+def judged(struck: Struck) -> Deletions:
+    """What striking out each group does, by one exact step; identified only where what is left determines it."""
+    T, p, groups, pooled = struck.T, len(struck.T), len(struck.count), struck.pooled
+    K, shares = np.eye(p) - struck.gone, np.linalg.eigvalsh(struck.gone)
+    safe = (shares[:, -1] < 1.0 - 1e-12) & (struck.freedom > 0)
+    inverse = np.linalg.inv(np.where(safe[:, None, None], K, np.eye(p)))
+    variance = np.einsum("ia,gab,ib->gi", T, inverse, T)
+    safe &= np.all(variance * struck.diagonal < struck.inflation, axis=1)
+    d = np.where(safe[:, None], np.einsum("gab,gb->ga", inverse, struck.score), np.nan)
+    after = struck.cost - np.einsum("ga,ga->g", struck.score, d)
+    squared = struck.noise is None
+    left = np.maximum(struck.freedom, 0.0)
+    noise = np.sqrt(over(np.maximum(after, 0.0), left)) if squared else np.full(groups, np.sqrt(pooled))
+    move, fall = d @ T.T, np.maximum(struck.now - after, 0.0)
+    return Deletions(
+        count=struck.count,
+        move=move,
+        leverage=shares[:, -1].clip(0.0, None),
+        cooks_d=np.where(safe, over(np.einsum("ga,ga->g", d, d), p * pooled), np.inf),
+        dfbetas=over(-move, noise[:, None] * np.sqrt(np.einsum("ia,ia->i", T, T))),
+        studentized=np.sqrt(over(fall, np.maximum(struck.members, 1.0) * pooled)),
+        reach=over(np.sqrt(np.einsum("ga,gab,gb->g", d, K, d).clip(0.0)), noise),
+        noise=noise,
+        is_identified=safe,
+    )
+
+
 def _whitened(evidence: Evidence) -> tuple[Floats, Floats, float]:
     X = evidence.X
-    H = X.T @ (X * evidence.stiffness[:, None])
-    scale = 1.0 / np.sqrt(np.diag(H))
-    L = np.linalg.cholesky(H * np.outer(scale, scale))
-    T = scale[:, None] * np.linalg.inv(L).T
+    T = whitener(X.T @ (X * evidence.stiffness[:, None]))
     pooled = (
         evidence.noise
         if evidence.noise is not None
-        else _over(evidence.cost.sum(), np.maximum(evidence.counted.sum() - len(T), 0.0))
+        else over(evidence.cost.sum(), np.maximum(evidence.counted.sum() - len(T), 0.0))
     )
     return T, (X @ T).T @ evidence.pull, float(pooled)
 
 
 def _struck(evidence: Evidence, T: Floats, total: Floats, pooled: float, rows: Rows, counts: Rows) -> Deletions:
     """``pooled`` is s^2 of all quotes, ``total`` the score of all in the whitened coordinates."""
-    p = len(T)
     X, stiff = evidence.X[rows], evidence.stiffness[rows]
     Z = X @ T
     owner = np.repeat(np.arange(len(counts)), counts)
-    gone = _summed(stiff[:, None, None] * Z[:, :, None] * Z[:, None, :], owner, len(counts))
-    score = total - _summed(Z * evidence.pull[rows, None], owner, len(counts))
-    left = evidence.cost.sum() - _summed(evidence.cost[rows], owner, len(counts))
     members = _summed(evidence.counted[rows], owner, len(counts))
-    freedom = np.maximum(evidence.counted.sum() - members - p, 0.0)
-    K = np.eye(p) - gone
-    shares = np.linalg.eigvalsh(gone)
-    safe = (shares[:, -1] < 1.0 - 1e-12) & (freedom > 0)
-    inverse = np.linalg.inv(np.where(safe[:, None, None], K, np.eye(p)))
-    variance = np.einsum("ia,gab,ib->gi", T, inverse, T)
-    curvature = np.sum(evidence.X**2 * evidence.stiffness[:, None], axis=0) - _summed(
-        stiff[:, None] * X * X, owner, len(counts)
-    )
-    safe &= np.all(variance * curvature < evidence.inflation, axis=1)
-    d = np.where(safe[:, None], np.einsum("gab,gb->ga", inverse, score), np.nan)
-    after = left - np.einsum("ga,ga->g", score, d)
-    squared = evidence.noise is None
-    noise = np.sqrt(_over(np.maximum(after, 0.0), freedom)) if squared else np.full(len(counts), np.sqrt(pooled))
-    move = d @ T.T
-    now = evidence.cost.sum() - total @ total  # at the optimum of all quotes, a last step away from here
-    fall = np.maximum(now - after, 0.0)
-    return Deletions(
-        count=counts,
-        move=move,
-        leverage=shares[:, -1].clip(0.0, None),
-        cooks_d=np.where(safe, _over(np.einsum("ga,ga->g", d, d), p * pooled), np.inf),
-        dfbetas=_over(-move, noise[:, None] * np.sqrt(np.einsum("ia,ia->i", T, T))),
-        studentized=np.sqrt(_over(fall, np.maximum(members, 1.0) * pooled)),
-        reach=_over(np.sqrt(np.einsum("ga,gab,gb->g", d, K, d).clip(0.0)), noise),
-        noise=noise,
-        is_identified=safe,
+    whole = np.sum(evidence.X**2 * evidence.stiffness[:, None], axis=0)
+    return judged(
+        Struck(
+            T=T,
+            gone=_summed(stiff[:, None, None] * Z[:, :, None] * Z[:, None, :], owner, len(counts)),
+            score=total - _summed(Z * evidence.pull[rows, None], owner, len(counts)),
+            diagonal=whole - _summed(stiff[:, None] * X * X, owner, len(counts)),
+            cost=evidence.cost.sum() - _summed(evidence.cost[rows], owner, len(counts)),
+            freedom=evidence.counted.sum() - members - len(T),
+            members=members,
+            count=counts,
+            now=evidence.cost.sum() - total @ total,  # at the optimum of all quotes, a last step away from here
+            pooled=pooled,
+            noise=evidence.noise,
+            inflation=evidence.inflation,
+        )
     )
 
 
@@ -143,6 +185,7 @@ def _summed(values: Floats, owner: Rows, groups: int) -> Floats:
     return out
 
 
-def _over(a: Floats, b: Floats | float) -> Floats:
+def over(a: Floats, b: Floats | float) -> Floats:
+    """a / b; infinite or not-a-number where b is zero, without a word."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.divide(a, b))

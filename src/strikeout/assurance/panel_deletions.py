@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.assurance.deletions import Deletions
+from strikeout.assurance.deletions import Deletions, Struck, judged, over, whitener
 from strikeout.calibration.identifiability import INFLATION
 
 Floats = NDArray[np.float64]
@@ -101,42 +101,24 @@ def panel_deletions(evidence: PanelEvidence, cells: Cells, days: Floats, groups:
     members: Floats = np.asarray(np.bincount(cells.group[cells.of_row], evidence.counted, groups), float)
     lives = _over_pivot(days) > 0.0
     lost = np.bincount(cells.group, (lives[cells.day] & ~(_over_pivot(cells.left) > 0.0)).astype(float), groups)
-    freedom = evidence.counted.sum() - members - p - (lives.sum() - lost)
-    pooled = _over(R[p, p] - R[:p, p] @ np.linalg.solve(R[:p, :p], R[:p, p]), evidence.counted.sum() - p - lives.sum())
-    count = np.bincount(cells.group[cells.of_row], minlength=groups)
-    return _judged(R, change, freedom, members, pooled, count, evidence)
-
-
-def _judged(
-    R: Floats, change: Floats, freedom: Floats, members: Floats, pooled: Floats, count: Rows, evidence: PanelEvidence
-) -> Deletions:
-    p = evidence.shared
-    scale = 1.0 / np.sqrt(np.diag(R)[:p])
-    T = scale[:, None] * np.linalg.inv(np.linalg.cholesky(R[:p, :p] * np.outer(scale, scale))).T
-    gone = np.einsum("ai,gab,bj->gij", T, change[:, :p, :p], T)
-    score = (R[:p, p] - change[:, :p, p]) @ T
-    K = np.eye(p) - gone
-    shares = np.linalg.eigvalsh(gone)
-    safe = (shares[:, -1] < 1.0 - 1e-12) & (freedom > 0)
-    inverse = np.linalg.inv(np.where(safe[:, None, None], K, np.eye(p)))
-    variance = np.einsum("ia,gab,ib->gi", T, inverse, T)
-    left = np.diagonal(R - change, axis1=1, axis2=2)[:, :p]
-    safe &= np.all(variance * left < evidence.inflation, axis=1)
-    d = np.where(safe[:, None], np.einsum("gab,gb->ga", inverse, score), np.nan)
-    after = R[p, p] - change[:, p, p] - np.einsum("ga,ga->g", score, d)
-    noise = np.sqrt(_over(np.maximum(after, 0.0), np.maximum(freedom, 0.0)))
-    move, whole = d @ T.T, R[:p, p] @ T
-    fall = np.maximum(R[p, p] - whole @ whole - after, 0.0)
-    return Deletions(
-        count=count,
-        move=move,
-        leverage=shares[:, -1].clip(0.0, None),
-        cooks_d=np.where(safe, _over(np.einsum("ga,ga->g", d, d), p * pooled), np.inf),
-        dfbetas=_over(-move, noise[:, None] * np.sqrt(np.einsum("ia,ia->i", T, T))),
-        studentized=np.sqrt(_over(fall, np.maximum(members, 1.0) * pooled)),
-        reach=_over(np.sqrt(np.einsum("ga,gab,gb->g", d, K, d).clip(0.0)), noise),
-        noise=noise,
-        is_identified=safe,
+    H, G, cost = R[:p, :p], R[:p, p], R[p, p]
+    T = whitener(H)
+    total = G @ T
+    now = cost - total @ total
+    return judged(
+        Struck(
+            T=T,
+            gone=np.einsum("ai,gab,bj->gij", T, change[:, :p, :p], T),
+            score=(G - change[:, :p, p]) @ T,
+            diagonal=np.diagonal(R - change, axis1=1, axis2=2)[:, :p],
+            cost=cost - change[:, p, p],
+            freedom=evidence.counted.sum() - members - p - (lives.sum() - lost),
+            members=members,
+            count=np.bincount(cells.group[cells.of_row], minlength=groups),
+            now=now,
+            pooled=float(over(now, evidence.counted.sum() - p - lives.sum())),
+            inflation=evidence.inflation,
+        )
     )
 
 
@@ -155,8 +137,3 @@ def _over_pivot(A: Floats) -> Floats:
     pivot = A[:, -2, -2]
     largest = np.diagonal(A, axis1=1, axis2=2).max(axis=1)
     return np.where(pivot > NOTHING * largest, 1.0 / np.where(pivot > 0.0, pivot, 1.0), 0.0)
-
-
-def _over(a: Floats, b: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.divide(a, b))
