@@ -71,7 +71,10 @@ def issue(
     same = after is not None and all(after.parameters[name] == parameters[name] for name in names)
     if after is not None and not same and tolerance is None:
         tolerance = _apart(after, parameters)
-    optimum, epsilon = _optimum(after if same else None, tolerance, numbers)
+    limit = THROUGH_MOMENTS if after is not None and after.moments is not None else STATIONARY
+    optimum, epsilon = optimum_of(after if same else None, tolerance, limit=limit)
+    if same and after is not None and epsilon is not None and isfinite(found := _gradient(after)):
+        numbers.setdefault("scaled_gradient", found)
     step = equations is not None and is_step
     claims = {
         Claim.STATE: claim_entry(bool(state), "its digest is that of the retained quotes" if state else obstacle),
@@ -139,7 +142,16 @@ def step_entry(claimed: bool, ridge: Ridge, free: Sequence[int] | None, names: t
     return claim_entry(True, "solved from the state at the reference", ridge=solved, free=moved)
 
 
-def _optimum(after: Calibration | None, tolerance: float | None, numbers: dict[str, float]) -> tuple[str, float | None]:
+def optimum_of(
+    after: Calibration | PanelCalibration | None, tolerance: float | None, *, limit: float = STATIONARY
+) -> tuple[str, float | None]:
+    """Within how many standard errors of the optimum the answer is claimed to be, and why; None where it is not.
+
+    Args:
+        after: the calibration whose parameters are the answer.
+        tolerance: asked of an answer that is no calibration.
+        limit: what is claimed of a calibration.
+    """
     if after is None:
         if tolerance is None:
             return "no tolerance was asked for, and nothing shows how near the optimum is", None
@@ -148,19 +160,23 @@ def _optimum(after: Calibration | None, tolerance: float | None, numbers: dict[s
         return f"the calibration did not converge: {after.termination}", None
     if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
         return "the parameters lie on Feller's condition, where the gradient need not vanish", None
-    held = {*after.fixed, *after.on_bound}
-    free = [i for i, name in enumerate(after.model.parameters.names) if name not in held]
-    found = scaled_gradient(after.equations, free=free) if after.loss == "squared" else after.history[-1].gradient
-    if isfinite(found):
-        numbers.setdefault("scaled_gradient", found)
-    limit = STATIONARY if after.moments is None else THROUGH_MOMENTS
     return f"the next step is below {limit:g} standard errors, or below rounding", limit
+
+
+def moving(after: Calibration | PanelCalibration) -> list[int]:
+    """The numbers of the parameters that were neither fixed nor held on a bound."""
+    return [i for i, name in enumerate(after.parameters) if name not in {*after.fixed, *after.on_bound}]
+
+
+def _gradient(after: Calibration) -> float:
+    return (
+        scaled_gradient(after.equations, free=moving(after)) if after.loss == "squared" else after.history[-1].gradient
+    )
 
 
 def _apart(after: Calibration, parameters: Mapping[str, float]) -> float | None:
     """Twice the distance to the optimum that ``after`` found, in standard errors; None where that is no measure."""
-    held = {*after.fixed, *after.on_bound}
-    free = [i for i, name in enumerate(after.model.parameters.names) if name not in held]
+    free = moving(after)
     d = np.array([parameters[name] - value for name, value in after.parameters.items()])[free]
     H, freedom = after.equations.curvature[np.ix_(free, free)], after.count - len(free)
     if not after.converged or after.feller == "enforce" or after.loss != "squared" or not after.cost > 0.0:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.issuing import (
     REFERENCE_LEAKS,
-    STATIONARY,
     asked_of,
     build_of,
     claim_entry,
     counts_of,
+    moving,
+    optimum_of,
     software,
     step_entry,
 )
@@ -64,7 +65,9 @@ def issue_panel(
         assert state is not None
         found, obstacle, retained = _state_at_reference(state), "", state.count
         held = [n for n, group in enumerate(state.groups) if group in state.held]
-    support, epsilon = _optimum(after, tolerance, numbers)
+    support, epsilon = optimum_of(after, tolerance)
+    if after is not None and epsilon is not None and isfinite(gradient := _gradient(after)):
+        numbers.setdefault("scaled_gradient", gradient)
     is_calibrated = after is not None and after.converged
     source = "solved from the quotes alone, from cold starts"
     claims = {
@@ -125,21 +128,6 @@ def _described(state: PanelState) -> dict[str, Any]:
     }
 
 
-def _optimum(
-    after: PanelCalibration | None, tolerance: float | None, numbers: dict[str, float]
-) -> tuple[str, float | None]:
-    if after is None:
-        if tolerance is None:
-            return "no tolerance was asked for, and nothing shows how near the optimum is", None
-        return f"within {tolerance:.2g} standard errors of it", float(tolerance)
-    if not after.converged:
-        return f"the calibration did not converge: {after.termination}", None
-    if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
-        return "the parameters lie on Feller's condition, where the gradient need not vanish", None
-    held = {*after.fixed, *after.on_bound}
-    free = [i for i, name in enumerate(after.parameters) if name not in held]
-    moving = len(after.latent) - len(after.latent_on_bound)
-    found = scaled_gradient(Linearization(after.equations.triangle, after.count - moving), free=free)
-    if isfinite(found):
-        numbers.setdefault("scaled_gradient", found)
-    return f"the next step is below {STATIONARY:g} standard errors, or below rounding", STATIONARY
+def _gradient(after: PanelCalibration) -> float:
+    latents = len(after.latent) - len(after.latent_on_bound)
+    return scaled_gradient(Linearization(after.equations.triangle, after.count - latents), free=moving(after))
