@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from strikeout.cli.group import strikeout
+from strikeout.quotes.samples import write_sample
 from tests.quotes.chains import chain
 
 EXPIRIES = ("2024-04-05", "2024-06-07", "2024-12-06", "2025-12-05")
@@ -32,6 +33,22 @@ def test_inspect_tells_the_forward_of_every_slice(file: str) -> None:
     told = CliRunner().invoke(strikeout, ["inspect", file]).stdout
     assert "forwards of 4 slices: 4 by put-call parity" in told
     assert "2024-03-01 2024-06-07" in told
+
+
+def test_a_vendor_s_file_is_verified_by_the_rules_it_was_calibrated_with(tmp_path: Path) -> None:
+    page, certificate = write_sample(tmp_path / "chain.csv"), str(tmp_path / "c.json")
+    how = ("--select", "otm", "--weights", "spread", "--check", "Q209=reject")
+    where = "expiry_date = '2024-06-21' AND strike > 5500"
+    told = run("forget", str(page), *how, "--where", where, "--certificate", certificate)
+    assert told["rejected"] == 102 + 8
+
+    def stays(line: str) -> bool:
+        cells = line.split(",")
+        return cells[0] != "Fri Jun 21 2024" or float(cells[11]) <= 5500
+
+    page.write_text("".join(line for line in page.read_text().splitlines(keepends=True) if stays(line)))
+    assert run("verify", certificate, str(page), "--check", "Q209=reject")["holds"]
+    assert not run("verify", certificate, str(page), code=1)["holds"]  # the eight far from the money are in again
 
 
 def test_a_strike_out_says_what_is_refitted_and_its_certificate_holds_of_what_is_left(

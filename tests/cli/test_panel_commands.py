@@ -98,3 +98,10 @@ def test_a_picture_of_a_panel_is_its_path_and_its_page_has_every_picture(file, t
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 6  # path, smiles, residuals twice, total variance, influence
     assert "Heston against the market, 2024-01-11" in page
+
+
+def test_a_picture_without_a_name_is_called_what_it_shows(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert told("plot", file, "--panel", "date")["plot"] == "path.png"
+    assert told("plot", file, "--panel", "date", "--kind", "smiles")["plot"] == "smiles.png"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["path.png", "smiles.png"]

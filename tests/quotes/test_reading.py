@@ -120,6 +120,7 @@ def test_forward_and_discount_come_from_spot_rate_and_dividend_yield() -> None:
         ({"price": None, "bid": [1.0, 1.0]}, "both bid and ask"),
         ({"expiry_years": None}, "No column for the expiry"),
         ({"expiry_years": None, "expiry": ["2024-07-02"] * 2}, "both expiry and quote_date"),
+        ({"expiry_years": None, "expiry": ["2024-07-02"] * 2}, "No column for quote_date.*expiry is taken for a date"),
         ({"forward": None}, "No column for the forward"),
         ({"forward": None, "spot": [100.0, 100.0]}, "No column for the dividend yield"),
         ({"discount": None}, "a rate of 0 must be said"),

@@ -69,3 +69,12 @@ def test_the_command_writes_what_the_function_does(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "no market data" in done.stdout
     assert (tmp_path / "a.csv").read_bytes() == write_sample(tmp_path / "b.csv", "feeds").read_bytes()
+
+
+def test_the_words_on_flags_count_rows_as_the_table_of_rules_does(tmp_path):
+    """A stale feed has rows that a rule names several times, each with other partners."""
+    reading = so.inspect_quotes(so.write_sample(tmp_path / "week.csv", "feeds"))
+    steps = {step.code: step for step in reading.screening.steps}
+    assert reading.issues.counts["Q303"] > steps["Q303"].flagged
+    told = ", ".join(f"{code} {step.name}: {step.flagged:,}" for code, step in sorted(steps.items()))
+    assert reading.issues.flags() == told

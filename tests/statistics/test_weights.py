@@ -66,7 +66,13 @@ def test_a_weight_follows_from_its_quote_alone(rule):
 def test_quotes_without_a_spread_are_named():
     with pytest.raises(RefusedError, match=r"18 of 18 quotes have no bid-ask spread.*q0, q1, q2, \.\.\.") as caught:
         weights_of(book(), "spread")
+    assert "Q206" not in caught.value.sentence  # no market is locked where none is known
     assert caught.value.ids[-1] == "q17"
+
+
+def test_a_locked_market_has_no_spread_and_is_told_the_rule_that_leaves_it_out():
+    with pytest.raises(RefusedError, match=r"18 of 18 quotes have no bid-ask spread.*--check Q206=reject"):
+        weights_of(book(spread=0.0), "spread")
 
 
 def test_quotes_without_an_implied_volatility_are_named():

@@ -45,21 +45,21 @@ def command(
     A picture of a book shows its quotes: it is entered in the ledger, and erasing quotes takes it away. Ends with 3
     where the search did not converge or the quotes do not determine the parameters; it is drawn all the same.
     """
-    from strikeout.plots.writing import check_ending, write_plot
+    from strikeout.plots.writing import check_ending, first_kind, write_plot
 
-    path = out or f"{kind or 'smiles'}.png"
-    check_ending(path)
+    if out is not None:
+        check_ending(out)  # before anything is calibrated
     if by is not None and kind != "influence":
         raise UsageError(f"--by {by} is the label across a map of influence. Give --kind influence too.", option="--by")
     if is_book(file):
         refuse_given(options, "A book is calibrated as it was last:")
         with opened(file, who=who) as book:
             reading, calibration = None, book.calibration()
-            written = hand_out_plot(book, path, kind, by=by)
+            written = hand_out_plot(book, out or f"{kind or first_kind(calibration)}.png", kind, by=by)
     else:
         refuse_given(("who",), "A file keeps no record:")
         reading, calibration = calibrated(file, **options)
-        written = write_plot(calibration, path, kind, by=by)
+        written = write_plot(calibration, out or f"{kind or first_kind(calibration)}.png", kind, by=by)
     if as_json:
         read = {} if reading is None else described_reading(reading, options["quarantine"])
         facts = {"converged": calibration.converged, "count": calibration.count, **read}

@@ -11,7 +11,7 @@ from strikeout.cli import exits, terminal
 from strikeout.cli.books import is_book, opened
 from strikeout.cli.calibrating import accepted, described_reading, max_reject_option, tell_reading
 from strikeout.cli.on_book import verify_book
-from strikeout.cli.options import constant_option, json_option, profile_option
+from strikeout.cli.options import check_option, constant_option, json_option, profile_option
 from strikeout.errors import UnreadableFileError, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @max_reject_option
 @profile_option
 @constant_option
+@check_option
 @json_option
 def command(
     certificate: str,
@@ -33,6 +34,7 @@ def command(
     max_reject: float,
     profile: str | None,
     constants: dict[str, float | str],
+    checks: dict[str, float | str],
     as_json: bool,
 ) -> int:
     """Check CERTIFICATE against the file of RETAINED quotes: every claim is computed again from the quotes alone.
@@ -47,7 +49,7 @@ def command(
         raise UsageError("Give a certificate and the file of retained quotes, or a book (NAME.book) alone.")
     from strikeout.assurance.verify import verify
 
-    reading = accepted(retained, profile=profile, constants=constants, max_reject=max_reject)
+    reading = accepted(retained, profile=profile, constants=constants, max_reject=max_reject, checks=checks)
     found = verify(_bytes(certificate), reading.quotes)
     if as_json:
         terminal.show_json({**described(found), **described_reading(reading)})

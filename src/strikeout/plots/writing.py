@@ -39,6 +39,11 @@ def check_ending(path: str | PathLike[str]) -> None:
         raise UsageError(f"{Path(path).name}: a picture ends in {', '.join(ENDINGS)}. Give the file one of them.")
 
 
+def first_kind(calibration: Calibration | PanelCalibration) -> Picture:
+    """What is drawn where no kind is asked for: of a panel its path, else the smiles."""
+    return "path" if isinstance(calibration, PanelCalibration) else "smiles"
+
+
 def plot(calibration: Calibration | PanelCalibration, kind: Picture | None = None, *, by: str | None = None) -> Figure:
     """A figure of one kind: smiles, residuals (a heat map), variance (total variance by expiry), influence, or path.
 
@@ -112,7 +117,7 @@ def _content(calibration: Calibration | PanelCalibration, ending: str, kind: Pic
 def _kind(calibration: Calibration | PanelCalibration, kind: Picture | None, by: str | None) -> Picture:
     """The picture that is meant, where there is one."""
     is_panel = isinstance(calibration, PanelCalibration)
-    meant: Picture = kind or ("path" if is_panel else "smiles")
+    meant = kind or first_kind(calibration)
     if meant not in PICTURES:
         raise UsageError(f"kind={kind!r} is no picture. Use one of {', '.join(PICTURES)}.")
     if meant == "path" and not is_panel:

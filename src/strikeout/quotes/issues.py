@@ -100,8 +100,11 @@ class Issues(Sequence[RowIssue]):
         return _worded(Issues(self.frame.filter("is_rejected")).counts)
 
     def flags(self, *, besides: str = "") -> str:
-        """The counts of what is doubtful and stays in, in words."""
-        return _worded(Issues(self.frame.filter(~pl.col("is_rejected"))).counts, besides=besides)
+        """How many rows are doubtful and stay in, by code, in words."""
+        kept = self.frame.filter(~pl.col("is_rejected"))
+        # A row that a rule finds fault with twice is one row here, as in the table of rules.
+        rows = dict(kept.group_by("code").agg(pl.col("at").n_unique()).sort("code").iter_rows())
+        return _worded(rows, besides=besides)
 
 
 def _worded(counts: Mapping[str, int], besides: str = "") -> str:

@@ -86,6 +86,9 @@ def _expiry(places: Mapping[str, str], missing: _Missing) -> tuple[set[str], str
         return {"expiry_years"}, "expiry_years"
     if {"expiry", "quote_date"} <= places.keys():
         return {"expiry", "quote_date"}, "(expiry - quote_date) in days / 365"
+    if "expiry" in places:
+        told = f"{places['expiry']} is taken for a date, and the time to it needs both expiry and quote_date"
+        raise missing("quote_date", f"{told}: add quote_date (--constant quote_date=YYYY-MM-DD), or expiry_years.")
     raise missing("the expiry", "Add expiry_years, or both expiry and quote_date.")
 
 

@@ -102,11 +102,13 @@ def _price(quotes: Quotes) -> Floats:
 
 def _spread(quotes: Quotes) -> Floats:
     spread = quotes.spread
+    locked = ' Reading with checks={"Q206": "reject"} (--check Q206=reject) leaves locked markets out.'
     _refuse_any(
         quotes,
         ~(np.isfinite(spread) & (spread > 0.0)),
         "no bid-ask spread above zero",
-        'Give bid and ask for them, strike them out, or use weights="vega".',
+        'Give bid and ask for them, strike them out, or use weights="vega".'
+        + (locked if (spread == 0.0).any() else ""),
     )
     return spread
 
@@ -142,4 +144,4 @@ def _refuse_any(quotes: Quotes, bad: NDArray[Any], what: str, remedy: str) -> No
     if rows.size:
         ids = [str(quotes.ids[row]) for row in rows]
         named = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
-        raise RefusedError(f"{rows.size} of {len(quotes)} quotes have {what}: {named}. {remedy}", ids=ids)
+        raise RefusedError(f"{rows.size:,} of {len(quotes):,} quotes have {what}: {named}. {remedy}", ids=ids)
