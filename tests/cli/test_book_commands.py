@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.cli import books, strikeout
 from strikeout.store.entry import ReasonCode
+from tests.quotes.chains import chain
 
 EARLY = "date < '2024-01-10'"
 LATE = "date > '2024-05-01'"
@@ -158,6 +159,34 @@ def test_quotes_are_learnt_and_a_window_is_rolled(folder, quotes):
     rolled = told("roll", "b.book", "three.csv", "--window", 90)
     assert rolled["parameters"] == so.calibrate(quotes, so.Heston(), loss="huber").parameters
     assert run("learn", "b.book", "two.csv").exit_code == 3
+
+
+def test_a_roll_says_which_rows_of_its_file_were_left_out(folder, quotes):
+    dates = quotes.labels["date"]
+    so.write_quotes(quotes[dates < "2024-04-01"], "one.csv")
+    so.write_quotes(quotes[dates >= "2024-04-01"], "two.csv")
+    lines = (folder / "two.csv").read_text().splitlines()
+    (folder / "bad.csv").write_text("\n".join([*lines, lines[-1].replace(lines[-1].split(",")[0], "", 1)]) + "\n")
+    for words in (["init", "b.book"], ["import", "b.book", "one.csv"], ["calibrate", "b.book"]):
+        done(*words)
+    rolled = told("roll", "b.book", "bad.csv", "--window", 60)
+    assert (rolled["rows"], rolled["rejected"]) == (len(lines), 1)
+    done("init", "c.book")
+    done("import", "c.book", "one.csv")
+    done("calibrate", "c.book")
+    assert "1 of" in done("roll", "c.book", "bad.csv", "--window", 60).stderr
+
+
+def test_a_single_row_is_learnt_beside_the_slice_its_forward_rests_on(folder):
+    chain(expiries=("2024-04-05", "2024-06-07", "2024-12-06", "2025-12-05")).write_csv("chain.csv")
+    lines = (folder / "chain.csv").read_text().splitlines()
+    (folder / "row.csv").write_text("\n".join([lines[0], lines[20]]) + "\n")
+    (folder / "rest.csv").write_text("\n".join([*lines[:20], *lines[21:]]) + "\n")
+    for words in (["init", "b.book"], ["import", "b.book", "rest.csv"], ["calibrate", "b.book"]):
+        done(*words)
+    learnt = told("learn", "b.book", "row.csv")
+    assert learnt["rejected"] == 0
+    assert learnt["parameters"] == told("calibrate", "chain.csv")["parameters"]
 
 
 def test_a_source_is_given_with_the_import_where_the_file_has_none(folder, quotes):

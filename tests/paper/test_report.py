@@ -168,7 +168,7 @@ class Screen(io.StringIO):
 
 def test_progress_is_a_line_on_a_terminal_that_leaves_no_trace():
     screen = Screen()
-    line = SectionLine(2, stream=screen, width=10)
+    line = SectionLine(sections=2, stream=screen, width=10)
     line.begin("equivalence")
     line.begin("tables")
     line(0.5, "path 42")
@@ -180,7 +180,7 @@ def test_progress_is_a_line_on_a_terminal_that_leaves_no_trace():
 
 def test_nothing_is_drawn_where_nobody_looks():
     pipe = io.StringIO()
-    line = SectionLine(1, stream=pipe)
+    line = SectionLine(sections=1, stream=pipe)
     line.begin("tables")
     line(0.5, "path 42")
     line.end()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,18 +18,25 @@ from strikeout.cli.calibrating import (
 )
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 
+if TYPE_CHECKING:
+    from strikeout.book import Book
+    from strikeout.quotes.reading import Reading
+
 source_option = click.option("--source", help="Where the quotes come from, where the file has no column source.")
+
+
+def arrival_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command every option of a file that is to become part of a book; for ``accepted_for``."""
+    for option in (check_option, constant_option, profile_option, max_reject_option, source_option):
+        command = option(command)
+    return command
 
 
 @click.command("import")
 @book_argument
 @file_argument
-@source_option
-@max_reject_option
+@arrival_options
 @quarantine_option
-@profile_option
-@constant_option
-@check_option
 @why_options
 @json_option
 def command(book: str, file: str, who: str | None, as_json: bool, **options: Any) -> int:
@@ -43,15 +51,7 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     why = reason_of(options["reason"], options["note"], options["ticket"])
     quarantine = options["quarantine"]
     with opened(book, who=who) as held:
-        reading = accepted(
-            file,
-            constants=constants_of(options),
-            max_reject=options["max_reject"],
-            quarantine=quarantine,
-            profile=options["profile"],
-            checks=options["checks"],
-            beside=held.quotes,
-        )
+        reading = accepted_for(held, file, options)
         done = held.import_quotes(reading.quotes, quarantine=quarantine if reading.rejected else None, reason=why)
     if as_json:
         result = {
@@ -72,7 +72,19 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     return exits.FINDINGS if done.erased else exits.DONE
 
 
-def constants_of(options: dict[str, Any]) -> dict[str, float | str]:
-    """The constants of these options, the source among them."""
+def accepted_for(book: Book, file: str, options: dict[str, Any]) -> Reading:
+    """The reading of a file whose quotes are to be part of this book; their forwards may rest on what it holds.
+
+    Raises:
+        QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
+    """
     source = {} if options["source"] is None else {"source": options["source"]}
-    return {**options["constants"], **source}
+    return accepted(
+        file,
+        constants={**options["constants"], **source},
+        max_reject=options["max_reject"],
+        quarantine=options.get("quarantine"),
+        profile=options["profile"],
+        checks=options["checks"],
+        beside=book.quotes,
+    )

@@ -8,19 +8,15 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import book_argument, described_change, opened, reason_of, show_change, why_options
-from strikeout.cli.calibrating import accepted, described_reading, max_reject_option, tell_reading
-from strikeout.cli.importing import constants_of, source_option
-from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
+from strikeout.cli.calibrating import described_reading, tell_reading
+from strikeout.cli.importing import accepted_for, arrival_options
+from strikeout.cli.options import file_argument, json_option
 
 
 @click.command("learn")
 @book_argument
 @file_argument
-@source_option
-@max_reject_option
-@profile_option
-@constant_option
-@check_option
+@arrival_options
 @why_options
 @json_option
 def command(book: str, file: str, who: str | None, as_json: bool, **options: Any) -> int:
@@ -29,14 +25,8 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     Ends with 3 where nothing is new or no calibration is found.
     """
     why = reason_of(options["reason"], options["note"], options["ticket"])
-    reading = accepted(
-        file,
-        constants=constants_of(options),
-        max_reject=options["max_reject"],
-        profile=options["profile"],
-        checks=options["checks"],
-    )
     with opened(book, who=who) as held:
+        reading = accepted_for(held, file, options)
         change = held.learn(reading.quotes, reason=why)
     if as_json:
         terminal.show_json({**described_reading(reading), **described_change(change)})

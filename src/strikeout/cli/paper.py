@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from dataclasses import dataclass, field
-from typing import TextIO
+from dataclasses import dataclass
 
 import click
 
@@ -32,7 +30,7 @@ def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> 
 
     names, scale = chosen(sections), QUICK if quick else WHOLE
     room_for(out)
-    line = SectionLine(len(names))
+    line = SectionLine(sections=len(names))
     chapters, seconds = [], {}
     try:
         for name in names:
@@ -56,17 +54,16 @@ def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> 
     return exits.DONE
 
 
-@dataclass
-class SectionLine:
-    """One line on a terminal that says how far the report is; gone when it ends."""
+@dataclass(kw_only=True)
+class SectionLine(terminal.PassingLine):
+    """How far the report is."""
 
     sections: int
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
     width: int = 30
 
     def __post_init__(self) -> None:
-        self._begun = time.monotonic()
-        self._number, self._name, self._shown = 0, "", 0
+        super().__post_init__()
+        self._number, self._name = 0, ""
 
     def begin(self, name: str) -> None:
         """The next section."""
@@ -74,19 +71,6 @@ class SectionLine:
         self(0.0, "")
 
     def __call__(self, share: float, words: str) -> None:
-        if not self.stream.isatty():
-            return
-        full = round(self.width * (self._number - 1 + min(max(share, 0.0), 1.0)) / self.sections)
-        bar = "━" * full + "·" * (self.width - full)
-        seconds = time.monotonic() - self._begun
-        text = f"{bar} {self._number} of {self.sections}, {self._name}{': ' + words if words else ''}, {seconds:.0f} s"
-        self.stream.write("\r" + text.ljust(self._shown))
-        self.stream.flush()
-        self._shown = len(text)
-
-    def end(self) -> None:
-        """Takes the line away."""
-        if self._shown:
-            self.stream.write("\r" + " " * self._shown + "\r")
-            self.stream.flush()
-            self._shown = 0
+        if self.is_due:
+            bar = self.bar((self._number - 1 + min(max(share, 0.0), 1.0)) / self.sections)
+            self.write(f"{bar} {self._number} of {self.sections}, {self._name}{': ' + words if words else ''}")

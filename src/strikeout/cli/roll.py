@@ -8,38 +8,29 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import book_argument, described_change, opened, reason_of, show_change, why_options
-from strikeout.cli.calibrating import accepted, max_reject_option
-from strikeout.cli.importing import constants_of, source_option
-from strikeout.cli.options import check_option, constant_option, json_option, profile_option
+from strikeout.cli.calibrating import described_reading, tell_reading
+from strikeout.cli.importing import accepted_for, arrival_options
+from strikeout.cli.options import json_option
 
 
 @click.command("roll")
 @book_argument
 @click.argument("file", type=click.Path(path_type=str), required=False)
 @click.option("--window", type=click.IntRange(min=1), required=True, help="How many of the last dates stay.")
-@source_option
-@max_reject_option
-@profile_option
-@constant_option
-@check_option
+@arrival_options
 @why_options
 @json_option
 def command(book: str, file: str | None, window: int, who: str | None, as_json: bool, **options: Any) -> int:
     """Learn the quotes of FILE, if there is one, and forget those of BOOK older than the last dates, in one step."""
     why = reason_of(options["reason"], options["note"], options["ticket"])
-    quotes = None
-    if file is not None:
-        quotes = accepted(
-            file,
-            constants=constants_of(options),
-            max_reject=options["max_reject"],
-            profile=options["profile"],
-            checks=options["checks"],
-        ).quotes
     with opened(book, who=who) as held:
-        change = held.roll(quotes, window=window, reason=why)
+        reading = None if file is None else accepted_for(held, file, options)
+        change = held.roll(None if reading is None else reading.quotes, window=window, reason=why)
     if as_json:
-        terminal.show_json(described_change(change))
-    else:
-        show_change(change)
+        read = {} if reading is None else described_reading(reading)
+        terminal.show_json({**read, **described_change(change)})
+        return exits.DONE
+    show_change(change)
+    if reading is not None:
+        tell_reading(reading)
     return exits.DONE

@@ -131,28 +131,35 @@ def typed(command: str) -> str:
     return command.replace("strikeout", way, 1)
 
 
-@dataclass
-class ReadingLine:
-    """One line on a terminal that says how much of a file is read, from ``patience`` seconds on; gone when it ends."""
+@dataclass(kw_only=True)
+class PassingLine:
+    """One line on a terminal that says how far something is, written over as it goes on; gone when it ends."""
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     clock: Callable[[], float] = time.monotonic
-    patience: float = 1.0
+    patience: float = 0.0  # seconds before the first word
     width: int = 20
 
     def __post_init__(self) -> None:
         self._begun = self.clock()
         self._shown = 0
 
-    def __call__(self, share: float) -> None:
-        now = self.clock()
-        if self.stream.isatty() and now - self._begun >= self.patience:
-            full = int(self.width * share)
-            bar = "━" * full + "·" * (self.width - full)
-            words = f"reading {bar} {share:4.0%}, {now - self._begun:.0f} s"
-            self.stream.write("\r" + words.ljust(self._shown))
-            self.stream.flush()
-            self._shown = len(words)
+    @property
+    def is_due(self) -> bool:
+        """Whether somebody looks, and has waited long enough."""
+        return self.stream.isatty() and self.clock() - self._begun >= self.patience
+
+    def bar(self, share: float) -> str:
+        """So much of a bar is full."""
+        full = round(self.width * min(max(share, 0.0), 1.0))
+        return "━" * full + "·" * (self.width - full)
+
+    def write(self, words: str) -> None:
+        """The line from now on, and the seconds."""
+        text = f"{words}, {self.clock() - self._begun:.0f} s"
+        self.stream.write("\r" + text.ljust(self._shown))
+        self.stream.flush()
+        self._shown = len(text)
 
     def end(self) -> None:
         """Takes the line away."""
@@ -162,41 +169,33 @@ class ReadingLine:
             self._shown = 0
 
 
-@dataclass
-class ProgressLine:
-    """One line on a terminal that says how far a search is, from ``patience`` seconds on; gone when it ends.
+@dataclass(kw_only=True)
+class ReadingLine(PassingLine):
+    """How much of a file is read."""
 
-    Called with the number of the start and what the search last accepted, as `calibrate` does.
-    """
+    patience: float = 1.0
+
+    def __call__(self, share: float) -> None:
+        if self.is_due:
+            self.write(f"reading {self.bar(share)} {share:4.0%}")
+
+
+@dataclass(kw_only=True)
+class ProgressLine(PassingLine):
+    """How far a search is. Called as `calibrate` does: the number of the start, what the search last accepted."""
 
     starts: int
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
-    clock: Callable[[], float] = time.monotonic
     patience: float = 2.0
     every: float = 0.1
-    width: int = 20
 
     def __post_init__(self) -> None:
-        self._begun = self._last = self.clock()
+        super().__post_init__()
+        self._last = self._begun
         self._steps = 0
-        self._shown = 0
 
     def __call__(self, start: int, visit: Any) -> None:  # noqa: ARG002
         self._steps += 1
-        now = self.clock()
-        if not self.stream.isatty() or now - self._begun < self.patience or now - self._last < self.every:
-            return
-        self._last = now
-        full = self.width * start // self.starts
-        bar = "━" * full + "·" * (self.width - full)
-        words = f"calibrating {bar} start {start + 1} of {self.starts}, {self._steps} steps, {now - self._begun:.0f} s"
-        self.stream.write("\r" + words.ljust(self._shown))
-        self.stream.flush()
-        self._shown = len(words)
-
-    def end(self) -> None:
-        """Takes the line away."""
-        if self._shown:
-            self.stream.write("\r" + " " * self._shown + "\r")
-            self.stream.flush()
-            self._shown = 0
+        if self.is_due and self.clock() - self._last >= self.every:
+            self._last = self.clock()
+            bar = self.bar(start / self.starts)
+            self.write(f"calibrating {bar} start {start + 1} of {self.starts}, {self._steps} steps")
