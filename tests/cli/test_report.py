@@ -58,6 +58,17 @@ def test_a_book_without_a_calibration_has_a_page_that_says_so(path):
     assert "<svg" not in page
 
 
+def test_the_influence_of_a_single_day_goes_by_expiry_and_is_drawn_by_moneyness(tmp_path):
+    path = tmp_path / "day.book"
+    with so.Book.create(path) as book:
+        book.import_quotes(so.inspect_quotes(so.write_sample(tmp_path / "chain.csv")).quotes)
+        book.calibrate(select="otm", weights="spread")
+    told = written(path).partition("<h2>Influence</h2>")[2].partition("<h2>")[0]
+    assert told.count("<tr><td>202") == 8  # the expiries of the sample
+    assert "standard deviations to expiry" in told
+    assert "inf<" not in told  # without the only day nothing would be left to compare with
+
+
 def test_a_label_that_the_quotes_lack_is_told_on_the_page(path):
     with so.Book.open(path) as book:
         book.calibrate()

@@ -78,3 +78,13 @@ def test_the_words_on_flags_count_rows_as_the_table_of_rules_does(tmp_path):
     assert reading.issues.counts["Q303"] > steps["Q303"].flagged
     told = ", ".join(f"{code} {step.name}: {step.flagged:,}" for code, step in sorted(steps.items()))
     assert reading.issues.flags() == told
+
+
+def test_the_words_on_what_stays_in_leave_out_rows_that_another_rule_rejects(tmp_path):
+    path = write_sample(tmp_path / "page.csv")
+    far = set(inspect_quotes(path).issues.ids("Q209"))
+    wide = inspect_quotes(path, checks={"Q208": 0.01}).issues
+    stay = len(set(wide.ids("Q208")) - far)
+    assert len(far) == 8
+    assert stay < len(wide.ids("Q208"))
+    assert f"Q208 wide spread: {stay}" in inspect_quotes(path, checks={"Q208": 0.01, "Q209": "reject"}).issues.flags()

@@ -21,11 +21,11 @@ MOST_GROUPS = 10
 MOST_ENTRIES = 200  # of the log; earlier ones are counted
 
 
-def book_page(book: Book, *, by: str = "date") -> str:
+def book_page(book: Book, *, by: str | None = None) -> str:
     """The page of a book, as text; what a book cannot show yet, the page says.
 
     Args:
-        by: the label whose values the influence goes by.
+        by: the label whose values the influence goes by; the date where none is given, of a single day the expiry.
 
     Raises:
         RefusedError: an entry of its ledger cannot be read.
@@ -64,13 +64,14 @@ def _fit(calibration: AnyCalibration) -> list[str]:
     ]
 
 
-def _influence(calibration: AnyCalibration, by: str) -> list[str]:
+def _influence(calibration: AnyCalibration, asked: str | None) -> list[str]:
     from strikeout.assurance.influence import influence
 
     head = "<h2>Influence</h2>"
+    by = asked or _label(calibration)
     try:
         found = influence(calibration, by).top(MOST_GROUPS)
-        drawn = plot_influence_map(calibration, by=by)
+        drawn = plot_influence_map(calibration, by=asked)
     except StrikeoutError as error:
         return [head, f"<p>{escape(error.sentence)}</p>"]
     rows = [
@@ -83,8 +84,15 @@ def _influence(calibration: AnyCalibration, by: str) -> list[str]:
         head,
         f"<p>What striking out every quote of one {escape(by)} would do, by one exact step:</p>",
         table_of((by, "quotes", "Cook's distance", "a price moves by at most"), rows),
-        figure_of(to_inline(drawn), f"Cook's distance by {escape(by)} and expiry; the darker, the more hangs on it."),
+        figure_of(to_inline(drawn), "Cook's distance, cell by cell; the darker, the more hangs on it."),
     ]
+
+
+def _label(calibration: AnyCalibration) -> str:
+    """What to strike out in turn: dates, or expiries where a single day is all there is."""
+    labels = calibration.used.labels
+    several = (name for name in ("date", "expiry_date") if name in labels and len(set(labels[name].tolist())) > 1)
+    return next(several, "date")
 
 
 def _certified(book: Book, entries: tuple[Entry, ...]) -> list[str]:

@@ -16,10 +16,10 @@ from strikeout.errors import UsageError
 @click.command("report")
 @book_argument
 @click.option("--out", type=click.Path(path_type=str), default="fit.html", show_default=True, help="The page, .html.")
-@click.option("--by", default="date", show_default=True, help="The label whose values the influence goes by.")
+@click.option("--by", help="The label whose values the influence goes by; dates, of a single day expiries.")
 @who_option
 @json_option
-def command(book: str, out: str, by: str, who: str | None, as_json: bool) -> int:
+def command(book: str, out: str, by: str | None, who: str | None, as_json: bool) -> int:
     """Write one page on BOOK: its fit, smiles, residuals, influence, log and last certificate.
 
     The page shows quotes: it is entered in the ledger, and erasing quotes takes it away.

@@ -101,8 +101,10 @@ class Issues(Sequence[RowIssue]):
 
     def flags(self, *, besides: str = "") -> str:
         """How many rows are doubtful and stay in, by code, in words."""
-        kept = self.frame.filter(~pl.col("is_rejected"))
-        # A row that a rule finds fault with twice is one row here, as in the table of rules.
+        # What one rule rejects does not stay in because another would only flag it. A row that a rule finds fault with
+        # twice is one row here, as in the table of rules.
+        rejected = self.frame.filter("is_rejected")["at"].unique()
+        kept = self.frame.filter(~pl.col("at").is_in(rejected.implode()))
         rows = dict(kept.group_by("code").agg(pl.col("at").n_unique()).sort("code").iter_rows())
         return _worded(rows, besides=besides)
 
