@@ -18,10 +18,10 @@ from strikeout.quotes.forwards import with_forwards
 from strikeout.quotes.joining import stacked
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules
+from strikeout.quotes.slices import MOMENT_LABELS
 
 Beside = Callable[[], Quotes]
 PIECE = 1_000_000  # quotes looked at together, more or less
-MOMENT = ("underlying", "root", "date", "quote_time")  # labels
 LOOK_BACK = frozenset({"Q210"})
 NO_FORWARD = (
     "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
@@ -91,7 +91,7 @@ def _pieces(quotes: Quotes, checks: Checks) -> Iterator[tuple[NDArray[np.intp] |
         return
     others = frozenset(RULES) - LOOK_BACK
     moment = pl.Series(np.zeros(len(quotes), np.uint64))
-    for name in (name for name in MOMENT if name in quotes.labels):
+    for name in (name for name in MOMENT_LABELS if name in quotes.labels):
         moment = (moment + pl.Series(quotes.labels[name].tolist()).hash()).hash()
     strike = pl.Series(quotes.contracts.strike).hash()
     for key, off in ((moment, LOOK_BACK), (strike, others)):

@@ -9,10 +9,11 @@ import polars as pl
 
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.parity import PAIRS
+from strikeout.quotes.slices import MOMENT
 
 ROADS = ("given", "parity", "spot")
 BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
-SLICE = ("underlying", "root", "quote_date", "quote_time", "expiry", "expiry_years")
+SLICE = (*MOMENT, "expiry", "expiry_years")
 _TOLD = {
     "given": "forward",
     "parity": "put-call parity of its slice",

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.intp]
 
-KEYS = ("underlying", "root", "date", "quote_time", "expiry_date")  # labels; the time to expiry tells the rest apart
+MOMENT = ("underlying", "root", "quote_date", "quote_time")  # canonical columns; an expiry makes a slice of a moment
+LABELS = {"quote_date": "date", "expiry": "expiry_date"}  # what a book calls them, where by another name
+MOMENT_LABELS = tuple(LABELS.get(name, name) for name in MOMENT)
+KEYS = (*MOMENT_LABELS, LABELS["expiry"])  # labels; the time to expiry tells the rest apart
 SHOWN = ("underlying", "root", "date", "expiry_date")
 
 

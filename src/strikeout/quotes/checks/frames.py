@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from strikeout.quotes.slices import LABELS
+
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 # Canonical name -> the label it is kept as.
 NUMBERS = {name: name for name in ("bid", "ask", "iv", "spot", "volume", "open_interest")}
-DATES = {"quote_date": "date", "expiry": "expiry_date"}
 WORDS = {name: name for name in ("underlying", "root", "quote_time", "exercise", "settlement", "deliverable", "source")}
 
 
@@ -35,7 +36,7 @@ def market_of(quotes: Quotes, at: pl.Series | None = None, row: pl.Series | None
     for name, label in NUMBERS.items():
         if label in labels and labels[label].dtype.kind in "fiub":
             columns[name] = pl.Series(labels[label]).cast(pl.Float64).fill_nan(None)
-    for name, label in DATES.items():
+    for name, label in LABELS.items():
         if label in labels:
             columns[name] = _text(labels[label]).str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
     for name, label in WORDS.items():

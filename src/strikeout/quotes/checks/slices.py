@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from strikeout.quotes.checks.finding import is_american
-
-MOMENT = ("underlying", "root", "quote_date", "quote_time")
+from strikeout.quotes.slices import MOMENT
 
 
 def with_slices(frame: pl.DataFrame) -> pl.DataFrame:
