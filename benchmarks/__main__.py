@@ -28,12 +28,8 @@ BENCHMARKS = {
     "startup": ("startup", "the import and the first answer of the command line"),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "STRIKEOUT_THREADS")
-ON_ALL_CORES = {
-    "book",
-    "reading",
-    "rules",
-    "scale",
-}  # every candidate may use the whole machine; elsewhere one thread each
+# Every candidate may use the whole machine; elsewhere one thread each.
+ON_ALL_CORES = {"book", "reading", "rules", "scale"}
 
 
 def main(arguments: list[str]) -> int:
@@ -44,7 +40,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all if none is given")
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes; rough figures, no verdict")
-    parser.add_argument("--full", action="store_true", help="the paper's loop over every quote, about 20 s")
+    parser.add_argument("--full", action="store_true", help="the paper's loop over every quote, the largest books")
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON files")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in BENCHMARKS]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import BENCHMARKS
 from benchmarks.rows import Result, Row
 from benchmarks.timing import interleave, same
 
@@ -84,3 +85,8 @@ def test_a_promise_is_broken_when_the_peer_is_less_slow_than_required():
 def test_nothing_to_time_is_refused():
     with pytest.raises(ValueError, match="0 candidates"):
         interleave({}, rounds=3)
+
+
+def test_every_benchmark_has_a_row_in_its_how_to():
+    page = (ROOT / "docs" / "how-to" / "run-the-benchmarks.md").read_text()
+    assert [name for name in BENCHMARKS if f"\n| `{name}` |" not in page] == []

@@ -27,8 +27,8 @@ def test_figure_1_the_sharded_operator_agrees_as_well(small):
 
 
 def test_figure_2_the_differences_have_no_bias_beyond_the_rounding_of_one_solve(small):
-    """The runs subtract from the same rounded sums, so what rounding left in those shows in all of them alike: a mean of
-    zero within its own scatter cannot be asked for. cond(H) = 219 (Jacobi-scaled) roundings of the parameter can."""
+    """The runs subtract from the same rounded sums, so what rounding left in those shows in all of them alike: a mean
+    of zero within its own scatter cannot be asked for. cond(H) = 219 (Jacobi-scaled) roundings of the parameter can."""
     mean_reversion = small.fast[:, 0]
     assert abs(mean_reversion.mean()) < 219 * np.finfo(float).eps * np.abs(small.retrain[:, 0]).max()
 
