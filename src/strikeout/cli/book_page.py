@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from strikeout.cli.books import ENTRY, entry_row
 from strikeout.cli.terminal import move_text
 from strikeout.errors import StrikeoutError
 from strikeout.plots.influence_map import plot_influence_map
@@ -124,20 +125,9 @@ def _shown(certificate: Certificate, entry: Entry) -> list[str]:
 
 def _log(entries: tuple[Entry, ...]) -> list[str]:
     shown = entries[-MOST_ENTRIES:]
-    rows = [
-        (
-            str(entry.number),
-            f"{entry.at[:19]}Z",
-            entry.who,
-            entry.what,
-            ", ".join(f"{name} {count:,}" for name, count in entry.counts.items()),
-            "" if entry.why is None else str(entry.why),
-        )
-        for entry in shown
-    ]
     earlier = len(entries) - len(shown)
     return [
         "<h2>Log</h2>",
         *([f"<p>The last {len(shown):,} entries; {earlier:,} came before.</p>"] if earlier else []),
-        table_of(("entry", "when", "who", "what", "counts", "why"), rows, words=(1, 2, 3, 4, 5)),
+        table_of(ENTRY, [entry_row(entry) for entry in shown], words=(1, 2, 3, 4, 5)),
     ]

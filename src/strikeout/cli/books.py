@@ -145,6 +145,21 @@ def described_version(version: Version) -> dict[str, Any]:
     }
 
 
+ENTRY = ("entry", "when", "who", "what", "counts", "why")
+
+
+def entry_row(entry: Entry) -> tuple[str, ...]:
+    """An entry of the ledger as a row of a table below ``ENTRY``."""
+    return (
+        str(entry.number),
+        f"{entry.at[:19]}Z",
+        entry.who,
+        entry.what,
+        ", ".join(f"{name} {count:,}" for name, count in entry.counts.items()),
+        "" if entry.why is None else str(entry.why),
+    )
+
+
 def described_entry(entry: Entry) -> dict[str, Any]:
     """An entry of the ledger as plain values, its hash beside it."""
     return {**entry.to_json(), "hash": entry.hash().hex()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import book_argument, described_entry, opened
+from strikeout.cli.books import ENTRY, book_argument, described_entry, entry_row, opened
 from strikeout.cli.options import json_option
 
 
@@ -19,18 +19,7 @@ def command(book: str, as_json: bool) -> int:
     if as_json:
         terminal.show_json({"entries": [described_entry(entry) for entry in entries]})
         return exits.DONE
-    rows = [
-        (
-            str(entry.number),
-            f"{entry.at[:19]}Z",
-            entry.who,
-            entry.what,
-            ", ".join(f"{name} {count:,}" for name, count in entry.counts.items()),
-            "" if entry.why is None else str(entry.why),
-        )
-        for entry in entries
-    ]
     terminal.show(
-        terminal.table(("entry", "when", "who", "what", "counts", "why"), rows, numbers=(0,), whole=(1, 3), spare=(2,))
+        terminal.table(ENTRY, [entry_row(entry) for entry in entries], numbers=(0,), whole=(1, 3), spare=(2,))
     )
     return exits.DONE
