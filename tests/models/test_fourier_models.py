@@ -56,9 +56,49 @@ def test_the_gamma_clock_has_mean_one_and_the_digamma_function(a):
     """Sums over the nodes against the known mean of g / nu (a) and of its logarithm, which enters the derivative."""
     import mpmath as mp
 
-    nodes = variance_gamma.nodes_of(a, 1.0)
+    nodes = variance_gamma.nodes_of(a, 1.0, 0.0)
+    assert nodes is not None
     assert float(np.sum(nodes.w * np.exp(nodes.y))) == pytest.approx(a, rel=1e-12)
     assert float(nodes.y[0] - nodes.by_shape[0]) == pytest.approx(float(mp.digamma(a)), rel=1e-12)
+
+
+def gamma_mixture(theta, T, k):
+    """The call at ln-strike k, forward one, slowly: an integral over the clock, 25 digits, cut where Black's turns."""
+    import mpmath as mp
+
+    with mp.workdps(25):
+        sigma, nu, drift, a = (mp.mpf(x) for x in (*theta, T / theta[1]))
+        slope = drift + sigma**2 / 2
+        omega = mp.log(1 - nu * slope) / nu
+
+        def term(g):
+            s, f = sigma * mp.sqrt(g), omega * T + slope * g
+            d = max(min((f - k) / s + s / 2, mp.mpf(60)), mp.mpf(-60))
+            black = mp.exp(f) * mp.ncdf(d) - mp.exp(k) * mp.ncdf(d - s)
+            return black * mp.exp((a - 1) * mp.log(g / nu) - g / nu - mp.loggamma(a)) / nu
+
+        turn = max((k - omega * T) / slope, mp.mpf("1e-3"))
+        width = sigma * mp.sqrt(turn) / abs(slope)
+        around = [turn + j * width for j in (-10, -6, -3, -1, 0, 1, 3, 6, 10)]
+        mass = [T * share for share in (0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0)]
+        return float(mp.quad(term, [0, *sorted(g for g in (*around, *mass) if g > 0)]))
+
+
+@pytest.mark.parametrize("theta", [(0.1, 0.3, -0.5), (0.05, 0.2, -1.0), (0.02, 0.1, -1.0), (0.05, 0.1, 1.0)])
+def test_a_drift_large_beside_the_volatility_costs_no_digit(theta):
+    """Black's formula then turns within a hundredth of the clock's range; a grid made for the clock alone misses it."""
+    sd = np.sqrt(theta[0] ** 2 + theta[1] * theta[2] ** 2)
+    k = np.array([0.0, 0.4, 0.8]) * sd
+    contracts = so.Contracts(forward=1.0, strike=np.exp(k), expiry=1.0, discount=1.0, is_call=True)
+    expected = [gamma_mixture(theta, 1.0, x) for x in k]
+    np.testing.assert_allclose(so.VarianceGamma().price(theta, contracts), expected, rtol=0, atol=1e-13)
+
+
+def test_where_the_clock_would_need_too_many_nodes_there_is_no_price():
+    price, jacobian = so.VarianceGamma().linearize([0.01, 10.0, -3.0], CONTRACTS)
+    assert np.isnan(price).all()
+    assert np.isnan(jacobian).all()
+    assert np.isfinite(so.VarianceGamma().price([0.01, 0.1, -3.0], CONTRACTS)).all()
 
 
 def test_memory_is_bounded_and_blocks_change_no_bit(monkeypatch):
