@@ -162,6 +162,27 @@ def test_the_other_commands_fit_sixty_columns_too(book, words):
     assert [line for line in lines if len(line) > 60] == []
 
 
+def test_sixty_columns_show_the_forwards_of_a_chain_without_cutting_a_number(tmp_path):
+    path = so.write_sample(tmp_path / "chain.csv")
+    said, code = on_a_terminal("inspect", path, columns=60)
+    assert code == 1  # some of its rows are no quotes
+    lines = [line for line in ESCAPES.sub("", said).splitlines() if not line.startswith(("next:", "note:"))]
+    assert [line for line in lines if len(line) > 60] == []
+    for row in so.inspect_quotes(path).forwards.to_frame().iter_rows(named=True):
+        assert any(f"{row['forward']:.8g}" in line.split() for line in lines), row["slice"]
+
+
+def test_the_next_command_takes_along_how_the_file_was_calibrated(tmp_path):
+    path = so.write_sample(tmp_path / "chain.csv")
+    how = ["--weights", "spread", "--bound", "mean_reversion=0.1:5", "--select", "otm", "--check", "Q209=off"]
+    said, code = on_a_terminal("calibrate", path, *how, columns=200)
+    assert code == 0
+    again = "--weights spread --bound mean_reversion=0.1:5.0 --select otm --check Q209=off"
+    assert f"{path} {again} --out smiles.html" in said.replace("\r", "")
+    said, _ = on_a_terminal("inspect", path, "--check", "Q208=0.5,reject", columns=200)
+    assert f"{path} --check Q208=0.5,reject --quarantine bad.csv" in said
+
+
 def test_on_sixty_columns_forget_leaves_a_column_out_and_says_so_but_cuts_no_number(book):
     words = ("forget", book, "--where", "date < '2024-01-10'")
     said, _ = on_a_terminal(*words, columns=60)

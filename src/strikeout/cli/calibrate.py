@@ -8,7 +8,14 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import given, is_book, opened, reason_of, refuse_given, why_options
-from strikeout.cli.calibrating import READING, calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.calibrating import (
+    READING,
+    as_given,
+    calibrated,
+    calibration_options,
+    described_reading,
+    tell_reading,
+)
 from strikeout.cli.on_book import calibrate_book
 from strikeout.cli.options import file_argument, json_option
 
@@ -145,7 +152,6 @@ def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | No
     if not calibration.converged:
         name = next(iter((*calibration.unidentified, *calibration.parameters)))
         known = f'--fix "{name}={calibration.parameters[name]:.3g}"'
-        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file} {known}")
+        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file}{as_given()} {known}")
     elif plot is None:
-        panel = f" --panel {calibration.settings.panel}" if calibration.settings.panel and not is_book(file) else ""
-        terminal.hint(f"strikeout plot {file}{panel} --out smiles.html")
+        terminal.hint(f"strikeout plot {file}{as_given()} --out smiles.html")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from strikeout.cli import terminal
 from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option, profile_option
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from strikeout.quotes.reading import Reading
 
 READING = ("checks", "constants", "max_reject", "profile", "quarantine")
+REPEATED = (  # what a command that takes it further must be told again
+    "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel",
+    "max_reject", "profile", "constants", "checks",
+)  # fmt: skip
 
 model_option = click.option(
     "--model", type=click.Choice(MODELS), default="heston", show_default=True, help="What is calibrated."
@@ -100,6 +106,24 @@ def calibration_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
         command = option(command)
     return command
+
+
+def as_given() -> str:
+    """The options of a calibration as this command was given them, each after a space, to be typed again."""
+    context = click.get_current_context()
+    words = []
+    for option in context.command.params:
+        name = option.name or ""
+        if name not in REPEATED or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        values = [f"{key}={_typed(part)}" for key, part in value.items()] if isinstance(value, dict) else [str(value)]
+        words += [f" {option.opts[0]} {quote(text)}" for text in values]
+    return "".join(words)
+
+
+def _typed(value: Any) -> str:
+    return ":".join(str(end) for end in value) if isinstance(value, tuple) else str(value)
 
 
 def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration | PanelCalibration]:

@@ -11,6 +11,7 @@ from strikeout.cli.books import is_book, opened, refuse_given
 from strikeout.cli.calibrating import (
     READING,
     accepted,
+    as_given,
     described_reading,
     loss_option,
     max_reject_option,
@@ -77,7 +78,7 @@ def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> 
             tell_reading(reading, options["quarantine"])
         best = found.best()
         if best is not None:
-            terminal.hint(f"strikeout calibrate {file} --model {best.name}")
+            terminal.hint(f"strikeout calibrate {file} --model {best.name}{as_given()}")
     return exits.DONE if any(fit.converged for fit in found.values()) else exits.REFUSED
 
 

@@ -9,7 +9,7 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import is_book, opened, refuse_given
-from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
+from strikeout.cli.calibrating import as_given, calibrated, calibration_options, described_reading, tell_reading
 from strikeout.cli.options import file_argument, json_option
 from strikeout.errors import UnidentifiedError
 
@@ -76,7 +76,7 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
         tell_reading(reading, options["quarantine"])
     if plot:
         terminal.note(f"the map is in {plot}.")
-    terminal.hint(f'strikeout forget {file} --where "{condition(found, labels)}" --preview')
+    terminal.hint(f'strikeout forget {file}{as_given()} --where "{condition(found, labels)}" --preview')
     return exits.DONE
 
 

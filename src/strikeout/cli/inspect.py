@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
+from strikeout.cli.calibrating import as_given
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 from strikeout.cli.reading import reading_of
 
@@ -20,6 +21,8 @@ SHOWN_ROWS = 3
 SHOWN_ISSUES = 5
 LISTED_ISSUES = 100
 SHOWN_SLICES = 8
+DIGITS = {"years": "{:.5g}".format, "rate": "{:.4f}".format, "implied_rate": "{:.4f}".format}
+SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "rate")  # of the forwards, where it gets narrow
 
 
 @click.command("inspect")
@@ -38,7 +41,7 @@ def command(file: str, as_json: bool, **options: Any) -> int:
         terminal.show_json(described(reading))
     else:
         _show(reading)
-        terminal.hint(f"strikeout calibrate {file}" + (" --quarantine bad.csv" if reading.rejected else ""))
+        terminal.hint(f"strikeout calibrate {file}{as_given()}" + (" --quarantine bad.csv" if reading.rejected else ""))
     return exits.FINDINGS if reading.rejected else exits.DONE
 
 
@@ -126,11 +129,15 @@ def _show(reading: Reading) -> None:
 
 def _show_forwards(forwards: Forwards) -> None:
     frame = forwards.to_frame().drop("american").head(SHOWN_SLICES)
-    rows = [tuple("-" if value is None else _cell(value) for value in row) for row in frame.iter_rows()]
+    rows = [
+        tuple("-" if value is None else DIGITS.get(name, _cell)(value) for name, value in row.items())
+        for row in frame.iter_rows(named=True)
+    ]
     heads = [name.replace("_", " ") for name in frame.columns]
+    spare = [frame.columns.index(name) for name in SPARE if name in frame.columns]
     terminal.show(
         f"\nforwards of {len(forwards):,} slices: {forwards.headline()}",
-        terminal.table(heads, rows, numbers=tuple(range(2, len(heads))), whole=(0,)),
+        terminal.table(heads, rows, numbers=tuple(range(2, len(heads))), spare=tuple(spare)),
     )
     if len(forwards) > SHOWN_SLICES:
         terminal.show(f"  and {len(forwards) - SHOWN_SLICES:,} more: --json lists them all")

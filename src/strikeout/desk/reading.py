@@ -80,7 +80,7 @@ class ReadingDesk:
                 f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
                 for name, value in version.parameters.items()
             ]
-            lines += [f"  {sentence}" for sentence in version.latent_sentences()]
+            lines += [f"  {'latent':<18} {sentence}" for sentence in version.latent_sentences()]
         return "\n".join([*lines, status.sentence, "", self.quotes().summary()])
 
     def verify(self, *, head: Head | None = None) -> Audit:
