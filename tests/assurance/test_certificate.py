@@ -158,3 +158,17 @@ def test_the_summary_names_every_claim_and_what_is_not_claimed(certificate):
 def test_nothing_to_claim_from_is_refused(case):
     with pytest.raises(UsageError, match="after"):
         issue(case[1], case[1].parameters, operator="none", path=[])
+
+
+@pytest.mark.parametrize("model", [so.SABR(), so.SVI(), so.SSVI(), so.BlackScholes(expiries="quoted")])
+def test_an_expiry_that_went_took_its_parameters_along_and_the_certificate_is_of_the_others(model):
+    T = np.repeat([0.1, 0.5, 1.0], 12)
+    k = np.tile(np.linspace(-0.4, 0.4, 12), 3) * np.sqrt(T)
+    contracts = so.Contracts(forward=100.0, strike=100.0 * np.exp(k), expiry=T, discount=1.0, is_call=k >= 0.0)
+    seen = so.Heston().price([2.0, 0.06, 0.5, -0.6, 0.05], contracts) + 0.005 * np.cos(7.0 * np.arange(36))
+    book = so.Quotes(ids=[f"q{i}" for i in range(36)], contracts=contracts, observed=seen)
+    done = so.forget(so.calibrate(book, model), ids=book.ids[T == 0.5])
+    assert set(done.certificate.values()) == set(done.parameters)
+    assert not any("[0.5]" in name for name in done.parameters)
+    assert so.verify(done.certificate, book[T != 0.5]).holds
+    assert not so.verify(done.certificate, book).holds

@@ -67,8 +67,8 @@ def issue(
     retained = after.count if after is not None else equations.count  # type: ignore[union-attr]
     state, obstacle = _state(after, equations)
     numbers = dict(indicators or {})
-    names = before.model.parameters.names
-    same = after is not None and all(after.parameters[name] == parameters[name] for name in names)
+    names = tuple(parameters)  # not those of before: an expiry that went as a whole took its smile's along
+    same = after is not None and dict(after.parameters) == dict(parameters)
     if after is not None and not same and tolerance is None:
         tolerance = _apart(after, parameters)
     limit = THROUGH_MOMENTS if after is not None and after.moments is not None else STATIONARY
