@@ -212,3 +212,17 @@ def test_a_hint_names_a_parameter_of_the_model_that_was_asked_for(tmp_path):
     so.write_quotes(quotes[quotes.contracts.log_moneyness > 0.05], path)
     done = run(path, "--model", "svi")
     assert "mean_reversion" not in done.output
+
+
+def test_an_enforced_condition_of_feller_that_binds_is_called_so(tmp_path):
+    theta = {
+        "mean_reversion": 1.0,
+        "long_variance": 0.04,
+        "vol_of_vol": 0.6,
+        "correlation": -0.5,
+        "initial_variance": 0.04,
+    }
+    file = tmp_path / "book.csv"
+    so.write_quotes(so.random_quotes(200, maturities=4, seed=1, theta=theta), file)
+    shown = CliRunner().invoke(strikeout, ["calibrate", str(file), "--feller", "enforce"]).stdout
+    assert "(enforced, and binding)" in shown

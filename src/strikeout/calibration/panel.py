@@ -14,7 +14,7 @@ from strikeout.calibration.conclusion import concluded
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.panel_calibration import PanelCalibration
-from strikeout.calibration.panel_groups import grouped, latent_of, panel_form, shared_space
+from strikeout.calibration.panel_groups import counted_groups, grouped, latent_of, panel_form, shared_space
 from strikeout.calibration.panel_precision import latent_errors
 from strikeout.calibration.panel_problem import PanelObjective, PanelProblem, Settling, parts_of
 from strikeout.calibration.settings import Settings, settings_of
@@ -120,8 +120,8 @@ def _refuse_too_few(objective: PanelObjective, coordinates: Coordinates, latent:
     free, groups = len(coordinates.free), len(objective.parts)
     if len(objective) <= free:
         raise UnidentifiedError(
-            f"{objective.count:,} quotes in {groups:,} groups of {panel} cannot determine {free} shared parameters and "
-            f"{groups:,} values of {latent} with standard errors: at least {free + groups + 1:,} are needed. Add "
+            f"{objective.count:,} quotes in {counted_groups(groups, panel)} cannot determine {free} shared parameters "
+            f"and {groups:,} values of {latent} with standard errors: at least {free + groups + 1:,} are needed. Add "
             "quotes, fix parameters (fixed={...}), or leave panel out.",
             count=objective.count,
             groups=groups,

@@ -53,6 +53,15 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
     return dict(sorted(zip(names.tolist(), parts, strict=True), key=lambda item: rank(item[0])))
 
 
+def counted_groups(count: int, panel: str) -> str:
+    """How many groups, in words.
+
+    >>> counted_groups(1, "date")
+    '1 group of date'
+    """
+    return f"{count:,} group{'' if count == 1 else 's'} of {panel}"
+
+
 def latent_of(model: Model) -> str:
     """The parameter that every group of a panel has for itself: the model's ``latent``, or its initial_variance.
 

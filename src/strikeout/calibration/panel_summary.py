@@ -6,6 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from strikeout.calibration import summary as plain_summary
+from strikeout.calibration.panel_groups import counted_groups
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
@@ -90,7 +91,7 @@ def _facts(panel: PanelCalibration) -> list[tuple[str, str]]:
     middle = f"; median standard error {known[len(known) // 2]:.2g}" if known else ""
     path = f"{len(values):,} values, one a {panel.panel}: {min(values):.4g} to {max(values):.4g}{middle}"
     fit = plain_summary.fit_facts(
-        panel, counting=f", in {len(values):,} groups of {panel.panel}", of=" of the shared parameters"
+        panel, counting=f", in {counted_groups(len(values), panel.panel)}", of=" of the shared parameters"
     )
     return [(panel.latent_name, path), *fit]
 

@@ -84,13 +84,13 @@ def fit_facts(calibration: AnyCalibration, *, counting: str = "", of: str = "") 
         ("RMSE", f"{calibration.rmse:.4g} in price"),
         ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
         ("condition", f"{calibration.condition:.3g} (scaled curvature{of})"),
+        ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
     ]
     ratio = calibration.feller_ratio
     if ratio is not None and calibration.feller != "ignore":
         binds = calibration.feller == "enforce" and ratio < 1.0 + 1e-9
         says = "enforced, and binding" if binds else "met" if ratio >= 1.0 else "not met"
         facts.append(("Feller ratio", f"{ratio:.3g} ({says})"))
-    facts.append(("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"))
     return facts
 
 

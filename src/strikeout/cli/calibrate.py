@@ -118,19 +118,9 @@ def _show(calibration: Calibration | PanelCalibration, *, report: bool) -> None:
     if report:
         click.echo(calibration.report())
         return
-    from strikeout.calibration.summary import counted
+    from strikeout.calibration.summary import fit_facts
 
-    pairs = [
-        *latent_facts(calibration),
-        ("status", str(calibration.termination)),
-        ("quotes", counted(calibration)),
-        ("RMSE", f"{calibration.rmse:.4g} in price"),
-        ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
-        ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
-    ]
-    ratio = calibration.feller_ratio
-    if ratio is not None and calibration.feller != "ignore":
-        pairs.append(("Feller ratio", f"{ratio:.3g} ({'met' if ratio >= 1.0 else 'not met'})"))
+    pairs = [*latent_facts(calibration), *(fact for fact in fit_facts(calibration) if fact[0] != "condition")]
     pairs += [("warning", sentence) for sentence in calibration.warnings]
     terminal.show(parameter_table(calibration), "", terminal.facts(pairs))
 
@@ -139,13 +129,14 @@ def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str,
     """The latent path of a panel in a line; for a plain calibration of several dates, what such a path would gain."""
     from strikeout.calibration.constancy import constancy
     from strikeout.calibration.panel_calibration import PanelCalibration
+    from strikeout.calibration.panel_groups import counted_groups
 
     if not isinstance(calibration, PanelCalibration):
         gain = constancy(calibration)
         return [] if gain is None else [(gain.latent, gain.said("--panel date"))]
     values = list(calibration.latent.values())
     span = f"{min(values):.6g} to {max(values):.6g}"
-    return [(calibration.latent_name, f"{span}, one for each of {len(values):,} groups of {calibration.panel}")]
+    return [(calibration.latent_name, f"{span}, one for each of {counted_groups(len(values), calibration.panel)}")]
 
 
 def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from strikeout.assurance.issuing import build_of
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
+from strikeout.calibration.panel_groups import counted_groups
 from strikeout.desk.asking import Asking
 from strikeout.errors import RefusedError
 
@@ -102,7 +103,7 @@ class Version:
         if not self.latent:
             return ()
         values, label = [value for value, _ in self.latent.values()], self.asking["panel"]
-        return (f"{min(values):.6g} to {max(values):.6g}, one for each of {len(values):,} groups of {label}",)
+        return (f"{min(values):.6g} to {max(values):.6g}, one for each of {counted_groups(len(values), label)}",)
 
     def without_state(self) -> Version:
         """The results alone, which are about the whole book."""
