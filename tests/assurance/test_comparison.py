@@ -107,6 +107,17 @@ def test_a_model_that_does_not_converge_is_not_judged(cubic):
     assert found["twice"].influential == {}
     assert found.best().name == "degree-2"
     assert f"twice: {found['twice'].status}." in found.sentences
+    assert found.sentences[0] == "degree-2 has the lowest AIC and BIC."  # and it fits better
+
+
+def test_the_best_of_those_that_converged_is_called_that_where_another_fits_better(cubic):
+    def cube(a, b, c, d, e, x):
+        return a + b * x + c * x**2 + (d + e) * x**3  # only the sum is determined
+
+    lost = so.custom_model("cube", parameters=dict.fromkeys("abcde", 0.1), price=cube)
+    found = so.compare_models(cubic, [lost, polynomial(1)])
+    assert found["cube"].rmse < found["degree-1"].rmse
+    assert found.sentences[0].startswith("degree-1 has the lowest AIC and BIC of those that converged.")
 
 
 def test_huber_s_loss_has_no_likelihood_to_judge_by(cubic):

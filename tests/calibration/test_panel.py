@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.calibration.constancy import constancy
+from strikeout.calibration.constancy import Constancy, constancy
 from strikeout.calibration.panel_groups import grouped
 from strikeout.errors import ParameterError, UnidentifiedError, UsageError
 from strikeout.quotes.synthetic import PAPER_TRUTH
@@ -385,3 +385,12 @@ def test_a_panel_says_which_of_its_quotes_count_as_a_plain_calibration_does():
     assert f"  {said}\n" in plain.summary()
     assert panel.to_dict()["select"] == "otm"
     assert plain.to_dict().keys() == panel.to_dict().keys() - {"panel", "latent"}
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(1.048, "by about 4.6 %:"), (2.3, " about 2.3 times:"), (1340.0, " about 1,340 times:"), (np.inf, "to nothing:")],
+)
+def test_a_gain_is_told_as_a_share_or_a_multiple(factor, words):
+    """Nobody lowers a misfit "about 1 times"."""
+    assert words in str(Constancy("initial_variance", 3, 9.0, factor))

@@ -103,6 +103,8 @@ class ModelComparison(Mapping[str, ModelFit]):
             lowest = f" The lowest RMSE is that of {closest.name}." if closest else ""
             return ["No model can be judged by AIC or BIC: none converged, or the loss is not squared." + lowest]
         winners = f"{first.name} has the lowest AIC" + (" and BIC" if first is second else f", {second.name} BIC")
+        if any(_is_lost(fit) and fit.rmse < first.rmse for fit in self.fits.values()):
+            winners += " of those that converged"
         alike = first.dependence
         if not alike > DEPENDENT:
             return [winners + "."]

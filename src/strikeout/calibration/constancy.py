@@ -44,8 +44,15 @@ class Constancy:
         held = f"one value for {self.dates} dates"
         if not self.worth_it:
             return f"{held}, and a value a date would gain no more than noise does"
-        gain = f"a value a date, the others as they are, would lower the misfit about {self.factor:.2g} times"
+        gain = f"a value a date, the others as they are, would lower the misfit {self._lowered()}"
         return f"{held}; {gain}: calibrate with {remedy}"
+
+    def _lowered(self) -> str:
+        if self.factor < 2.0:
+            return f"by about {100.0 * (1.0 - 1.0 / self.factor):.2g} %"
+        if not isfinite(self.factor):
+            return "to nothing"
+        return f"about {self.factor:,.0f} times" if self.factor >= 10.0 else f"about {self.factor:.2g} times"
 
     def __str__(self) -> str:
         return self.said(f'panel="{LABEL}"')
