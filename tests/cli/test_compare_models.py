@@ -77,3 +77,12 @@ def test_a_vendor_s_file_is_compared_out_of_the_money_where_it_is_told_so(tmp_pa
     alone = so.calibrate(so.inspect_quotes(path).quotes, so.Heston(), select="otm", weights="spread")
     assert result["models"][0]["values"] == alone.to_dict()["parameters"]
     assert result["models"][0]["rmse"] == alone.rmse
+
+
+def test_models_with_one_latent_value_for_many_dates_are_told_what_a_value_a_date_would_gain(tmp_path):
+    path = tmp_path / "days.csv"
+    so.write_quotes(so.panel_quotes(12, seed=3), path)
+    done = run(path, "--models", "heston,black-scholes")
+    assert done.exit_code == 0, done.output
+    assert "heston: initial_variance has one value for 12 dates; a value a date" in done.stderr
+    assert "black-scholes: " not in done.stderr  # nothing in it could change from day to day

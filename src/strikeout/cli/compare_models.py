@@ -8,6 +8,7 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import is_book, opened, refuse_given
+from strikeout.cli.calibrate import latent_facts
 from strikeout.cli.calibrating import (
     READING,
     accepted,
@@ -76,6 +77,9 @@ def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> 
         )
         if reading is not None:
             tell_reading(reading, options["quarantine"])
+        for fit in found.values():
+            for name, sentence in latent_facts(fit.calibration) if fit.calibration else ():
+                terminal.note(f"{fit.name}: {name} has {sentence}.")
         best = found.best()
         if best is not None:
             terminal.hint(f"strikeout calibrate {file} --model {best.name}{as_given()}")
