@@ -101,6 +101,7 @@ def test_the_compiled_kernel_and_its_twin_agree(theta, T):
         pytest.param([2.0, 0.06, 0.5, 0.999, 0.06], 0.5, 1e-11, id="correlation 0.999"),
         pytest.param([2.0, 0.06, 0.5, -0.6, 1e-5], 0.5, 1e-11, id="next to no initial variance"),
         pytest.param([60.0, 0.06, 2.0, -0.6, 0.04], 0.5, 1e-11, id="mean reversion 60"),
+        pytest.param([0.0021, 0.49, 7.6, 0.59, 1.36], 5.75, 1e-11, id="moments just above the first explode"),
         pytest.param([1.0, 0.5, 0.5, -0.6, 0.5], 10.0, 1e-11, id="total variance 5"),
         pytest.param([4.0, 3.0, 2.0, 0.5, 0.1], 6.0, 1e-11, id="total variance 17"),
     ],
@@ -111,3 +112,20 @@ def test_extreme_parameters_are_priced_as_well_as_said(theta, T, allowed):
     assert expected is not None
     for kernel in KERNELS:
         np.testing.assert_allclose(values(kernel, theta, T, k)[0], expected, rtol=0, atol=allowed, err_msg=kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("theta", "T"), [((0.0021, 0.49, 7.6, 0.59, 1.36), 5.75), ((0.0042, 0.17, 15.5, 0.63, 1.3), 2.85)]
+)
+def test_where_moments_just_above_the_first_explode_sensitivities_are_as_good_as_said(kernel, theta, T):
+    """1e-5 by the limits that the page on pricing names: prices are right there, so their differences tell."""
+    k = np.array([-2.0, -0.5, 0.0, 0.5, 2.0])
+    found = values(kernel, theta, T, k)[1:]
+    for i, at in enumerate(theta):
+        h = 1e-3 * at
+        one, two = (
+            [values(kernel, [*theta[:i], at + x, *theta[i + 1 :]], T, k)[0] for x in (n * h, -n * h)] for n in (1, 2)
+        )
+        slope = (8.0 * (one[0] - one[1]) - (two[0] - two[1])) / (12.0 * h)
+        np.testing.assert_allclose(found[i], slope, rtol=0, atol=1e-5)
