@@ -163,3 +163,11 @@ def test_quotes_that_do_not_count_have_no_say_in_any_figure():
     assert found.count == alone.count == int(is_otm.sum())
     for figure in ("aic", "bic", "rmse", "dependence", "influential"):
         assert getattr(found["heston"], figure) == getattr(alone["heston"], figure), figure
+
+
+def test_weights_in_the_order_of_the_book_go_with_the_quotes_out_of_the_money():
+    quotes = so.random_quotes(120, maturities=4, seed=3)
+    weights = np.linspace(0.5, 2.0, len(quotes))
+    fit = so.compare_models(quotes, ["heston"], weights=weights, select="otm")["heston"]
+    assert fit.calibration.parameters == so.calibrate(quotes, so.Heston(), weights=weights, select="otm").parameters
+    assert fit.calibration.count < len(quotes)

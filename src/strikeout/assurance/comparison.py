@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from math import inf, isfinite, log, nan
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +12,8 @@ import numpy as np
 from strikeout.assurance.influence import influence
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.choosing import Choice, chosen
+from strikeout.calibration.choosing import Choice, chosen, weights_for
+from strikeout.calibration.notebook import html_table
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.models.model import Model
 from strikeout.models.named import model_named
@@ -174,10 +174,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         return f"<ModelComparison of {', '.join(self.fits)} on {self.count:,} quotes>"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in HEADINGS)
-        body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in self.rows())
-        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{said}</ul>"
+        return html_table(HEADINGS, self.rows(), self.sentences)
 
 
 def compare_models(
@@ -209,7 +206,8 @@ def compare_models(
     named = _named(models)
     how: dict[str, Any] = {"weights": weights, "residual": residual, "loss": loss, "select": select}
     used = chosen(quotes, select)
-    objective_of(used, residual=residual, weights=weights)  # what is wrong for every model is an error, not a row
+    # What is wrong for every model is an error, not a row.
+    objective_of(used, residual=residual, weights=weights_for(used, quotes, weights))
     fits = [_fit(name, model, quotes, how, most) for name, model in named.items()]
     order = sorted(range(len(fits)), key=lambda place: _rank(fits[place]))
     return ModelComparison({fits[place].name: fits[place] for place in order}, len(used))

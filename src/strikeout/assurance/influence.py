@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from strikeout.assurance.indicator import sizes
 from strikeout.assurance.panel_influence import panel_columns, panel_confirmed
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.identifiability import INFLATION
+from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import rows
@@ -75,10 +75,7 @@ class Influence(Mapping[str, NDArray[Any]]):
         return f"<Influence of {self.rows:,} rows: {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
-        names, cells = self._shown(20)
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(*self._shown(20))
 
 
 def influence(calibration: Calibration | PanelCalibration, by: By = None, *, confirm: int = 0) -> Influence:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from strikeout.calibration.constancy import constancy
+from strikeout.calibration.notebook import html_table
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -52,13 +52,8 @@ def told(calibration: AnyCalibration, facts: Facts) -> str:
 
 def shown(calibration: AnyCalibration, facts: Facts) -> str:
     """The same as HTML."""
-    head = "".join(f"<th>{name}</th>" for name in HEADINGS)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _parameters(calibration)
-    )
-    items = "".join(f"<li>{escape(name)}: {escape(value)}</li>" for name, value in facts)
-    warnings = "".join(f"<li><strong>{escape(sentence)}</strong></li>" for sentence in calibration.warnings)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{items}{warnings}</ul>"
+    items = [f"{name}: {value}" for name, value in facts]
+    return html_table(HEADINGS, _parameters(calibration), items, warnings=calibration.warnings)
 
 
 def search_lines(calibration: AnyCalibration) -> list[str]:

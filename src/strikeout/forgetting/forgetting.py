@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from math import isfinite, nan
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import issue
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust
@@ -46,14 +46,6 @@ def move_table(before: Calibration | PanelCalibration, parameters: dict[str, flo
     rows = [MOVED, *move_rows(before, parameters)]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     return [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
-
-
-def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], facts: Sequence[str]) -> str:
-    """A table for a notebook, and the facts below it."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    told = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{told}</ul>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,8 +9,9 @@ from math import isfinite
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.panel_issuing import issue_panel
+from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
-from strikeout.forgetting.forgetting import MOVED, html_table, move_rows, move_table, moves
+from strikeout.forgetting.forgetting import MOVED, move_rows, move_table, moves
 from strikeout.forgetting.panel_downdate import PanelStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names

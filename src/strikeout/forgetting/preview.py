@@ -8,11 +8,12 @@ from math import inf, isfinite
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unstepped
-from strikeout.forgetting.forgetting import html_table, moves
+from strikeout.forgetting.forgetting import moves
 from strikeout.forgetting.panel import look_at
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
