@@ -60,6 +60,21 @@ def never(quotes, where):
     return so.calibrate(quotes.without(gone), so.Heston())
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_book_is_calibrated_with_the_model_that_was_asked_for_and_keeps_to_it(quotes):
+    done("init", "spx.book")
+    done("import", "spx.book", "quotes.csv")
+    black = so.BlackScholes()
+    first = told("calibrate", "spx.book", "--model", "black-scholes")
+    assert first["parameters"] == so.calibrate(quotes, black).parameters
+    assert told("calibrate", "spx.book")["parameters"] == first["parameters"]  # as it was the last time
+    gone = told("forget", "spx.book", "--where", EARLY, "--yes")
+    retained = quotes.without(so.forget(so.calibrate(quotes, black), where=EARLY).ids)
+    assert gone["parameters"] == so.calibrate(retained, black).parameters
+    assert told("verify", "spx.book")["holds"]
+    assert "in price, heston" in done("calibrate", "spx.book", "--model", "heston").stdout
+
+
 def test_the_contract_from_init_to_verify(folder, quotes):
     assert told("init", "spx.book")["key_file"] == "spx.book.key"
     assert told("import", "spx.book", "quotes.csv")["imported"] == 540

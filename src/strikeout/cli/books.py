@@ -175,6 +175,7 @@ def show_change(change: Change) -> None:
     pairs = [
         ("entry", f"{change.entry}: {change.what}" + (f", {change.touched:,} quotes" if change.touched else "")),
         ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
+        ("RMSE", f"{after.rmse:.4g} in price, {after.model.partition('/')[0]}"),
         ("status", after.termination),
     ]
     pairs += [("latent", sentence) for sentence in after.latent_sentences()]

@@ -8,6 +8,7 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import described_change, show_change
+from strikeout.models.named import model_named
 
 if TYPE_CHECKING:
     from strikeout.book import Book
@@ -22,10 +23,11 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
         RefusedError: the book is empty, or its quotes cannot be calibrated.
         UsageError: an option that cannot be.
     """
-    how.pop("model", None)  # there is one
+    asked = how.pop("model", None)
+    model = None if asked is None else model_named(asked)
     progress = terminal.ProgressLine(starts=how.get("starts", 4))
     try:
-        change = book.calibrate(reason=reason, progress=progress, **how)
+        change = book.calibrate(model, reason=reason, progress=progress, **how)
     finally:
         progress.end()
     if plot is not None:
@@ -36,7 +38,10 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
         terminal.show_json({**described_change(change), "plot": plot})
     else:
         show_change(change)
-        terminal.hint(f"strikeout influence {book.path} --by date,source", f"strikeout forget {book.path} --where ...")
+        known = book.quotes().labels
+        several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
+        by = ",".join(several or ["expiry"])
+        terminal.hint(f"strikeout influence {book.path} --by {by}", f"strikeout forget {book.path} --where ...")
     return exits.DONE if change.after.converged else exits.REFUSED
 
 
