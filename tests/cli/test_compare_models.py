@@ -86,3 +86,15 @@ def test_models_with_one_latent_value_for_many_dates_are_told_what_a_value_a_dat
     assert done.exit_code == 0, done.output
     assert "heston: initial_variance has one value for 12 dates; a value a date" in done.stderr
     assert "black-scholes: " not in done.stderr  # nothing in it could change from day to day
+
+
+def test_a_book_is_compared_as_it_was_calibrated_last_where_nothing_else_is_said(tmp_path):
+    path = tmp_path / "chain.book"
+    with so.Book.create(path) as book:
+        book.import_quotes(so.inspect_quotes(so.write_sample(tmp_path / "chain.csv")).quotes)
+        last = book.calibrate(select="otm", weights="spread").after
+    found = json.loads(run(path, "--models", "heston", "--json").stdout)
+    assert found["count"] == last.count == 516
+    assert found["models"][0]["values"] == dict(last.parameters)
+    every = json.loads(run(path, "--models", "heston", "--select", "all", "--json").stdout)
+    assert every["count"] == 1032

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import is_book, opened, refuse_given
+from strikeout.cli.books import given, is_book, opened, refuse_given
 from strikeout.cli.calibrate import latent_facts
 from strikeout.cli.calibrating import (
     READING,
@@ -55,7 +55,8 @@ HOW = ("weights", "residual", "loss", "select")  # of a calibration's options, t
 def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> int:
     """Calibrate several models to the quotes of FILE or of a book (NAME.book) and put them side by side.
 
-    AIC and BIC are given as what they are above the lowest. Ends with 3 where no model converged.
+    AIC and BIC are given as what they are above the lowest. A book is compared as it was calibrated last, where no
+    option says otherwise. Ends with 3 where no model converged.
     """
     from strikeout.assurance.comparison import HEADINGS, compare_models
 
@@ -90,6 +91,9 @@ def _quotes(file: str, options: dict[str, Any]) -> tuple[Reading | None, Quotes]
     if is_book(file):
         refuse_given(READING, "A book was read when it was imported:")
         with opened(file) as book:
+            version = book.status().version
+            last = {} if version is None else {name: version.asking[name] for name in HOW}
+            options |= {name: value for name, value in last.items() if name not in given(HOW, or_configured=True)}
             return None, book.quotes()
     reading = accepted(file, **{name: options[name] for name in READING})
     return reading, reading.quotes
