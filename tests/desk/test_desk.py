@@ -215,6 +215,8 @@ def test_settings_come_back_to_the_bit(store, quotes):
     [
         ({"weights": np.ones(540)}, "weight"),
         ({"model": so.PaperHeston()}, "none of ours"),
+        ({"model": "sabr"}, r"takes a model, such as Heston\(\); got 'sabr'"),
+        ({"model": so.SABR}, "takes a model, such as Heston"),
         ({"loss": "cubic"}, "cubic"),
     ],
 )

@@ -62,10 +62,12 @@ class Asking:
         """Names, whole numbers and text; other numbers as ``float.hex`` writes them, so that not a bit is lost.
 
         Raises:
-            UsageError: a model that is none of ours, or weights by id: neither could be brought back from a file.
+            UsageError: no model, one that is none of ours, or weights by id: no file could bring these back.
         """
         model, how = self.model, self.settings
         named = described(model)
+        if not isinstance(getattr(model, "name", None), str):
+            raise UsageError(f"calibrate takes a model, such as Heston(); got {model!r}.")
         if named is None:
             raise UsageError(
                 f"A book keeps its model by name, and {model.name!r} is none of ours. Use Heston() or another of ours, "
