@@ -304,3 +304,10 @@ def test_what_cannot_be_is_answered_in_a_sentence_and_changes_nothing(book, fold
 
 def test_the_reasons_offered_are_those_the_ledger_knows():
     assert set(ReasonCode) == set(books.REASONS)
+
+
+def test_a_calibration_with_options_says_what_it_did_not_take_over(book):
+    done("calibrate", book, "--weights", "vega", "--select", "otm", "--panel", "date")
+    said = done("calibrate", book, "--weights", "vega").stderr
+    assert "not as the last time, since options were given: panel none, select all." in said
+    assert "not as the last time" not in done("calibrate", book).stderr

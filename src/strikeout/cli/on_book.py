@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,7 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
     """
     asked = how.pop("model", None)
     model = None if asked is None else model_named(asked)
+    last = book.status().version
     progress = terminal.ProgressLine(starts=how.get("starts", 4))
     try:
         change = book.calibrate(model, reason=reason, progress=progress, **how)
@@ -38,11 +40,21 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
         terminal.show_json({**described_change(change), "plot": plot})
     else:
         show_change(change)
+        if last is not None and (how or asked):
+            _tell_what_is_not_kept(last.asking, change.after.asking, given={*how, "model"})
         known = book.quotes().labels
         several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
         by = ",".join(several or ["expiry"])
         terminal.hint(f"strikeout influence {book.path} --by {by}", f"strikeout forget {book.path} --where ...")
     return exits.DONE if change.after.converged else exits.REFUSED
+
+
+def _tell_what_is_not_kept(before: Mapping[str, Any], after: Mapping[str, Any], *, given: set[str]) -> None:
+    """Options replace the last way of calibrating as a whole: what went without being asked to is said."""
+    gone = [name for name, value in before.items() if name not in given and after.get(name) != value]
+    if gone:
+        now = ", ".join(f"{name} {after.get(name) or 'none'}" for name in sorted(gone))
+        terminal.note(f"not as the last time, since options were given: {now}. Give again what you want to keep.")
 
 
 def forget_from_book(book: Book, meant: dict[str, Any], *, yes: bool, reason: Reason | None, as_json: bool) -> int:
