@@ -33,18 +33,21 @@ def book_error(pricer: Pricer, theta: Floats, contracts: Contracts) -> float:
     return float(np.max(np.abs(pricer(theta, some) - exact) / some.forward))
 
 
-def corner_error(pricer: Pricer) -> float | None:
-    """Worst error over the forward at the 45-digit reference prices in the corners of the parameter space.
+def corner_error(pricer: Pricer, *, of: str = "price") -> float | None:
+    """Worst error over the forward at the 45-digit references in the corners of the parameter space.
 
     None where the reference file is not at hand.
+
+    Args:
+        of: "price", or "gradient" for what gives the derivatives instead.
     """
     if not CORNERS.exists():
         return None
-    return max(_slice_error(pricer, one) for one in json.loads(CORNERS.read_text())["slices"])
+    return max(_slice_error(pricer, one, of) for one in json.loads(CORNERS.read_text())["slices"])
 
 
-def _slice_error(pricer: Pricer, one: Any) -> float:
+def _slice_error(pricer: Pricer, one: Any, of: str) -> float:
     strikes = np.exp([row["log_moneyness"] for row in one["rows"]])
     contracts = Contracts(forward=1.0, strike=strikes, expiry=one["expiry"], discount=1.0, is_call=True)
-    exact = np.array([float(row["price"]) for row in one["rows"]])
+    exact = np.array([np.asarray(row[of], float) for row in one["rows"]])
     return float(np.max(np.abs(pricer(np.array(one["theta"]), contracts) - exact)))

@@ -111,6 +111,7 @@ def _corners() -> dict[str, float | str]:
         "strikeout": accuracy.corner_error(ours.price),
         "NumPy": accuracy.corner_error(_numpy_price),
         "the paper": accuracy.corner_error(_paper_price),
+        "sensitivities of strikeout": accuracy.corner_error(ours.sensitivities, of="gradient"),
     }
     return {
         f"worst error / forward in the corners, {name}": "no reference file here" if error is None else error

@@ -31,5 +31,9 @@ def price(theta: Floats, contracts: so.Contracts) -> Floats:
     return so.Heston().suited(contracts).price(theta, contracts)
 
 
+def sensitivities(theta: Floats, contracts: so.Contracts) -> Floats:
+    return so.Heston().suited(contracts).linearize(theta, contracts)[1]
+
+
 def twin_price(theta: Floats, contracts: so.Contracts) -> Floats:
     return so.Heston(kernel="numpy").price(theta, contracts)
