@@ -127,6 +127,13 @@ def test_huber_s_loss_has_no_likelihood_to_judge_by(cubic):
     assert "the loss is not squared" in found.summary()
 
 
+def test_progress_is_told_before_every_model():
+    told = []
+    models = ["black-scholes", "heston"]
+    so.compare_models(so.paper_quotes("small"), models, progress=lambda *said: told.append(said))
+    assert told == [("black-scholes", 0, 2), ("heston", 1, 2)]
+
+
 def test_plain_values_survive_json(cubic):
     found = so.compare_models(cubic, {"cubic": polynomial(3), "options": so.Heston()})
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))

@@ -40,9 +40,9 @@ def test_the_page_holds_fit_influence_certificate_and_log_and_loads_nothing(path
         parameters = book.status().version.parameters
         root = book.status().root
     page = written(path)
-    for heading in ("Calibration", "Smiles", "Residuals", "Influence", "Last certificate", "Log"):
+    for heading in ("Calibration", "Smiles", "Residuals", "Total variance", "Influence", "Last certificate", "Log"):
         assert f"<h2>{heading}</h2>" in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 5
     assert certificate.digest() in page
     assert root in page
     assert "bad-feed" in page

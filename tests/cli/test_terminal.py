@@ -61,6 +61,16 @@ def test_progress_is_silent_for_two_seconds_then_shows_and_leaves_nothing():
     assert screen.getvalue().split("\r")[-2].strip() == ""
 
 
+def test_a_comparison_says_which_model_it_is_at():
+    clock, screen = Clock(), Screen()
+    line = terminal.ComparingLine(stream=screen, clock=clock)
+    line("heston", 0, 9)
+    assert screen.getvalue() == ""
+    clock.now = 3.0
+    line("bates", 1, 9)
+    assert "bates, 1 of 9 models done, 3 s" in screen.getvalue()
+
+
 def test_progress_is_not_written_more_often_than_an_eye_can_read():
     clock, screen = Clock(), Screen()
     progress = terminal.ProgressLine(starts=4, stream=screen, clock=clock)

@@ -22,6 +22,13 @@ def test_only_quotes_can_be_learnt():
         so.learn(CALIBRATION, 3)
 
 
+def test_only_a_forgetting_can_be_restored_and_only_into_a_calibration():
+    with pytest.raises(UsageError, match=r"what so.forget gave; got a Calibration"):
+        so.restore(CALIBRATION)
+    with pytest.raises(UsageError, match="into a calibration; got a Quotes"):
+        so.restore(so.forget(CALIBRATION, ids=QUOTES.ids[:3]), QUOTES)
+
+
 def test_a_look_at_forgetting_everything_tells_the_refusal():
     look = so.preview(CALIBRATION, ids=QUOTES.ids)
     assert look.refusal is not None

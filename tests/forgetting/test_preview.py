@@ -33,6 +33,14 @@ def test_a_notebook_shows_where_the_parameters_would_go_and_how_sure_that_is():
     assert look.sentence in shown
 
 
+def test_a_summary_has_a_line_for_every_parameter_and_ends_with_the_sentence():
+    look = so.preview(CALIBRATION, ids=SOME)
+    lines = look.summary().splitlines()
+    assert [line.split()[0] for line in lines[1:6]] == list(look.parameters)
+    assert lines[4].split()[1:] == [f"{look.parameters['correlation']:.6g}", f"{look.moved['correlation']:.3g}"]
+    assert lines[-1] == look.sentence
+
+
 def test_a_look_at_what_would_be_refused_says_so_and_does_not_raise():
     look = so.preview(CALIBRATION, where="expiry_days = 60")
     assert "mean_reversion" in look.refusal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, log, nan
 from typing import TYPE_CHECKING, Any, Literal
@@ -186,6 +186,7 @@ def compare_models(
     loss: Literal["squared", "huber"] = "squared",
     select: Choice = "all",
     most: int = 3,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> ModelComparison:
     """Calibrates every model to the same quotes in the same way and puts them side by side.
 
@@ -195,6 +196,7 @@ def compare_models(
         models: models, or names of those that come along ("heston"); a mapping gives them names of your own.
         select: which quotes count, "all" or "otm", as for ``calibrate``.
         most: how many influential quotes to name for each.
+        progress: called before every model with its name, how many are done, and how many there are.
 
     Raises:
         UsageError: no model, two of one name, or an unknown name or option.
@@ -208,7 +210,11 @@ def compare_models(
     used = chosen(quotes, select)
     # What is wrong for every model is an error, not a row.
     objective_of(used, residual=residual, weights=weights_for(used, quotes, weights))
-    fits = [_fit(name, model, quotes, how, most) for name, model in named.items()]
+    fits: list[ModelFit] = []
+    for name, model in named.items():
+        if progress is not None:
+            progress(name, len(fits), len(named))
+        fits.append(_fit(name, model, quotes, how, most))
     order = sorted(range(len(fits)), key=lambda place: _rank(fits[place]))
     return ModelComparison({fits[place].name: fits[place] for place in order}, len(used))
 

@@ -68,7 +68,11 @@ def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> 
         )
     reading, quotes = _quotes(file, options)
     how = {name: options[name] for name in HOW}
-    found = compare_models(quotes, names, most=top, **how)
+    line = terminal.ComparingLine()
+    try:
+        found = compare_models(quotes, names, most=top, progress=line, **how)
+    finally:
+        line.end()
     if as_json:
         source = {} if reading is None else described_reading(reading, options["quarantine"])
         terminal.show_json({**found.to_dict(), **source})

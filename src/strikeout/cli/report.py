@@ -20,7 +20,7 @@ from strikeout.errors import UsageError
 @who_option
 @json_option
 def command(book: str, out: str, by: str | None, who: str | None, as_json: bool) -> int:
-    """Write one page on BOOK: its fit, smiles, residuals, influence, log and last certificate.
+    """Write one page on BOOK: its fit, smiles, residuals, total variance, influence, log and last certificate.
 
     The page shows quotes: it is entered in the ledger, and erasing quotes takes it away.
     """

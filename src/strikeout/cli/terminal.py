@@ -181,6 +181,17 @@ class ReadingLine(PassingLine):
 
 
 @dataclass(kw_only=True)
+class ComparingLine(PassingLine):
+    """Which of several models is being calibrated. Called as `compare_models` does."""
+
+    patience: float = 1.0
+
+    def __call__(self, name: str, done: int, of: int) -> None:
+        if self.is_due:
+            self.write(f"calibrating {self.bar(done / of)} {name}, {done} of {of} models done")
+
+
+@dataclass(kw_only=True)
 class ProgressLine(PassingLine):
     """How far a search is. Called as `calibrate` does: the number of the start, what the search last accepted."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite, nan
@@ -43,9 +43,17 @@ def move_rows(before: Calibration | PanelCalibration, parameters: dict[str, floa
 
 def move_table(before: Calibration | PanelCalibration, parameters: dict[str, float]) -> list[str]:
     """The same, one parameter a line."""
-    rows = [MOVED, *move_rows(before, parameters)]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
+    return aligned([MOVED, *move_rows(before, parameters)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of text as lines: the first column to the left, the others to the right.
+
+    >>> aligned([("a", "1"), ("bc", "10")])
+    ['a    1', 'bc  10']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([head.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]) for head, *cells in rows]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

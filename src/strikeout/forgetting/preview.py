@@ -13,13 +13,15 @@ from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unstepped
-from strikeout.forgetting.forgetting import moves
+from strikeout.forgetting.forgetting import aligned, moves
 from strikeout.forgetting.panel import look_at
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
+
+LOOKED = ("parameter", "would be", "moves by (SE)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,9 +57,15 @@ class Preview:
     def __repr__(self) -> str:
         return f"<Preview: {self.sentence}>"
 
+    def summary(self) -> str:
+        """Where every parameter would go, then the look in one sentence."""
+        return "\n".join([*aligned([LOOKED, *self._rows()]), "", self.sentence])
+
     def _repr_html_(self) -> str:
-        moved = [(name, f"{value:.6g}", f"{self.moved[name]:.3g}") for name, value in self.parameters.items()]
-        return html_table(("parameter", "would be", "moves by (SE)"), moved, [self.sentence])
+        return html_table(LOOKED, self._rows(), [self.sentence])
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [(name, f"{value:.6g}", f"{self.moved[name]:.3g}") for name, value in self.parameters.items()]
 
 
 def preview(

@@ -42,11 +42,15 @@ def restore(
         calibration: one that has moved on since (more forgotten, more learnt); the one of before where not given.
 
     Raises:
-        UsageError: a forgotten quote is in that calibration already.
+        UsageError: a forgotten quote is in that calibration already, or these are no forgetting and no calibration.
         RefusedError: a quote lacks what the calibration needs.
     """
+    if not isinstance(forgetting, Forgetting | PanelForgetting):
+        raise UsageError(f"What is restored is what so.forget gave; got a {type(forgetting).__name__}.")
     if calibration is None:
         return forgetting.before
+    if not isinstance(calibration, Calibration | PanelCalibration):
+        raise UsageError(f"Quotes are restored into a calibration; got a {type(calibration).__name__}.")
     back, weights = forgetting.forgotten, forgetting.before.settings.weights
     own = calibration.settings.weights
     if isinstance(own, Mapping) and isinstance(weights, Mapping):

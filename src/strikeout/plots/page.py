@@ -137,21 +137,23 @@ def calibration_page(
 
 
 def fit_figures(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
-    """The pictures that show the fit: of a panel its path, then smiles and residuals.
+    """The pictures that show the fit: of a panel its path, then smiles, residuals and total variance.
 
     Raises:
         UsageError: the calibration holds no quotes to draw.
     """
     path = {"path": plot_latent_path(calibration)} if isinstance(calibration, PanelCalibration) else {}
-    return {**path, "smiles": plot_smiles(calibration), "scatter": plot_residuals(calibration)}
-
-
-def _every_figure(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
-    drawn = {
-        **fit_figures(calibration),
+    return {
+        **path,
+        "smiles": plot_smiles(calibration),
+        "scatter": plot_residuals(calibration),
         "residuals": plot_residual_map(calibration),
         "variance": plot_variance(calibration),
     }
+
+
+def _every_figure(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
+    drawn = fit_figures(calibration)
     with suppress(RefusedError):  # where nothing is determined the page says so above
         drawn["influence"] = plot_influence_map(calibration)
     return drawn
