@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import Certificate, Claim
 from strikeout.assurance.issuing import issue
 from strikeout.errors import UsageError
@@ -25,7 +26,7 @@ def case():
 @pytest.fixture(scope="module")
 def certificate(case):
     _, before, _, after = case
-    return issue(before, after.parameters, operator="recalibrate", path=["from cold starts"], after=after)
+    return issue(before, Answer(after.parameters, "recalibrate", ["from cold starts"]), after=after)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def one_step(case):
     _, before, gone, _ = case
     left = before.footprints.total().less(before.footprints, before.footprints.places(gone))
     step = dict(zip(left.schema.parameters, left.schema.reference + left.step(), strict=True))
-    return issue(before, step, operator="downdate", path=["one step"], equations=left, tolerance=0.1)
+    return issue(before, Answer(step, "downdate", ["one step"], tolerance=0.1), equations=left)
 
 
 def test_a_certificate_comes_back_from_its_bytes(certificate, one_step):
@@ -76,23 +77,19 @@ def test_a_calibration_of_the_retained_supports_all_but_the_step(certificate):
     assert certificate.claimed() == (Claim.STATE, Claim.OPTIMUM, Claim.NEVER_SEEN)
 
 
-def test_one_step_supports_state_and_step_and_an_optimum_only_to_a_tolerance(case, one_step):
+def test_one_step_supports_state_and_step_and_an_optimum_only_to_a_tolerance(one_step):
     assert one_step.claimed() == (Claim.STATE, Claim.STEP, Claim.OPTIMUM)
     assert float.fromhex(one_step.claims["OPTIMUM"]["tolerance"]) == 0.1
     assert any("reference" in sentence for sentence in one_step.not_claimed)
-    _, before, gone, _ = case
-    left = before.footprints.without(gone).total()
-    without = issue(before, before.parameters, operator="refine", path=[], equations=left, is_step=False)
-    assert without.claimed() == (Claim.STATE,)
 
 
 def test_parameters_other_than_the_calibrations_are_not_claimed_never_seen(case):
     _, before, _, after = case
     other = {**after.parameters, "correlation": np.nextafter(after.parameters["correlation"], 0.0)}
-    made = issue(before, other, operator="refine", path=[], after=after)
+    made = issue(before, Answer(other, "refine"), after=after)
     assert made.claimed() == (Claim.STATE, Claim.OPTIMUM)
     far = {**after.parameters, "correlation": after.parameters["correlation"] + after.standard_errors["correlation"]}
-    assert issue(before, far, operator="refine", path=[], after=after).claimed() == (Claim.STATE,)
+    assert issue(before, Answer(far, "refine"), after=after).claimed() == (Claim.STATE,)
 
 
 def test_a_calibration_that_did_not_converge_is_no_optimum():
@@ -100,7 +97,7 @@ def test_a_calibration_that_did_not_converge_is_no_optimum():
     one_expiry = book[book.contracts.expiry == book.contracts.expiry.min()]
     after = so.calibrate(one_expiry, so.Heston())
     assert not after.converged
-    made = issue(so.calibrate(book, so.Heston()), after.parameters, operator="recalibrate", path=[], after=after)
+    made = issue(so.calibrate(book, so.Heston()), Answer(after.parameters, "recalibrate"), after=after)
     assert made.claimed() == (Claim.STATE,)
 
 
@@ -157,7 +154,7 @@ def test_the_summary_names_every_claim_and_what_is_not_claimed(certificate):
 
 def test_nothing_to_claim_from_is_refused(case):
     with pytest.raises(UsageError, match="after"):
-        issue(case[1], case[1].parameters, operator="none", path=[])
+        issue(case[1], Answer(case[1].parameters, "none"))
 
 
 @pytest.mark.parametrize("model", [so.SABR(), so.SVI(), so.SSVI(), so.BlackScholes(expiries="quoted")])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.assurance.answer import Answer
 from strikeout.assurance.audit import audited
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.panel_audit import PanelAudit
@@ -61,9 +62,9 @@ def test_a_plain_certificate_is_written_as_before():
 
 
 def test_a_fake_forget_that_kept_everything_is_caught():
-    whole = issue_panel(PANEL, PANEL.parameters, PANEL.latent, operator="recalibrate", path=[], after=PANEL)
+    whole = issue_panel(PANEL, Answer(PANEL.parameters, "recalibrate"), PANEL.latent, after=PANEL)
     shorter = {g: v for g, v in PANEL.latent.items() if g in DONE.latent}
-    fake = issue_panel(PANEL, PANEL.parameters, shorter, operator="recalibrate", path=[], after=PANEL)
+    fake = issue_panel(PANEL, Answer(PANEL.parameters, "recalibrate"), shorter, after=PANEL)
     fake = replace(fake, counts=DONE.certificate.counts)
     assert failed(verify(fake, KEPT)) == {"STATE", "OPTIMUM", "NEVER_SEEN"}
     assert failed(verify(whole, KEPT)) == {"COUNT", "STATE", "OPTIMUM", "NEVER_SEEN"}
@@ -203,11 +204,12 @@ def test_the_audit_in_whole_numbers_finds_the_states_and_the_step_of_the_operato
 def test_verifying_a_panel_never_imports_an_operator():
     code = (
         "import sys, strikeout as so\n"
+        "from strikeout.assurance.answer import Answer\n"
         "from strikeout.assurance.panel_issuing import issue_panel\n"
         "from strikeout.assurance.verify import verify\n"
         "book = so.panel_quotes(days=4, seed=1)\n"
         "before, after = (so.calibrate(q, so.Heston(), panel='date') for q in (book, book[15:]))\n"
-        "made = issue_panel(before, after.parameters, after.latent, operator='recalibrate', path=[], after=after)\n"
+        "made = issue_panel(before, Answer(after.parameters, 'recalibrate'), after.latent, after=after)\n"
         "assert verify(made.to_bytes(), book[15:]).holds\n"
         "assert not [name for name in sys.modules if 'forgetting' in name]\n"
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.assurance.answer import Answer
 from strikeout.assurance.audit import audited
 from strikeout.assurance.issuing import issue
 from strikeout.assurance.verify import verify
@@ -32,14 +33,14 @@ def case():
 @pytest.fixture(scope="module")
 def certificate(case):
     _, before, _, after = case
-    return issue(before, after.parameters, operator="recalibrate", path=["from cold starts"], after=after)
+    return issue(before, Answer(after.parameters, "recalibrate", ["from cold starts"]), after=after)
 
 
-def stepped(case, left, **options):
+def stepped(case, left, *, tolerance=None, **options):
     """A certificate of one step from these normal equations."""
     before = case[1]
     step = dict(zip(left.schema.parameters, left.schema.reference + left.step(), strict=True))
-    return issue(before, step, operator="downdate", path=["one step"], equations=left, **options)
+    return issue(before, Answer(step, "downdate", ["one step"], tolerance=tolerance), equations=left, **options)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def test_the_order_of_the_retained_quotes_does_not_matter(case, certificate, one
 
 def test_a_fake_forget_that_kept_everything_is_caught(case, certificate):
     _, before, kept, _ = case
-    fake = issue(before, before.parameters, operator="recalibrate", path=["from cold starts"], after=before)
+    fake = issue(before, Answer(before.parameters, "recalibrate", ["from cold starts"]), after=before)
     fake = replace(fake, counts=certificate.counts, state={**fake.state, "count": len(kept)})
     found = verify(fake, kept)
     assert not found.holds
@@ -102,7 +103,7 @@ def test_a_wrong_set_of_the_same_size_is_caught(case):
     book, before, kept, _ = case
     others = book.without(book.ids[100:130])
     after = so.calibrate(others, so.Heston())
-    fake = issue(before, after.parameters, operator="recalibrate", path=[], after=after)
+    fake = issue(before, Answer(after.parameters, "recalibrate"), after=after)
     assert fake.counts["retained"] == len(kept)
     assert failed(verify(fake, kept)) == {"STATE", "OPTIMUM", "NEVER_SEEN"}
     assert failed(verify(stepped(case, before.footprints.only(others.ids).total()), kept)) == {"STATE", "STEP"}
@@ -201,7 +202,7 @@ def test_what_was_laid_down_and_not_found_is_said_with_every_claim_that_rests_on
     _, before, kept, _ = case
     stale = {name: before.parameters[name] for name in list(before.parameters)[:4]}
     after = so.calibrate(kept, so.Heston(), fixed=stale)
-    made = issue(after, after.parameters, operator="recalibrate", path=["from cold starts"], after=after)
+    made = issue(after, Answer(after.parameters, "recalibrate", ["from cold starts"]), after=after)
     found = {check.name: check.found for check in verify(made, kept).checks}
     for name in ("OPTIMUM", "NEVER_SEEN"):
         assert f"Given, not found: mean_reversion = {stale['mean_reversion']:g}, long_variance = " in found[name]
@@ -221,7 +222,7 @@ def test_an_optimum_the_quotes_do_not_determine_is_not_confirmed(case, certifica
     kept = book[book.contracts.expiry == book.contracts.expiry.min()]
     after = so.calibrate(kept, so.Heston())
     claims = {**certificate.claims, "NEVER_SEEN": {"claimed": False, "support": "no"}}
-    made = replace(issue(before, after.parameters, operator="recalibrate", path=[], after=after), claims=claims)
+    made = replace(issue(before, Answer(after.parameters, "recalibrate"), after=after), claims=claims)
     assert after.on_bound
     found = verify(made, kept)
     assert failed(found) == {"OPTIMUM"}
@@ -237,7 +238,7 @@ def test_a_bound_the_quotes_pull_away_from_is_no_optimum(case):
     for bounds, end in (((0.25, 0.5), 0.25), ((0.1, 0.35), 0.35)):
         at = so.calibrate(kept, so.Heston(), fixed={"vol_of_vol": end})
         inside = so.calibrate(kept, so.Heston(), bounds={"vol_of_vol": bounds})
-        made = issue(inside, inside.parameters, operator="recalibrate", path=[], after=inside)
+        made = issue(inside, Answer(inside.parameters, "recalibrate"), after=inside)
         assert verify(made, kept).holds
         fake = replace(
             made,
@@ -267,7 +268,7 @@ def test_certificates_hold_however_the_calibration_was_asked_for(asked):
     book = so.random_quotes(300, maturities=5, seed=2)
     kept = book[20:]
     before, after = so.calibrate(book, so.Heston(), **asked), so.calibrate(kept, so.Heston(), **asked)
-    made = issue(before, after.parameters, operator="recalibrate", path=[], after=after)
+    made = issue(before, Answer(after.parameters, "recalibrate"), after=after)
     found = verify(made.to_bytes(), kept)
     assert found.holds, found.summary()
     assert "NEVER_SEEN" in {claim.name for claim in made.claimed()}
@@ -279,7 +280,7 @@ def test_a_calibration_made_from_moments_is_verified_from_the_quotes(how):
     book = so.random_quotes(400, maturities=6, seed=9)
     whole, gone = moments_of(book, **how), moments_of(book[:40], **how)
     before, after = so.calibrate(whole, so.Heston()), so.calibrate(whole - gone, so.Heston())
-    made = issue(before, after.parameters, operator="resolve", path=[], after=after)
+    made = issue(before, Answer(after.parameters, "resolve"), after=after)
     assert {claim.name for claim in made.claimed()} == {"STATE", "OPTIMUM", "NEVER_SEEN"}
     assert verify(made.to_bytes(), book[40:]).holds
     assert {"STATE", "NEVER_SEEN"} <= failed(verify(made, book[:360]))
@@ -312,7 +313,7 @@ def test_a_step_with_a_ridge_or_a_fixed_parameter_is_verified_as_it_was_solved(c
 
         theta[list(free)] += solve(rows, [G[i].item() for i in free])
     step = dict(zip(left.schema.parameters, theta.tolist(), strict=True))
-    made = issue(before, step, operator="downdate", path=[], equations=left, ridge=ridge, free=free)
+    made = issue(before, Answer(step, "downdate"), equations=left, ridge=ridge, free=free)
     assert verify(made, kept).holds
     plain = {**made.claims["STEP"], "ridge": "none", "free": list(left.schema.parameters)}
     assert failed(verify(replace(made, claims={**made.claims, "STEP": plain}), kept)) == {"STEP"}
@@ -323,7 +324,7 @@ def test_a_model_of_ones_own_and_weights_of_ones_own_have_to_be_given_again():
     weight = dict(zip(book.ids.tolist(), np.linspace(1.0, 2.0, len(book)).tolist(), strict=True))
     kept = book[2:]
     before, after = (so.calibrate(quotes, Smile(), weights=weight) for quotes in (book, kept))
-    made = issue(before, after.parameters, operator="recalibrate", path=[], after=after)
+    made = issue(before, Answer(after.parameters, "recalibrate"), after=after)
     assert "q0" not in made.to_bytes().decode()
     assert verify(made, kept, model=Smile(), weights=weight).holds
     assert "model=" in verify(made, kept, weights=weight).reasons[0]
@@ -348,11 +349,12 @@ def test_the_audit_in_whole_numbers_finds_the_state_of_the_calibration(asked):
 def test_verifying_never_imports_an_operator():
     code = (
         "import sys, strikeout as so\n"
+        "from strikeout.assurance.answer import Answer\n"
         "from strikeout.assurance.issuing import issue\n"
         "from strikeout.assurance.verify import verify\n"
         "book = so.paper_quotes('small')\n"
         "before, after = so.calibrate(book, so.Heston()), so.calibrate(book[9:], so.Heston())\n"
-        "made = issue(before, after.parameters, operator='recalibrate', path=[], after=after)\n"
+        "made = issue(before, Answer(after.parameters, 'recalibrate'), after=after)\n"
         "assert verify(made.to_bytes(), book[9:]).holds\n"
         "assert not [name for name in sys.modules if 'forgetting' in name]\n"
     )

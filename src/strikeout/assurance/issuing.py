@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.stationarity import scaled_gradient
 from strikeout.calibration.settings import Settings
@@ -34,30 +35,21 @@ REFERENCE_LEAKS = (
 
 def issue(
     before: Calibration,
-    parameters: Mapping[str, float],
+    answer: Answer,
     *,
-    operator: str,
-    path: Sequence[str],
     after: Calibration | None = None,
     equations: NormalEquations | None = None,
-    is_step: bool = True,
     ridge: Ridge = None,
     free: Sequence[int] | None = None,
-    tolerance: float | None = None,
-    indicators: Mapping[str, float] | None = None,
-    struck: int | None = None,
 ) -> Certificate:
-    """The certificate of an answer: parameters found by ``operator`` once some of the quotes of ``before`` are gone.
+    """The certificate of an answer to striking some of the quotes of ``before`` out.
 
     Args:
         after: a calibration of the retained quotes. Supports STATE; where its parameters are the answer, bit for bit,
-            also NEVER_SEEN, and OPTIMUM where it converged.
-        equations: the state of the retained quotes at the reference of a step; supports STATE, and STEP where the
-            answer is that one step (``is_step``), solved with this ``ridge`` for these ``free`` parameters.
-        tolerance: standard errors within which the answer is claimed to be the OPTIMUM. Where ``after`` has other
-            parameters and none is given, twice the distance from those.
-        indicators: numbers by name that support the claims.
-        struck: how many quotes are gone; needed where not every quote counts in the objective.
+            also NEVER_SEEN, and OPTIMUM where it converged. Where they are not and the answer has no tolerance, twice
+            the distance between them is claimed.
+        equations: the state of the retained quotes at the reference of a step, which is the answer; supports STATE and
+            STEP, solved with this ``ridge`` for these ``free`` parameters.
 
     Raises:
         UsageError: neither ``after`` nor ``equations`` is given, so that nothing could be claimed.
@@ -66,7 +58,7 @@ def issue(
         raise UsageError("issue: give after, a calibration of the retained quotes, or equations, their state.")
     retained = after.count if after is not None else equations.count  # type: ignore[union-attr]
     state, obstacle = _state(after, equations)
-    numbers = dict(indicators or {})
+    numbers, parameters, tolerance = dict(answer.indicators), answer.parameters, answer.tolerance
     names = tuple(parameters)  # not those of before: an expiry that went as a whole took its smile's along
     same = after is not None and dict(after.parameters) == dict(parameters)
     if after is not None and not same and tolerance is None:
@@ -75,10 +67,9 @@ def issue(
     optimum, epsilon = optimum_of(after if same else None, tolerance, limit=limit)
     if same and after is not None and epsilon is not None and isfinite(found := _gradient(after)):
         numbers.setdefault("scaled_gradient", found)
-    step = equations is not None and is_step
     claims = {
         Claim.STATE: claim_entry(bool(state), "its digest is that of the retained quotes" if state else obstacle),
-        Claim.STEP: step_entry(step, ridge, free, names),
+        Claim.STEP: step_entry(equations is not None, ridge, free, names),
         Claim.OPTIMUM: claim_entry(
             epsilon is not None, optimum, **({} if epsilon is None else {"tolerance": epsilon.hex()})
         ),
@@ -90,10 +81,10 @@ def issue(
         build=build_of(),
         model=posed.model.name,
         objective=asked_of(before.settings, posed if same else before),
-        operator=operator,
-        path=tuple(path),
+        operator=answer.operator,
+        path=tuple(answer.path),
         parameters={name: float(parameters[name]).hex() for name in names},
-        counts=counts_of(before, retained, struck),
+        counts=counts_of(before, retained, answer.struck),
         state=state,
         claims={claim.name: entry for claim, entry in claims.items()},
         indicators={name: float(value).hex() for name, value in sorted(numbers.items())},

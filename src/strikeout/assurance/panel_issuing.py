@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.issuing import (
     REFERENCE_LEAKS,
@@ -29,35 +30,27 @@ if TYPE_CHECKING:
 
 def issue_panel(
     before: PanelCalibration,
-    parameters: Mapping[str, float],
+    answer: Answer,
     latent: Mapping[Group, float],
     *,
-    operator: str,
-    path: Sequence[str],
     after: PanelCalibration | None = None,
     state: PanelState | None = None,
     free: Sequence[int] | None = None,
-    tolerance: float | None = None,
-    indicators: Mapping[str, float] | None = None,
-    struck: int | None = None,
 ) -> Certificate:
-    """The certificate of an answer: shared and latent parameters found once some quotes of a panel are gone.
+    """The certificate of an answer, shared parameters and ``latent`` ones, to striking some quotes of a panel out.
 
     Args:
         after: a calibration of the retained quotes, whose parameters are the answer. Supports STATE, NEVER_SEEN, and
             OPTIMUM where it converged.
         state: of the retained quotes at the reference of a step, which is the answer; supports STATE and STEP.
         free: numbers of the shared parameters that the step moved; all where not given.
-        tolerance: standard errors within which a step is claimed to be the OPTIMUM.
-        indicators: numbers by name that support the claims.
-        struck: how many quotes are gone; needed where not every quote counts in the objective.
 
     Raises:
         UsageError: neither ``after`` nor ``state`` is given, so that nothing could be claimed.
     """
     if after is None and state is None:
         raise UsageError("issue_panel: give after, a calibration of the retained quotes, or state, what they leave.")
-    numbers = dict(indicators or {})
+    numbers, parameters = dict(answer.indicators), answer.parameters
     if after is not None:
         found, obstacle, retained = *_state_of(after), after.count
         held = [n for n, group in enumerate(after.latent) if group in after.latent_on_bound]
@@ -65,7 +58,7 @@ def issue_panel(
         assert state is not None
         found, obstacle, retained = _state_at_reference(state), "", state.count
         held = [n for n, group in enumerate(state.groups) if group in state.held]
-    support, epsilon = optimum_of(after, tolerance)
+    support, epsilon = optimum_of(after, answer.tolerance)
     if after is not None and epsilon is not None and isfinite(gradient := _gradient(after)):
         numbers.setdefault("scaled_gradient", gradient)
     is_calibrated = after is not None and after.converged
@@ -87,10 +80,10 @@ def issue_panel(
         build=build_of(),
         model=posed.model.name,
         objective={**asked_of(before.settings, posed), "panel": panel},
-        operator=operator,
-        path=tuple(path),
+        operator=answer.operator,
+        path=tuple(answer.path),
         parameters={name: float(value).hex() for name, value in parameters.items()},
-        counts=counts_of(before, retained, struck),
+        counts=counts_of(before, retained, answer.struck),
         state=found,
         claims={claim.name: entry for claim, entry in claims.items()},
         indicators={name: float(value).hex() for name, value in sorted(numbers.items())},

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite, nan
+from typing import Protocol
 
+from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import issue
 from strikeout.calibration.calibration import Calibration
@@ -56,6 +58,39 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join([head.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]) for head, *cells in rows]
 
 
+class Answered(Protocol):
+    """What a strike-out of a plain calibration and one of a panel have in common."""
+
+    @property
+    def parameters(self) -> dict[str, float]: ...
+    @property
+    def operator(self) -> str: ...
+    @property
+    def path(self) -> tuple[str, ...]: ...
+    @property
+    def step(self) -> object | None: ...
+    @property
+    def trust(self) -> Trust | None: ...
+    @property
+    def tolerance(self) -> float | None: ...
+    @property
+    def count(self) -> int: ...
+
+
+def answer_of(done: Answered) -> Answer:
+    """What was found, as a certificate is issued for it: a tolerance is claimed of one step alone."""
+    trust = done.trust
+    numbers = {} if trust is None else {"missed": trust.missed, "indicator": trust.indicator.value}
+    return Answer(
+        done.parameters,
+        done.operator,
+        done.path,
+        struck=done.count,
+        tolerance=None if done.step is None else done.tolerance,
+        indicators={name: value for name, value in numbers.items() if isfinite(value)},
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Forgetting:
     """The parameters without the quotes that were struck out, how they were found, and what was there before.
@@ -96,23 +131,15 @@ class Forgetting:
         Raises:
             RefusedError: the retained quotes give no calibration.
         """
-        numbers = {}
-        if self.trust is not None:
-            numbers = {"missed": self.trust.missed, "indicator": self.trust.indicator.value}
         step = self.step
         made = isinstance(self._calibrated, Calibration)
         return issue(
             self.before,
-            self.parameters,
-            operator=self.operator,
-            path=self.path,
+            answer_of(self),
             after=self.calibration if made or step is None else None,
             equations=None if step is None else step.equations,
             ridge=None if step is None else step.ridge,
             free=None if step is None else step.free,
-            tolerance=self.tolerance if step is not None else None,
-            struck=self.count,
-            indicators={name: value for name, value in numbers.items() if isfinite(value)},
         )
 
     @property

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.panel_issuing import issue_panel
 from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
-from strikeout.forgetting.forgetting import MOVED, move_rows, move_table, moves
+from strikeout.forgetting.forgetting import MOVED, answer_of, move_rows, move_table, moves
 from strikeout.forgetting.panel_downdate import PanelStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
@@ -57,23 +56,15 @@ class PanelForgetting:
         Raises:
             RefusedError: the retained quotes give no calibration.
         """
-        numbers = {}
-        if self.trust is not None:
-            numbers = {"missed": self.trust.missed, "indicator": self.trust.indicator.value}
         step = self.step
         made = isinstance(self._calibrated, PanelCalibration)
         return issue_panel(
             self.before,
-            self.parameters,
+            answer_of(self),
             self.latent,
-            operator=self.operator,
-            path=self.path,
             after=self.calibration if made or step is None else None,
             state=None if step is None else step.state,
             free=None if step is None else step.free,
-            tolerance=self.tolerance if step is not None else None,
-            indicators={name: value for name, value in numbers.items() if isfinite(value)},
-            struck=self.count,
         )
 
     @property
