@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strikeout as so
+from tests.laws.histories import in_every_order, same, wander
 
 COUNT = 90  # quotes of a small random book; 30 of them determine Heston's parameters
 
@@ -29,11 +30,6 @@ seeds = st.integers(min_value=0, max_value=299)
 few = st.frozensets(st.integers(min_value=0, max_value=COUNT - 1), min_size=1, max_size=20)
 
 
-def same(one: so.Calibration, other: so.Calibration) -> bool:
-    """Parameters, errors, history and state: every bit of them."""
-    return one.to_dict() == other.to_dict() and one.state.digest() == other.state.digest()
-
-
 @settings(max_examples=120)
 @given(seeds, few)
 def test_forgetting_equals_never_having_seen(seed, rows):
@@ -46,36 +42,20 @@ def test_forgetting_equals_never_having_seen(seed, rows):
 @given(seeds, st.integers(min_value=0, max_value=2**32 - 1), st.integers(min_value=1, max_value=5))
 def test_no_history_can_show(seed, choice, length):
     """Forgets, learns, restores and rolls of random quotes, in random order; at least 40 quotes stay in the book."""
-    quotes, rng = book(seed), np.random.default_rng(choice)
-    calibration, held, done = calibrated(seed, ALL), set(ALL), []
-    for _ in range(length):
-        out = set(rng.permutation(sorted(held))[: rng.integers(0, len(held) - 39)].tolist())
-        back = set(rng.permutation(sorted(ALL - held))[: rng.integers(0, COUNT - len(held) + 1)].tolist())
-        verb = rng.choice(["forget", "learn", "roll", "restore"])
-        if verb == "forget":
-            done.append((so.forget(calibration, ids=quotes.ids[sorted(out)]), out))
-            calibration, held = done[-1][0].calibration, held - out
-        elif verb == "learn":
-            calibration, held = so.learn(calibration, quotes[sorted(back)]), held | back
-        elif verb == "roll":
-            calibration = so.roll(calibration, quotes[sorted(back)], forget=quotes.ids[sorted(out)])
-            held = (held - out) | back
-        else:
-            for forgetting, rows in done:
-                if not rows & held:
-                    calibration, held = so.restore(forgetting, calibration), held | rows
-    assert same(calibration, calibrated(seed, frozenset(held)))
+    rng = np.random.default_rng(choice)
+
+    def leaving(held):
+        return set(rng.permutation(sorted(held))[: rng.integers(0, len(held) - 39)].tolist())
+
+    calibration, held = wander(book(seed), calibrated(seed, ALL), rng, length=length, leaving=leaving)
+    assert same(calibration, calibrated(seed, held))
 
 
 @settings(max_examples=30)
 @given(seeds, few, few)
 def test_the_order_and_the_batches_of_requests_do_not_matter(seed, first, second):
-    second = second - first
-    quotes, start = book(seed), calibrated(seed, ALL)
-    one, other = quotes.ids[sorted(first)], quotes.ids[sorted(second)]
-    forward = so.forget(so.forget(start, ids=one).calibration, ids=other).calibration
-    backward = so.forget(so.forget(start, ids=other).calibration, ids=one).calibration
-    at_once = so.forget(start, ids=np.concatenate([other, one])).calibration
+    one, other = (book(seed).ids[sorted(rows)] for rows in (first, second - first))
+    forward, backward, at_once = in_every_order(calibrated(seed, ALL), one, other)
     assert same(forward, backward)
     assert same(forward, at_once)
 

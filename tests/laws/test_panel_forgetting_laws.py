@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strikeout as so
+from tests.laws.histories import in_every_order, same, wander
 
 DAYS = 6  # of 15 quotes each; half of them determine the shared parameters
 COUNT = 15 * DAYS
@@ -31,11 +32,6 @@ few = st.frozensets(st.integers(min_value=0, max_value=COUNT - 1), min_size=1, m
 some = st.one_of(day, few, st.tuples(day, few).map(lambda both: both[0] | both[1]))
 
 
-def same(one: so.PanelCalibration, other: so.PanelCalibration) -> bool:
-    """Parameters, path, errors, history and state: every bit of them."""
-    return one.to_dict() == other.to_dict() and one.state.digest() == other.state.digest()
-
-
 @settings(max_examples=40)
 @given(seeds, some)
 def test_forgetting_equals_never_having_seen(seed, rows):
@@ -50,38 +46,23 @@ def test_forgetting_equals_never_having_seen(seed, rows):
 @given(seeds, st.integers(min_value=0, max_value=2**32 - 1), st.integers(min_value=1, max_value=4))
 def test_no_history_can_show(seed, choice, length):
     """Forgets, learns, restores and rolls of random quotes and whole days, in random order; 45 quotes stay at least."""
-    quotes, rng = book(seed), np.random.default_rng(choice)
-    calibration, held, done = calibrated(seed, ALL), set(ALL), []
-    for _ in range(length):
-        out = set(rng.permutation(sorted(held))[: rng.integers(0, len(held) - 44)].tolist())
+    rng = np.random.default_rng(choice)
+
+    def leaving(held):
         if rng.random() < 0.5 and len(held) > 60:
-            out = held & set(range(15 * (first := int(rng.integers(0, DAYS))), 15 * first + 15))
-        back = set(rng.permutation(sorted(ALL - held))[: rng.integers(0, COUNT - len(held) + 1)].tolist())
-        verb = rng.choice(["forget", "learn", "roll", "restore"])
-        if verb == "forget":
-            done.append((so.forget(calibration, ids=quotes.ids[sorted(out)]), out))
-            calibration, held = done[-1][0].calibration, held - out
-        elif verb == "learn":
-            calibration, held = so.learn(calibration, quotes[sorted(back)]), held | back
-        elif verb == "roll":
-            calibration = so.roll(calibration, quotes[sorted(back)], forget=quotes.ids[sorted(out)])
-            held = (held - out) | back
-        else:
-            for forgetting, rows in done:
-                if not rows & held:
-                    calibration, held = so.restore(forgetting, calibration), held | rows
-    assert same(calibration, calibrated(seed, frozenset(held)))
+            first = 15 * int(rng.integers(0, DAYS))
+            return held & set(range(first, first + 15))
+        return set(rng.permutation(sorted(held))[: rng.integers(0, len(held) - 44)].tolist())
+
+    calibration, held = wander(book(seed), calibrated(seed, ALL), rng, length=length, leaving=leaving)
+    assert same(calibration, calibrated(seed, held))
 
 
 @settings(max_examples=15)
 @given(seeds, some, some)
 def test_the_order_and_the_batches_of_requests_do_not_matter(seed, first, second):
-    second = second - first
-    quotes, start = book(seed), calibrated(seed, ALL)
-    one, other = quotes.ids[sorted(first)], quotes.ids[sorted(second)]
-    forward = so.forget(so.forget(start, ids=one).calibration, ids=other).calibration
-    backward = so.forget(so.forget(start, ids=other).calibration, ids=one).calibration
-    at_once = so.forget(start, ids=np.concatenate([other, one])).calibration
+    one, other = (book(seed).ids[sorted(rows)] for rows in (first, second - first))
+    forward, backward, at_once = in_every_order(calibrated(seed, ALL), one, other)
     assert same(forward, backward)
     assert same(forward, at_once)
 
