@@ -121,9 +121,9 @@ class Case:
         if lost:
             return False, f"The quotes do not determine {', '.join(lost)}."
         for name in self.how["on_bound"]:
-            i, lower = self.names.index(name), self.bounds[name][0]
+            i = self.names.index(name)
             pull = system.rows[-1][i]
-            if pull > 0.0 if self.theta[i] == lower else pull < 0.0:
+            if pull > 0.0 if self.theta[i] == self._least(name) else pull < 0.0:
                 return False, f"{name} is on its bound {self.theta[i]:g}, and the quotes pull it back inside."
         # Parameter by parameter, as tolerances are asked for; the joint length can be many times that.
         apart = max(map(abs, next_step(system, free=free, variance=variance)), default=0.0)
@@ -199,11 +199,15 @@ class Case:
             least, most = self.bounds.get(name, (float(low), float(high)))
             if not least <= value <= most:
                 return f"{name} is {value:g}, outside its bounds [{least:g}, {most:g}]."
-            if name in self.how["on_bound"] and (name not in self.bounds or value not in (least, most)):
+            ends = (least, most) if name in self.bounds else (least,) if name in self.space.edges else ()
+            if name in self.how["on_bound"] and value not in ends:
                 return f"{name} is said to end on a bound that was asked for, and {value:g} is none."
             if name in self.fixed and value != self.fixed[name]:
                 return f"{name} was fixed at {self.fixed[name]:g}, and is {value:g}."
         return None
+
+    def _least(self, name: str) -> float:
+        return self.bounds[name][0] if name in self.bounds else float(self.space.lower[self.names.index(name)])
 
     def _unidentified(self, H: list[list[float]], free: list[int], variance: float) -> list[str]:
         unscaled, size = inverse(H), sizes(self.space, self.theta)
