@@ -177,14 +177,32 @@ def _rows(one: Race, starts: int) -> tuple[Row, ...]:
         1.0,
         note=f"{one.ours.count} quotes: {_told(one.random, starts)}; "
         f"all {one.whole_count:,}: {_told(one.whole, starts)}"
-        + ("" if one.ours.converged else f"; refused: {one.ours.termination.name.lower()}"),
+        + ("" if one.ours.converged else f"; refused, {_why(one.ours)}"),
     )
     if one.quantlib is None:
         return ours, Row(task, "QuantLib", note="not installed: skipped")
     over = one.quantlib_cost / one.ours.cost - 1.0
-    best = "the same cost" if abs(over) < SAME else f"{'+' if over > 0 else '-'}{abs(over):.1%} cost"
+    best = "the same cost" if abs(over) < SAME else f"{'+' if over > 0 else '-'}{_share(abs(over))} cost"
+    if not one.is_as_good:
+        best += f" (RMSE {_rmse(one.quantlib_cost, one.ours.count)} against {_rmse(one.ours.cost, one.ours.count)})"
     note = f"best: {best}; {_told(one.quantlib, starts)}"
     return ours, Row(task, "QuantLib", one.quantlib.seconds, one.quantlib.seconds / one.random.seconds, note=note)
+
+
+def _why(calibration: so.Calibration) -> str:
+    """The reason of a refusal with its numbers."""
+    free = [f"{name} {calibration.identifiability[name]}" for name in calibration.unidentified]
+    held = [f"{name} on its bound {bound:g}" for name, bound in calibration.on_bound.items()]
+    return f"{calibration.termination.name.lower()}: {', '.join(free or held)}"
+
+
+def _share(x: float) -> str:
+    return f"{x:.1%}" if x >= 1e-3 else f"{x:.0e}"
+
+
+def _rmse(cost: float, count: int) -> str:
+    """Of a weighted residual: in the objective's own unit."""
+    return f"{(cost / count) ** 0.5:.4g}"
 
 
 def _told(ends: Ends, starts: int) -> str:
@@ -195,14 +213,16 @@ def _told(ends: Ends, starts: int) -> str:
 
 
 def _facts(races: list[Race], starts: int) -> dict[str, float | str]:
-    told = [one for one in races if one.ours.converged]
     peers = [one.quantlib for one in races if one.quantlib is not None]
-    worse = [f"{one.day}, {one.objective}" for one in told if not one.is_as_good]
+    worse = [f"{one.day}, {one.objective}" for one in races if not one.is_as_good]
+    on_edge = [one for one in races if one.ours.termination is so.Termination.CONVERGED_ON_EDGE]
     refused = [f"{one.day}, {one.objective}" for one in races if not one.ours.converged]
     return {
         "calibrations": len(races),
         "refused by ours, and why in the table": ", ".join(refused) or "none",
-        "converged and worse than QuantLib's best": ", ".join(worse) or "none",
+        "converged with a variance that begins at zero": ", ".join(f"{one.day}, {one.objective}" for one in on_edge)
+        or "none",
+        "worse than QuantLib's best, refused ones included": ", ".join(worse) or "none",
         "random starts of ours": 2 * starts * len(races),
         "of these content with a wrong minimum": sum(one.wrong for one in races),
         "random starts of QuantLib's": starts * len(peers),

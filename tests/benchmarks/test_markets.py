@@ -84,6 +84,38 @@ def test_days_of_bitcoin_have_their_optimum_inside_heston_s_bounds(day, name, ob
     assert found.agreement == 4
 
 
+# Costs of QuantLib 1.44's best of 40 random starts, 100 quotes, by exact prices: `python -m benchmarks markets`. Both
+# days want a variance that begins at zero; 2023-12-08 one that returns to its mean within hours.
+QUANTLIB = {
+    ("SPX 2022-01-07", "vega"): 0.0233863645,
+    ("SPX 2022-01-07", "implied_vol"): 0.0261025984,
+    ("SPX 2023-12-08", "vega"): 0.0281586684,
+    ("SPX 2023-12-08", "implied_vol"): 0.0302088515,
+}
+
+
+@pytest.mark.parametrize(("name", "objective"), QUANTLIB)
+def test_days_whose_variance_begins_at_zero_are_met_better_than_by_quantlib(day, name, objective):
+    quotes = chains.thinned(chains.day(day(name)), 100)
+    found = so.calibrate(quotes, so.Heston(), **OBJECTIVES[objective])
+    assert found.cost < QUANTLIB[name, objective]
+    assert found.agreement == 4
+    assert found.on_bound == {"initial_variance": 1e-8}
+    # 100 quotes of 2023-12-08, vega-weighted, leave mean_reversion free within 1.5 times its value: refused, and said.
+    is_free = (name, objective) == ("SPX 2023-12-08", "vega")
+    assert found.converged != is_free
+    assert found.unidentified == (("mean_reversion", "vol_of_vol") if is_free else ())
+
+
+@pytest.mark.parametrize("objective", ["vega", "implied_vol"])
+@pytest.mark.parametrize("name", ["SPX 2022-01-07", "SPX 2023-12-08"])
+def test_all_quotes_of_such_a_day_determine_its_parameters(day, name, objective):
+    found = so.calibrate(chains.day(day(name)), so.Heston(), **OBJECTIVES[objective])
+    assert found.termination is so.Termination.CONVERGED_ON_EDGE
+    assert found.agreement == 4
+    assert any("before the quotes can see it" in said for said in found.warnings) == (name == "SPX 2023-12-08")
+
+
 def test_thinning_keeps_the_ends_and_every_expiry_of_a_day(day):
     whole = chains.day(day("SPX 2005-09-15"))
     few = chains.thinned(whole, 60)

@@ -147,7 +147,7 @@ def test_a_day_at_the_models_own_bound_is_no_converged_panel():
     day = DAYS.labels["date"] == PANEL.groups[3]
     worthless[day] = DAYS.contracts.intrinsic[day]  # no variance at all
     panel = so.calibrate(DAYS.with_observed(worthless), HESTON, panel="date", starts=1)
-    assert panel.latent_on_bound == {PANEL.groups[3]: 1e-5}
+    assert panel.latent_on_bound == {PANEL.groups[3]: 1e-8}
     assert panel.termination is so.Termination.AT_BOUND
 
 

@@ -108,3 +108,10 @@ def test_what_is_negligible_is_left():
 def test_a_parameter_of_either_sign_may_cross_zero():
     x, _ = found([straight(-2.0)], line=Line(-5.0, 5.0, 0, 1))
     assert x[0] == pytest.approx(-2.0)
+
+
+def test_a_latent_parameter_cut_short_next_to_an_edge_goes_there():
+    edge, bound = Line(1e-8, 10.0, 0, 1, is_edge=True), Line(1e-8, 10.0, 0, 1)
+    x, step = np.array([2e-5, 2e-5, 0.1]), np.array([-1.0, -1e-5, -1.0])
+    np.testing.assert_allclose(edge.towards(x, step), [1e-8, 1e-5, 0.1 / 3.0])  # cut short, ending by itself, far away
+    np.testing.assert_allclose(bound.towards(x, step), [2e-5 / 3.0, 1e-5, 0.1 / 3.0])

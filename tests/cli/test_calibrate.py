@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import strikeout as so
 from strikeout.cli import strikeout
+from strikeout.cli.calibrate import remedy
 from strikeout.models.named import MODELS, model_named
 
 RESULT = {
@@ -226,3 +229,30 @@ def test_an_enforced_condition_of_feller_that_binds_is_called_so(tmp_path):
     so.write_quotes(so.random_quotes(200, maturities=4, seed=1, theta=theta), file)
     shown = CliRunner().invoke(strikeout, ["calibrate", str(file), "--feller", "enforce"]).stdout
     assert "(enforced, and binding)" in shown
+
+
+def test_a_panel_whose_day_has_no_variance_is_told_of_a_bound_and_not_to_fix_what_was_found():
+    quotes = so.panel_quotes(24, seed=5)
+    day = quotes.labels["date"] == quotes.labels["date"][0]
+    worthless = quotes.with_observed(np.where(day, quotes.contracts.intrinsic, quotes.observed))
+    panel = so.calibrate(worthless, so.Heston(), panel="date", starts=1)
+    assert panel.latent_on_bound
+    assert not panel.converged
+    assert '--bound "initial_variance=1e-08:3.0"' in remedy(panel)
+    assert "--fix" not in remedy(panel)
+    bounds = {name: tuple(map(float, ends.split(":"))) for name, ends in re.findall(r'"(\w+)=(.+?)"', remedy(panel))}
+    assert so.calibrate(worthless, so.Heston(), panel="date", starts=1, bounds=bounds).converged
+
+
+def test_a_parameter_on_the_models_bound_is_the_one_the_hint_names():
+    theta = {
+        "mean_reversion": 2.0,
+        "long_variance": 0.06,
+        "vol_of_vol": 0.5,
+        "correlation": -0.9999,
+        "initial_variance": 0.06,
+    }
+    quotes = so.random_quotes(200, maturities=4, seed=1, theta=theta, noise=0.0)
+    found = so.calibrate(quotes, so.Heston())
+    assert found.termination is so.Termination.AT_BOUND
+    assert remedy(found) == '--bound "correlation=-0.999:0.999"'

@@ -321,3 +321,11 @@ def test_a_quote_rolled_to_another_day_changes_both_days_and_no_third(row):
     assert set(rolled.known.groups) == set(days) - {dates[row], other}
     other_label = so.roll(PANEL, relabelled(BOOK, row, source="elsewhere"), forget=BOOK.ids[[row]])
     assert set(other_label.known.groups) == set(days)  # no label but the panel's own reaches a number
+
+
+def test_a_day_that_leads_out_of_the_models_bounds_is_named_in_the_refusal():
+    worthless = np.where(dates == days[5], BOOK.contracts.intrinsic, BOOK.observed)  # no variance at all on that day
+    fixed = {"mean_reversion": 2.0, "long_variance": 0.06}
+    panel = so.calibrate(BOOK.with_observed(worthless), so.Heston(), panel="date", fixed=fixed, starts=1)
+    with pytest.raises(RefusedError, match=f"initial_variance of {days[5]} ran into 1e-08"):
+        so.forget(panel, ids=DAY)

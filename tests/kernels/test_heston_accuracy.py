@@ -77,6 +77,25 @@ def test_contours_and_the_general_rule_agree_on_a_dense_grid_of_strikes(theta, T
         np.testing.assert_allclose(found[1:], expected[1:], rtol=0, atol=1e-9, err_msg=kernel)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("T", [1 / 365, 7 / 365, 0.25, 2.0])
+@pytest.mark.parametrize(
+    "theta",
+    [
+        (60.0, 0.0402, 6.36, -0.666, 1e-8),  # S&P 500, 2022-01-07, by implied volatility
+        (409.2, 0.01329, 25.42, -0.392, 1e-8),  # S&P 500, 2023-12-08, by implied volatility
+        (760.2, 0.01218, 33.43, -0.388, 1e-8),  # the same day, vega-weighted
+        (324.0, 0.01822, 3.33, -0.371, 0.0774),  # Nifty, settlement prices
+    ],
+)
+def test_variance_that_acts_like_jumps_is_priced_and_differentiated_as_well(theta, T, kernel):
+    """Real optima beyond mean_reversion 60. The general rule has another line, rule and form of the function."""
+    k = strikes(theta, T)
+    found, expected = values(kernel, theta, T, k), values(GENERAL, theta, T, k)
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(found[1:], expected[1:], rtol=0, atol=1e-9)
+
+
 @needs_native
 @settings(max_examples=150)
 @given(theta=IN_THE_BOX, T=EXPIRIES)
@@ -101,6 +120,10 @@ def test_the_compiled_kernel_and_its_twin_agree(theta, T):
         pytest.param([2.0, 0.06, 0.5, 0.999, 0.06], 0.5, 1e-11, id="correlation 0.999"),
         pytest.param([2.0, 0.06, 0.5, -0.6, 1e-5], 0.5, 1e-11, id="next to no initial variance"),
         pytest.param([60.0, 0.06, 2.0, -0.6, 0.04], 0.5, 1e-11, id="mean reversion 60"),
+        pytest.param([760.0, 0.0122, 33.4, -0.39, 1e-8], 7 / 365, 1e-11, id="a week of an index in 2023"),
+        pytest.param([760.0, 0.0122, 33.4, -0.39, 1e-8], 2.0, 1e-11, id="two years of it"),
+        pytest.param([2000.0, 0.02, 50.0, 0.3, 0.5], 0.5, 1e-11, id="mean reversion 2000"),
+        pytest.param([2000.0, 0.06, 200.0, -0.4, 1e-8], 0.1, 1e-11, id="all but a Levy process"),
         pytest.param([0.0021, 0.49, 7.6, 0.59, 1.36], 5.75, 1e-11, id="moments just above the first explode"),
         pytest.param([1.0, 0.5, 0.5, -0.6, 0.5], 10.0, 1e-11, id="total variance 5"),
         pytest.param([4.0, 3.0, 2.0, 0.5, 0.1], 6.0, 1e-11, id="total variance 17"),

@@ -29,13 +29,18 @@ def cf(z: mp.mpc, T: mp.mpf, theta: Sequence[float]) -> mp.mpc:
     return mp.exp(a + v0 / sigma**2 * (beta - d) * (1 - e) / (1 - g * e))
 
 
-def panels(theta: Sequence[float], T: float, farthest: float) -> list[tuple[float, float]]:
-    """Intervals of u up to where the integrand is below 1e-20: doubling, but never longer than the phase allows."""
+def panels(theta: Sequence[float], T: float, farthest: float, most: int) -> list[tuple[float, float]] | None:
+    """Intervals of u up to where the integrand is below 1e-20: doubling, but never longer than the phase allows.
+
+    None where there would be more than ``most`` of them.
+    """
     kappa, vbar, sigma, _, v0 = theta
     longest = 2.0 * TURN / (farthest + (v0 + kappa * vbar * T) / sigma)
     edges = [0.0, min(1.0, longest)]
     while abs(cf(mp.mpc(edges[-1], -0.5), mp.mpf(T), theta)) > mp.mpf("1e-20"):
         edges.append(edges[-1] + min(edges[-1], longest))
+        if len(edges) > most + 1:
+            return None
     return list(pairwise(edges))
 
 
@@ -43,8 +48,8 @@ def otm(theta: Sequence[float], T: float, k: Sequence[float], most: int = 8000) 
     """Out-of-the-money values over the discounted forward; None where more than ``most`` nodes would be needed."""
     x, w = np.polynomial.legendre.leggauss(POINTS)
     with mp.workdps(30):
-        cuts = panels(theta, T, max(map(abs, k)))
-        if len(cuts) * POINTS > most:
+        cuts = panels(theta, T, max(map(abs, k)), most // POINTS)
+        if cuts is None:
             return None
         total = [mp.mpf(0) for _ in k]
         for a, b in cuts:

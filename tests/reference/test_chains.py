@@ -47,7 +47,7 @@ CHAINS = {
     "day_surface_vix_2017-05-19": "AT_BOUND",  # correlation runs into 0.999
     "intraday_deribit_btc_2026-03-01_07": GOOD,
     "panel_deribit_btc_2025-12_2026-04": GOOD,
-    "panel_nse_nifty_2025_2026": "AT_BOUND",  # settlement prices, theoretical where nothing traded
+    "panel_nse_nifty_2025_2026": GOOD,  # settlement prices, theoretical where nothing traded: mean_reversion 324
     "panel_okx_eth_2026-07_08": GOOD,
     "panel_spx_2026-07-22_08-05": GOOD,
     "panel_spx_weekly_2011_h1": GOOD,

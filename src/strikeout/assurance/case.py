@@ -26,6 +26,7 @@ from strikeout.models.named import recognised
 from strikeout.quotes.forwards import is_derived, refitted
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.basis import Basis
+from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.losses import Huber, Squared, noise_variance
 from strikeout.statistics.moments import Moments, moments_of
@@ -117,13 +118,13 @@ class Case:
         if not isinstance(loss, Squared):
             difference, _ = rows(objective, self.model, np.array(self.theta))
             variance = noise_variance(loss, objective.root_weight * difference, len(free))
-        lost = self._unidentified(H, free, variance)
+        lost = self._unidentified(H, free, variance) or self._inseparable(system, free)
         if lost:
             return False, f"The quotes do not determine {', '.join(lost)}."
         for name in self.how["on_bound"]:
-            i, lower = self.names.index(name), self.bounds[name][0]
+            i = self.names.index(name)
             pull = system.rows[-1][i]
-            if pull > 0.0 if self.theta[i] == lower else pull < 0.0:
+            if pull > 0.0 if self.theta[i] == self._least(name) else pull < 0.0:
                 return False, f"{name} is on its bound {self.theta[i]:g}, and the quotes pull it back inside."
         # Parameter by parameter, as tolerances are asked for; the joint length can be many times that.
         apart = max(map(abs, next_step(system, free=free, variance=variance)), default=0.0)
@@ -199,11 +200,22 @@ class Case:
             least, most = self.bounds.get(name, (float(low), float(high)))
             if not least <= value <= most:
                 return f"{name} is {value:g}, outside its bounds [{least:g}, {most:g}]."
-            if name in self.how["on_bound"] and (name not in self.bounds or value not in (least, most)):
+            ends = (least, most) if name in self.bounds else (least,) if name in self.space.edges else ()
+            if name in self.how["on_bound"] and value not in ends:
                 return f"{name} is said to end on a bound that was asked for, and {value:g} is none."
             if name in self.fixed and value != self.fixed[name]:
                 return f"{name} was fixed at {self.fixed[name]:g}, and is {value:g}."
         return None
+
+    def _inseparable(self, system: Linearization, free: list[int]) -> list[str]:
+        """Where a parameter ended at an edge of the model, those that the others can imitate, itself included."""
+        found = sorted({*free, *(self.names.index(name) for name in self.how["on_bound"] if name not in self.bounds)})
+        H = [[system.rows[i][j] for j in found] for i in found]
+        unscaled, most = inverse(H), getattr(self.model, "inflation", INFLATION)
+        return [self.names[i] for n, i in enumerate(found) if not unscaled[n][n] * H[n][n] < most]
+
+    def _least(self, name: str) -> float:
+        return self.bounds[name][0] if name in self.bounds else float(self.space.lower[self.names.index(name)])
 
     def _unidentified(self, H: list[list[float]], free: list[int], variance: float) -> list[str]:
         unscaled, size = inverse(H), sizes(self.space, self.theta)

@@ -173,7 +173,7 @@ class PanelCase(Case):
             n, total = self.names.index(name), 0.0
             for system in systems:
                 total += system.rows[-1][places[n]]
-            if total > 0.0 if self.theta[n] == self.bounds[name][0] else total < 0.0:
+            if total > 0.0 if self.theta[n] == self._least(name) else total < 0.0:
                 return f"{name} is on its bound {self.theta[n]:g}, and the quotes pull it back inside."
         k = self.model.parameters.names.index(self.panel["latent"])
         own = float(self.model.parameters.lower[k]), float(self.model.parameters.upper[k])

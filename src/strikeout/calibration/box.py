@@ -27,15 +27,19 @@ Rows = Sequence[Sequence[float]]
 FACTOR = 3.0
 SHARE = 0.7
 NEAR = 0.02
+# A coordinate on its way to zero would take these steps for ever smaller gains, until none can be told from rounding:
+# once a step is cut short of an edge by less than this many times its bound, it goes there.
+EDGE = 1000.0
 
 
 @dataclass(frozen=True)
 class Box:
-    """Bounds of the coordinates, and which of them act through products."""
+    """Bounds of the coordinates, which of them act through products, and whose lower bounds stand for zero."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     pairs: tuple[tuple[int, int], ...] = ()
+    edges: tuple[int, ...] = ()
 
     def pushed(self, u: Sequence[float], G: Sequence[float]) -> tuple[int, ...]:
         """The coordinates on a wall that the cost pushes against; they are held there."""
@@ -59,7 +63,7 @@ class Box:
         found: tuple[list[float], float] = module.box_step(
             list(u), H, list(G), damping, size, *given, FACTOR, SHARE, NEAR
         )
-        return found
+        return self._to_edges(u, *found)
 
     def step_twin(
         self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None
@@ -72,7 +76,14 @@ class Box:
         for i, j in self.pairs:  # straight in the product is curved in u
             if i not in stops:
                 to[i] = min(max(u[i] + s[i] * (u[j] / to[j]), lower[i]), upper[i])
-        return to, _promised(H, G, s)
+        return self._to_edges(u, to, _promised(H, G, s))
+
+    def _to_edges(self, u: Sequence[float], to: list[float], promised: float) -> tuple[list[float], float]:
+        """The step, with coordinates that were stopped next to an edge taken there."""
+        for i in self.edges:
+            if to[i] <= u[i] / FACTOR and to[i] < EDGE * self.lower[i]:
+                to[i] = self.lower[i]
+        return to, promised
 
     def _damped(self, u: Sequence[float], H: Rows, damping: float) -> list[list[float]]:
         """``H + damping * D``, with D the diagonal of the curvature in the products, carried back to u."""

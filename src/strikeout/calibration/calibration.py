@@ -220,11 +220,12 @@ class Calibration:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user must not overlook, in sentences; empty where there is nothing."""
+        from strikeout.calibration.haste import haste
         from strikeout.calibration.summary import warnings
 
         arbitrage = getattr(self.model, "arbitrage", None)  # of models that do not rule it out
         if arbitrage is None:
-            return warnings(self, ())
+            return warnings(self, haste(self))
         return warnings(self, arbitrage(self.parameters, None if self.quotes is None else self.quotes.contracts))
 
     def summary(self) -> str:

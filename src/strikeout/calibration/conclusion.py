@@ -58,11 +58,17 @@ def termination_of(descent: Descent, coordinates: Coordinates, precision: Precis
         return Termination.NOT_IDENTIFIED
     if not ended.converged:
         return ended
-    held = {coordinates.free[i] for i in descent.held}
-    if not held:
+    if not descent.held:
         return ended
-    own = {i for i in held - coordinates.replaced if coordinates.names[i] not in asked}
-    return Termination.AT_BOUND if own else Termination.CONVERGED_ON_BOUND
+    own = {
+        i
+        for i in descent.held
+        if coordinates.free[i] not in coordinates.replaced and coordinates.names[coordinates.free[i]] not in asked
+    }
+    if not own:
+        return Termination.CONVERGED_ON_BOUND
+    beyond = own - coordinates.on_edge(own, descent.point)
+    return Termination.AT_BOUND if beyond else Termination.CONVERGED_ON_EDGE
 
 
 def start_end(end: End[Posed], best: End[Posed], coordinates: Coordinates) -> StartEnd:

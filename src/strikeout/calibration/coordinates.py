@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
@@ -34,6 +34,10 @@ class Coordinates:
     box: Box
     free: tuple[int, ...]
     share: FellerShare | None = None
+
+    def on_edge(self, held: Iterable[int], u: Sequence[float]) -> set[int]:
+        """Of the coordinates held on bounds, those at an edge of the model: nothing lies beyond."""
+        return {i for i in held if i in self.box.edges and u[i] <= self.box.lower[i]}
 
     @property
     def replaced(self) -> set[int]:
@@ -136,7 +140,10 @@ def coordinates_of(
         and low[free.index(names.index(b))] > 0.0
         and not (share and b == MEAN_REVERSION == names[share.replaced])
     )
-    return Coordinates(names, tuple(lower), tuple(upper), held, Box(tuple(low), tuple(high), pairs), free, share)
+    # A bound that was asked for is a bound like any other.
+    edges = tuple(n for n, i in enumerate(free) if names[i] in space.edges and lower[i] == space.lower[i])
+    box = Box(tuple(low), tuple(high), pairs, edges)
+    return Coordinates(names, tuple(lower), tuple(upper), held, box, free, share)
 
 
 def _products(names: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -31,11 +31,18 @@ class Precision:
 def precision_of(
     coordinates: Coordinates, descent: Descent, noise_variance: float, *, inflation: float = INFLATION
 ) -> Precision:
-    """``sqrt(diag(s^2 H^-1))`` over the coordinates that are neither fixed nor held on a bound."""
+    """``sqrt(diag(s^2 H^-1))`` over the coordinates that are neither fixed nor held on a bound.
+
+    A coordinate at an edge of the model was found there, not laid down: whether the others can imitate it counts.
+    """
     u, H = descent.point, descent.system.curvature
     kept = [i for i in range(len(u)) if i not in descent.held]
-    unscaled = inverse([[H[i][j] for j in kept] for i in kept])
-    lost = {coordinates.free[i] for n, i in enumerate(kept) if not unscaled[n][n] * H[i][i] < inflation}
+    edge = coordinates.on_edge(descent.held, u)
+    found = sorted({*kept, *edge})
+    unscaled = inverse([[H[i][j] for j in found] for i in found])
+    lost = {coordinates.free[i] for n, i in enumerate(found) if not unscaled[n][n] * H[i][i] < inflation}
+    if edge:
+        unscaled = inverse([[H[i][j] for j in kept] for i in kept])
     variances = coordinates.variances(unscaled, u, kept)
     errors = tuple(sqrt(noise_variance * v) if v >= 0.0 else nan for v in variances)
     theta = coordinates.theta(u)

@@ -92,7 +92,8 @@ def shared_space(model: Model) -> ParameterSpace:
     k = space.names.index(latent_of(model))
     names = tuple(name for i, name in enumerate(space.names) if i != k)
     bounds = np.delete(space.lower, k), np.delete(space.upper, k)
-    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1))
+    edges = tuple(name for name in space.edges if name in names)
+    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1), edges)
 
 
 def panel_form(model: Model, quotes: Quotes, groups: dict[Group, Rows]) -> Model:

@@ -152,8 +152,9 @@ class PanelProblem:
     @cached_property
     def line(self) -> Line:
         """Where a latent parameter may go."""
-        k = self.latent
-        return Line(self.lower, self.upper, self.place(k, k), self.place(k, len(self.model.parameters)))
+        k, space = self.latent, self.model.parameters
+        is_edge = space.names[k] in space.edges and self.lower == space.lower[k]
+        return Line(self.lower, self.upper, self.place(k, k), self.place(k, len(space)), is_edge)
 
     @cached_property
     def _rounding(self) -> Floats:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.calibration.box import EDGE
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Evaluate = Callable[[Rows, Floats], Floats]  # groups, by number, and a value for each: T, a row for each
@@ -38,11 +40,17 @@ class Line:
     upper: float
     curvature: int
     score: int
+    is_edge: bool = False  # the lower bound stands for zero
 
     def towards(self, x: Floats, step: Floats) -> Floats:
-        """Where a step leads, within the bounds and not too far."""
+        """Where a step leads, within the bounds and not too far; all the way once it is cut short next to an edge."""
         to = np.clip(x + step, self.lower, self.upper)
-        return np.clip(to, x / FACTOR, x * FACTOR) if self.lower >= 0.0 else to
+        if self.lower < 0.0:
+            return to
+        cut = np.clip(to, x / FACTOR, x * FACTOR)
+        if not self.is_edge:
+            return cut
+        return np.where((to < cut) & (cut < EDGE * self.lower), self.lower, cut)
 
     def held(self, x: Floats, T: Floats) -> NDArray[np.bool_]:
         """Where it cannot move: on a bound that the cost pushes against, or no price moves with it."""

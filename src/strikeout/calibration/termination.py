@@ -11,6 +11,7 @@ class Termination(Enum):
     CONVERGED = "converged: the next step would move no parameter by more than 1e-8 standard errors"
     CONVERGED_TO_ROUNDING = "converged: what is left to gain is below floating-point rounding"
     CONVERGED_ON_BOUND = "converged on a bound that was asked for: the cost falls no further inside it"
+    CONVERGED_ON_EDGE = "converged at an edge of the model: a parameter is as good as zero, and nothing lies beyond"
     AT_BOUND = "not converged: a parameter ran into the model's own bound, so the optimum may lie outside"
     NOT_IDENTIFIED = "not identified: the quotes do not determine every parameter"
     STALLED = "stalled: no step lowers the cost, though the gradient is not zero"
@@ -26,6 +27,7 @@ class Termination(Enum):
             Termination.CONVERGED,
             Termination.CONVERGED_TO_ROUNDING,
             Termination.CONVERGED_ON_BOUND,
+            Termination.CONVERGED_ON_EDGE,
         )
 
     def __str__(self) -> str:

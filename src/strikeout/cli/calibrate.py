@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -139,10 +140,28 @@ def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str,
     return [(calibration.latent_name, f"{span}, one for each of {counted_groups(len(values), calibration.panel)}")]
 
 
+def remedy(calibration: Calibration | PanelCalibration) -> str:
+    """The options that let a calibration which did not converge come to an answer.
+
+    A parameter the quotes leave free is fixed. Those that ran into the model's own bounds, be it a panel's latent one
+    in some group, are given these bounds: to end on a bound that was asked for is an answer.
+    """
+    from strikeout.calibration.panel_calibration import PanelCalibration
+
+    space, asked = calibration.model.parameters, calibration.settings.bounds or {}
+    latent: list[str] = []
+    if isinstance(calibration, PanelCalibration) and calibration.latent_on_bound:
+        latent = [calibration.latent_name]
+    limits = dict(zip(space.names, zip(space.lower.tolist(), space.upper.tolist(), strict=True), strict=True))
+    own = {name: limits[name] for name in (*calibration.on_bound, *latent) if name not in asked}
+    if own and not calibration.unidentified and all(map(isfinite, sum(own.values(), ()))):
+        return " ".join(f'--bound "{name}={low!r}:{high!r}"' for name, (low, high) in own.items())
+    name = next(iter((*calibration.unidentified, *calibration.parameters)))
+    return f'--fix "{name}={calibration.parameters[name]:.3g}"'
+
+
 def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | None) -> None:
     if not calibration.converged:
-        name = next(iter((*calibration.unidentified, *calibration.parameters)))
-        known = f'--fix "{name}={calibration.parameters[name]:.3g}"'
-        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file}{as_given()} {known}")
+        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file}{as_given()} {remedy(calibration)}")
     elif plot is None:
         terminal.hint(f"strikeout plot {file}{as_given()} --out smiles.html")

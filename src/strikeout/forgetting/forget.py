@@ -27,6 +27,7 @@ from strikeout.forgetting.resolve import resolve
 from strikeout.forgetting.restep import restep
 from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust, determined_to, known_error, outside_bounds, trust
+from strikeout.forgetting.vanishing import left, refuse_vanished, why_not_stepped
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 
@@ -127,7 +128,7 @@ def forget(
 
 def unstepped(calibration: Calibration, request: Request) -> str | None:
     """Why one step from the footprints cannot stand for forgetting these quotes; None where it can."""
-    return unstepped_forwards(request) or unsuited(calibration)
+    return unstepped_forwards(request) or unsuited(calibration) or _vanishing(calibration, request)
 
 
 def free_parameters(calibration: Calibration) -> tuple[int, ...] | None:
@@ -135,6 +136,11 @@ def free_parameters(calibration: Calibration) -> tuple[int, ...] | None:
     if not calibration.fixed:
         return None
     return tuple(i for i, name in enumerate(calibration.model.parameters.names) if name not in calibration.fixed)
+
+
+def _vanishing(calibration: Calibration, request: Request) -> str | None:
+    is_by_expiry = getattr(calibration.asked, "expiries", None) == "quoted"  # else no quote has to be copied
+    return why_not_stepped(calibration, request.retained) if is_by_expiry else None
 
 
 def unsuited(calibration: Calibration) -> str | None:
@@ -196,7 +202,9 @@ def _forced(
         raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
     if operator == "resolve":
         moments = moments_for(calibration, chosen(request.retained, calibration.settings.select))
-        found = resolve(moments, calibration.asked, settings=calibration.settings)
+        model = left(calibration.asked, request.retained, calibration.settings)
+        refuse_vanished(model, calibration.settings)
+        found = resolve(moments, model, settings=calibration.settings)
         path = ("resolve: as asked, from moments of the retained quotes",)
         return answer(dict(found.parameters), operator, path, _calibrated=fresh)
     if operator == "refine":

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unstepped
@@ -96,7 +97,10 @@ def preview(
             return _rehearsed(calibration, request)
         step = downdate(footprints, footprints.total(), request.used, free=free_parameters(calibration))
         judged = trust(step, calibration, ids=request.used)
-        refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
+        # A calibration that ran into the model's bound is torn, and what its rows determine there says nothing of the
+        # parameters that the others may lead to.
+        is_torn = calibration.termination is Termination.AT_BOUND
+        refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free and not is_torn else None
         moved = moves(calibration, step.parameters)
         return Preview(
             names, len(names), len(request.book) - len(names), "downdate", step.parameters, moved, judged.error, refusal

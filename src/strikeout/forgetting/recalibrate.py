@@ -9,6 +9,7 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import Settings
 from strikeout.forgetting.refusal import determined
+from strikeout.forgetting.vanishing import left, refuse_vanished
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 
@@ -20,8 +21,10 @@ def recalibrate(retained: Quotes, model: Model, settings: Settings) -> Calibrati
 
     Raises:
         UnidentifiedError: the quotes do not determine the parameters.
-        RefusedError: they lead to the model's own bounds, no optimum was found, or a quote lacks what is needed.
+        RefusedError: they lead to the model's own bounds, no optimum was found, a quote lacks what is needed, or the
+            settings name a parameter that went with its expiry.
     """
+    refuse_vanished(left(model, retained, settings), settings)
     found: Calibration = calibrate(retained, model, **settings_for(retained, settings).keywords())
     return determined(found)
 

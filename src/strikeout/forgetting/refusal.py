@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn, TypeVar
 
-from strikeout.calibration.panel_calibration import AnyCalibration
+from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
+from strikeout.calibration.panel_summary import NAMED
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
 
@@ -31,9 +32,13 @@ def determined(calibration: One) -> One:
             unidentified=list(free),
         )
     if calibration.termination is Termination.AT_BOUND:
-        named = "; ".join(f"{name} ran into {bound:g}" for name, bound in calibration.on_bound.items())
+        ran = [f"{name} ran into {bound:g}" for name, bound in calibration.on_bound.items()]
+        if isinstance(calibration, PanelCalibration):
+            held = list(calibration.latent_on_bound.items())
+            ran += [f"{calibration.latent_name} of {group} ran into {bound:g}" for group, bound in held[:NAMED]]
+            ran += [f"and so in {len(held) - NAMED:,} groups more"] if len(held) > NAMED else []
         raise RefusedError(
-            f"The {count} retained {what} lead out of the model's own bounds: {named}. "
+            f"The {count} retained {what} lead out of the model's own bounds: {'; '.join(ran)}. "
             "Forget fewer quotes, or give bounds of your own (bounds={...}) that make ending on one an answer.",
             count=calibration.count,
             on_bound=dict(calibration.on_bound),

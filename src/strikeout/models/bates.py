@@ -22,8 +22,8 @@ Complexes = NDArray[np.complex128]
 # Heston's bounds and starts; a jump moves the index by up to a factor e, and up to twenty come a year.
 SPACE = ParameterSpace(
     names=(*heston.SPACE.names, "jump_intensity", "jump_mean", "jump_deviation"),
-    lower=np.array([*heston.SPACE.lower, 1e-3, -1.0, 1e-3]),
-    upper=np.array([*heston.SPACE.upper, 20.0, 1.0, 1.0]),
+    lower=np.array([*heston.SLOWER.lower, 1e-3, -1.0, 1e-3]),
+    upper=np.array([*heston.SLOWER.upper, 20.0, 1.0, 1.0]),
     starts=np.array(
         [
             [4.0, 0.09, 0.8, -0.5, 0.09, 0.5, -0.1, 0.15],

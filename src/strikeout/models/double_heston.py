@@ -54,7 +54,7 @@ class DoubleHeston:
     border: float = 3.0
 
     def __post_init__(self) -> None:
-        low, high = heston.SPACE.lower[0], heston.SPACE.upper[0]
+        low, high = heston.SLOWER.lower[0], heston.SLOWER.upper[0]
         if not (isfinite(self.border) and low < self.border < high):
             raise UsageError(
                 f"border={self.border:g} leaves no room on one side. Give one between {low:g} and {high:g}."
@@ -95,7 +95,7 @@ def log_cf(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, tuple[Comp
 
 @cache
 def _space(border: float) -> ParameterSpace:
-    lower, upper = np.tile(heston.SPACE.lower, 2), np.tile(heston.SPACE.upper, 2)
+    lower, upper = np.tile(heston.SLOWER.lower, 2), np.tile(heston.SLOWER.upper, 2)
     upper[0] = lower[5] = border
     slow, fast = border / 3.0, min(border * 3.0, 0.5 * (border + upper[5]))
     starts = np.array(

@@ -82,6 +82,7 @@ def spread_over(expiries: Sequence[float], smile: Callable[[float], ParameterSpa
         lower=np.concatenate([part.lower for part in parts]),
         upper=np.concatenate([part.upper for part in parts]),
         starts=np.concatenate([part.starts for part in parts], axis=1),
+        edges=tuple(f"{name}{label(T)}" for T, part in zip(expiries, parts, strict=True) for name in part.edges),
     )
 
 

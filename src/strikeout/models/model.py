@@ -21,12 +21,15 @@ class ParameterSpace:
     """Where a model's parameters live. Always by name: four libraries use four orders.
 
     ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one a row).
+    ``edges`` names the parameters whose lower bound stands for zero, where the model itself ends: there is nothing
+    beyond, so a search that ends there has found its optimum.
     """
 
     names: tuple[str, ...]
     lower: Floats
     upper: Floats
     starts: Floats
+    edges: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
