@@ -6,6 +6,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "cholesky.hpp"
@@ -23,6 +24,10 @@ static inline void add(Wide& sum, unsigned __int128 low, uint64_t high) {
     sum.w[0] = static_cast<uint64_t>(a);
     sum.w[1] = static_cast<uint64_t>(b);
     sum.w[2] += high + static_cast<uint64_t>(b >> 64);
+}
+
+static inline void add(Wide& sum, const Wide& part) {
+    add(sum, (static_cast<unsigned __int128>(part.w[1]) << 64) | part.w[0], part.w[2]);
 }
 
 static inline Wide negative(const Wide& a) {
@@ -51,7 +56,7 @@ inline void accumulate(Wide* state, const int64_t* rows, int64_t count, int widt
                 }
                 Wide part = {{static_cast<uint64_t>(low), static_cast<uint64_t>(low >> 64), high}};
                 if (subtract) part = negative(part);
-                add(*sum, (static_cast<unsigned __int128>(part.w[1]) << 64) | part.w[0], part.w[2]);
+                add(*sum, part);
             }
     }
 }
@@ -114,6 +119,68 @@ inline double nearest(const Wide& sum, int exponent) {
     if (tail > 0x400 || (tail == 0x400 && (rest || (mantissa & 1)))) mantissa++;
     const double value = std::ldexp(static_cast<double>(mantissa), 64 * top - lead + 11 + exponent);
     return below ? -value : value;
+}
+
+// sum * 2^exponent to within 1.5 units in the last place: the three words of its size as doubles, highest first. The bits
+// are those of kernels/words.py. Powers of two are multiplied by, exactly, while exponents stay in -900 .. 800.
+struct Reader {
+    double unit[3];
+    explicit Reader(int exponent) {
+        for (int i = 0; i < 3; i++) unit[i] = std::ldexp(1.0, exponent + 64 * i);
+    }
+    double operator()(const Wide& sum) const {
+        const uint64_t flip = (sum.w[2] >> 63) != 0 ? ~uint64_t{0} : 0;
+        double part[3];
+        for (int i = 0; i < 3; i++) part[i] = static_cast<double>(sum.w[i] ^ flip) * unit[i];
+        const double value = part[2] + (part[1] + part[0]);
+        return flip != 0 ? -value : value;
+    }
+};
+
+// The Chebyshev polynomials T_0 .. T_{count-1} at n points, out[q * n + i], in the order of kernels/chebyshev.py.
+inline void polynomials(const double* x, int64_t n, int64_t count, double* out) {
+    for (int64_t i = 0; i < n; i++) out[i] = 1.0;
+    if (count > 1) std::memcpy(out + n, x, static_cast<size_t>(n) * sizeof(double));
+    for (int64_t q = 2; q < count; q++)
+        for (int64_t i = 0; i < n; i++) out[q * n + i] = 2.0 * x[i] * out[(q - 1) * n + i] - out[(q - 2) * n + i];
+}
+
+// Two tables by ascending key (a pair of numbers, none of them twice in a table), made one: where both have a key its sums
+// are added, or the second's taken from the first's. Returns how many rows there are.
+struct Table {
+    const double* keys;     // rows x 2
+    const Wide* sums;       // rows x width
+    const int64_t* counts;  // rows
+    int64_t rows;
+    bool before(int64_t i, const Table& other, int64_t j) const {
+        const double *a = keys + 2 * i, *b = other.keys + 2 * j;
+        return a[0] < b[0] || (a[0] == b[0] && a[1] < b[1]);
+    }
+};
+
+inline int64_t merge(const Table& a, const Table& b, int64_t width, bool subtract, double* keys, Wide* sums,
+                     int64_t* counts) {
+    int64_t i = 0, j = 0, n = 0;
+    for (; i < a.rows || j < b.rows; n++) {
+        const bool first = j == b.rows || (i < a.rows && !b.before(j, a, i));  // a has the lowest key that is left
+        const bool second = i == a.rows || (j < b.rows && !a.before(i, b, j));
+        const double* key = first ? a.keys + 2 * i : b.keys + 2 * j;
+        keys[2 * n] = key[0], keys[2 * n + 1] = key[1];
+        Wide* to = sums + n * width;
+        counts[n] = 0;
+        if (first) {
+            std::memcpy(to, a.sums + i * width, static_cast<size_t>(width) * sizeof(Wide));
+            counts[n] = a.counts[i++];
+        } else {
+            std::memset(to, 0, static_cast<size_t>(width) * sizeof(Wide));
+        }
+        if (!second) continue;
+        const Wide* from = b.sums + j * width;
+        for (int64_t q = 0; q < width; q++) add(to[q], subtract ? negative(from[q]) : from[q]);
+        counts[n] += subtract ? -b.counts[j] : b.counts[j];
+        j++;
+    }
+    return n;
 }
 
 // x with A x = b by a Jacobi-scaled Cholesky factorisation in the order of kernels/symmetric.py, bit for bit; A is the

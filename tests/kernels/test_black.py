@@ -287,3 +287,13 @@ def test_reference_volatilities_are_reproduced_to_their_last_digit(
         if Decimal(row["strike"]) != Decimal(option.strike):  # 99.999 is no double, and that moves the price
             allowed += 0.5 * EPS * option.strike / option.vega()
         assert abs(option.implied(price) - expected) <= allowed, row
+
+
+def test_the_compiled_series_has_the_bits_of_its_twin() -> None:
+    rng = np.random.default_rng(3)
+    t = 0.5 * rng.uniform(0.0, 1.0, 4001)
+    # |h t| is at most one; at the money and with no volatility at all; rows that have no price.
+    h = np.concatenate([-rng.uniform(0.0, 1.0, 3999) / t[:3999], [0.0, np.nan]])
+    t[:3] = [1e-300, 0.0, 0.5]
+    with np.errstate(all="ignore"):
+        assert black._series(h, t).tobytes() == black.series_twin(h, t).tobytes()

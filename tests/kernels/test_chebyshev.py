@@ -30,6 +30,15 @@ def audit(basis: np.ndarray, factors: np.ndarray, starts: list[int]) -> list[int
     ]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 32, 256])
+@pytest.mark.parametrize("many", [0, 1, 27, 1000])
+def test_the_compiled_polynomials_have_the_bits_of_their_twin(count, many):
+    x = points(2 * many)[::2]  # not contiguous
+    found = chebyshev.polynomials(x, count)
+    assert found.shape == (count, many)
+    assert found.tobytes() == chebyshev.polynomials_twin(x, count).tobytes()
+
+
 @BOTH
 @pytest.mark.parametrize("size", [1, 1e-20, 1e8, 1e12], ids=str)
 @pytest.mark.parametrize("starts", [[0], [0, 1, 2], [0, 3, 4, 200, 490]], ids=str)

@@ -24,12 +24,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from strikeout.kernels.normal import INVERSE_SQRT_TWO_PI, SQRT_HALF, erfcx_right
+from strikeout.kernels.compiled import native
+from strikeout.kernels.normal import CENTRE, COEFFICIENTS, INVERSE_SQRT_TWO_PI, SQRT_HALF, erfcx_right
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 SQRT_HALF_PI = 1.2533141373155003
+_ERFCX = np.array(COEFFICIENTS)
 SMALLEST_NORMAL = 2.2250738585072014e-308  # a price below this share of D sqrt(F K) has too few bits left to invert
 BLOCK = 8192  # rows worked on at a time: the two dozen arrays in play then stay in the cache
 STEPS = 3  # Householder steps; the worst start is 6e-9 away after two of fourth order, so the third ends at rounding
@@ -102,7 +104,9 @@ def implied_volatility(
 def _by_blocks(kernel: Callable[..., Floats], columns: tuple[ArrayLike, ...], is_call: ArrayLike) -> Floats:
     """The kernel over broadcast columns, a cacheful of rows at a time."""
     numbers = [np.asarray(column, np.float64) for column in columns]
-    *numbers, calls = np.broadcast_arrays(*numbers, np.asarray(is_call, bool))
+    calls = np.asarray(is_call, bool)
+    if any(column.shape != calls.shape for column in numbers):
+        *numbers, calls = np.broadcast_arrays(*numbers, calls)
     # Contiguous copies: for strided input NumPy may take another code path, with other last bits.
     flat = [np.ascontiguousarray(column).reshape(-1) for column in (*numbers, calls)]
     out = np.empty(calls.size)
@@ -193,6 +197,15 @@ def _series(h: Floats, t: Floats) -> Floats:
     Term k is t^2k / (2k+1)! times the moment of u^(2k+1) under exp(h u - u^2 / 2) on u > 0. The moments obey a
     three-term recurrence whose errors grow like (h t)^2k / (2k+1)!, and |h t| = |x| / 2 is at most 1 here.
     """
+    module = native()
+    if module is None:
+        return series_twin(h, t)
+    found: Floats = module.black_series(h, t, _ERFCX, CENTRE, SQRT_HALF, SQRT_HALF_PI)
+    return found
+
+
+def series_twin(h: Floats, t: Floats) -> Floats:
+    """The series without compiled code, and its definition: plain arithmetic, the same bits."""
     t2 = t * t
     t4 = t2 * t2
     q = h * h * t2

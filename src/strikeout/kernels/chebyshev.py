@@ -36,7 +36,16 @@ _QUIET = 1 << 17  # multiplications: a larger product wakes the threads of BLAS,
 
 
 def polynomials(x: Floats, count: int) -> Floats:
-    """``T_0(x) .. T_{count-1}(x)``, one a row, by the three-term recurrence; elementwise."""
+    """``T_0(x) .. T_{count-1}(x)``, one a row, by the three-term recurrence; elementwise, so the twin has its bits."""
+    module = native()
+    if module is None:
+        return polynomials_twin(x, count)
+    values: Floats = module.chebyshev_polynomials(np.ascontiguousarray(x), count)
+    return values
+
+
+def polynomials_twin(x: Floats, count: int) -> Floats:
+    """``polynomials`` without compiled code, and its definition."""
     out = np.empty((count, len(x)))
     out[0] = 1.0
     if count > 1:
@@ -115,7 +124,7 @@ def exact_sums_twin(basis: Floats, factors: Floats, starts: Rows) -> words.Words
             part = np.zeros((groups, len(factors), len(basis), 3), np.uint64)
             part[:, [places[d][0] for d in rows]] = words.placed(products[:, rows], at + place)
             parts.append(part)
-    total: words.Words = words.sums(np.stack(parts), np.zeros(1, np.intp))[0]
+    total: words.Words = words.sums_twin(np.stack(parts), np.zeros(1, np.intp))[0]
     return total
 
 

@@ -26,6 +26,11 @@ Integers = NDArray[np.int64]
 # bend over a few volatilities around the money and are smooth far from it. The last edge holds strikes of 44 % to 229 %
 # of the forward at one day, and more at every longer expiry.
 EDGES = np.array([0.125, 0.375, 0.875, 1.875, 3.875, 7.875, 15.875])
+# Centre and half-width of the panels of z, the lowest first; the middle one is number zero.
+_INNER, _LAST = np.r_[-EDGES[0], EDGES[:-1]], len(EDGES) - 1
+_NUMBERS = np.arange(-_LAST, _LAST + 1)
+_CENTRES = np.sign(_NUMBERS) * 0.5 * (EDGES + _INNER)[np.abs(_NUMBERS)]
+_HALVES = 0.5 * (EDGES - _INNER)[np.abs(_NUMBERS)]
 # Width of a panel of ln T: prices in (z, ln T) change over about a factor of e in T.
 EXPIRY_PANEL = 0.5
 # Black's prices at this volatility are subtracted from quotes and model alike. What is left is small, and smooth at
@@ -81,13 +86,22 @@ class Basis:
 
     def values(self, contracts: Contracts, cells: Floats) -> Floats:
         """The polynomials of its cell at every contract, ``(size, n)``."""
+        return self.polynomials(self.places(contracts, cells))
+
+    def places(self, contracts: Contracts, cells: Floats) -> Floats:
+        """Where in its cell every contract lies, -1 to 1: x, and t where expiries are scattered; ``(1 or 2, n)``."""
         centre, half = _panels(cells[:, 1])
         x = (contracts.log_moneyness / np.sqrt(contracts.expiry) - centre) / half
-        along = chebyshev.polynomials(x, self.nodes)
+        if self.expiries == "shared":
+            return x[None]
+        return np.stack([x, np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)])
+
+    def polynomials(self, places: Floats) -> Floats:
+        """The polynomials of a cell at places in it, ``(size, n)``."""
+        along = chebyshev.polynomials(places[0], self.nodes)
         if self.expiries == "shared":
             return along
-        t = np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)
-        across = chebyshev.polynomials(t, self.expiry_nodes)
+        across = chebyshev.polynomials(places[1], self.expiry_nodes)
         return (across[:, None, :] * along[None, :, :]).reshape(self.size, -1)
 
     def contracts(self, cells: Floats) -> Contracts:
@@ -118,12 +132,11 @@ class Basis:
 def reference_price(contracts: Contracts) -> Floats:
     """Black's out-of-the-money price at the one fixed volatility."""
     c = contracts
-    return black.price(c.forward, c.strike, c.expiry, VOLATILITY, c.discount, c.log_moneyness >= 0.0)
+    volatility = np.full(len(c), VOLATILITY)
+    return black.price(c.forward, c.strike, c.expiry, volatility, c.discount, c.log_moneyness >= 0.0)
 
 
 def _panels(panel: Floats) -> tuple[Floats, Floats]:
     """Centre and half-width of panels of z by number."""
-    number = np.abs(panel).astype(np.intp)
-    inner = np.where(number > 0, EDGES[np.maximum(number, 1) - 1], -EDGES[0])
-    outer = EDGES[number]
-    return np.sign(panel) * 0.5 * (outer + inner), 0.5 * (outer - inner)
+    number = panel.astype(np.intp) + _LAST
+    return _CENTRES[number], _HALVES[number]

@@ -11,7 +11,7 @@ the cost, score and curvature of any model whose prices the basis resolves follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import chebyshev, words
-from strikeout.kernels.words import Words
+from strikeout.kernels.words import Table, Words
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.weights import Weighting, weights_of
@@ -73,7 +73,7 @@ class Moments:
             raise UsageError("Moments.total of nothing: use Moments.zero().")
         for other in given[1:]:
             given[0]._refuse_another(other)
-        return _merged(given[0].basis, given[0].weights, [(part.cells, part.words, part.counts) for part in given])
+        return _held(given[0].basis, given[0].weights, _summed([part._table for part in given]))
 
     def __add__(self, other: Moments) -> Moments:
         """What the quotes of both leave behind.
@@ -90,8 +90,7 @@ class Moments:
             UsageError: they differ in basis or weighting, or the other holds quotes that were never in this one.
         """
         self._refuse_another(other)
-        taken = (other.cells, words.negated(other.words), -other.counts)
-        return _merged(self.basis, self.weights, [(self.cells, self.words, self.counts), taken])
+        return _held(self.basis, self.weights, words.merged(self._table, other._table, subtract=True))
 
     def __len__(self) -> int:
         """How many quotes."""
@@ -124,6 +123,10 @@ class Moments:
 
     def __repr__(self) -> str:
         return f"Moments({len(self):,} quotes in {len(self.cells)} cells, {self.basis.name}, {self._digest[:12]})"
+
+    @property
+    def _table(self) -> Table:
+        return Table(self.cells, self.words, self.counts)
 
     def _refuse_another(self, other: Moments) -> None:
         for what, mine, theirs in (
@@ -166,17 +169,21 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
         with np.errstate(invalid="ignore"):
             unfit = ~(np.abs(row) < largest)
         _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
-    nothing = Moments.zero(basis, weights=rule)
-    pending = [(nothing.cells, nothing.words, nothing.counts)]
-    for piece in _pieces(np.flatnonzero(weight > 0.0), max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))):
-        pending.append(_taken(quotes.contracts, piece, cells[piece], factors[:, piece], basis))
-        if len(pending) == 32:
-            merged = _merged(basis, rule, pending)
-            pending = [(merged.cells, merged.words, merged.counts)]
-    return _merged(basis, rule, pending)
-
-
-Part = tuple[Floats, Words, Integers]  # cells, words, counts
+    counted = np.flatnonzero(weight > 0.0)
+    if not len(counted):
+        return Moments.zero(basis, weights=rule)
+    contracts = quotes.contracts
+    if len(counted) < len(contracts):
+        contracts, cells, factors = contracts[counted], cells[counted], factors[:, counted]
+    places = basis.places(contracts, cells)
+    parts: list[Table] = []
+    size = max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))
+    for begin in range(0, len(cells), size):
+        piece = slice(begin, begin + size)
+        parts.append(_taken(basis, cells[piece], places[:, piece], factors[:, piece]))
+        if len(parts) == 32:
+            parts = [_summed(parts)]
+    return _held(basis, rule, _summed(parts))
 
 
 def _factors(quotes: Quotes, w: Floats) -> Floats:
@@ -186,46 +193,43 @@ def _factors(quotes: Quotes, w: Floats) -> Floats:
         return np.stack([w * s * s, w * s * y, w * y * y, w])
 
 
-def _pieces(rows: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
-    return (rows[begin : begin + size] for begin in range(0, len(rows), size))
-
-
-def _taken(contracts: Contracts, piece: NDArray[np.intp], cells: Floats, factors: Floats, basis: Basis) -> Part:
-    order, starts = _grouped(cells)
-    cells, factors = cells[order], factors[:, order]
-    values = basis.values(contracts[piece[order]], cells)
+def _taken(basis: Basis, cells: Floats, places: Floats, factors: Floats) -> Table:
+    """What a piece of the quotes leaves behind."""
+    order, starts = words.grouped(cells)
+    values, factors = basis.polynomials(places[:, order]), factors[:, order]
     resolved = chebyshev.exact_sums(values, factors[:2], starts)
     plain = chebyshev.exact_sums(np.full((1, len(order)), 2.0**-chebyshev.BASIS_GRID), factors[2:], starts)
     groups = len(starts)
     both = np.concatenate([resolved.reshape(groups, -1, 3), plain.reshape(groups, -1, 3)], axis=1)
-    return cells[starts], both, np.diff(np.r_[starts, len(order)]).astype(np.int64)
+    return Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
 
 
-def _merged(basis: Basis, weights: str, parts: list[Part]) -> Moments:
-    """The sum of the parts, cell by cell; cells that nothing is left of are gone."""
-    cells, sums, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    if len(cells):
-        order, starts = _grouped(cells)
-        cells, sums = cells[order][starts], words.sums(sums[order], starts)
-        counts = np.add.reduceat(counts[order], starts)
-        is_left = counts != 0
-        # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits tell.
-        size = basis.size
-        below_zero = sums[:, [0, 2 * size, 2 * size + 1], 2] >> np.uint64(63)
-        if (counts < 0).any() or sums[~is_left].any() or below_zero.any():
-            raise UsageError(
-                "Moments: quotes are taken away that were never in. Subtract only what was added, with the same "
-                "prices and weights."
-            )
+def _summed(parts: list[Table]) -> Table:
+    """The sum of the parts, by halves: a large one is not copied for every small one."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return words.merged(_summed(parts[:half]), _summed(parts[half:]))
+
+
+def _held(basis: Basis, weights: str, table: Table) -> Moments:
+    """The table as moments, without the cells that nothing is left of.
+
+    Raises:
+        UsageError: something was taken away that was never in.
+    """
+    cells, sums, counts = table
+    # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits tell.
+    signs = sums[:, 0, 2] | sums[:, -2, 2] | sums[:, -1, 2]
+    is_left = counts != 0
+    if (counts < 0).any() or (signs >> np.uint64(63)).any() or sums[~is_left].any():
+        raise UsageError(
+            "Moments: quotes are taken away that were never in. Subtract only what was added, with the same "
+            "prices and weights."
+        )
+    if not is_left.all():
         cells, sums, counts = cells[is_left], sums[is_left], counts[is_left]
     return _frozen(basis, weights, cells, sums, counts)
-
-
-def _grouped(cells: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """An order that brings equal cells together, and where in it each begins."""
-    order = np.lexsort((cells[:, 1], cells[:, 0]))
-    ordered = cells[order]
-    return order, np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
 
 
 def _frozen(basis: Basis, weights: str, cells: Floats, sums: Words, counts: Integers) -> Moments:

@@ -102,13 +102,13 @@ def quadrature_of(moments: Moments) -> Quadrature:
     """The sums over nodes that these moments amount to, around Black's reference surface."""
     size = moments.basis.size
     nodes, reference = _nodes(moments.basis, moments.cells.tobytes())
-    resolved = words.read(moments.words[:, : 2 * size], chebyshev.EXPONENT)
+    resolved = words.read(moments.words, chebyshev.EXPONENT)  # the last two columns, on another grid, are left alone
     plain = words.read(words.sums(moments.words[:, 2 * size :], np.zeros(1, np.intp))[0], PLAIN_EXPONENT)
     constant, total_weight = plain.tolist()
     return Quadrature(
         nodes=nodes,
         quadratic=moments.basis.weights(resolved[:, :size]).ravel(),
-        linear=moments.basis.weights(resolved[:, size:]).ravel(),
+        linear=moments.basis.weights(resolved[:, size : 2 * size]).ravel(),
         centre=reference,
         constant=constant,
         smallest=RESOLUTION * constant,
