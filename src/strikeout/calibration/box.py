@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
+from operator import lt
 
 from strikeout.kernels.compiled import native
 from strikeout.kernels.symmetric import solve
@@ -40,8 +41,17 @@ class Box:
     def pushed(self, u: Sequence[float], G: Sequence[float]) -> tuple[int, ...]:
         """The coordinates on a wall that the cost pushes against; they are held there."""
         lower, upper = self.lower, self.upper
+        if all(map(lt, lower, u)) and all(map(lt, u, upper)):  # nearly always
+            return ()
         walls = [i for i, x in enumerate(u) if x <= lower[i] or x >= upper[i]]
         return tuple(i for i in walls if (G[i] < 0.0 and u[i] <= lower[i]) or (G[i] > 0.0 and u[i] >= upper[i]))
+
+    def straight(self, u: Sequence[float], to: Sequence[float]) -> list[float]:
+        """The step s at u that leads to ``to``, where nothing stops it: straight in the products."""
+        s = [b - a for a, b in zip(u, to, strict=True)]
+        for i, j in self.pairs:
+            s[i] *= to[j] / u[j]
+        return s
 
     def step(
         self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, nan
+from operator import itemgetter
 
 from strikeout.calibration.box import Box
 from strikeout.calibration.feller import LONG_VARIANCE, MEAN_REVERSION, NAMES, VOL_OF_VOL, FellerShare
 from strikeout.calibration.loop import System
 from strikeout.errors import ParameterError
 from strikeout.models.model import ParameterSpace
-from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearization import Linearization, places
 
 Bounds = Mapping[str, tuple[float, float]]
+Picked = Callable[[tuple[float, ...]], tuple[float, ...]]
 
 # Parameters that act through a product with a second one, wherever a model has both (see box.py).
 PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol", "tilt": "slope"}
@@ -67,23 +70,28 @@ class Coordinates:
             values[self.share.replaced] = self.share.omega(values)
         inside = []
         for i, lo, hi in zip(self.free, self.box.lower, self.box.upper, strict=True):
-            width = hi - lo if hi - lo < inf else max(abs(lo) if lo > -inf else 0.0, abs(values[i]))
+            x = values[i]
+            width = hi - lo if hi - lo < inf else max(abs(lo) if lo > -inf else 0.0, abs(x))
             margin = 0.05 * width if lo <= 0.0 else 0.05 * min(lo, width)
-            inside.append(min(max(values[i], lo + margin), hi - min(margin, 0.05 * width)))
+            low, high = lo + margin, hi - min(margin, 0.05 * width)
+            inside.append(x if low <= x <= high else min(max(x, low), high))
         return inside
 
     def system(self, equations: Linearization, u: Sequence[float], theta: Sequence[float]) -> System:
         """The normal equations of theta, in u."""
-        rows = equations.rows
-        p = len(self.names)
-        if self.share is not None:
-            slopes = self.share.slopes(theta, u[self.free.index(self.share.replaced)])
-            rows = _chained(rows, self.share.replaced, slopes)
-        elif not self.fixed:
-            return System([row[:p] for row in rows[:p]], rows[p][:p], equations.cost, equations)
-        free = self.free
-        curvature = [[rows[i][j] for j in free] for i in free]
-        return System(curvature, [rows[p][i] for i in free], equations.cost, equations)
+        if self.share is None:
+            triangle, (curvature, score) = equations.triangle, self._picked
+            return System([list(row(triangle)) for row in curvature], list(score(triangle)), triangle[-1], equations)
+        free, p = self.free, len(self.names)
+        slopes = self.share.slopes(theta, u[free.index(self.share.replaced)])
+        rows = _chained(equations.rows, self.share.replaced, slopes)
+        return System([[rows[i][j] for j in free] for i in free], [rows[p][i] for i in free], equations.cost, equations)
+
+    @cached_property
+    def _picked(self) -> tuple[list[Picked], Picked]:
+        """From a triangle, the rows of the curvature and the score of the free parameters."""
+        of, free = places(len(self.names) + 1), self.free
+        return [_picked([of[i][j] for j in free]) for i in free], _picked([of[-1][i] for i in free])
 
     def variances(self, covariance: Sequence[Sequence[float]], u: Sequence[float], kept: Sequence[int]) -> list[float]:
         """Variances of all parameters from the covariance of the kept coordinates; not-a-number where there is none."""
@@ -188,6 +196,11 @@ def _feller(
             '2 mean_reversion long_variance >= vol_of_vol^2. Fix fewer, or use feller="warn".'
         )
     return None
+
+
+def _picked(at: list[int]) -> Picked:
+    """The numbers at these places; faster than a loop, and the loop of a search does little else."""
+    return itemgetter(*at) if len(at) > 1 else itemgetter(slice(at[0], at[0] + 1))
 
 
 def _chained(rows: list[list[float]], r: int, slopes: Mapping[int, float]) -> list[list[float]]:

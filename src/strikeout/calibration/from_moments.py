@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import nan, sqrt
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.conclusion import concluded
@@ -23,6 +25,8 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.quadrature import Quadrature, quadrature_of
+
+Floats = NDArray[np.float64]
 
 
 def calibrate_moments(
@@ -100,7 +104,11 @@ class MomentProblem:
         if theta[0] != theta[0]:
             nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.quadrature))
             return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
-        return self.coordinates.system(self.quadrature.linearize(self.model, np.array(theta)), u, theta)
+        return self.coordinates.system(self._linearize(np.array(theta)), u, theta)
+
+    @cached_property
+    def _linearize(self) -> Callable[[Floats], Linearization]:
+        return self.quadrature.linearizer(self.model)
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[Quadrature]:
         """The end of one start."""

@@ -97,6 +97,14 @@ def inverse(A: Matrix) -> list[list[float]]:
     return out
 
 
+def dot(a: Vector, b: Vector) -> float:
+    """``a'b``, from the first to the last. Not ``sum``, which adds with a correction from Python 3.12 on."""
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += x * y
+    return total
+
+
 def eigen(A: Matrix, sweeps: int = 30) -> tuple[list[float], list[list[float]]]:
     """Eigenvalues, ascending, of the scaled ``d A d`` and their unit eigenvectors (one a row), by Jacobi rotations."""
     p = len(A)
