@@ -133,6 +133,28 @@ void bind_exact(nb::module_& m) {
         return nb::make_tuple(owned<double, 2>(keys, {rows, 2}), owned<uint64_t, 3>(sums, {rows, width, 3}),
                               owned<int64_t, 1>(counts, {rows}));
     });
+    m.def("exact_cells", [](Table cells, Table places, Table factors, int64_t along, int64_t across, int basis_grid, int factor_grid) {
+        const size_t count = cells.shape(0), axes = places.shape(0);
+        if (cells.shape(1) != 2 || places.shape(1) != count || factors.shape(0) != 4 || factors.shape(1) != count ||
+            along < 1 || across < 1 || axes != (across > 1 ? 2 : 1))
+            throw std::invalid_argument("cells, places and factors are not of the same points");
+        const double* x = places.data();
+        const exact::Points points = {cells.data(), x, axes == 2 ? x + count : nullptr, factors.data(), static_cast<int64_t>(count)};
+        exact::Cells found;
+        {
+            nb::gil_scoped_release free;
+            found = exact::resolve(points, along, across, basis_grid, factor_grid);
+        }
+        const size_t rows = found.counts.size(), width = static_cast<size_t>(2 * along * across + 2);
+        auto* keys = new double[2 * rows + 1];
+        auto* sums = new uint64_t[rows * width * 3 + 1];
+        auto* counts = new int64_t[rows + 1];
+        std::copy(found.keys.begin(), found.keys.end(), keys);
+        std::copy(found.counts.begin(), found.counts.end(), counts);
+        if (rows > 0) std::memcpy(sums, found.sums.data(), found.sums.size() * sizeof(exact::Wide));
+        return nb::make_tuple(owned<double, 2>(keys, {rows, 2}), owned<uint64_t, 3>(sums, {rows, width, 3}),
+                              owned<int64_t, 1>(counts, {rows}));
+    });
     m.def("exact_groups", [](Cube words, Places starts) {
         const size_t rows = words.shape(0), width = words.shape(1), groups = starts.shape(0);
         if (words.shape(2) != 3 || !are_groups(starts, rows)) throw std::invalid_argument("the groups are not those of these words");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, nan
 from operator import itemgetter
 
@@ -135,26 +135,28 @@ def coordinates_of(
     if share is not None:
         at = free.index(share.replaced)
         low[at], high[at] = SMALLEST_SHARE, 1.0
+    place = {i: n for n, i in enumerate(free)}
     pairs = tuple(
-        (free.index(names.index(a)), free.index(names.index(b)))
+        (place[a], place[b])
         for a, b in _products(names)
-        if b in names
-        and names.index(a) in free
-        and names.index(b) in free
-        and low[free.index(names.index(b))] > 0.0
-        and not (share and b == MEAN_REVERSION == names[share.replaced])
+        if a in place
+        and b in place
+        and low[place[b]] > 0.0
+        and not (share and b == share.replaced == share.mean_reversion)
     )
     return Coordinates(names, tuple(lower), tuple(upper), held, Box(tuple(low), tuple(high), pairs), free, share)
 
 
-def _products(names: tuple[str, ...]) -> list[tuple[str, str]]:
+@lru_cache(maxsize=64)
+def _products(names: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     """Parameters and what they act through a product with: ``correlation[0.5]`` with ``vol_of_vol[0.5]``."""
     parts = [name.partition("[") for name in names]
-    return [("".join(part), "".join((PRODUCTS[part[0]], *part[1:]))) for part in parts if part[0] in PRODUCTS]
+    pairs = [(i, "".join((PRODUCTS[part[0]], *part[1:]))) for i, part in enumerate(parts) if part[0] in PRODUCTS]
+    return tuple((i, names.index(other)) for i, other in pairs if other in names)
 
 
 def _bounds(space: ParameterSpace, bounds: Bounds) -> tuple[list[float], list[float]]:
-    lower, upper = [float(x) for x in space.lower], [float(x) for x in space.upper]
+    lower, upper = space.lower.tolist(), space.upper.tolist()
     for name, (low, high) in bounds.items():
         i = space.names.index(_known(name, space.names, "bounds"))
         if not low <= high:

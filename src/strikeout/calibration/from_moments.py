@@ -58,11 +58,12 @@ def calibrate_moments(
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
     points = starting_points(model, coordinates, starts)
     free = len(coordinates.free)
-    if len(moments) <= free:
+    count = len(moments)
+    if count <= free:
         raise UnidentifiedError(
-            f"{len(moments)} quotes cannot determine {free} free parameters with standard errors: at least {free + 1} "
+            f"{count} quotes cannot determine {free} free parameters with standard errors: at least {free + 1} "
             "are needed. Add quotes, or fix parameters (fixed={...}).",
-            count=len(moments),
+            count=count,
             free=free,
         )
     ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points, progress)
@@ -76,10 +77,10 @@ def calibrate_moments(
             cost=-best.objective.deficit,
         )
     return Calibration(
-        **concluded(ends, best, model, coordinates, noise=cost / (len(moments) - free), bounds=bounds),
+        **concluded(ends, best, model, coordinates, noise=cost / (count - free), bounds=bounds),
         quotes=None,  # type: ignore[arg-type]  # there are none; what needs quotes says so
         rmse=sqrt(cost / best.objective.total_weight),
-        count=len(moments),
+        count=count,
         residual="price",
         weights=moments.weights,
         loss="squared",

@@ -7,9 +7,9 @@
     miss    the length of H^-1 G - s in the metric of H: how far Gauss-Newton's step from u ends from u*
 
 Either u lies where the cost is that of the parabola around u*; or Gauss-Newton, from u, sees u* and little else. What
-its step misses u* by is the bending of the prices on the way, which falls with the square of the way: where it misses by
-a fifth, the next step misses by a twenty-fifth. Newton's method converges from anywhere that it misses by less than a
-third of the way (Kantorovich), if the prices bend no more elsewhere than on this way.
+its step misses u* by is the bending of the prices on the way, and that falls with the square of the way: where it
+misses by a fifth, the next step misses by a twenty-fifth. Newton's method converges from wherever it misses by less
+than a third of the way (Kantorovich), if the prices bend no more elsewhere than on this way.
 """
 
 from __future__ import annotations
@@ -59,7 +59,4 @@ def apart(u: Sequence[float], other: Descent) -> float:
 
 
 def _within(share: float, u: Sequence[float], to: Sequence[float]) -> bool:
-    for a, b in zip(u, to, strict=True):
-        if not abs(a - b) <= share * abs(b):
-            return False
-    return True
+    return all(abs(a - b) <= share * abs(b) for a, b in zip(u, to, strict=True))

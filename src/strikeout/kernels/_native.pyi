@@ -1,4 +1,4 @@
-from numpy import float64, int32, int64, intp, uint64
+from numpy import bool_, float64, int32, int64, intp, uint64
 from numpy.typing import NDArray
 
 def heston_rows(
@@ -32,13 +32,21 @@ def heston_weighed(
 ) -> NDArray[float64]: ...
 def instructions() -> str: ...
 def use_instructions(name: str) -> None: ...
-def black_series(
+def black_begin(
+    F: NDArray[float64], K: NDArray[float64], T: NDArray[float64], sigma: NDArray[float64], D: NDArray[float64]
+) -> NDArray[float64]: ...
+def black_middle(x: NDArray[float64], s: NDArray[float64]) -> NDArray[float64]: ...
+def black_normalised(
+    x: NDArray[float64],
     h: NDArray[float64],
     t: NDArray[float64],
+    e: NDArray[float64],
+    b_max: NDArray[float64],
     coefficients: NDArray[float64],
     centre: float,
-    sqrt_half: float,
-    sqrt_half_pi: float,
+) -> NDArray[float64]: ...
+def black_end(
+    F: NDArray[float64], K: NDArray[float64], D: NDArray[float64], is_call: NDArray[bool_], b: NDArray[float64]
 ) -> NDArray[float64]: ...
 def exact_change(
     state: NDArray[uint64], rows: NDArray[int64], pick: NDArray[int64] | None, subtract: bool
@@ -47,6 +55,15 @@ def exact_read(state: NDArray[uint64], exponents: NDArray[int32]) -> NDArray[flo
 def exact_weighted(
     basis: NDArray[float64], factors: NDArray[float64], starts: NDArray[int64], basis_grid: int, factor_grid: int
 ) -> NDArray[uint64]: ...
+def exact_cells(
+    cells: NDArray[float64],
+    places: NDArray[float64],
+    factors: NDArray[float64],
+    along: int,
+    across: int,
+    basis_grid: int,
+    factor_grid: int,
+) -> tuple[NDArray[float64], NDArray[uint64], NDArray[int64]]: ...
 def exact_groups(words: NDArray[uint64], starts: NDArray[int64]) -> NDArray[uint64]: ...
 def exact_words(words: NDArray[uint64], exponent: int) -> NDArray[float64]: ...
 def exact_merge(

@@ -118,8 +118,22 @@ def _by_blocks(kernel: Callable[..., Floats], columns: tuple[ArrayLike, ...], is
 
 
 def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
+    module = native()
+    if module is None:
+        return price_twin(F, K, T, sigma, D, is_call)
+    ratio, s, b_max = module.black_begin(F, K, T, sigma, D)
+    x = -np.log1p(ratio)
+    h, t, exponent = module.black_middle(x, s)
+    b, _ = module.black_normalised(x, h, t, np.exp(exponent), b_max, _ERFCX, CENTRE)
+    found: Floats = module.black_end(F, K, D, is_call, b)
+    return found
+
+
+def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
+    """Prices without compiled code, and their definition: what is compiled is plain arithmetic, and has these bits."""
     s = _total_volatility(F, K, T, sigma, D)
-    b, _, _ = _normalised_price(_log_moneyness(F, K), s, _upper_bound(F, K))
+    x, b_max = _log_moneyness(F, K), _upper_bound(F, K)
+    b, _, _ = normalised_twin(x, s, b_max)
     # The bound is not left to rounding: a price above it would have no implied volatility.
     return np.minimum(D * (_intrinsic(F, K, is_call) + np.sqrt(F) * np.sqrt(K) * b), D * np.where(is_call, F, K))
 
@@ -178,6 +192,17 @@ def _h_and_t(x: Floats, s: Floats) -> tuple[Floats, Floats]:
 
 def _normalised_price(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floats, Floats]:
     """b, b_bar and e at total volatility s."""
+    module = native()
+    if module is None:
+        return normalised_twin(x, s, b_max)
+    h, t, exponent = module.black_middle(x, s)
+    e = np.exp(exponent)
+    b, b_bar = module.black_normalised(x, h, t, e, b_max, _ERFCX, CENTRE)
+    return b, b_bar, e
+
+
+def normalised_twin(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floats, Floats]:
+    """``_normalised_price`` without compiled code, and its definition."""
     h, t = _h_and_t(x, s)
     e = np.exp(-0.5 * (h * h + t * t))
     b, b_bar = np.empty_like(x), np.empty_like(x)
@@ -197,15 +222,6 @@ def _series(h: Floats, t: Floats) -> Floats:
     Term k is t^2k / (2k+1)! times the moment of u^(2k+1) under exp(h u - u^2 / 2) on u > 0. The moments obey a
     three-term recurrence whose errors grow like (h t)^2k / (2k+1)!, and |h t| = |x| / 2 is at most 1 here.
     """
-    module = native()
-    if module is None:
-        return series_twin(h, t)
-    found: Floats = module.black_series(h, t, _ERFCX, CENTRE, SQRT_HALF, SQRT_HALF_PI)
-    return found
-
-
-def series_twin(h: Floats, t: Floats) -> Floats:
-    """The series without compiled code, and its definition: plain arithmetic, the same bits."""
     t2 = t * t
     t4 = t2 * t2
     q = h * h * t2

@@ -128,6 +128,35 @@ def exact_sums_twin(basis: Floats, factors: Floats, starts: Rows) -> words.Words
     return total
 
 
+def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> words.Table:
+    """What points leave behind, by cell: of its first two factors the sums times its polynomials, of the others alone.
+
+    Args:
+        cells: a pair of numbers a point, ``(n, 2)``; at least one point.
+        places: x, and t where ``across`` is above one: ``(1 or 2, n)``.
+        factors: four a point, ``(4, n)``.
+        along, across: how many polynomials in x, and in t.
+    """
+    module = native()
+    if module is None:
+        return exact_cells_twin(cells, places, factors, along=along, across=across)
+    columns = map(np.ascontiguousarray, (cells, places, factors))
+    return words.Table(*module.exact_cells(*columns, along, across, BASIS_GRID, FACTOR_GRID))
+
+
+def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> words.Table:
+    """``exact_cells`` without compiled code."""
+    order, starts = words.grouped(cells)
+    places, factors = places[:, order], factors[:, order]
+    basis = polynomials_twin(places[0], along)
+    if across > 1:
+        basis = (polynomials_twin(places[1], across)[:, None, :] * basis[None, :, :]).reshape(along * across, -1)
+    resolved = exact_sums_twin(basis, factors[:2], starts)
+    plain = exact_sums_twin(np.full((1, len(order)), 2.0**-BASIS_GRID), factors[2:], starts)
+    both = np.concatenate([part.reshape(len(starts), -1, 3) for part in (resolved, plain)], axis=1)
+    return words.Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
+
+
 def _digits(factors: Floats) -> tuple[Floats, list[tuple[int, int]]]:
     """Signed digits of 16 bits of the factors on their grid, and of each its column and its place in the bits.
 

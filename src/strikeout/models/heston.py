@@ -137,9 +137,7 @@ class Heston:
         """The sums a calibration from moments needs, over nodes of forward and discount one: see ``Quadrature``."""
         return self.weigher(nodes, quadratic, linear, centre)(theta)
 
-    def weigher(
-        self, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats
-    ) -> Callable[[Theta], Floats]:
+    def weigher(self, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats) -> Callable[[Theta], Floats]:
         """``accumulate_weighed`` of these nodes, for a search that asks for one theta after the other."""
         layout = nodes.slices
         kernel, part = self.kernel, self._parts(layout)

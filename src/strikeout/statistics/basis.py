@@ -72,7 +72,12 @@ class Basis:
     @property
     def size(self) -> int:
         """Polynomials, and so nodes, a cell."""
-        return self.nodes if self.expiries == "shared" else self.nodes * self.expiry_nodes
+        return self.nodes * self.across
+
+    @property
+    def across(self) -> int:
+        """Polynomials in ln T."""
+        return 1 if self.expiries == "shared" else self.expiry_nodes
 
     def cells(self, contracts: Contracts) -> tuple[Floats, NDArray[np.bool_]]:
         """The cell of every contract, ``(n, 2)``: its expiry or the number of its panel of ln T, and its panel of z.
@@ -86,7 +91,12 @@ class Basis:
 
     def values(self, contracts: Contracts, cells: Floats) -> Floats:
         """The polynomials of its cell at every contract, ``(size, n)``."""
-        return self.polynomials(self.places(contracts, cells))
+        places = self.places(contracts, cells)
+        along = chebyshev.polynomials(places[0], self.nodes)
+        if self.expiries == "shared":
+            return along
+        across = chebyshev.polynomials(places[1], self.expiry_nodes)
+        return (across[:, None, :] * along[None, :, :]).reshape(self.size, -1)
 
     def places(self, contracts: Contracts, cells: Floats) -> Floats:
         """Where in its cell every contract lies, -1 to 1: x, and t where expiries are scattered; ``(1 or 2, n)``."""
@@ -95,14 +105,6 @@ class Basis:
         if self.expiries == "shared":
             return x[None]
         return np.stack([x, np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)])
-
-    def polynomials(self, places: Floats) -> Floats:
-        """The polynomials of a cell at places in it, ``(size, n)``."""
-        along = chebyshev.polynomials(places[0], self.nodes)
-        if self.expiries == "shared":
-            return along
-        across = chebyshev.polynomials(places[1], self.expiry_nodes)
-        return (across[:, None, :] * along[None, :, :]).reshape(self.size, -1)
 
     def contracts(self, cells: Floats) -> Contracts:
         """The nodes of these cells as contracts of forward and discount one, out of the money; cell after cell."""

@@ -36,6 +36,7 @@ Integers = NDArray[np.int64]
 # What one quote may count for. 32,768 quotes at the limit still fit in 192 bits, and real ones are far below it: room
 # for books of any size, and for a price of 1e12 that somebody typed in place of "none".
 LARGEST = (("w s^2", 2.0**40), ("w s y", 2.0**56), ("w y^2", 2.0**96), ("w", 2.0**40))
+_LIMITS = np.array([[largest] for _, largest in LARGEST])
 PLAIN_EXPONENT = -chebyshev.FACTOR_GRID  # of the lowest bit of sum w y^2 and sum w
 _ELEMENTS = 1 << 20  # of the basis, at a time: bounds the memory, changes no bit
 
@@ -165,10 +166,10 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
     cells, is_off = basis.cells(quotes.contracts)
     _refuse(quotes, is_off & (weight > 0.0), "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of")
     factors = _factors(quotes, weight)
-    for row, (name, largest) in zip(factors, LARGEST, strict=True):
-        with np.errstate(invalid="ignore"):
+    if not (np.abs(factors) < _LIMITS).all():  # false for what is not a number
+        for row, (name, largest) in zip(factors, LARGEST, strict=True):
             unfit = ~(np.abs(row) < largest)
-        _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
+            _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
     counted = np.flatnonzero(weight > 0.0)
     if not len(counted):
         return Moments.zero(basis, weights=rule)
@@ -180,7 +181,8 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
     size = max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))
     for begin in range(0, len(cells), size):
         piece = slice(begin, begin + size)
-        parts.append(_taken(basis, cells[piece], places[:, piece], factors[:, piece]))
+        columns = cells[piece], places[:, piece], factors[:, piece]
+        parts.append(chebyshev.exact_cells(*columns, along=basis.nodes, across=basis.across))
         if len(parts) == 32:
             parts = [_summed(parts)]
     return _held(basis, rule, _summed(parts))
@@ -191,17 +193,6 @@ def _factors(quotes: Quotes, w: Floats) -> Floats:
     s, y = c.scale, quotes.observed - c.intrinsic - reference_price(c)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack([w * s * s, w * s * y, w * y * y, w])
-
-
-def _taken(basis: Basis, cells: Floats, places: Floats, factors: Floats) -> Table:
-    """What a piece of the quotes leaves behind."""
-    order, starts = words.grouped(cells)
-    values, factors = basis.polynomials(places[:, order]), factors[:, order]
-    resolved = chebyshev.exact_sums(values, factors[:2], starts)
-    plain = chebyshev.exact_sums(np.full((1, len(order)), 2.0**-chebyshev.BASIS_GRID), factors[2:], starts)
-    groups = len(starts)
-    both = np.concatenate([resolved.reshape(groups, -1, 3), plain.reshape(groups, -1, 3)], axis=1)
-    return Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
 
 
 def _summed(parts: list[Table]) -> Table:
