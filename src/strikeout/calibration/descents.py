@@ -49,6 +49,7 @@ class End(Generic[AnyPosed]):
     descent: Descent
     objective: AnyPosed
     merit: float  # what is compared between starts: the cost, or Huber's threshold
+    joined: End[AnyPosed] | None = None  # whose basin it came into, where it was not followed further
 
 
 class Search(Protocol[AnyPosed]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import Coordinates
@@ -58,6 +59,8 @@ def search(
     best = first if first is not None and first.descent.termination.converged else None
     for number, point in enumerate(points, len(ends)):
         end = problem.follow(point, _watch(best, problem.coordinates.box, number, progress))
+        if end.descent.termination is Termination.JOINED:
+            end = replace(end, joined=best)
         if end.descent.termination.converged and (best is None or end.merit < best.merit):
             best = end
         ends.append(end)
@@ -72,8 +75,8 @@ def best_of(ends: Sequence[End[AnyPosed]]) -> End[AnyPosed]:
 
 def agrees(end: End[Posed], best: End[Posed]) -> bool:
     """True where the end is the same optimum as the best, to a thousandth of a standard error, or on its way there."""
-    if end.descent.termination is Termination.JOINED:
-        return True
+    if end.joined is not None:  # perhaps an optimum that a still later start has bettered
+        return end.joined is best or agrees(end.joined, best)
     if not end.descent.termination.converged:
         return False
     cost = best.descent.system.cost
