@@ -115,9 +115,23 @@ def coordinates_of(
         ParameterError: an unknown name, bounds that are empty or beyond the model's own, a fixed value outside them,
             or Feller's condition asked of a model without it or of fixed parameters that break it.
     """
+    if bounds or fixed:
+        return _coordinates_of(space, bounds or {}, fixed or {}, enforce_feller=enforce_feller)
+    return _plain_coordinates(space, enforce_feller=enforce_feller)
+
+
+@lru_cache(maxsize=16)
+def _plain_coordinates(space: ParameterSpace, *, enforce_feller: bool) -> Coordinates:
+    """Those without bounds or fixed parameters of one's own: found once for a model, whose space is one value."""
+    return _coordinates_of(space, {}, {}, enforce_feller=enforce_feller)
+
+
+def _coordinates_of(
+    space: ParameterSpace, bounds: Bounds, fixed: Mapping[str, float], *, enforce_feller: bool
+) -> Coordinates:
     names = space.names
-    lower, upper = _bounds(space, bounds or {})
-    held = {names.index(_known(name, names, "fixed")): float(value) for name, value in (fixed or {}).items()}
+    lower, upper = _bounds(space, bounds)
+    held = {names.index(_known(name, names, "fixed")): float(value) for name, value in fixed.items()}
     for i in range(len(names)):
         if i not in held and lower[i] == upper[i]:
             held[i] = lower[i]

@@ -113,21 +113,21 @@ class MomentProblem:
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[Quadrature]:
         """The end of one start."""
-        yardstick = self._yardstick(len(start))
-        descent = descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch)
+        descent = descend(self.evaluate, start, box=self.coordinates.box, yardstick=self._yardstick, watch=watch)
         return End(descent, self.quadrature, descent.system.cost)
 
     def resolves(self, end: End[Quadrature]) -> bool:
         """True where costs near the end have all the digits that a search makes use of."""
-        return self.quadrature.jitter <= self._yardstick(len(end.descent.point)).blur(end.descent.system.cost)
+        return self.quadrature.jitter <= self._yardstick.blur(end.descent.system.cost)
 
     def centred(self, u: Sequence[float]) -> MomentProblem:
         """The same problem, with costs near u to all their digits."""
         theta = np.array(self.coordinates.theta(u))
         return self if theta[0] != theta[0] else replace(self, quadrature=self.quadrature.centred(self.model, theta))
 
-    def _yardstick(self, free: int) -> Yardstick:
-        return Yardstick(max(len(self.quadrature) - free, 1), self.quadrature.magnitude)
+    @cached_property
+    def _yardstick(self) -> Yardstick:
+        return Yardstick(max(len(self.quadrature) - len(self.coordinates.free), 1), self.quadrature.magnitude)
 
 
 def _search(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import Coordinates
@@ -60,7 +59,7 @@ def search(
     for number, point in enumerate(points, len(ends)):
         end = problem.follow(point, _watch(best, problem.coordinates.box, number, progress))
         if end.descent.termination is Termination.JOINED:
-            end = replace(end, joined=best)
+            end = End(end.descent, end.objective, end.merit, joined=best)
         if end.descent.termination.converged and (best is None or end.merit < best.merit):
             best = end
         ends.append(end)

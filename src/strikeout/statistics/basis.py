@@ -87,7 +87,9 @@ class Basis:
         z = contracts.log_moneyness / np.sqrt(contracts.expiry)
         panel = np.searchsorted(EDGES, np.abs(z), side="right")
         first = contracts.expiry if self.expiries == "shared" else np.floor(np.log(contracts.expiry) / EXPIRY_PANEL)
-        return np.stack([first, np.where(z < 0.0, -panel, panel)], axis=1), panel >= len(EDGES)
+        cells = np.empty((len(z), 2))
+        cells[:, 0], cells[:, 1] = first, np.where(z < 0.0, -panel, panel)
+        return cells, panel >= len(EDGES)
 
     def values(self, contracts: Contracts, cells: Floats) -> Floats:
         """The polynomials of its cell at every contract, ``(size, n)``."""

@@ -191,8 +191,11 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
 def _factors(quotes: Quotes, w: Floats) -> Floats:
     c = quotes.contracts
     s, y = c.scale, quotes.observed - c.intrinsic - reference_price(c)
+    factors = np.empty((4, len(c)))
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.stack([w * s * s, w * s * y, w * y * y, w])
+        by_scale, by_price = np.multiply(w, s), np.multiply(w, y)
+        factors[0], factors[1], factors[2], factors[3] = by_scale * s, by_scale * y, by_price * y, w
+    return factors
 
 
 def _summed(parts: list[Table]) -> Table:

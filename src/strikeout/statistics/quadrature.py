@@ -120,13 +120,15 @@ def quadrature_of(moments: Moments) -> Quadrature:
     """The sums over nodes that these moments amount to, around Black's reference surface."""
     size = moments.basis.size
     nodes, reference = _nodes(moments.basis, moments.cells.tobytes())
-    resolved = words.read(moments.words, chebyshev.EXPONENT)  # the last two columns, on another grid, are left alone
+    # The last two columns, on another grid, are read apart from the others: their sums are.
+    resolved = words.read(moments.words, chebyshev.EXPONENT)[:, :-2]
     plain = words.read(words.sums(moments.words[:, 2 * size :], np.zeros(1, np.intp))[0], PLAIN_EXPONENT)
     constant, total_weight = plain.tolist()
+    weights = moments.basis.weights(resolved.reshape(-1, size)).reshape(-1, 2, size)
     return Quadrature(
         nodes=nodes,
-        quadratic=moments.basis.weights(resolved[:, :size]).ravel(),
-        linear=moments.basis.weights(resolved[:, size : 2 * size]).ravel(),
+        quadratic=weights[:, 0].ravel(),
+        linear=weights[:, 1].ravel(),
         centre=reference,
         constant=constant,
         smallest=RESOLUTION * constant,
