@@ -109,8 +109,10 @@ def _by_blocks(kernel: Callable[..., Floats], columns: tuple[ArrayLike, ...], is
         *numbers, calls = np.broadcast_arrays(*numbers, calls)
     # Contiguous copies: for strided input NumPy may take another code path, with other last bits.
     flat = [np.ascontiguousarray(column).reshape(-1) for column in (*numbers, calls)]
-    out = np.empty(calls.size)
     with np.errstate(all="ignore"):
+        if calls.size <= BLOCK:
+            return kernel(*flat).reshape(calls.shape)
+        out = np.empty(calls.size)
         for start in range(0, calls.size, BLOCK):
             rows = slice(start, start + BLOCK)
             out[rows] = kernel(*(column[rows] for column in flat))

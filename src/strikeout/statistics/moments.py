@@ -164,18 +164,20 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
     basis = basis or Basis()
     weight, rule = weights_of(quotes, weights)
     cells, is_off = basis.cells(quotes.contracts)
-    _refuse(quotes, is_off & (weight > 0.0), "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of")
+    if is_off.any():
+        _refuse(
+            quotes, is_off & (weight > 0.0), "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of"
+        )
     factors = _factors(quotes, weight)
     if not (np.abs(factors) < _LIMITS).all():  # false for what is not a number
         for row, (name, largest) in zip(factors, LARGEST, strict=True):
             unfit = ~(np.abs(row) < largest)
             _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
-    counted = np.flatnonzero(weight > 0.0)
-    if not len(counted):
+    contracts, counts = quotes.contracts, weight > 0.0
+    if not counts.all():
+        contracts, cells, factors = contracts[counts], cells[counts], factors[:, counts]
+    if not len(cells):
         return Moments.zero(basis, weights=rule)
-    contracts = quotes.contracts
-    if len(counted) < len(contracts):
-        contracts, cells, factors = contracts[counted], cells[counted], factors[:, counted]
     places = basis.places(contracts, cells)
     parts: list[Table] = []
     size = max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))
@@ -214,15 +216,18 @@ def _held(basis: Basis, weights: str, table: Table) -> Moments:
     """
     cells, sums, counts = table
     # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits tell.
-    signs = sums[:, 0, 2] | sums[:, -2, 2] | sums[:, -1, 2]
-    is_left = counts != 0
-    if (counts < 0).any() or (signs >> np.uint64(63)).any() or sums[~is_left].any():
+    signed = sums[:, (0, -2, -1), 2].view(np.int64)
+    is_left = counts > 0
+    if is_left.all():
+        is_sound = signed.min(initial=0) >= 0
+    else:
+        is_sound = signed.min(initial=0) >= 0 and counts.min() >= 0 and not sums[~is_left].any()
+        cells, sums, counts = cells[is_left], sums[is_left], counts[is_left]
+    if not is_sound:
         raise UsageError(
             "Moments: quotes are taken away that were never in. Subtract only what was added, with the same "
             "prices and weights."
         )
-    if not is_left.all():
-        cells, sums, counts = cells[is_left], sums[is_left], counts[is_left]
     return _frozen(basis, weights, cells, sums, counts)
 
 
