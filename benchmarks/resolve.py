@@ -43,7 +43,7 @@ def _against(*, rounds: int) -> tuple[list[Row], dict[str, float | str]]:
         four: interleave(
             {
                 "strikeout": same(lambda: so.calibrate(left, model)),
-                "strikeout, from quotes": same(lambda: so.calibrate(books.fresh(retained), model)),
+                "strikeout, from quotes": lambda: partial(so.calibrate, books.fresh(retained), model),
                 "SciPy, 1 start": scipy,
             },
             rounds=rounds,
