@@ -11,8 +11,8 @@ import strikeout as so
 from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import coordinates_of
 from strikeout.calibration.descents import Problem
-from strikeout.calibration.joining import joins
-from strikeout.calibration.loop import Descent, System, descend
+from strikeout.calibration.joining import Basin, basin_of, joins
+from strikeout.calibration.loop import System, descend
 from strikeout.calibration.starts import agrees, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
@@ -90,29 +90,29 @@ def curve(u: Sequence[float]) -> System:
 BOX = Box((-9.0, -9.0), (9.0, 9.0))
 
 
-def end_of_curve(box: Box = BOX) -> Descent:
-    return descend(curve, [0.3, 0.5], box=box, yardstick=Yardstick(7, 3.0))
+def known_of_curve(box: Box = BOX) -> Basin:
+    return basin_of(descend(curve, [0.3, 0.5], box=box, yardstick=Yardstick(7, 3.0)))
 
 
 def test_a_point_from_which_gauss_newton_sees_the_optimum_joins_far_outside_the_parabola():
-    known = end_of_curve()
+    known = known_of_curve()
     assert joins([0.7, 1.5], curve([0.7, 1.5]), known, BOX)
 
 
 def test_a_point_whose_step_leads_elsewhere_does_not_join():
-    known, u = end_of_curve(), [0.7, 1.5]
+    known, u = known_of_curve(), [0.7, 1.5]
     at = curve(u)
     assert not joins(u, at._replace(score=[-g for g in at.score]), known, BOX)
     assert not joins(u, at._replace(cost=4.0 * at.cost), known, BOX)  # the step is right, its promise is not
 
 
 def test_a_point_below_the_known_cost_never_joins():
-    known, u = end_of_curve(), [1.0001, 2.0]
-    assert not joins(u, curve(u)._replace(cost=0.5 * known.system.cost), known, BOX)
+    known, u = known_of_curve(), [1.0001, 2.0]
+    assert not joins(u, curve(u)._replace(cost=0.5 * known.end.system.cost), known, BOX)
 
 
 def test_an_optimum_on_a_wall_is_joined_by_the_parabola_alone():
     box = Box((-9.0, -9.0), (0.8, 9.0))
-    known = end_of_curve(box)
-    assert known.held == (0,)
+    known = known_of_curve(box)
+    assert known.end.held == (0,)
     assert not joins([0.6, 1.5], curve([0.6, 1.5]), known, box)

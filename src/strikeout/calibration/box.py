@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from operator import lt
 
@@ -65,11 +66,14 @@ class Box:
         module = native()
         if module is None:
             return self.step_twin(u, H, G, damping, scale=scale)
-        size, given = None if scale is None else list(scale), (list(self.lower), list(self.upper), self.pairs)
-        found: tuple[list[float], float] = module.box_step(
-            list(u), H, list(G), damping, size, *given, FACTOR, SHARE, NEAR
-        )
+        size = None if scale is None else list(scale)
+        found: tuple[list[float], float] = module.box_step(list(u), H, list(G), damping, size, *self._given)
         return found
+
+    @cached_property
+    def _given(self) -> tuple[list[float], list[float], tuple[tuple[int, int], ...], float, float, float]:
+        """What every step of the compiled code is given."""
+        return list(self.lower), list(self.upper), self.pairs, FACTOR, SHARE, NEAR
 
     def step_twin(
         self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None

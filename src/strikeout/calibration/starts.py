@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.descents import AnyPosed, End, Posed, Search
-from strikeout.calibration.joining import apart, joins
+from strikeout.calibration.joining import apart, basin_of, joins
 from strikeout.calibration.loop import System, Visit, Watch
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
@@ -87,7 +87,7 @@ def agrees(end: End[Posed], best: End[Posed]) -> bool:
 def _watch(best: End[Posed] | None, box: Box, number: int, progress: Progress | None) -> Watch | None:
     if best is None and progress is None:
         return None
-    known = best.descent if best is not None and isinstance(best.objective.loss, Squared) else None
+    known = basin_of(best.descent) if best is not None and isinstance(best.objective.loss, Squared) else None
 
     def watch(u: Sequence[float], at: System, visit: Visit) -> Termination | None:
         if progress is not None:
@@ -96,7 +96,7 @@ def _watch(best: End[Posed] | None, box: Box, number: int, progress: Progress | 
             return None
         if joins(u, at, known, box):
             return Termination.JOINED
-        behind = visit.evaluations >= PATIENCE and at.cost > 4.0 * known.system.cost
+        behind = visit.evaluations >= PATIENCE and at.cost > 4.0 * known.end.system.cost
         return Termination.ABANDONED if behind else None
 
     return watch
