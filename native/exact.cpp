@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -59,6 +60,12 @@ static bool are_groups(const Places& starts, size_t rows) {
     for (size_t g = 0; g < groups && fits; g++)
         fits = starts(g) < (g + 1 < groups ? starts(g + 1) : static_cast<int64_t>(rows));
     return fits;
+}
+
+static bool are_finite(const Table& numbers) {
+    bool are = true;
+    for (size_t i = 0; i < numbers.shape(0) * numbers.shape(1); i++) are = are && std::isfinite(numbers.data()[i]);
+    return are;
 }
 
 static exact::Table table_of(const Table& keys, const Cube& sums, const Places& counts) {
@@ -138,6 +145,8 @@ void bind_exact(nb::module_& m) {
         if (cells.shape(1) != 2 || places.shape(1) != count || factors.shape(0) != 4 || factors.shape(1) != count ||
             along < 1 || across < 1 || axes != (across > 1 ? 2 : 1))
             throw std::invalid_argument("cells, places and factors are not of the same points");
+        if (!are_finite(cells) || !are_finite(places) || !are_finite(factors))  // neither sorted nor rounded without a meaning
+            throw std::invalid_argument("a cell, a place or a factor is not finite");
         const double* x = places.data();
         const exact::Points points = {cells.data(), x, axes == 2 ? x + count : nullptr, factors.data(), static_cast<int64_t>(count)};
         exact::Cells found;
