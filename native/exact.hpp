@@ -4,8 +4,10 @@
 // 192-bit two's complement (three uint64, lowest first): 504 bytes for six columns, room for 2^66 rows. The NumPy twin is
 // kernels/exact.py. Integers only, but for the last step: rounding a sum once to a double, and solving.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "cholesky.hpp"
@@ -23,6 +25,10 @@ static inline void add(Wide& sum, unsigned __int128 low, uint64_t high) {
     sum.w[0] = static_cast<uint64_t>(a);
     sum.w[1] = static_cast<uint64_t>(b);
     sum.w[2] += high + static_cast<uint64_t>(b >> 64);
+}
+
+static inline void add(Wide& sum, const Wide& part) {
+    add(sum, (static_cast<unsigned __int128>(part.w[1]) << 64) | part.w[0], part.w[2]);
 }
 
 static inline Wide negative(const Wide& a) {
@@ -51,7 +57,7 @@ inline void accumulate(Wide* state, const int64_t* rows, int64_t count, int widt
                 }
                 Wide part = {{static_cast<uint64_t>(low), static_cast<uint64_t>(low >> 64), high}};
                 if (subtract) part = negative(part);
-                add(*sum, (static_cast<unsigned __int128>(part.w[1]) << 64) | part.w[0], part.w[2]);
+                add(*sum, part);
             }
     }
 }
@@ -70,27 +76,90 @@ static inline void add_shifted(Wide& sum, __int128 product, int shift) {
     add(sum, (static_cast<unsigned __int128>(to[1]) << 64) | to[0], to[2]);
 }
 
+// sum[q] + factor * value[q], the factor rounded to a multiple of 2^-factor_grid, ties to even; rounded it stays below 2^190.
+inline void add_products(Wide* sum, double factor, int factor_grid, const int64_t* value, int64_t rows) {
+    const double whole = std::nearbyint(std::ldexp(factor, factor_grid));
+    int shift = 0;
+    const double mantissa = std::frexp(whole, &shift);
+    const bool large = shift > 53;  // then the last bits are zero: 53 of them and a shift say it all
+    const auto digits = static_cast<int64_t>(large ? std::ldexp(mantissa, 53) : whole);
+    shift = large ? shift - 53 : 0;
+    if (digits == 0) return;
+    for (int64_t q = 0; q < rows; q++) add_shifted(sum[q], static_cast<__int128>(digits) * value[q], shift);
+}
+
 // Sums of factor * basis over the points begin <= i < end: sum[c * rows + q], of basis[q * count + i] rounded to multiples
-// of 2^-basis_grid and factors[c * count + i] to multiples of 2^-factor_grid, ties to even. The rounded factors stay below
-// 2^190, basis values below 2^10 units of one.
+// of 2^-basis_grid and factors[c * count + i] to multiples of 2^-factor_grid, ties to even. Basis values stay below 2^10
+// units of one.
 inline void weigh(Wide* sum, const double* basis, int64_t rows, const double* factors, int64_t columns, int64_t count,
                   int64_t begin, int64_t end, int basis_grid, int factor_grid) {
     const double unit = std::ldexp(1.0, basis_grid);
     std::vector<int64_t> value(static_cast<size_t>(rows));
     for (int64_t i = begin; i < end; i++) {
         for (int64_t q = 0; q < rows; q++) value[q] = static_cast<int64_t>(std::nearbyint(basis[q * count + i] * unit));
-        for (int64_t c = 0; c < columns; c++) {
-            const double whole = std::nearbyint(std::ldexp(factors[c * count + i], factor_grid));
-            int shift = 0;
-            const double mantissa = std::frexp(whole, &shift);
-            const bool large = shift > 53;  // then the last bits are zero: 53 of them and a shift say it all
-            const auto digits = static_cast<int64_t>(large ? std::ldexp(mantissa, 53) : whole);
-            shift = large ? shift - 53 : 0;
-            if (digits == 0) continue;
-            for (int64_t q = 0; q < rows; q++)
-                add_shifted(sum[c * rows + q], static_cast<__int128>(digits) * value[q], shift);
-        }
+        for (int64_t c = 0; c < columns; c++)
+            add_products(sum + c * rows, factors[c * count + i], factor_grid, value.data(), rows);
     }
+}
+
+// The Chebyshev polynomials T_0 .. T_{count-1} at n points, out[q * n + i], in the order of kernels/chebyshev.py.
+inline void polynomials(const double* x, int64_t n, int64_t count, double* out) {
+    for (int64_t i = 0; i < n; i++) out[i] = 1.0;
+    if (count > 1) std::memcpy(out + n, x, static_cast<size_t>(n) * sizeof(double));
+    for (int64_t q = 2; q < count; q++)
+        for (int64_t i = 0; i < n; i++) out[q * n + i] = 2.0 * x[i] * out[(q - 1) * n + i] - out[(q - 2) * n + i];
+}
+
+// What points leave behind, by cell: the cells in ascending order, of each the sums of two factors times its polynomials,
+// the sums of two further factors, and how many points it has. Polynomials are T_a(t) T_b(x), or T_b(x) where there is no t.
+struct Points {
+    const double *cells, *x, *t;  // count x 2, count, count or none
+    const double* factors;        // 4 x count
+    int64_t count;
+};
+
+struct Cells {
+    std::vector<double> keys;
+    std::vector<Wide> sums;
+    std::vector<int64_t> counts;
+};
+
+inline Cells resolve(const Points& p, int64_t along, int64_t across, int basis_grid, int factor_grid) {
+    std::vector<int64_t> order(static_cast<size_t>(p.count));
+    for (int64_t i = 0; i < p.count; i++) order[i] = i;
+    auto before = [&](int64_t i, int64_t j) {
+        const double *a = p.cells + 2 * i, *b = p.cells + 2 * j;
+        return a[0] < b[0] || (a[0] == b[0] && a[1] < b[1]);
+    };
+    std::sort(order.begin(), order.end(), before);
+    const int64_t size = along * across, width = 2 * size + 2;
+    const double unit = std::ldexp(1.0, basis_grid);
+    std::vector<double> values(static_cast<size_t>(size)), first(static_cast<size_t>(along)), second(static_cast<size_t>(across));
+    std::vector<int64_t> rounded(static_cast<size_t>(size));
+    const int64_t one = 1;
+    Cells out;
+    for (int64_t n = 0; n < p.count; n++) {
+        const int64_t i = order[n];
+        if (n == 0 || before(order[n - 1], i)) {
+            out.keys.insert(out.keys.end(), {p.cells[2 * i], p.cells[2 * i + 1]});
+            out.sums.resize(out.sums.size() + static_cast<size_t>(width), Wide{});
+            out.counts.push_back(0);
+        }
+        out.counts.back()++;
+        Wide* sum = &out.sums[out.sums.size() - static_cast<size_t>(width)];
+        polynomials(p.x + i, 1, along, p.t == nullptr ? values.data() : first.data());
+        if (p.t != nullptr) {
+            polynomials(p.t + i, 1, across, second.data());
+            for (int64_t a = 0; a < across; a++)
+                for (int64_t b = 0; b < along; b++) values[a * along + b] = second[a] * first[b];
+        }
+        for (int64_t q = 0; q < size; q++) rounded[q] = static_cast<int64_t>(std::nearbyint(values[q] * unit));
+        for (int64_t c = 0; c < 2; c++)
+            add_products(sum + c * size, p.factors[c * p.count + i], factor_grid, rounded.data(), size);
+        for (int64_t c = 2; c < 4; c++)
+            add_products(sum + 2 * size + c - 2, p.factors[c * p.count + i], factor_grid, &one, 1);
+    }
+    return out;
 }
 
 // The nearest double to sum * 2^exponent, ties to even.
@@ -114,6 +183,60 @@ inline double nearest(const Wide& sum, int exponent) {
     if (tail > 0x400 || (tail == 0x400 && (rest || (mantissa & 1)))) mantissa++;
     const double value = std::ldexp(static_cast<double>(mantissa), 64 * top - lead + 11 + exponent);
     return below ? -value : value;
+}
+
+// sum * 2^exponent to within 1.5 units in the last place: the three words of its size as doubles, highest first. The bits
+// are those of kernels/words.py. Powers of two are multiplied by, exactly, while exponents stay in -900 .. 800.
+struct Reader {
+    double unit[3];
+    explicit Reader(int exponent) {
+        for (int i = 0; i < 3; i++) unit[i] = std::ldexp(1.0, exponent + 64 * i);
+    }
+    double operator()(const Wide& sum) const {
+        const uint64_t flip = (sum.w[2] >> 63) != 0 ? ~uint64_t{0} : 0;
+        double part[3];
+        for (int i = 0; i < 3; i++) part[i] = static_cast<double>(sum.w[i] ^ flip) * unit[i];
+        const double value = part[2] + (part[1] + part[0]);
+        return flip != 0 ? -value : value;
+    }
+};
+
+// Two tables by ascending key (a pair of numbers, none of them twice in a table), made one: where both have a key its sums
+// are added, or the second's taken from the first's. Returns how many rows there are.
+struct Table {
+    const double* keys;     // rows x 2
+    const Wide* sums;       // rows x width
+    const int64_t* counts;  // rows
+    int64_t rows;
+    bool before(int64_t i, const Table& other, int64_t j) const {
+        const double *a = keys + 2 * i, *b = other.keys + 2 * j;
+        return a[0] < b[0] || (a[0] == b[0] && a[1] < b[1]);
+    }
+};
+
+inline int64_t merge(const Table& a, const Table& b, int64_t width, bool subtract, double* keys, Wide* sums,
+                     int64_t* counts) {
+    int64_t i = 0, j = 0, n = 0;
+    for (; i < a.rows || j < b.rows; n++) {
+        const bool first = j == b.rows || (i < a.rows && !b.before(j, a, i));  // a has the lowest key that is left
+        const bool second = i == a.rows || (j < b.rows && !a.before(i, b, j));
+        const double* key = first ? a.keys + 2 * i : b.keys + 2 * j;
+        keys[2 * n] = key[0], keys[2 * n + 1] = key[1];
+        Wide* to = sums + n * width;
+        counts[n] = 0;
+        if (first) {
+            std::memcpy(to, a.sums + i * width, static_cast<size_t>(width) * sizeof(Wide));
+            counts[n] = a.counts[i++];
+        } else {
+            std::memset(to, 0, static_cast<size_t>(width) * sizeof(Wide));
+        }
+        if (!second) continue;
+        const Wide* from = b.sums + j * width;
+        for (int64_t q = 0; q < width; q++) add(to[q], subtract ? negative(from[q]) : from[q]);
+        counts[n] += subtract ? -b.counts[j] : b.counts[j];
+        j++;
+    }
+    return n;
 }
 
 // x with A x = b by a Jacobi-scaled Cholesky factorisation in the order of kernels/symmetric.py, bit for bit; A is the

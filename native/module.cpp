@@ -93,11 +93,15 @@ static auto heston_weighed(Doubles theta, Doubles expiries, Integers offsets, Do
     return owned<1>(out, {WEIGHED});
 }
 
+void bind_black(nb::module_& m);
 void bind_exact(nb::module_& m);
+void bind_sorting(nb::module_& m);
 void bind_symmetric(nb::module_& m);
 
 NB_MODULE(_native, m) {
+    bind_black(m);
     bind_exact(m);
+    bind_sorting(m);
     bind_symmetric(m);
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));

@@ -203,10 +203,39 @@ static double length(nb::list A, nb::list b, double damping) {
     return std::sqrt(total);
 }
 
+// A^-1 by the columns of L^-1 d; not-a-number throughout where a diagonal is zero.
+static nb::list inverse(nb::list A) {
+    const Py_ssize_t p = PyList_GET_SIZE(A.ptr());
+    const auto H = matrix(A.ptr(), p);
+    std::vector<double> d(p), L(static_cast<size_t>(p) * p), columns(static_cast<size_t>(p) * p), out(static_cast<size_t>(p) * p);
+    cholesky::factor([&](int i, int j) { return H[i * p + j]; }, static_cast<int>(p), 0.0, d.data(), L.data());
+    bool is_known = true;
+    for (Py_ssize_t j = 0; j < p; j++) {
+        is_known = is_known && d[j] != 0.0;
+        double* z = &columns[j * p];
+        for (Py_ssize_t i = 0; i < p; i++) {
+            double t = d[i] * (i == j ? 1.0 : 0.0);
+            for (Py_ssize_t k = 0; k < i; k++) t -= L[i * p + k] * z[k];
+            z[i] = t / L[i * p + i];
+        }
+    }
+    for (Py_ssize_t i = 0; i < p; i++)
+        for (Py_ssize_t j = i; j < p; j++) {
+            double t = 0.0;
+            for (Py_ssize_t k = j; k < p; k++) t += columns[i * p + k] * columns[j * p + k];
+            out[i * p + j] = out[j * p + i] = is_known ? t : NAN;
+        }
+    nb::list rows = nb::steal<nb::list>(PyList_New(p));
+    for (Py_ssize_t i = 0; i < p; i++) PyList_SET_ITEM(rows.ptr(), i, list_of(&out[i * p], p).release().ptr());
+    raise_if_bad();
+    return rows;
+}
+
 void bind_symmetric(nb::module_& m) {
     m.def("symmetric_factor", &factor);
     m.def("symmetric_forward", &forward);
     m.def("symmetric_length", &length);
+    m.def("symmetric_inverse", &inverse);
     m.def("box_step", &step, nb::arg("u"), nb::arg("H"), nb::arg("G"), nb::arg("damping"), nb::arg("scale").none(),
           nb::arg("low"), nb::arg("high"), nb::arg("pairs"), nb::arg("factor"), nb::arg("share"), nb::arg("near"));
 }

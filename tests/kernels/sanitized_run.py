@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from strikeout.kernels import _native, chebyshev, exact, symmetric
+from strikeout.kernels import _native, black, chebyshev, exact, symmetric, words
 from strikeout.models.heston import Heston
+from strikeout.quotes import sorting
 from strikeout.quotes.contracts import Contracts
 
 
@@ -48,11 +49,32 @@ def drive_exact(rng: np.random.Generator) -> None:
         factors = rng.choice([0.0, 1e-30, -0.75, 2.0**95, 2.0**-73], (2, count))
         for starts in ([0], list(range(count))):
             chebyshev.exact_sums(rng.choice([-1.0, 1.0, 0.3, 2.0**-49], (3, count)), factors, np.array(starts))
+    for count in (0, 1, 2, 30):
+        cells, factors = rng.choice([0.25, 1.0], (count, 2)), rng.choice([0.0, -0.75, 2.0**95], (4, count))
+        for across in (1, 4) if count else ():
+            places = rng.uniform(-1.0, 1.0, (1 if across == 1 else 2, count))
+            table = chebyshev.exact_cells(cells, places, factors, along=5, across=across)
+            for subtract in (False, True):
+                words.merged(table, words.Table(*(column[1:] for column in table)), subtract=subtract)
+                words.merged(words.Table(*(column[:0] for column in table)), table, subtract=subtract)
+            words.read(table.sums, -120)
+            words.sums(table.sums, np.arange(len(table.counts)))
+        chebyshev.polynomials(factors[0], 1), chebyshev.polynomials(factors[0], 7)
+        sorting.sorted_rows(*np.repeat(factors, 500, axis=1)[:3])
+        prices = np.abs(factors[0]) + 1.0
+        black.price(prices, prices[::-1], prices, 0.2, 1.0, True)
+    for bad in (np.nan, np.inf):
+        try:
+            chebyshev.exact_cells(np.full((1, 2), bad), np.zeros((1, 1)), np.zeros((4, 1)), along=5, across=1)
+        except ValueError:
+            continue
+        raise AssertionError("a cell that is nowhere was found")
     for p in (1, 5, 9):
         A = rng.normal(size=(p, p))
         for matrix in (A @ A.T, A - A.T, np.zeros((p, p)), np.full((p, p), np.nan)):
             symmetric.solve(matrix.tolist(), [1.0] * p)
             symmetric.length(matrix.tolist(), [1.0] * p)
+            symmetric.inverse(matrix.tolist())
             for held in (None, [2.0] * p):
                 _native.box_step(
                     [0.5] * p,

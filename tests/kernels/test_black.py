@@ -287,3 +287,20 @@ def test_reference_volatilities_are_reproduced_to_their_last_digit(
         if Decimal(row["strike"]) != Decimal(option.strike):  # 99.999 is no double, and that moves the price
             allowed += 0.5 * EPS * option.strike / option.vega()
         assert abs(option.implied(price) - expected) <= allowed, row
+
+
+def test_compiled_prices_have_the_bits_of_their_twin() -> None:
+    rng = np.random.default_rng(3)
+    count = 4000
+    F = 100.0 * np.exp(rng.normal(0.0, 0.5, count))
+    K = F * np.exp(rng.normal(0.0, 0.6, count) * rng.choice([0.0, 1e-9, 1.0, 6.0], count))  # at the money to far away
+    T, sigma = rng.uniform(1e-3, 3.0, count), rng.choice([0.0, 1e-8, 0.2, 3.0], count)  # with no volatility, and much
+    D, is_call = rng.uniform(0.5, 1.0, count), rng.random(count) < 0.5
+    for column in (F, K, D, T, sigma):  # rows that have no price
+        column[rng.integers(0, count, 12)] = rng.choice([np.nan, np.inf, -1.0, 0.0], 12)
+    with np.errstate(all="ignore"):
+        used, twin = (price(F, K, T, sigma, D, is_call) for price in (black._price, black.price_twin))
+        assert np.array_equal(used, twin, equal_nan=True)
+        x, s, b_max = black._log_moneyness(F, K), black._total_volatility(F, K, T, sigma, D), black._upper_bound(F, K)
+        for one, other in zip(black._normalised_price(x, s, b_max), black.normalised_twin(x, s, b_max), strict=True):
+            assert np.array_equal(one, other, equal_nan=True)

@@ -30,6 +30,15 @@ def audit(basis: np.ndarray, factors: np.ndarray, starts: list[int]) -> list[int
     ]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 32, 256])
+@pytest.mark.parametrize("many", [0, 1, 27, 1000])
+def test_the_compiled_polynomials_have_the_bits_of_their_twin(count, many):
+    x = points(2 * many)[::2]  # not contiguous
+    found = chebyshev.polynomials(x, count)
+    assert found.shape == (count, many)
+    assert found.tobytes() == chebyshev.polynomials_twin(x, count).tobytes()
+
+
 @BOTH
 @pytest.mark.parametrize("size", [1, 1e-20, 1e8, 1e12], ids=str)
 @pytest.mark.parametrize("starts", [[0], [0, 1, 2], [0, 3, 4, 200, 490]], ids=str)
@@ -102,3 +111,20 @@ def test_a_degree_too_many_is_not_resolved():
     moments = chebyshev.polynomials(x, 8).sum(axis=1)
     at_nodes = (chebyshev.quadrature(8) @ moments) @ chebyshev.polynomials(chebyshev.nodes(8), 9)[8]
     assert abs(at_nodes - chebyshev.polynomials(x, 9)[8].sum()) > 0.1
+
+
+@pytest.mark.parametrize("across", [1, 4])
+@pytest.mark.parametrize("many", [1, 27, 900])
+def test_what_points_leave_behind_by_cell_has_the_bits_of_its_twin(many, across):
+    rng = np.random.default_rng(many)
+    cells = rng.choice([0.25, 0.5, 1.0], (many, 2))
+    places = rng.uniform(-1.0, 1.0, (1 if across == 1 else 2, many))
+    factors = rng.standard_normal((4, many)) * np.array([[1e4], [1e-3], [1e12], [0.0]])
+    used, twin = (
+        find(cells, places, factors, along=9, across=across)
+        for find in (chebyshev.exact_cells, chebyshev.exact_cells_twin)
+    )
+    assert used.sums.shape == (len(np.unique(cells, axis=0)), 2 * 9 * across + 2, 3)
+    assert used.counts.sum() == many
+    for one, other in zip(used, twin, strict=True):
+        assert one.tolist() == other.tolist()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strikeout.kernels.symmetric import condition, eigen, factor, inverse, length, solve
+from strikeout.kernels.symmetric import condition, eigen, factor, inverse, inverse_twin, length, solve
 
 EPS = float(np.finfo(float).eps)
 SIZES = (1, 2, 3, 5, 8)
@@ -72,6 +72,12 @@ def test_the_length_is_the_square_root_of_the_quadratic_form() -> None:
 def test_the_inverse_times_the_matrix_is_one(size: int) -> None:
     A = gram(size, seed=size + 10)
     assert np.array(inverse(A)) @ np.array(A) == pytest.approx(np.eye(size), abs=100 * size * EPS * condition(A))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 9])
+def test_the_compiled_inverse_has_the_bits_of_its_twin(size: int) -> None:
+    A = gram(size, seed=4, spread=3.0)
+    assert inverse(A) == inverse_twin(A)
 
 
 def test_the_inverse_is_symmetric_to_the_last_bit() -> None:

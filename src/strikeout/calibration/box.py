@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
+from operator import lt
 
 from strikeout.kernels.compiled import native
 from strikeout.kernels.symmetric import solve
@@ -44,8 +46,17 @@ class Box:
     def pushed(self, u: Sequence[float], G: Sequence[float]) -> tuple[int, ...]:
         """The coordinates on a wall that the cost pushes against; they are held there."""
         lower, upper = self.lower, self.upper
+        if all(map(lt, lower, u)) and all(map(lt, u, upper)):  # nearly always
+            return ()
         walls = [i for i, x in enumerate(u) if x <= lower[i] or x >= upper[i]]
         return tuple(i for i in walls if (G[i] < 0.0 and u[i] <= lower[i]) or (G[i] > 0.0 and u[i] >= upper[i]))
+
+    def straight(self, u: Sequence[float], to: Sequence[float]) -> list[float]:
+        """The step s at u that leads to ``to``, where nothing stops it: straight in the products."""
+        s = [b - a for a, b in zip(u, to, strict=True)]
+        for i, j in self.pairs:
+            s[i] *= to[j] / u[j]
+        return s
 
     def step(
         self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None
@@ -59,11 +70,14 @@ class Box:
         module = native()
         if module is None:
             return self.step_twin(u, H, G, damping, scale=scale)
-        size, given = None if scale is None else list(scale), (list(self.lower), list(self.upper), self.pairs)
-        found: tuple[list[float], float] = module.box_step(
-            list(u), H, list(G), damping, size, *given, FACTOR, SHARE, NEAR
-        )
+        size = None if scale is None else list(scale)
+        found: tuple[list[float], float] = module.box_step(list(u), H, list(G), damping, size, *self._given)
         return self._to_edges(u, *found)
+
+    @cached_property
+    def _given(self) -> tuple[list[float], list[float], tuple[tuple[int, int], ...], float, float, float]:
+        """What every step of the compiled code is given."""
+        return list(self.lower), list(self.upper), self.pairs, FACTOR, SHARE, NEAR
 
     def step_twin(
         self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None

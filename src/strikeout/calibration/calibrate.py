@@ -131,7 +131,7 @@ def calibrate(
     points = starting_points(model, coordinates, starts)
     objective, rule = objective_of(used, residual=residual, weights=weights_for(used, quotes, weights))
     _refuse_too_few(objective, coordinates)
-    problem = Problem(objective.with_loss(LOSSES[loss]), model, coordinates)
+    problem = Problem(objective if loss == "squared" else objective.with_loss(LOSSES[loss]), model, coordinates)
     ends = search(problem, points, progress)
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.feller import feller_ratio
+from strikeout.calibration.loop import Visit
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
@@ -34,6 +36,18 @@ class Step:
     gradient: float
     damping: float
     parameters: dict[str, float]
+
+
+class Trace(NamedTuple):
+    """The accepted points of the best start, as its search saw them."""
+
+    visits: tuple[Visit, ...]
+    coordinates: Coordinates
+
+    def steps(self) -> tuple[Step, ...]:
+        """The same by parameter."""
+        named = self.coordinates.named
+        return tuple(Step(v.cost, v.gradient, v.damping, named(v.point)) for v in self.visits)
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,7 @@ class Calibration:
     count: int
     termination: Termination
     equations: Linearization
-    history: tuple[Step, ...]
+    trace: Trace
     starts: tuple[StartEnd, ...]
     residual: str
     weights: str
@@ -97,6 +111,11 @@ class Calibration:
     def feller_ratio(self) -> float | None:
         """``2 mean_reversion long_variance / vol_of_vol^2``; None where the model has no such parameters."""
         return feller_ratio(self.parameters)
+
+    @cached_property
+    def history(self) -> tuple[Step, ...]:
+        """The steps of the best start."""
+        return self.trace.steps()
 
     @cached_property
     def condition(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from strikeout.calibration.calibration import StartEnd, Step
+from strikeout.calibration.calibration import StartEnd, Trace
 from strikeout.calibration.coordinates import Bounds, Coordinates
 from strikeout.calibration.descents import End, Posed
 from strikeout.calibration.identifiability import INFLATION, Precision, precision_of
@@ -34,7 +34,6 @@ def concluded(
     theta = coordinates.theta(descent.point)
     precision = precision_of(coordinates, descent, noise, inflation=getattr(model, "inflation", INFLATION))
     held = {coordinates.free[i] for i in descent.held} - coordinates.replaced
-    visits = descent.visits
     return {
         "model": model,
         "parameters": dict(zip(names, theta, strict=True)),
@@ -46,7 +45,7 @@ def concluded(
         "cost": descent.system.cost,
         "termination": termination_of(descent, coordinates, precision, {*(bounds or {})}),
         "equations": descent.system.equations,
-        "history": tuple(Step(v.cost, v.gradient, v.damping, coordinates.named(v.point)) for v in visits),
+        "trace": Trace(descent.visits, coordinates),
         "starts": tuple(start_end(end, best, coordinates) for end in ends),
     }
 

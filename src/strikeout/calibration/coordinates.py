@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import inf, nan
+from operator import itemgetter
 
 from strikeout.calibration.box import Box
 from strikeout.calibration.feller import LONG_VARIANCE, MEAN_REVERSION, NAMES, VOL_OF_VOL, FellerShare
 from strikeout.calibration.loop import System
 from strikeout.errors import ParameterError
 from strikeout.models.model import ParameterSpace
-from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearization import Linearization, places
 
 Bounds = Mapping[str, tuple[float, float]]
+Picked = Callable[[tuple[float, ...]], tuple[float, ...]]
 
 # Parameters that act through a product with a second one, wherever a model has both (see box.py).
 PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol", "tilt": "slope"}
@@ -71,23 +74,28 @@ class Coordinates:
             values[self.share.replaced] = self.share.omega(values)
         inside = []
         for i, lo, hi in zip(self.free, self.box.lower, self.box.upper, strict=True):
-            width = hi - lo if hi - lo < inf else max(abs(lo) if lo > -inf else 0.0, abs(values[i]))
+            x = values[i]
+            width = hi - lo if hi - lo < inf else max(abs(lo) if lo > -inf else 0.0, abs(x))
             margin = 0.05 * width if lo <= 0.0 else 0.05 * min(lo, width)
-            inside.append(min(max(values[i], lo + margin), hi - min(margin, 0.05 * width)))
+            low, high = lo + margin, hi - min(margin, 0.05 * width)
+            inside.append(x if low <= x <= high else min(max(x, low), high))
         return inside
 
     def system(self, equations: Linearization, u: Sequence[float], theta: Sequence[float]) -> System:
         """The normal equations of theta, in u."""
-        rows = equations.rows
-        p = len(self.names)
-        if self.share is not None:
-            slopes = self.share.slopes(theta, u[self.free.index(self.share.replaced)])
-            rows = _chained(rows, self.share.replaced, slopes)
-        elif not self.fixed:
-            return System([row[:p] for row in rows[:p]], rows[p][:p], equations.cost, equations)
-        free = self.free
-        curvature = [[rows[i][j] for j in free] for i in free]
-        return System(curvature, [rows[p][i] for i in free], equations.cost, equations)
+        if self.share is None:
+            triangle, (curvature, score) = equations.triangle, self._picked
+            return System([list(row(triangle)) for row in curvature], list(score(triangle)), triangle[-1], equations)
+        free, p = self.free, len(self.names)
+        slopes = self.share.slopes(theta, u[free.index(self.share.replaced)])
+        rows = _chained(equations.rows, self.share.replaced, slopes)
+        return System([[rows[i][j] for j in free] for i in free], [rows[p][i] for i in free], equations.cost, equations)
+
+    @cached_property
+    def _picked(self) -> tuple[list[Picked], Picked]:
+        """From a triangle, the rows of the curvature and the score of the free parameters."""
+        of, free = places(len(self.names) + 1), self.free
+        return [_picked([of[i][j] for j in free]) for i in free], _picked([of[-1][i] for i in free])
 
     def variances(self, covariance: Sequence[Sequence[float]], u: Sequence[float], kept: Sequence[int]) -> list[float]:
         """Variances of all parameters from the covariance of the kept coordinates; not-a-number where there is none."""
@@ -111,9 +119,23 @@ def coordinates_of(
         ParameterError: an unknown name, bounds that are empty or beyond the model's own, a fixed value outside them,
             or Feller's condition asked of a model without it or of fixed parameters that break it.
     """
+    if bounds or fixed:
+        return _coordinates_of(space, bounds or {}, fixed or {}, enforce_feller=enforce_feller)
+    return _plain_coordinates(space, enforce_feller=enforce_feller)
+
+
+@lru_cache(maxsize=16)
+def _plain_coordinates(space: ParameterSpace, *, enforce_feller: bool) -> Coordinates:
+    """Those without bounds or fixed parameters of one's own: found once for a model, whose space is one value."""
+    return _coordinates_of(space, {}, {}, enforce_feller=enforce_feller)
+
+
+def _coordinates_of(
+    space: ParameterSpace, bounds: Bounds, fixed: Mapping[str, float], *, enforce_feller: bool
+) -> Coordinates:
     names = space.names
-    lower, upper = _bounds(space, bounds or {})
-    held = {names.index(_known(name, names, "fixed")): float(value) for name, value in (fixed or {}).items()}
+    lower, upper = _bounds(space, bounds)
+    held = {names.index(_known(name, names, "fixed")): float(value) for name, value in fixed.items()}
     for i in range(len(names)):
         if i not in held and lower[i] == upper[i]:
             held[i] = lower[i]
@@ -131,14 +153,14 @@ def coordinates_of(
     if share is not None:
         at = free.index(share.replaced)
         low[at], high[at] = SMALLEST_SHARE, 1.0
+    place = {i: n for n, i in enumerate(free)}
     pairs = tuple(
-        (free.index(names.index(a)), free.index(names.index(b)))
+        (place[a], place[b])
         for a, b in _products(names)
-        if b in names
-        and names.index(a) in free
-        and names.index(b) in free
-        and low[free.index(names.index(b))] > 0.0
-        and not (share and b == MEAN_REVERSION == names[share.replaced])
+        if a in place
+        and b in place
+        and low[place[b]] > 0.0
+        and not (share and b == share.replaced == share.mean_reversion)
     )
     # A bound that was asked for is a bound like any other.
     edges = tuple(n for n, i in enumerate(free) if names[i] in space.edges and lower[i] == space.lower[i])
@@ -146,14 +168,16 @@ def coordinates_of(
     return Coordinates(names, tuple(lower), tuple(upper), held, box, free, share)
 
 
-def _products(names: tuple[str, ...]) -> list[tuple[str, str]]:
+@lru_cache(maxsize=64)
+def _products(names: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     """Parameters and what they act through a product with: ``correlation[0.5]`` with ``vol_of_vol[0.5]``."""
     parts = [name.partition("[") for name in names]
-    return [("".join(part), "".join((PRODUCTS[part[0]], *part[1:]))) for part in parts if part[0] in PRODUCTS]
+    pairs = [(i, "".join((PRODUCTS[part[0]], *part[1:]))) for i, part in enumerate(parts) if part[0] in PRODUCTS]
+    return tuple((i, names.index(other)) for i, other in pairs if other in names)
 
 
 def _bounds(space: ParameterSpace, bounds: Bounds) -> tuple[list[float], list[float]]:
-    lower, upper = [float(x) for x in space.lower], [float(x) for x in space.upper]
+    lower, upper = space.lower.tolist(), space.upper.tolist()
     for name, (low, high) in bounds.items():
         i = space.names.index(_known(name, space.names, "bounds"))
         if not low <= high:
@@ -195,6 +219,11 @@ def _feller(
             '2 mean_reversion long_variance >= vol_of_vol^2. Fix fewer, or use feller="warn".'
         )
     return None
+
+
+def _picked(at: list[int]) -> Picked:
+    """The numbers at these places; faster than a loop, and the loop of a search does little else."""
+    return itemgetter(*at) if len(at) > 1 else itemgetter(slice(at[0], at[0] + 1))
 
 
 def _chained(rows: list[list[float]], r: int, slopes: Mapping[int, float]) -> list[list[float]]:

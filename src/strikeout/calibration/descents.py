@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import nan
 from typing import Generic, Protocol, TypeVar
 
@@ -18,7 +19,7 @@ from strikeout.errors import ParameterError
 from strikeout.models.model import Model
 from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization
-from strikeout.statistics.linearize import linearize, rows
+from strikeout.statistics.linearize import linearizer, rows
 from strikeout.statistics.losses import TUNING, Huber, Loss, robust_scale
 from strikeout.statistics.objective import Objective
 
@@ -48,10 +49,14 @@ class End(Generic[AnyPosed]):
     descent: Descent
     objective: AnyPosed
     merit: float  # what is compared between starts: the cost, or Huber's threshold
+    joined: End[AnyPosed] | None = None  # whose basin it came into, where it was not followed further
 
 
 class Search(Protocol[AnyPosed]):
     """Something that can be followed from a start to its end."""
+
+    @property
+    def coordinates(self) -> Coordinates: ...
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[AnyPosed]: ...
 
@@ -68,11 +73,15 @@ class Problem:
         theta = self.coordinates.theta(u)
         try:
             if theta[0] == theta[0]:
-                return self.coordinates.system(linearize(self.objective, self.model, theta), u, theta)
+                return self.coordinates.system(self._linearize(theta), u, theta)
         except ParameterError:  # inside the bounds, but where the model ends: a point to step back from
             pass
         nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
         return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
+
+    @cached_property
+    def _linearize(self) -> Callable[[Sequence[float]], Linearization]:
+        return linearizer(self.objective, self.model)
 
     def weighted_residuals(self, u: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         residual, _ = rows(self.objective, self.model, np.array(self.coordinates.theta(u)))

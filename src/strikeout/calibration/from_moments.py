@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import nan, sqrt
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.conclusion import concluded
@@ -23,6 +25,8 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.quadrature import Quadrature, quadrature_of
+
+Floats = NDArray[np.float64]
 
 
 def calibrate_moments(
@@ -54,11 +58,12 @@ def calibrate_moments(
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
     points = starting_points(model, coordinates, starts)
     free = len(coordinates.free)
-    if len(moments) <= free:
+    count = len(moments)
+    if count <= free:
         raise UnidentifiedError(
-            f"{len(moments)} quotes cannot determine {free} free parameters with standard errors: at least {free + 1} "
+            f"{count} quotes cannot determine {free} free parameters with standard errors: at least {free + 1} "
             "are needed. Add quotes, or fix parameters (fixed={...}).",
-            count=len(moments),
+            count=count,
             free=free,
         )
     ends, best = _search(MomentProblem(quadrature_of(moments), model, coordinates), points, progress)
@@ -72,10 +77,10 @@ def calibrate_moments(
             cost=-best.objective.deficit,
         )
     return Calibration(
-        **concluded(ends, best, model, coordinates, noise=cost / (len(moments) - free), bounds=bounds),
+        **concluded(ends, best, model, coordinates, noise=cost / (count - free), bounds=bounds),
         quotes=None,  # type: ignore[arg-type]  # there are none; what needs quotes says so
         rmse=sqrt(cost / best.objective.total_weight),
-        count=len(moments),
+        count=count,
         residual="price",
         weights=moments.weights,
         loss="squared",
@@ -100,25 +105,29 @@ class MomentProblem:
         if theta[0] != theta[0]:
             nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.quadrature))
             return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
-        return self.coordinates.system(self.quadrature.linearize(self.model, np.array(theta)), u, theta)
+        return self.coordinates.system(self._linearize(np.array(theta)), u, theta)
+
+    @cached_property
+    def _linearize(self) -> Callable[[Floats], Linearization]:
+        return self.quadrature.linearizer(self.model)
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[Quadrature]:
         """The end of one start."""
-        yardstick = self._yardstick(len(start))
-        descent = descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch)
+        descent = descend(self.evaluate, start, box=self.coordinates.box, yardstick=self._yardstick, watch=watch)
         return End(descent, self.quadrature, descent.system.cost)
 
     def resolves(self, end: End[Quadrature]) -> bool:
         """True where costs near the end have all the digits that a search makes use of."""
-        return self.quadrature.jitter <= self._yardstick(len(end.descent.point)).blur(end.descent.system.cost)
+        return self.quadrature.jitter <= self._yardstick.blur(end.descent.system.cost)
 
     def centred(self, u: Sequence[float]) -> MomentProblem:
         """The same problem, with costs near u to all their digits."""
         theta = np.array(self.coordinates.theta(u))
         return self if theta[0] != theta[0] else replace(self, quadrature=self.quadrature.centred(self.model, theta))
 
-    def _yardstick(self, free: int) -> Yardstick:
-        return Yardstick(max(len(self.quadrature) - free, 1), self.quadrature.magnitude)
+    @cached_property
+    def _yardstick(self) -> Yardstick:
+        return Yardstick(max(len(self.quadrature) - len(self.coordinates.free), 1), self.quadrature.magnitude)
 
 
 def _search(

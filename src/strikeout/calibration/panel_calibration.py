@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.calibration import Calibration, StartEnd, Step
+from strikeout.calibration.calibration import Calibration, StartEnd, Step, Trace
 from strikeout.calibration.feller import feller_ratio
 from strikeout.calibration.panel_groups import Rows, grouped, latent_of
 from strikeout.calibration.settings import Settings
@@ -57,7 +57,7 @@ class PanelCalibration:
     count: int
     termination: Termination
     equations: Linearization
-    history: tuple[Step, ...]
+    trace: Trace
     starts: tuple[StartEnd, ...]
     residual: str
     weights: str
@@ -93,6 +93,11 @@ class PanelCalibration:
     def feller_ratio(self) -> float | None:
         """``2 mean_reversion long_variance / vol_of_vol^2``; None where the model has no such parameters."""
         return feller_ratio(self.parameters)
+
+    @cached_property
+    def history(self) -> tuple[Step, ...]:
+        """The steps of the best start."""
+        return self.trace.steps()
 
     @cached_property
     def condition(self) -> float:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strikeout.kernels.symmetric import dot
+
 Rows = list[list[float]]
 
 # The update divides by v's, which may vanish: then the step told nothing new.
@@ -24,11 +26,15 @@ def updated(S: Rows | None, H: Rows, s: Sequence[float], y: Sequence[float]) -> 
     """S with the last step learnt; unchanged where the step tells nothing."""
     p = len(s)
     known = S or [[0.0] * p for _ in range(p)]
-    v = [y[i] - sum((H[i][j] + known[i][j]) * s[j] for j in range(p)) for i in range(p)]
+    v = [yi - dot(row, s) for yi, row in zip(y, corrected(H, known), strict=True)]
     # Lengths in the metric of the diagonal: parameters have different units.
     d = [H[i][i] for i in range(p)]
-    along = sum(v[i] * s[i] for i in range(p))
-    lengths = sum(v[i] * v[i] / d[i] for i in range(p) if d[i] > 0.0) * sum(d[i] * s[i] * s[i] for i in range(p))
+    along = dot(v, s)
+    mine, told = 0.0, 0.0
+    for di, vi, si in zip(d, v, s, strict=True):
+        mine += di * si * si
+        told += vi * vi / di if di > 0.0 else 0.0
+    lengths = told * mine
     if not along * along > SMALLEST_COSINE**2 * lengths:
         return S
     return [[known[i][j] + v[i] * v[j] / along for j in range(p)] for i in range(p)]

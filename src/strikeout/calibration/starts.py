@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.descents import AnyPosed, End, Posed, Search
-from strikeout.calibration.loop import Descent, System, Visit, Watch
+from strikeout.calibration.joining import apart, basin_of, joins
+from strikeout.calibration.loop import System, Visit, Watch
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.model import Model
@@ -30,7 +32,7 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
     if isinstance(starts, int):
         if starts < 1:
             raise UsageError(f"starts={starts}: at least one is needed; {model.name} has {len(space.starts)}.")
-        return [coordinates.point([float(x) for x in row]) for row in space.starts[:starts]]
+        return [coordinates.point(row) for row in space.starts[:starts].tolist()]
     given = [starts] if isinstance(starts, Mapping) else list(starts)
     if not given:
         raise UsageError("starts is empty: give a number, a mapping by name, or several such mappings.")
@@ -55,7 +57,9 @@ def search(
     ends: list[End[AnyPosed]] = [] if first is None else [first]
     best = first if first is not None and first.descent.termination.converged else None
     for number, point in enumerate(points, len(ends)):
-        end = problem.follow(point, _watch(best, number, progress))
+        end = problem.follow(point, _watch(best, problem.coordinates.box, number, progress))
+        if end.descent.termination is Termination.JOINED:
+            end = End(end.descent, end.objective, end.merit, joined=best)
         if end.descent.termination.converged and (best is None or end.merit < best.merit):
             best = end
         ends.append(end)
@@ -70,41 +74,29 @@ def best_of(ends: Sequence[End[AnyPosed]]) -> End[AnyPosed]:
 
 def agrees(end: End[Posed], best: End[Posed]) -> bool:
     """True where the end is the same optimum as the best, to a thousandth of a standard error, or on its way there."""
-    if end.descent.termination is Termination.JOINED:
-        return True
+    if end.joined is not None:  # perhaps an optimum that a still later start has bettered
+        return end.joined is best or agrees(end.joined, best)
     if not end.descent.termination.converged:
         return False
     cost = best.descent.system.cost
     dof = max(len(best.objective) - len(best.descent.point), 1)
     limit = AGREEMENT**2 * cost / dof + (1e-12 * best.objective.magnitude) ** 2
-    return _apart(end.descent.point, best.descent) <= limit
+    return apart(end.descent.point, best.descent) <= limit
 
 
-def _watch(best: End[Posed] | None, number: int, progress: Progress | None) -> Watch | None:
+def _watch(best: End[Posed] | None, box: Box, number: int, progress: Progress | None) -> Watch | None:
     if best is None and progress is None:
         return None
-    known = best.descent if best is not None and isinstance(best.objective.loss, Squared) else None
+    known = basin_of(best.descent) if best is not None and isinstance(best.objective.loss, Squared) else None
 
     def watch(u: Sequence[float], at: System, visit: Visit) -> Termination | None:
         if progress is not None:
             progress(number, visit)
-        if known is None or not at.cost > known.system.cost:
+        if known is None:
             return None
-        # The cost of a point in the basin is the optimum's plus its distance in the metric of the curvature there.
-        apart = _apart(u, known)
-        near = all(abs(a - b) <= 0.2 * abs(b) for a, b in zip(u, known.point, strict=True))
-        if near and abs(at.cost - known.system.cost - apart) <= 0.1 * apart + 1e-9 * known.system.cost:
+        if joins(u, at, known, box):
             return Termination.JOINED
-        behind = visit.evaluations >= PATIENCE and at.cost > 4.0 * known.system.cost
+        behind = visit.evaluations >= PATIENCE and at.cost > 4.0 * known.end.system.cost
         return Termination.ABANDONED if behind else None
 
     return watch
-
-
-def _apart(u: Sequence[float], other: Descent) -> float:
-    d = [x - other.point[i] for i, x in enumerate(u)]
-    total = 0.0
-    for i, row in enumerate(other.system.curvature):
-        for j, x in enumerate(d):
-            total += d[i] * row[j] * x
-    return total

@@ -47,7 +47,7 @@ class Yardstick:
     def blur(self, cost: float) -> float:
         """A fall of the cost that rounding could have made."""
         jitter = JITTER * self.magnitude
-        return 1e-14 * cost + 2.0 * jitter * sqrt(max(cost, 0.0)) + jitter * jitter
+        return 1e-14 * cost + 2.0 * jitter * sqrt(cost if cost > 0.0 else 0.0) + jitter * jitter
 
     def ended(self, reach: float, cost: float) -> Termination | None:
         """Converged, not finite, or None: go on."""
@@ -64,4 +64,4 @@ class Yardstick:
 
     def _noise(self, cost: float) -> float:
         # A cost read out of subtracted moments may lie below zero by its rounding.
-        return self.noise if self.noise is not None else sqrt(max(cost, 0.0) / self.freedom)
+        return self.noise if self.noise is not None else sqrt((cost if cost > 0.0 else 0.0) / self.freedom)

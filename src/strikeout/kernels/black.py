@@ -24,12 +24,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from strikeout.kernels.normal import INVERSE_SQRT_TWO_PI, SQRT_HALF, erfcx_right
+from strikeout.kernels.compiled import native
+from strikeout.kernels.normal import CENTRE, COEFFICIENTS, INVERSE_SQRT_TWO_PI, SQRT_HALF, erfcx_right
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 SQRT_HALF_PI = 1.2533141373155003
+_ERFCX = np.array(COEFFICIENTS)
 SMALLEST_NORMAL = 2.2250738585072014e-308  # a price below this share of D sqrt(F K) has too few bits left to invert
 BLOCK = 8192  # rows worked on at a time: the two dozen arrays in play then stay in the cache
 STEPS = 3  # Householder steps; the worst start is 6e-9 away after two of fourth order, so the third ends at rounding
@@ -102,11 +104,15 @@ def implied_volatility(
 def _by_blocks(kernel: Callable[..., Floats], columns: tuple[ArrayLike, ...], is_call: ArrayLike) -> Floats:
     """The kernel over broadcast columns, a cacheful of rows at a time."""
     numbers = [np.asarray(column, np.float64) for column in columns]
-    *numbers, calls = np.broadcast_arrays(*numbers, np.asarray(is_call, bool))
+    calls = np.asarray(is_call, bool)
+    if any(column.shape != calls.shape for column in numbers):
+        *numbers, calls = np.broadcast_arrays(*numbers, calls)
     # Contiguous copies: for strided input NumPy may take another code path, with other last bits.
     flat = [np.ascontiguousarray(column).reshape(-1) for column in (*numbers, calls)]
-    out = np.empty(calls.size)
     with np.errstate(all="ignore"):
+        if calls.size <= BLOCK:
+            return kernel(*flat).reshape(calls.shape)
+        out = np.empty(calls.size)
         for start in range(0, calls.size, BLOCK):
             rows = slice(start, start + BLOCK)
             out[rows] = kernel(*(column[rows] for column in flat))
@@ -114,8 +120,22 @@ def _by_blocks(kernel: Callable[..., Floats], columns: tuple[ArrayLike, ...], is
 
 
 def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
+    module = native()
+    if module is None:
+        return price_twin(F, K, T, sigma, D, is_call)
+    ratio, s, b_max = module.black_begin(F, K, T, sigma, D)
+    x = -np.log1p(ratio)
+    h, t, exponent = module.black_middle(x, s)
+    b, _ = module.black_normalised(x, h, t, np.exp(exponent), b_max, _ERFCX, CENTRE)
+    found: Floats = module.black_end(F, K, D, is_call, b)
+    return found
+
+
+def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
+    """Prices without compiled code, and their definition: what is compiled is plain arithmetic, and has these bits."""
     s = _total_volatility(F, K, T, sigma, D)
-    b, _, _ = _normalised_price(_log_moneyness(F, K), s, _upper_bound(F, K))
+    x, b_max = _log_moneyness(F, K), _upper_bound(F, K)
+    b, _, _ = normalised_twin(x, s, b_max)
     # The bound is not left to rounding: a price above it would have no implied volatility.
     return np.minimum(D * (_intrinsic(F, K, is_call) + np.sqrt(F) * np.sqrt(K) * b), D * np.where(is_call, F, K))
 
@@ -174,6 +194,17 @@ def _h_and_t(x: Floats, s: Floats) -> tuple[Floats, Floats]:
 
 def _normalised_price(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floats, Floats]:
     """b, b_bar and e at total volatility s."""
+    module = native()
+    if module is None:
+        return normalised_twin(x, s, b_max)
+    h, t, exponent = module.black_middle(x, s)
+    e = np.exp(exponent)
+    b, b_bar = module.black_normalised(x, h, t, e, b_max, _ERFCX, CENTRE)
+    return b, b_bar, e
+
+
+def normalised_twin(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floats, Floats]:
+    """``_normalised_price`` without compiled code, and its definition."""
     h, t = _h_and_t(x, s)
     e = np.exp(-0.5 * (h * h + t * t))
     b, b_bar = np.empty_like(x), np.empty_like(x)

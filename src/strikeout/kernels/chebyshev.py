@@ -36,7 +36,16 @@ _QUIET = 1 << 17  # multiplications: a larger product wakes the threads of BLAS,
 
 
 def polynomials(x: Floats, count: int) -> Floats:
-    """``T_0(x) .. T_{count-1}(x)``, one a row, by the three-term recurrence; elementwise."""
+    """``T_0(x) .. T_{count-1}(x)``, one a row, by the three-term recurrence; elementwise, so the twin has its bits."""
+    module = native()
+    if module is None:
+        return polynomials_twin(x, count)
+    values: Floats = module.chebyshev_polynomials(np.ascontiguousarray(x), count)
+    return values
+
+
+def polynomials_twin(x: Floats, count: int) -> Floats:
+    """``polynomials`` without compiled code, and its definition."""
     out = np.empty((count, len(x)))
     out[0] = 1.0
     if count > 1:
@@ -115,8 +124,37 @@ def exact_sums_twin(basis: Floats, factors: Floats, starts: Rows) -> words.Words
             part = np.zeros((groups, len(factors), len(basis), 3), np.uint64)
             part[:, [places[d][0] for d in rows]] = words.placed(products[:, rows], at + place)
             parts.append(part)
-    total: words.Words = words.sums(np.stack(parts), np.zeros(1, np.intp))[0]
+    total: words.Words = words.sums_twin(np.stack(parts), np.zeros(1, np.intp))[0]
     return total
+
+
+def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> words.Table:
+    """What points leave behind, by cell: of its first two factors the sums times its polynomials, of the others alone.
+
+    Args:
+        cells: a pair of numbers a point, ``(n, 2)``; at least one point.
+        places: x, and t where ``across`` is above one: ``(1 or 2, n)``.
+        factors: four a point, ``(4, n)``.
+        along, across: how many polynomials in x, and in t.
+    """
+    module = native()
+    if module is None:
+        return exact_cells_twin(cells, places, factors, along=along, across=across)
+    columns = map(np.ascontiguousarray, (cells, places, factors))
+    return words.Table(*module.exact_cells(*columns, along, across, BASIS_GRID, FACTOR_GRID))
+
+
+def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> words.Table:
+    """``exact_cells`` without compiled code."""
+    order, starts = words.grouped(cells)
+    places, factors = places[:, order], factors[:, order]
+    basis = polynomials_twin(places[0], along)
+    if across > 1:
+        basis = (polynomials_twin(places[1], across)[:, None, :] * basis[None, :, :]).reshape(along * across, -1)
+    resolved = exact_sums_twin(basis, factors[:2], starts)
+    plain = exact_sums_twin(np.full((1, len(order)), 2.0**-BASIS_GRID), factors[2:], starts)
+    both = np.concatenate([part.reshape(len(starts), -1, 3) for part in (resolved, plain)], axis=1)
+    return words.Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
 
 
 def _digits(factors: Floats) -> tuple[Floats, list[tuple[int, int]]]:

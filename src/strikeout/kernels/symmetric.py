@@ -81,12 +81,21 @@ def length(A: Matrix, b: Vector, damping: float = 0.0) -> float:
 
 def inverse(A: Matrix) -> list[list[float]]:
     """``A^-1``, exactly symmetric; not-a-number throughout where A is not numerically positive definite."""
+    module = native()
+    if module is not None and type(A) is list:
+        found: list[list[float]] = module.symmetric_inverse(A)
+        return found
+    return inverse_twin(A)
+
+
+def inverse_twin(A: Matrix) -> list[list[float]]:
+    """``inverse`` without compiled code, and its definition."""
     p = len(A)
-    d, L = factor(A)
+    d, L = factor_twin(A)
     if any(di == 0.0 for di in d):
         return [[nan] * p for _ in range(p)]
     # Column j of L^-1 times d_j; it is zero above row j.
-    columns = [_forward(d, L, [1.0 if i == j else 0.0 for i in range(p)]) for j in range(p)]
+    columns = [forward_twin(d, L, [1.0 if i == j else 0.0 for i in range(p)]) for j in range(p)]
     out = [[0.0] * p for _ in range(p)]
     for i, a in enumerate(columns):
         for j in range(i, p):
@@ -95,6 +104,14 @@ def inverse(A: Matrix) -> list[list[float]]:
                 t += a[k] * b[k]
             out[i][j] = out[j][i] = t
     return out
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """``a'b``, from the first to the last. Not ``sum``, which adds with a correction from Python 3.12 on."""
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += x * y
+    return total
 
 
 def eigen(A: Matrix, sweeps: int = 30) -> tuple[list[float], list[list[float]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
@@ -134,19 +135,26 @@ class Heston:
 
     def accumulate_scaled(self, theta: Theta, contracts: Contracts, scale: Floats, target: Floats) -> Floats:
         """``accumulate`` with what does not depend on theta prepared: see ``Objective``."""
+        return self.accumulator(contracts, scale, target)(theta)
+
+    def accumulator(self, contracts: Contracts, scale: Floats, target: Floats) -> Callable[[Theta], Floats]:
+        """``accumulate_scaled`` of these contracts, for a search that asks for one theta after the other."""
         layout = self._layout(contracts)
-        return kernel_of.sums(
-            self.kernel, self._vector(theta), self._parts(layout), layout.sorted(scale), layout.sorted(target)
-        )
+        kernel, part, columns = self.kernel, self._parts(layout), (layout.sorted(scale), layout.sorted(target))
+        return lambda theta: kernel_of.sums(kernel, self._vector(theta), part, *columns)
 
     def accumulate_weighed(
         self, theta: Theta, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats
     ) -> Floats:
         """The sums a calibration from moments needs, over nodes of forward and discount one: see ``Quadrature``."""
+        return self.weigher(nodes, quadratic, linear, centre)(theta)
+
+    def weigher(self, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats) -> Callable[[Theta], Floats]:
+        """``accumulate_weighed`` of these nodes, for a search that asks for one theta after the other."""
         layout = nodes.slices
-        return kernel_of.weighed(
-            self.kernel, self._vector(theta), self._parts(layout), *map(layout.sorted, (quadratic, linear, centre))
-        )
+        kernel, part = self.kernel, self._parts(layout)
+        columns = tuple(map(layout.sorted, (quadratic, linear, centre)))
+        return lambda theta: kernel_of.weighed(kernel, self._vector(theta), part, *columns)
 
     def suited(self, contracts: Contracts) -> Heston:
         """This model with ``expiries`` chosen for these contracts, unless it was chosen already."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -56,8 +57,8 @@ class ParameterSpace:
             raise ParameterError(
                 f"{len(self.names)} parameters are needed ({', '.join(self.names)}); got shape {vector.shape}."
             )
-        for name, value in zip(self.names, vector, strict=True):
-            if not np.isfinite(value):
+        for name, value in zip(self.names, vector.tolist(), strict=True):
+            if not isfinite(value):
                 raise ParameterError(f"{name} is {value}; parameters must be finite numbers.", parameter=name)
         return vector
 

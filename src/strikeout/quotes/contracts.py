@@ -18,6 +18,7 @@ Rows = NDArray[np.intp]
 
 
 PANEL = 0.2  # width of a panel of ln T
+COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,9 @@ class Contracts:
         """The contracts of these rows (numbers, a mask or a slice), in that order."""
         picked = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         out = object.__new__(Contracts)  # what was checked once need not be checked again
-        for field in fields(self):
-            object.__setattr__(out, field.name, _frozen(np.atleast_1d(getattr(self, field.name)[picked])))
+        columns = vars(out)
+        for name in COLUMNS:
+            columns[name] = _frozen(np.atleast_1d(getattr(self, name)[picked]))
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -153,11 +155,15 @@ class Contracts:
 
 
 def _layout(order: Rows, *, key: Floats, expiries: Floats, k: Floats, t: Floats | None) -> Layout:
-    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]][: len(key)])
+    count = len(order)
+    breaks = np.flatnonzero(key[1:] != key[:-1]) + 1
+    offsets = np.zeros(len(breaks) + 2 if count else 1, np.intp)
+    if count:
+        offsets[1:-1], offsets[-1] = breaks, count
     return Layout(
         order=_frozen(order),
-        expiries=_frozen(expiries[starts]),
-        offsets=_frozen(np.r_[starts, len(order)].astype(np.intp)),
+        expiries=_frozen(expiries[offsets[:-1]]),
+        offsets=_frozen(offsets),
         k=_frozen(k),
         t=None if t is None else _frozen(t),
         in_order=bool((order[1:] > order[:-1]).all()),

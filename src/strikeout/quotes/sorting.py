@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels.compiled import native
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
+A_HANDFUL = 1_000  # rows, which NumPy sorts about as fast
 FEW = 5_000  # rows, which a general sort takes no longer for
 FEWEST_BITS = 12  # of the second column in a key; with fewer, nearly all rows would tie
 
@@ -15,12 +18,22 @@ FEWEST_BITS = 12  # of the second column in a key; with fewer, nearly all rows w
 def sorted_rows(first: Floats, second: Floats, *ties: Floats) -> Rows:
     """The rows by ``first``, then ``second``, then each of ``ties``; equal ones in the order they come. Finite numbers.
 
+    >>> sorted_rows(np.array([2.0, 1.0, 2.0]), np.array([0.5, 0.1, -0.5]))
+    array([1, 2, 0])
+    """
+    module = native()
+    if module is None or len(first) < A_HANDFUL:
+        return sorted_rows_twin(first, second, *ties)
+    rows: Rows = module.sorted_rows(*map(np.ascontiguousarray, (first, second, *ties)))
+    return rows
+
+
+def sorted_rows_twin(first: Floats, second: Floats, *ties: Floats) -> Rows:
+    """``sorted_rows`` without compiled code.
+
     Rank of the first column, a coarse image of the second and the row number go into one integer a row, and integers
     NumPy sorts ten times as fast as rows by columns. Rows whose image is too coarse to tell them apart, few or none,
     are then sorted by the columns themselves.
-
-    >>> sorted_rows(np.array([2.0, 1.0, 2.0]), np.array([0.5, 0.1, -0.5]))
-    array([1, 2, 0])
     """
     count = len(first)
     if count < FEW:

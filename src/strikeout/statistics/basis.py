@@ -26,6 +26,11 @@ Integers = NDArray[np.int64]
 # bend over a few volatilities around the money and are smooth far from it. The last edge holds strikes of 44 % to 229 %
 # of the forward at one day, and more at every longer expiry.
 EDGES = np.array([0.125, 0.375, 0.875, 1.875, 3.875, 7.875, 15.875])
+# Centre and half-width of the panels of z, the lowest first; the middle one is number zero.
+_INNER, _LAST = np.r_[-EDGES[0], EDGES[:-1]], len(EDGES) - 1
+_NUMBERS = np.arange(-_LAST, _LAST + 1)
+_CENTRES = np.sign(_NUMBERS) * 0.5 * (EDGES + _INNER)[np.abs(_NUMBERS)]
+_HALVES = 0.5 * (EDGES - _INNER)[np.abs(_NUMBERS)]
 # Width of a panel of ln T: prices in (z, ln T) change over about a factor of e in T.
 EXPIRY_PANEL = 0.5
 # Black's prices at this volatility are subtracted from quotes and model alike. What is left is small, and smooth at
@@ -67,7 +72,12 @@ class Basis:
     @property
     def size(self) -> int:
         """Polynomials, and so nodes, a cell."""
-        return self.nodes if self.expiries == "shared" else self.nodes * self.expiry_nodes
+        return self.nodes * self.across
+
+    @property
+    def across(self) -> int:
+        """Polynomials in ln T."""
+        return 1 if self.expiries == "shared" else self.expiry_nodes
 
     def cells(self, contracts: Contracts) -> tuple[Floats, NDArray[np.bool_]]:
         """The cell of every contract, ``(n, 2)``: its expiry or the number of its panel of ln T, and its panel of z.
@@ -77,18 +87,26 @@ class Basis:
         z = contracts.log_moneyness / np.sqrt(contracts.expiry)
         panel = np.searchsorted(EDGES, np.abs(z), side="right")
         first = contracts.expiry if self.expiries == "shared" else np.floor(np.log(contracts.expiry) / EXPIRY_PANEL)
-        return np.stack([first, np.where(z < 0.0, -panel, panel)], axis=1), panel >= len(EDGES)
+        cells = np.empty((len(z), 2))
+        cells[:, 0], cells[:, 1] = first, np.where(z < 0.0, -panel, panel)
+        return cells, panel >= len(EDGES)
 
     def values(self, contracts: Contracts, cells: Floats) -> Floats:
         """The polynomials of its cell at every contract, ``(size, n)``."""
-        centre, half = _panels(cells[:, 1])
-        x = (contracts.log_moneyness / np.sqrt(contracts.expiry) - centre) / half
-        along = chebyshev.polynomials(x, self.nodes)
+        places = self.places(contracts, cells)
+        along = chebyshev.polynomials(places[0], self.nodes)
         if self.expiries == "shared":
             return along
-        t = np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)
-        across = chebyshev.polynomials(t, self.expiry_nodes)
+        across = chebyshev.polynomials(places[1], self.expiry_nodes)
         return (across[:, None, :] * along[None, :, :]).reshape(self.size, -1)
+
+    def places(self, contracts: Contracts, cells: Floats) -> Floats:
+        """Where in its cell every contract lies, -1 to 1: x, and t where expiries are scattered; ``(1 or 2, n)``."""
+        centre, half = _panels(cells[:, 1])
+        x = (contracts.log_moneyness / np.sqrt(contracts.expiry) - centre) / half
+        if self.expiries == "shared":
+            return x[None]
+        return np.stack([x, np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)])
 
     def contracts(self, cells: Floats) -> Contracts:
         """The nodes of these cells as contracts of forward and discount one, out of the money; cell after cell."""
@@ -118,12 +136,11 @@ class Basis:
 def reference_price(contracts: Contracts) -> Floats:
     """Black's out-of-the-money price at the one fixed volatility."""
     c = contracts
-    return black.price(c.forward, c.strike, c.expiry, VOLATILITY, c.discount, c.log_moneyness >= 0.0)
+    volatility = np.full(len(c), VOLATILITY)
+    return black.price(c.forward, c.strike, c.expiry, volatility, c.discount, c.log_moneyness >= 0.0)
 
 
 def _panels(panel: Floats) -> tuple[Floats, Floats]:
     """Centre and half-width of panels of z by number."""
-    number = np.abs(panel).astype(np.intp)
-    inner = np.where(number > 0, EDGES[np.maximum(number, 1) - 1], -EDGES[0])
-    outer = EDGES[number]
-    return np.sign(panel) * 0.5 * (outer + inner), 0.5 * (outer - inner)
+    number = panel.astype(np.intp) + _LAST
+    return _CENTRES[number], _HALVES[number]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isqrt
 
 import numpy as np
@@ -13,6 +13,24 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 
 Floats = NDArray[np.float64]
+
+
+@lru_cache(maxsize=64)
+def places(size: int) -> tuple[tuple[int, ...], ...]:
+    """Where the upper triangle of a symmetric matrix, row after row, has each of its numbers: a row a row.
+
+    >>> places(3)
+    ((0, 1, 2), (1, 3, 4), (2, 4, 5))
+    """
+    first = [i * size - i * (i - 1) // 2 - i for i in range(size)]
+    return tuple(tuple(first[min(i, j)] + max(i, j) for j in range(size)) for i in range(size))
+
+
+@lru_cache(maxsize=64)
+def _size(numbers: int) -> int:
+    """Rows of a triangle of so many numbers; zero where there is no such triangle."""
+    size = (isqrt(8 * numbers + 1) - 1) // 2
+    return size if size * (size + 1) // 2 == numbers else 0
 
 
 @dataclass(frozen=True)
@@ -34,8 +52,7 @@ class Linearization:
     count: int
 
     def __post_init__(self) -> None:
-        size = self.size
-        if len(self.triangle) != size * (size + 1) // 2 or size < 1:
+        if not _size(len(self.triangle)):
             raise UsageError(f"Linearization: {len(self.triangle)} numbers are no triangle; (p+1)(p+2)/2 are needed.")
 
     @classmethod
@@ -46,17 +63,13 @@ class Linearization:
     @property
     def size(self) -> int:
         """Rows of the triangle: parameters and the residual."""
-        return (isqrt(8 * len(self.triangle) + 1) - 1) // 2
+        return _size(len(self.triangle))
 
     @cached_property
     def rows(self) -> list[list[float]]:
         """The whole symmetric matrix ``[[H, G], [G', cost]]`` as rows of plain floats; not to be written to."""
-        size, at = self.size, 0
-        rows: list[list[float]] = []
-        for i in range(size):
-            rows.append([row[i] for row in rows] + list(self.triangle[at : at + size - i]))
-            at += size - i
-        return rows
+        triangle = self.triangle
+        return [[triangle[k] for k in row] for row in places(self.size)]
 
     @property
     def curvature(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,33 @@ def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> Lin
     Prices under squared loss take the model's own fused pass, ``accumulate_scaled``, where it has one. Everything else
     goes row by row, summed pairwise in the canonical order (never with BLAS, whose blocking would show in the bits).
     """
-    reference = np.array(theta)
+    return linearizer(objective, model)(theta)
+
+
+def linearizer(objective: Objective, model: Model) -> Callable[[Sequence[float]], Linearization]:
+    """``linearize`` of one objective and one model: what a search calls again and again, with theta alone."""
+    count = len(objective)
+    if objective.residual == "price" and isinstance(objective.loss, Squared):
+        fused = _fused(objective, model)
+        if fused is not None:
+            return lambda theta: Linearization(tuple(fused(np.array(theta)).tolist()), count)
+
+    def by_rows(theta: Sequence[float]) -> Linearization:
+        with np.errstate(over="ignore", invalid="ignore"):  # a cost that overflows is a point to step back from
+            residual, jacobian = rows(objective, model, np.array(theta))
+            return _summed(objective, residual, jacobian)
+
+    return by_rows
+
+
+def _fused(objective: Objective, model: Model) -> Callable[[Floats], Floats] | None:
+    """The model's own pass over the objective, with all that does not depend on theta made ready where it can be."""
+    ready = getattr(model, "accumulator", None)
+    if ready is not None:
+        found: Callable[[Floats], Floats] = ready(*objective.prepared)
+        return found
     accumulate = getattr(model, "accumulate_scaled", None)
-    if accumulate is not None and objective.residual == "price" and isinstance(objective.loss, Squared):
-        sums = accumulate(reference, *objective.prepared)
-        return Linearization(tuple(sums.tolist()), len(objective))
-    with np.errstate(over="ignore", invalid="ignore"):  # a cost that overflows is a point to step back from
-        residual, jacobian = rows(objective, model, reference)
-        return _summed(objective, residual, jacobian)
+    return None if accumulate is None else lambda theta: accumulate(theta, *objective.prepared)
 
 
 def rows(objective: Objective, model: Model, theta: Floats) -> tuple[Floats, Floats]:

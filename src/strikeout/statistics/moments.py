@@ -11,7 +11,7 @@ the cost, score and curvature of any model whose prices the basis resolves follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import chebyshev, words
-from strikeout.kernels.words import Words
+from strikeout.kernels.words import Table, Words
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.weights import Weighting, weights_of
@@ -36,6 +36,7 @@ Integers = NDArray[np.int64]
 # What one quote may count for. 32,768 quotes at the limit still fit in 192 bits, and real ones are far below it: room
 # for books of any size, and for a price of 1e12 that somebody typed in place of "none".
 LARGEST = (("w s^2", 2.0**40), ("w s y", 2.0**56), ("w y^2", 2.0**96), ("w", 2.0**40))
+_LIMITS = np.array([[largest] for _, largest in LARGEST])
 PLAIN_EXPONENT = -chebyshev.FACTOR_GRID  # of the lowest bit of sum w y^2 and sum w
 _ELEMENTS = 1 << 20  # of the basis, at a time: bounds the memory, changes no bit
 
@@ -73,7 +74,7 @@ class Moments:
             raise UsageError("Moments.total of nothing: use Moments.zero().")
         for other in given[1:]:
             given[0]._refuse_another(other)
-        return _merged(given[0].basis, given[0].weights, [(part.cells, part.words, part.counts) for part in given])
+        return _held(given[0].basis, given[0].weights, _summed([part._table for part in given]))
 
     def __add__(self, other: Moments) -> Moments:
         """What the quotes of both leave behind.
@@ -90,8 +91,7 @@ class Moments:
             UsageError: they differ in basis or weighting, or the other holds quotes that were never in this one.
         """
         self._refuse_another(other)
-        taken = (other.cells, words.negated(other.words), -other.counts)
-        return _merged(self.basis, self.weights, [(self.cells, self.words, self.counts), taken])
+        return _held(self.basis, self.weights, words.merged(self._table, other._table, subtract=True))
 
     def __len__(self) -> int:
         """How many quotes."""
@@ -124,6 +124,10 @@ class Moments:
 
     def __repr__(self) -> str:
         return f"Moments({len(self):,} quotes in {len(self.cells)} cells, {self.basis.name}, {self._digest[:12]})"
+
+    @property
+    def _table(self) -> Table:
+        return Table(self.cells, self.words, self.counts)
 
     def _refuse_another(self, other: Moments) -> None:
         for what, mine, theirs in (
@@ -160,72 +164,71 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
     basis = basis or Basis()
     weight, rule = weights_of(quotes, weights)
     cells, is_off = basis.cells(quotes.contracts)
-    _refuse(quotes, is_off & (weight > 0.0), "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of")
+    if is_off.any():
+        _refuse(
+            quotes, is_off & (weight > 0.0), "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of"
+        )
     factors = _factors(quotes, weight)
-    for row, (name, largest) in zip(factors, LARGEST, strict=True):
-        with np.errstate(invalid="ignore"):
+    if not (np.abs(factors) < _LIMITS).all():  # false for what is not a number
+        for row, (name, largest) in zip(factors, LARGEST, strict=True):
             unfit = ~(np.abs(row) < largest)
-        _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
-    nothing = Moments.zero(basis, weights=rule)
-    pending = [(nothing.cells, nothing.words, nothing.counts)]
-    for piece in _pieces(np.flatnonzero(weight > 0.0), max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))):
-        pending.append(_taken(quotes.contracts, piece, cells[piece], factors[:, piece], basis))
-        if len(pending) == 32:
-            merged = _merged(basis, rule, pending)
-            pending = [(merged.cells, merged.words, merged.counts)]
-    return _merged(basis, rule, pending)
-
-
-Part = tuple[Floats, Words, Integers]  # cells, words, counts
+            _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
+    contracts, counts = quotes.contracts, weight > 0.0
+    if not counts.all():
+        contracts, cells, factors = contracts[counts], cells[counts], factors[:, counts]
+    if not len(cells):
+        return Moments.zero(basis, weights=rule)
+    places = basis.places(contracts, cells)
+    parts: list[Table] = []
+    size = max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))
+    for begin in range(0, len(cells), size):
+        piece = slice(begin, begin + size)
+        columns = cells[piece], places[:, piece], factors[:, piece]
+        parts.append(chebyshev.exact_cells(*columns, along=basis.nodes, across=basis.across))
+        if len(parts) == 32:
+            parts = [_summed(parts)]
+    return _held(basis, rule, _summed(parts))
 
 
 def _factors(quotes: Quotes, w: Floats) -> Floats:
     c = quotes.contracts
     s, y = c.scale, quotes.observed - c.intrinsic - reference_price(c)
+    factors = np.empty((4, len(c)))
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.stack([w * s * s, w * s * y, w * y * y, w])
+        by_scale, by_price = np.multiply(w, s), np.multiply(w, y)
+        factors[0], factors[1], factors[2], factors[3] = by_scale * s, by_scale * y, by_price * y, w
+    return factors
 
 
-def _pieces(rows: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
-    return (rows[begin : begin + size] for begin in range(0, len(rows), size))
+def _summed(parts: list[Table]) -> Table:
+    """The sum of the parts, by halves: a large one is not copied for every small one."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return words.merged(_summed(parts[:half]), _summed(parts[half:]))
 
 
-def _taken(contracts: Contracts, piece: NDArray[np.intp], cells: Floats, factors: Floats, basis: Basis) -> Part:
-    order, starts = _grouped(cells)
-    cells, factors = cells[order], factors[:, order]
-    values = basis.values(contracts[piece[order]], cells)
-    resolved = chebyshev.exact_sums(values, factors[:2], starts)
-    plain = chebyshev.exact_sums(np.full((1, len(order)), 2.0**-chebyshev.BASIS_GRID), factors[2:], starts)
-    groups = len(starts)
-    both = np.concatenate([resolved.reshape(groups, -1, 3), plain.reshape(groups, -1, 3)], axis=1)
-    return cells[starts], both, np.diff(np.r_[starts, len(order)]).astype(np.int64)
+def _held(basis: Basis, weights: str, table: Table) -> Moments:
+    """The table as moments, without the cells that nothing is left of.
 
-
-def _merged(basis: Basis, weights: str, parts: list[Part]) -> Moments:
-    """The sum of the parts, cell by cell; cells that nothing is left of are gone."""
-    cells, sums, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    if len(cells):
-        order, starts = _grouped(cells)
-        cells, sums = cells[order][starts], words.sums(sums[order], starts)
-        counts = np.add.reduceat(counts[order], starts)
-        is_left = counts != 0
-        # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits tell.
-        size = basis.size
-        below_zero = sums[:, [0, 2 * size, 2 * size + 1], 2] >> np.uint64(63)
-        if (counts < 0).any() or sums[~is_left].any() or below_zero.any():
-            raise UsageError(
-                "Moments: quotes are taken away that were never in. Subtract only what was added, with the same "
-                "prices and weights."
-            )
+    Raises:
+        UsageError: something was taken away that was never in.
+    """
+    cells, sums, counts = table
+    # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits tell.
+    signed = sums[:, (0, -2, -1), 2].view(np.int64)
+    is_left = counts > 0
+    if is_left.all():
+        is_sound = signed.min(initial=0) >= 0
+    else:
+        is_sound = signed.min(initial=0) >= 0 and counts.min() >= 0 and not sums[~is_left].any()
         cells, sums, counts = cells[is_left], sums[is_left], counts[is_left]
+    if not is_sound:
+        raise UsageError(
+            "Moments: quotes are taken away that were never in. Subtract only what was added, with the same "
+            "prices and weights."
+        )
     return _frozen(basis, weights, cells, sums, counts)
-
-
-def _grouped(cells: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """An order that brings equal cells together, and where in it each begins."""
-    order = np.lexsort((cells[:, 1], cells[:, 0]))
-    ordered = cells[order]
-    return order, np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
 
 
 def _frozen(basis: Basis, weights: str, cells: Floats, sums: Words, counts: Integers) -> Moments:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
-from strikeout.quotes.contracts import Contracts, Rows
+from strikeout.quotes.contracts import Contracts, Layout, Rows
 from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.weights import OF_PRICES, Weighting, implied_volatilities, weights_of
@@ -60,7 +60,8 @@ class Objective:
         if len(self.order) == len(self.book) and not isinstance(self.book, Features):
             # Sorted contracts have the slices of the book itself; to sort them again would take as long as pricing.
             rows = np.arange(len(self.order))
-            vars(ordered)["slices"] = replace(self.book.slices, order=rows, in_order=True)
+            s = self.book.slices
+            vars(ordered)["slices"] = Layout(rows, s.expiries, s.offsets, s.k, s.t, in_order=True)
         return ordered
 
     @cached_property

@@ -14,6 +14,7 @@ centred on the surface of a calibration, and only what differs from that is stil
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import fsum, sqrt
@@ -63,20 +64,37 @@ class Quadrature:
         return ROUNDING * self.constant
 
     def linearize(self, model: Model, theta: Floats) -> Linearization:
-        """Curvature, score and cost at theta, in a fixed order without BLAS: the same bits for the same moments.
+        """Curvature, score and cost at theta, in a fixed order without BLAS: the same bits for the same moments."""
+        return self.linearizer(model)(theta)
 
-        In one go where the model can (``accumulate_weighed``), else from its rows.
+    def linearizer(self, model: Model) -> Callable[[Floats], Linearization]:
+        """``linearize`` of one model: what a search calls again and again, with theta alone.
+
+        In one go where the model can (``weigher``), else from its rows.
         """
-        accumulate = getattr(model, "accumulate_weighed", None)
-        if accumulate is not None:
-            sums = accumulate(theta, self.nodes, self.quadratic, self.linear, self.centre)
-        else:
-            price, jacobian = model.linearize(theta, self.nodes)
-            sums = weighed(price - self.centre, jacobian.T, self.quadratic, self.linear)
-        *triangle, pull, stiffness = sums.tolist()
-        cost = self.constant - 2.0 * pull + stiffness
-        least = 2.0**-10 * self.smallest
-        return Linearization((*triangle, cost if not cost < least else least), self.count)
+        ready = getattr(model, "weigher", None)
+        weighed_at: Callable[[Floats], Floats] = self._by_rows(model) if ready is None else ready(*self._weighed)
+        constant, least, count = self.constant, 2.0**-10 * self.smallest, self.count
+
+        def at(theta: Floats) -> Linearization:
+            *triangle, pull, stiffness = weighed_at(theta).tolist()
+            cost = constant - 2.0 * pull + stiffness
+            return Linearization((*triangle, cost if not cost < least else least), count)
+
+        return at
+
+    @property
+    def _weighed(self) -> tuple[Contracts, Floats, Floats, Floats]:
+        return self.nodes, self.quadratic, self.linear, self.centre
+
+    def _by_rows(self, model: Model) -> Callable[[Floats], Floats]:
+        nodes, quadratic, linear, centre = self._weighed
+
+        def at(theta: Floats) -> Floats:
+            price, jacobian = model.linearize(theta, nodes)
+            return weighed(price - centre, jacobian.T, quadratic, linear)
+
+        return at
 
     def centred(self, model: Model, theta: Floats) -> Quadrature:
         """The same problem around the surface at theta: costs near it then have all their digits."""
@@ -102,13 +120,15 @@ def quadrature_of(moments: Moments) -> Quadrature:
     """The sums over nodes that these moments amount to, around Black's reference surface."""
     size = moments.basis.size
     nodes, reference = _nodes(moments.basis, moments.cells.tobytes())
-    resolved = words.read(moments.words[:, : 2 * size], chebyshev.EXPONENT)
+    # The last two columns, on another grid, are read apart from the others: their sums are.
+    resolved = words.read(moments.words, chebyshev.EXPONENT)[:, :-2]
     plain = words.read(words.sums(moments.words[:, 2 * size :], np.zeros(1, np.intp))[0], PLAIN_EXPONENT)
     constant, total_weight = plain.tolist()
+    weights = moments.basis.weights(resolved.reshape(-1, size)).reshape(-1, 2, size)
     return Quadrature(
         nodes=nodes,
-        quadratic=moments.basis.weights(resolved[:, :size]).ravel(),
-        linear=moments.basis.weights(resolved[:, size:]).ravel(),
+        quadratic=weights[:, 0].ravel(),
+        linear=weights[:, 1].ravel(),
         centre=reference,
         constant=constant,
         smallest=RESOLUTION * constant,
