@@ -20,6 +20,12 @@ INLINE double exp1(double x) { return exp(all(x))[0]; }
 INLINE double log1(double x) { return log(all(x))[0]; }
 INLINE double atan21(double y, double x) { return atan2(all(y), all(x))[0]; }
 
+// ln x or up to 0.06 more, for x >= 0, from the bits alone: exponent and fraction are log2 of x, less at most 0.0861.
+INLINE v4 log_at_most(v4 x) {
+    const v4 counted = value((pattern(x) >> 13) + pattern(all(ROUNDER))) - ROUNDER;  // in units of 2^-39
+    return fma(counted, all(1.260827376536227e-12), 0.06 - 1023.0 * 0.6931471805599453);
+}
+
 // ln E[exp(p X)] for four real p, +inf where the moment no longer exists at T.
 INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
     v4 q = p - p * p, xi = m.kappa - (m.rho * m.sigma) * p, D2 = fma(xi, xi, (m.sigma * m.sigma) * q);
@@ -53,8 +59,8 @@ INLINE Slice slice_of(double T, const Heston& m) {
     double core = s.asymptote * std::sqrt(spread) * (1.0 + s.g * spread);
     const double widest = s.sd < 1.0 ? s.sd : 1.0;  // a cell of log-strike; wider, and 16 powers of x do not suffice
     int doublings = 0;
-    while (doublings < 60 && std::ldexp(core, doublings) < 8.0 * widest) doublings++;
-    s.grid = {-m.rho * s.asymptote, std::ldexp(widest, -doublings), doublings};
+    while (doublings < 60 && two_to(doublings) * core < 8.0 * widest) doublings++;
+    s.grid = {-m.rho * s.asymptote, two_to(-doublings) * widest, doublings};
     return s;
 }
 
@@ -85,23 +91,19 @@ INLINE Wings wings_of(const Slice& s, const Heston& m) {
 // The strip's half-width in units of 2 / sd: 2^-40 ... 2^-5 by doublings, then 2^-4 ... 2^8.75 by quarters of one.
 constexpr int STRIP_STEPS = 88;
 INLINE double strip_step(int i) {
-    if (i < 36) return std::ldexp(1.0, i - 40);
-    static const double quarter[4] = {1.0, 1.1892071150027210667, 1.4142135623730950488, 1.6817928305074290861};
-    return std::ldexp(quarter[(i - 36) & 3], ((i - 36) >> 2) - 4);
+    if (i < 36) return two_to(i - 40);
+    constexpr double quarter[4] = {1.0, 1.1892071150027210667, 1.4142135623730950488, 1.6817928305074290861};
+    return quarter[(i - 36) & 3] * two_to(((i - 36) >> 2) - 4);
 }
 
-// The largest step whose moment stays below the cap; the moments rise with the step, so five-way search. 0 if none does.
+// The largest step whose moment stays below the cap; the moments rise with the step, so five-way search, begun around
+// the step of a Gaussian (the 54th). 0 if none does.
 INLINE double strip(const Slice& s, int cross, const Heston& m) {
-    int inside = -1, outside = STRIP_STEPS;
+    int inside = -1, outside = STRIP_STEPS, at[4] = {46, 50, 54, 58};
     while (outside - inside > 1) {
-        int at[4];
         v4 step;
-        for (int j = 0; j < 4; j++) {
-            int i = inside + ((outside - inside) * (j + 1)) / 5;
-            at[j] = i <= inside ? inside + 1 : i;
-            step[j] = 2.0 / s.sd * strip_step(at[j]);
-        }
-        v4 moment = log_mgf(cross > 0 ? 1.0 + step : -step, s.T, m);
+        for (int j = 0; j < 4; j++) step[j] = 2.0 / s.sd * strip_step(at[j]);
+        const v4 moment = log_mgf(cross > 0 ? 1.0 + step : -step, s.T, m);
         for (int j = 0; j < 4; j++) {
             if (moment[j] <= MOMENT_CAP) {
                 if (at[j] > inside) inside = at[j];
@@ -109,14 +111,18 @@ INLINE double strip(const Slice& s, int cross, const Heston& m) {
                 outside = at[j];
             }
         }
+        for (int j = 0; j < 4; j++) {
+            const int i = inside + ((outside - inside) * (j + 1)) / 5;
+            at[j] = i <= inside ? inside + 1 : i;
+        }
     }
     return inside < 0 ? 0.0 : 2.0 / s.sd * strip_step(inside);
 }
 
 inline void no_price(Terms<FUNCTIONS>& out) {
-    out.count = 4;
-    store(out.re, all(0.0)), store(out.im, all(0.0)), store(out.size, all(INF));
-    for (int j = 0; j < FUNCTIONS; j++) store(out.fre[j], all(NAN)), store(out.fim[j], all(NAN));
+    out.blocks = 1;
+    out.block[0].zeta = {all(0.0), all(0.0)}, out.block[0].size = all(INF);
+    for (int j = 0; j < FUNCTIONS; j++) out.block[0].F[j] = {all(NAN), all(NAN)};
 }
 
 // group: 0 left, 1 middle, 2 right (cut at 0 and at k*). Not-a-number where no contour exists.
@@ -141,7 +147,7 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
     const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
     const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + (group == 1 ? MIDDLE : 0.0));
-    out.count = 0;
+    out.blocks = 0;
     if (!(b > 0.0)) return no_price(out);  // no strip, no contour
 
     const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
@@ -155,12 +161,13 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     const double kv = m.kappa * m.vbar, per_s2 = 1.0 / (m.sigma * m.sigma), per = kv * per_s2, weight = h / PI * b;
     // Two blocks of four nodes go through the stages together: one alone leaves the processor waiting for its own results.
     constexpr int PAIR = 2;
+    v4 grown[PAIR] = {exp(h * v4{0.0, 1.0, 2.0, 3.0}), exp(h * v4{4.0, 5.0, 6.0, 7.0})};  // exp(y) of the next nodes
+    const v4 growth = exp(all(8.0 * h));
     for (int n = 0; n < most; n += 4 * PAIR) {
         c4 z[PAIR], zeta[PAIR], dz[PAIR], q[PAIR], xi[PAIR], d[PAIR], minus[PAIR], E[PAIR], P[PAIR], invd[PAIR], lnW[PAIR];
         for (int i = 0; i < PAIR; i++) {
-            const double y = h * (n + 4 * i);
-            v4 grown = exp(v4{y, y + h, y + 2.0 * h, y + 3.0 * h}), shrunk = 1.0 / grown;
-            v4 sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
+            const v4 shrunk = 1.0 / grown[i], sinh = 0.5 * (grown[i] - shrunk), cosh = 0.5 * (grown[i] + shrunk);
+            grown[i] *= growth;
             v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
             z[i] = {re, cross < 0 ? im : im - 1.0};
             zeta[i] = {re, cross < 0 ? im + 1.0 : im};
@@ -197,19 +204,16 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
                                      f * B};
             v4 size = all(0.0);
             for (int j = 0; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
-            v4 ln = log(size + 1e-300), im = zeta[i].im;
+            v4 ln = log_at_most(size), im = zeta[i].im;
             const int at = n + 4 * i;
             // What overflowed on its way to zero compares false here, and counts as negligible too.
             i4 needed = ln + larger(im * first, im * last) >= -LEVEL;
             needed &= i4{at, at + 1, at + 2, at + 3} < int64_t(most);
-            for (int j = 0; j < FUNCTIONS; j++) {
-                store(out.fre[j] + at, pick(needed, F[j].re, all(0.0)));
-                store(out.fim[j] + at, pick(needed, F[j].im, all(0.0)));
-            }
-            store(out.re + at, z[i].re);
-            store(out.im + at, im);
-            store(out.size + at, ln);
-            if (any(needed)) out.count = at + 4;
+            auto& block = out.block[at / 4];
+            for (int j = 0; j < FUNCTIONS; j++)
+                block.F[j] = {pick(needed, F[j].re, all(0.0)), pick(needed, F[j].im, all(0.0))};
+            block.zeta = {z[i].re, im}, block.size = ln;
+            if (any(needed)) out.blocks = at / 4 + 1;
             more = needed[3] != 0;  // terms shrink along the contour: once the last is negligible, so is the rest
         }
         if (!more) return;

@@ -3,8 +3,8 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
-#include <cmath>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -30,7 +30,6 @@ static bool use_avx2 = has_avx2();
 #define DISPATCH(function) plain::function
 #endif
 
-// A strike that is not a number would send the search for its cell astray, so it is refused here.
 static Book book_of(const Doubles& theta, const Doubles& expiries, const Integers& offsets, const Doubles& k,
                     const Times& t, double half) {
     const size_t parts = expiries.shape(0), n = k.shape(0);
@@ -38,33 +37,38 @@ static Book book_of(const Doubles& theta, const Doubles& expiries, const Integer
         throw std::invalid_argument("shapes do not fit together");
     if (offsets(0) != 0 || offsets(parts) != static_cast<int64_t>(n))
         throw std::invalid_argument("offsets must run from zero to the number of strikes");
-    for (size_t j = 0; j < parts; j++) {
+    for (size_t j = 0; j < parts; j++)
         if (offsets(j + 1) < offsets(j)) throw std::invalid_argument("offsets must not fall");
-        if (offsets(j + 1) == offsets(j)) continue;
-        const double *first = k.data() + offsets(j), *last = k.data() + offsets(j + 1) - 1;
-        bool ascending = std::isfinite(*first) && std::isfinite(*last);
-        for (const double* at = first; at < last; at++) ascending &= at[0] <= at[1];  // false for what is not a number
-        if (!ascending) throw std::invalid_argument("strikes must be finite and ascending in each part");
-    }
     return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
             static_cast<int64_t>(parts), half};
 }
 
+using Out = std::unique_ptr<double[]>;
+
 template <size_t NDIM>
-static auto owned(double* data, std::initializer_list<size_t> shape) {
+static auto owned(Out out, std::initializer_list<size_t> shape) {
+    double* data = out.release();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
     return nb::ndarray<nb::numpy, double, nb::ndim<NDIM>>(data, shape, owner);
+}
+
+// Runs the kernel without Python's lock.
+template <class Run>
+static void run(const Run& kernel) {
+    bool sound;
+    {
+        nb::gil_scoped_release free;
+        sound = kernel();
+    }
+    if (!sound) throw std::invalid_argument("strikes must be finite and ascending in each part");
 }
 
 static auto heston_rows(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half, int threads) {
     const Book book = book_of(theta, expiries, offsets, k, t, half);
     const size_t n = k.shape(0);
-    double* out = new double[FUNCTIONS * n + 1];
-    {
-        nb::gil_scoped_release free;
-        DISPATCH(heston_rows)(book, out, threads);
-    }
-    return owned<2>(out, {FUNCTIONS, n});
+    Out out(new double[FUNCTIONS * n + 1]);
+    run([&] { return DISPATCH(heston_rows)(book, out.get(), threads); });
+    return owned<2>(std::move(out), {FUNCTIONS, n});
 }
 
 static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half,
@@ -72,12 +76,9 @@ static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubl
     const Book book = book_of(theta, expiries, offsets, k, t, half);
     if (scale.shape(0) != k.shape(0) || target.shape(0) != k.shape(0))
         throw std::invalid_argument("scale and target must be as long as k");
-    double* out = new double[SUMS];
-    {
-        nb::gil_scoped_release free;
-        DISPATCH(heston_sums)(book, scale.data(), target.data(), out, threads);
-    }
-    return owned<1>(out, {SUMS});
+    Out out(new double[SUMS]);
+    run([&] { return DISPATCH(heston_sums)(book, scale.data(), target.data(), out.get(), threads); });
+    return owned<1>(std::move(out), {SUMS});
 }
 
 static auto heston_weighed(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Doubles quadratic, Doubles linear,
@@ -85,12 +86,9 @@ static auto heston_weighed(Doubles theta, Doubles expiries, Integers offsets, Do
     const Book book = book_of(theta, expiries, offsets, k, std::nullopt, 0.0);
     if (quadratic.shape(0) != k.shape(0) || linear.shape(0) != k.shape(0) || centre.shape(0) != k.shape(0))
         throw std::invalid_argument("the weights must be as long as k");
-    double* out = new double[WEIGHED];
-    {
-        nb::gil_scoped_release free;
-        DISPATCH(heston_weighed)(book, quadratic.data(), linear.data(), centre.data(), out);
-    }
-    return owned<1>(out, {WEIGHED});
+    Out out(new double[WEIGHED]);
+    run([&] { return DISPATCH(heston_weighed)(book, quadratic.data(), linear.data(), centre.data(), out.get()); });
+    return owned<1>(std::move(out), {WEIGHED});
 }
 
 void bind_exact(nb::module_& m);
