@@ -11,41 +11,90 @@ namespace STRIKEOUT_BUILD {
 constexpr int DEGREE = 16;      // coefficients a polynomial
 constexpr int MOST_NODES = 512;
 constexpr double INNER = 8.0;   // narrowest cells on each side of k*
-constexpr double SMALLEST_COEFFICIENT = 1e-13;  // of the value; thirty times that of a derivative
-constexpr double ECONOMY = 2e-14;  // given up by shortening a polynomial; again thirty times that of a derivative
+constexpr int THRIFTY = 12;      // as many do where Chebyshev's polynomials replace the highest powers
+constexpr double ECONOMY = 5e-14, SLACK = 30.0;  // of a value, what may be given up for it; of a derivative, times the slack
+constexpr double LOST = -32.2;   // ln of what a thrifty term may leave out; a few of them count
 constexpr double LEVEL = 30.5;  // terms below exp(-30.5) are cut
+
+// x^n = sum_p instead[n][p] x^p + gap[n] T_n(x), p < n: exact in doubles.
+struct Chebyshev {
+    double instead[DEGREE][DEGREE] = {}, gap[DEGREE] = {};
+    constexpr Chebyshev() {
+        double before[DEGREE] = {1.0}, now[DEGREE] = {0.0, 1.0};  // T_{n-1}, T_n
+        gap[0] = gap[1] = 1.0;
+        for (int n = 2; n < DEGREE; n++) {
+            double after[DEGREE] = {};
+            for (int p = 0; p < DEGREE; p++) after[p] = (p > 0 ? 2.0 * now[p - 1] : 0.0) - before[p];
+            for (int p = 0; p < DEGREE; p++) before[p] = now[p], now[p] = after[p];
+            gap[n] = 0.5 * gap[n - 1];
+            for (int p = 0; p < n; p++) instead[n][p] = -gap[n] * now[p];
+        }
+    }
+};
+constexpr Chebyshev CHEBYSHEV;
+constexpr double INVERSE_FACTORIAL[DEGREE] = {
+    1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200, 1.0 / 1307674368000};
 
 // Contour terms, four nodes to a block: whatever belongs to a node lies together, in as few lines of the cache as can be.
 template <int FUNCTIONS>
 struct Terms {
     struct Block {
         c4 zeta;
-        v4 size;  // ln max_f |F_f|, or a little more
+        v4 size, mass;  // ln max_f |F_f|, or a little more; the same with derivatives counted by their slack
         c4 F[FUNCTIONS];
     };
     int blocks = 0;
     Block block[MOST_NODES / 4];
 };
 
-// (-i zeta unit)^p of every node of a contour, p < DEGREE: all cells that share its contour and their unit share them.
+// (-i zeta unit)^p / p! of every node of a contour, found once for all cells that share the contour and their unit:
+// all DEGREE of them, or THRIFTY and what they then leave out at most of a term of size one.
 struct Powers {
     double unit = 0.0;  // none yet
-    alignas(32) double re[MOST_NODES][DEGREE], im[MOST_NODES][DEGREE];
+    bool has_whole;
+    v4 left_out[MOST_NODES / 4];  // ln (|zeta unit|^12 / 12! / 2^11)
+    alignas(32) double thrifty[MOST_NODES][2][THRIFTY], whole[MOST_NODES][2][DEGREE];  // real parts, imaginary parts
 
     template <int FUNCTIONS>
     void find(const Terms<FUNCTIONS>& terms, double new_unit) {
-        unit = new_unit;
+        unit = new_unit, has_whole = false;
         for (int b = 0; b < terms.blocks; b++) {
-            const c4 zeta = terms.block[b].zeta, step = {zeta.im * unit, -(zeta.re * unit)}, square = step * step;
-            const c4 fourth = square * square;
-            c4 now[4] = {{all(1.0), all(0.0)}, step, square, square * step};
-            for (int p = 0; p < DEGREE; p += 4) {
-                v4 x[4], y[4];
-                for (int i = 0; i < 4; i++) x[i] = now[i].re, y[i] = now[i].im, now[i] = now[i] * fourth;
-                transpose(x[0], x[1], x[2], x[3]);
-                transpose(y[0], y[1], y[2], y[3]);
-                for (int i = 0; i < 4; i++) store(re[4 * b + i] + p, x[i]), store(im[4 * b + i] + p, y[i]);
-            }
+            c4 power[DEGREE];
+            fill(power, terms.block[b].zeta);
+            left_out[b] = fma(log_at_most(fma(power[1].im, power[1].im, power[1].re * power[1].re)), all(6.0), -27.6118);
+            for (int n = DEGREE - 1; n >= THRIFTY; n--)
+                for (int p = n - 2; p >= 0; p -= 2) power[p] = fma(CHEBYSHEV.instead[n][p], power[n], power[p]);
+            keep<THRIFTY>(power, thrifty + 4 * b);
+        }
+    }
+    template <int FUNCTIONS>
+    void find_whole(const Terms<FUNCTIONS>& terms) {
+        has_whole = true;
+        for (int b = 0; b < terms.blocks; b++) {
+            c4 power[DEGREE];
+            fill(power, terms.block[b].zeta);
+            keep<DEGREE>(power, whole + 4 * b);
+        }
+    }
+
+   private:
+    __attribute__((always_inline)) void fill(c4* power, c4 zeta) const {
+        const c4 step = {zeta.im * unit, -(zeta.re * unit)}, square = step * step, fourth = square * square;
+        power[0] = {all(1.0), all(0.0)}, power[1] = step, power[2] = square, power[3] = square * step;
+#pragma GCC unroll 16
+        for (int p = 4; p < DEGREE; p++) power[p] = power[p - 4] * fourth;
+#pragma GCC unroll 16
+        for (int p = 2; p < DEGREE; p++) power[p] = INVERSE_FACTORIAL[p] * power[p];
+    }
+    template <int COUNT>
+    INLINE void keep(const c4* power, double (*to)[2][COUNT]) {
+        for (int p = 0; p < COUNT; p += 4) {
+            v4 re[4], im[4];
+            for (int i = 0; i < 4; i++) re[i] = power[p + i].re, im[i] = power[p + i].im;
+            transpose(re[0], re[1], re[2], re[3]);
+            transpose(im[0], im[1], im[2], im[3]);
+            for (int i = 0; i < 4; i++) store(to[i][0] + p, re[i]), store(to[i][1] + p, im[i]);
         }
     }
 };
@@ -87,70 +136,47 @@ INLINE Cell cell_at(double k, const Grid& grid) {
     return cell;
 }
 
-constexpr double INVERSE_FACTORIAL[DEGREE] = {
-    1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
-    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200, 1.0 / 1307674368000};
-
-// x^n = sum_p instead[n][p] x^p + gap[n] T_n(x), p < n: exact in doubles.
-struct Chebyshev {
-    double instead[DEGREE][DEGREE] = {}, gap[DEGREE] = {};
-    constexpr Chebyshev() {
-        double before[DEGREE] = {1.0}, now[DEGREE] = {0.0, 1.0};  // T_{n-1}, T_n
-        gap[0] = gap[1] = 1.0;
-        for (int n = 2; n < DEGREE; n++) {
-            double after[DEGREE] = {};
-            for (int p = 0; p < DEGREE; p++) after[p] = (p > 0 ? 2.0 * now[p - 1] : 0.0) - before[p];
-            for (int p = 0; p < DEGREE; p++) before[p] = now[p], now[p] = after[p];
-            gap[n] = 0.5 * gap[n - 1];
-            for (int p = 0; p < n; p++) instead[n][p] = -gap[n] * now[p];
-        }
-    }
-};
-constexpr Chebyshev CHEBYSHEV;
-const v4 FIRST_FOUR = {1.0, 30.0, 30.0, 30.0};  // the value first, then derivatives
-
 template <int FUNCTIONS>
 struct Polynomials {
     static constexpr int PADDED = (FUNCTIONS + 3) / 4 * 4;
     alignas(32) double a[DEGREE][PADDED];  // the coefficient of x^p of every function, side by side
     int top;                               // the highest power that matters anywhere in the cell
 
-    // Only the first time on a contour, or with another unit, are the powers found. half <= unit.
+    // half <= unit
     void expand(const Terms<FUNCTIONS>& terms, Powers& powers, double centre, double half, double unit) {
         if (powers.unit != unit) powers.find(terms, unit);
         c4 G[MOST_NODES / 4][FUNCTIONS];
+        v4 lost = all(-INFINITY);
         int blocks = 0;
         for (; blocks < terms.blocks; blocks++) {
             const auto& block = terms.block[blocks];
-            const v4 im = block.zeta.im;
-            if (!any(block.size + im * centre + magnitude(im) * half >= -LEVEL)) break;
-            const c4 phase = exp(c4{im * centre, -(block.zeta.re * centre)});
+            const v4 im = block.zeta.im, growth = im * centre;
+            if (!any(block.size + growth + magnitude(im) * half >= -LEVEL)) break;
+            lost = larger(block.mass + growth + powers.left_out[blocks], lost);
+            const c4 phase = exp(c4{growth, -(block.zeta.re * centre)});
             for (int f = 0; f < FUNCTIONS; f++) G[blocks][f] = block.F[f] * phase;
         }
-        const double r = half / unit, r2 = r * r;
-        v4 ratio = {1.0, r, r2, r2 * r};
-        add_up<0, 3, 3>(G, powers, blocks, ratio, r2 * r2);
-        top = 11;
-        if (matters(10) || matters(11)) {  // else they shrink ever faster from here on
-            add_up<12, 1, 6>(G, powers, blocks, ratio * ((r2 * r2) * (r2 * r2) * (r2 * r2)), 0.0);
-            top = 15;
+        if (any(lost > LOST)) {
+            if (!powers.has_whole) powers.find_whole(terms);
+            add_up<0, 3, 3>(G, powers.whole, blocks, half / unit);
+            add_up<12, 1, 6>(G, powers.whole, blocks, half / unit);
+            top = DEGREE - 1;
+        } else {
+            add_up<0, 3, 3>(G, powers.thrifty, blocks, half / unit);
+            top = THRIFTY - 1;
         }
         shorten();
     }
 
-    bool matters(int p) const {
-        return any(~(magnitude(load(a[p])) < SMALLEST_COEFFICIENT * FIRST_FOUR) |
-                   ~(magnitude(load(a[p] + 4)) < all(30.0 * SMALLEST_COEFFICIENT)));
-    }
-
-    // Chebyshev's economy: on [-1, 1] a polynomial of lower degree is nearer to x^p than 2^(1 - p), so the highest powers
-    // are replaced by it, one after the other, for as long as all that was given up stays small.
+    // On [-1, 1] a polynomial of lower degree comes as near to x^p as 2^(1 - p): Chebyshev's, which replaces the highest
+    // powers one after the other, for as long as all that was given up stays small.
     void shorten() {
+        const v4 most = ECONOMY * v4{1.0, SLACK, SLACK, SLACK}, most_too = all(ECONOMY * SLACK);
         v4 lost = all(0.0), lost_too = all(0.0);
         for (; top > 1; top--) {
             const v4 x = load(a[top]), y = load(a[top] + 4);
             lost += CHEBYSHEV.gap[top] * magnitude(x), lost_too += CHEBYSHEV.gap[top] * magnitude(y);
-            if (any(~(lost < ECONOMY * FIRST_FOUR) | ~(lost_too < all(30.0 * ECONOMY)))) return;
+            if (any(~(lost < most) | ~(lost_too < most_too))) return;
             for (int p = top - 2; p >= 0; p -= 2) {
                 store(a[p], fma(x, all(CHEBYSHEV.instead[top][p]), load(a[p])));
                 store(a[p] + 4, fma(y, all(CHEBYSHEV.instead[top][p]), load(a[p] + 4)));
@@ -158,48 +184,45 @@ struct Polynomials {
         }
     }
 
-    // a[p] = -Re sum_j G_j power_j^p / p! for 4 COUNT powers. Side by side are powers, not nodes, so that nothing is left
-    // to be added across. AT_ONCE functions of COUNT (one if 1) sums each: what sixteen registers hold without waiting.
-    template <int FIRST, int COUNT, int AT_ONCE>
-    void add_up(const c4 (*G)[FUNCTIONS], const Powers& powers, int blocks, v4 ratio, double next) {
+    // a[p] = -Re sum_j G_j power_jp ratio^p for 4 COUNT powers. Side by side are powers, not nodes, so that nothing is left
+    // to be added across; AT_ONCE functions are as many sums as the registers hold and enough not to wait for any of them.
+    template <int FIRST, int COUNT, int AT_ONCE, int STRIDE>
+    void add_up(const c4 (*G)[FUNCTIONS], const double (*power)[2][STRIDE], int blocks, double ratio) {
         v4 sum[PADDED][COUNT];
         for (int f = FUNCTIONS; f < PADDED; f++)
             for (int i = 0; i < COUNT; i++) sum[f][i] = all(0.0);
 #pragma GCC unroll 8
         for (int first = 0; first < FUNCTIONS; first += AT_ONCE) {
-            v4 part[AT_ONCE][COUNT], other[AT_ONCE][COUNT];
-            for (int f = 0; f < AT_ONCE; f++)
-                for (int i = 0; i < COUNT; i++) part[f][i] = other[f][i] = all(0.0);
+            v4 part[AT_ONCE][COUNT], other[AT_ONCE];
+            for (int f = 0; f < AT_ONCE; f++) {
+                other[f] = all(0.0);
+                for (int i = 0; i < COUNT; i++) part[f][i] = all(0.0);
+            }
             for (int n = 0; n < 4 * blocks; n++) {
                 const double* g = reinterpret_cast<const double*>(G[n / 4] + first) + n % 4;
                 v4 re[COUNT], im[COUNT];
 #pragma GCC unroll 8
                 for (int i = 0; i < COUNT; i++)
-                    re[i] = load(powers.re[n] + FIRST + 4 * i), im[i] = load(powers.im[n] + FIRST + 4 * i);
+                    re[i] = load(power[n][0] + FIRST + 4 * i), im[i] = load(power[n][1] + FIRST + 4 * i);
 #pragma GCC unroll 8
                 for (int f = 0; f < AT_ONCE; f++) {
                     const v4 x = all(g[8 * f]), y = all(g[8 * f + 4]);
+                    if (COUNT == 1) part[f][0] = fnma(x, re[0], part[f][0]), other[f] = fma(y, im[0], other[f]);
 #pragma GCC unroll 8
-                    for (int i = 0; i < COUNT; i++) {
-                        if (COUNT == 1) {
-                            part[f][i] = fnma(x, re[i], part[f][i]), other[f][i] = fma(y, im[i], other[f][i]);
-                        } else {
-                            part[f][i] = fma(y, im[i], fnma(x, re[i], part[f][i]));
-                        }
-                    }
+                    for (int i = 0; COUNT > 1 && i < COUNT; i++) part[f][i] = fma(y, im[i], fnma(x, re[i], part[f][i]));
                 }
             }
             for (int f = 0; f < AT_ONCE; f++)
-                for (int i = 0; i < COUNT; i++) sum[first + f][i] = COUNT == 1 ? part[f][i] + other[f][i] : part[f][i];
+                for (int i = 0; i < COUNT; i++) sum[first + f][i] = part[f][i] + other[f];
         }
-        for (int i = 0; i < COUNT; i++, ratio *= next) {
-            const v4 weight = ratio * load(INVERSE_FACTORIAL + FIRST + 4 * i);
+        const double square = ratio * ratio, fourth = square * square;
+        v4 weight = (FIRST == 12 ? fourth * fourth * fourth : 1.0) * v4{1.0, ratio, square, square * ratio};
+        for (int i = 0; i < COUNT; i++, weight *= fourth)
             for (int f = 0; f < PADDED; f += 4) {
                 v4 x[4] = {weight * sum[f][i], weight * sum[f + 1][i], weight * sum[f + 2][i], weight * sum[f + 3][i]};
                 transpose(x[0], x[1], x[2], x[3]);
                 for (int j = 0; j < 4; j++) store(a[FIRST + 4 * i + j] + f, x[j]);
             }
-        }
     }
 
     // Eight strikes side by side; x and y in [-1, 1].

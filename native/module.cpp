@@ -1,19 +1,18 @@
 // The Python side of the kernel: shapes are checked here, arithmetic is not.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 
+#include "column.hpp"
 #include "kernel.hpp"
 
 namespace nb = nanobind;
-using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Integers = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Times = std::optional<Doubles>;
+using Doubles = Column<double>;
+using Integers = Column<int64_t>;
 constexpr size_t FUNCTIONS = 6, SUMS = 21, WEIGHED = 22;
 
 static bool has_avx2() {
@@ -30,18 +29,28 @@ static bool use_avx2 = has_avx2();
 #define DISPATCH(function) plain::function
 #endif
 
-static Book book_of(const Doubles& theta, const Doubles& expiries, const Integers& offsets, const Doubles& k,
-                    const Times& t, double half) {
-    const size_t parts = expiries.shape(0), n = k.shape(0);
-    if (theta.shape(0) != 5 || offsets.shape(0) != parts + 1 || (t && t->shape(0) != n))
-        throw std::invalid_argument("shapes do not fit together");
-    if (offsets(0) != 0 || offsets(parts) != static_cast<int64_t>(n))
-        throw std::invalid_argument("offsets must run from zero to the number of strikes");
-    for (size_t j = 0; j < parts; j++)
-        if (offsets(j + 1) < offsets(j)) throw std::invalid_argument("offsets must not fall");
-    return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
-            static_cast<int64_t>(parts), half};
-}
+// The strikes of a book, and the arrays they lie in.
+struct Strikes {
+    Doubles theta, expiries;
+    Integers offsets;
+    Doubles k;
+    std::optional<Doubles> t;
+    Book book;
+
+    Strikes(nb::handle theta_, nb::handle expiries_, nb::handle offsets_, nb::handle k_, nb::handle t_, double half)
+        : theta(theta_), expiries(expiries_), offsets(offsets_), k(k_) {
+        if (!t_.is_none()) t.emplace(t_);
+        const size_t parts = expiries.size(), n = k.size();
+        if (theta.size() != 5 || offsets.size() != parts + 1 || (t && t->size() != n))
+            throw std::invalid_argument("shapes do not fit together");
+        if (offsets[0] != 0 || offsets[parts] != static_cast<int64_t>(n))
+            throw std::invalid_argument("offsets must run from zero to the number of strikes");
+        for (size_t j = 0; j < parts; j++)
+            if (offsets[j + 1] < offsets[j]) throw std::invalid_argument("offsets must not fall");
+        book = {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
+                static_cast<int64_t>(parts), half};
+    }
+};
 
 using Out = std::unique_ptr<double[]>;
 
@@ -63,31 +72,34 @@ static void run(const Run& kernel) {
     if (!sound) throw std::invalid_argument("strikes must be finite and ascending in each part");
 }
 
-static auto heston_rows(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half, int threads) {
-    const Book book = book_of(theta, expiries, offsets, k, t, half);
-    const size_t n = k.shape(0);
+static auto heston_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
+                        int threads) {
+    const Strikes strikes(theta, expiries, offsets, k, t, half);
+    const size_t n = strikes.k.size();
     Out out(new double[FUNCTIONS * n + 1]);
-    run([&] { return DISPATCH(heston_rows)(book, out.get(), threads); });
+    run([&] { return DISPATCH(heston_rows)(strikes.book, out.get(), threads); });
     return owned<2>(std::move(out), {FUNCTIONS, n});
 }
 
-static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half,
-                        Doubles scale, Doubles target, int threads) {
-    const Book book = book_of(theta, expiries, offsets, k, t, half);
-    if (scale.shape(0) != k.shape(0) || target.shape(0) != k.shape(0))
+static auto heston_sums(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
+                        nb::handle scale, nb::handle target, int threads) {
+    const Strikes strikes(theta, expiries, offsets, k, t, half);
+    const Doubles s(scale), y(target);
+    if (s.size() != strikes.k.size() || y.size() != strikes.k.size())
         throw std::invalid_argument("scale and target must be as long as k");
     Out out(new double[SUMS]);
-    run([&] { return DISPATCH(heston_sums)(book, scale.data(), target.data(), out.get(), threads); });
+    run([&] { return DISPATCH(heston_sums)(strikes.book, s.data(), y.data(), out.get(), threads); });
     return owned<1>(std::move(out), {SUMS});
 }
 
-static auto heston_weighed(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Doubles quadratic, Doubles linear,
-                           Doubles centre) {
-    const Book book = book_of(theta, expiries, offsets, k, std::nullopt, 0.0);
-    if (quadratic.shape(0) != k.shape(0) || linear.shape(0) != k.shape(0) || centre.shape(0) != k.shape(0))
-        throw std::invalid_argument("the weights must be as long as k");
+static auto heston_weighed(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle quadratic,
+                           nb::handle linear, nb::handle centre) {
+    const Strikes strikes(theta, expiries, offsets, k, nb::none(), 0.0);
+    const Doubles q(quadratic), l(linear), c(centre);
+    const size_t n = strikes.k.size();
+    if (q.size() != n || l.size() != n || c.size() != n) throw std::invalid_argument("the weights must be as long as k");
     Out out(new double[WEIGHED]);
-    run([&] { return DISPATCH(heston_weighed)(book, quadratic.data(), linear.data(), centre.data(), out.get()); });
+    run([&] { return DISPATCH(heston_weighed)(strikes.book, q.data(), l.data(), c.data(), out.get()); });
     return owned<1>(std::move(out), {WEIGHED});
 }
 

@@ -2,8 +2,8 @@
 //
 // Every product that feeds a sum is an explicit fma, and contraction is off, so the AVX2 build, the plain build, GCC and
 // Clang all give the same bits; exp, log, sin, cos and atan2 are here so that the C library's versions do not matter.
-// Polynomial coefficients: sin, cos, log from fdlibm (Sun Microsystems, 1993), atan from Cephes (Moshier, 1989);
-// exp is a Taylor series.
+// Polynomial coefficients: sin, cos, log and atan from fdlibm (Sun Microsystems, 1993); exp is a Taylor series. They are
+// summed in pairs of terms, not one after the other: half the wait for a few products more.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -101,7 +101,7 @@ INLINE v4 exp(v4 x) {  // clamped to the normal range
     v4 n = nearest(x * 1.4426950408889634074, k);
     v4 r = fnma(n, all(6.93147180559945286227e-01), x);
     r = fnma(n, all(2.31904681384629955842e-17), r);
-    // 1 + r + r^2 (1/2! + r/3! + ... + r^11/13!), in pairs of terms: one after the other would be a wait of 13 products.
+    // 1 + r + r^2 (1/2! + r/3! + ... + r^11/13!)
     const v4 r2 = r * r, r4 = r2 * r2;
     const v4 a = fma(r, all(1.6666666666666666e-01), 0.5);
     const v4 b = fma(r, all(8.333333333333333e-03), 4.1666666666666664e-02);
@@ -152,20 +152,25 @@ INLINE v4 log(v4 x) {  // x > 0 and normal
     return fma(k, all(6.93147180369123816490e-01), f - (h - low));
 }
 
+// ln x or up to 0.06 more, for x >= 0, from the bits alone: exponent and fraction are log2 of x, less at most 0.0861.
+INLINE v4 log_at_most(v4 x) {
+    const v4 counted = value((pattern(x) >> 13) + pattern(all(ROUNDER))) - ROUNDER;  // in units of 2^-39
+    return fma(counted, all(1.260827376536227e-12), 0.06 - 1023.0 * 0.6931471805599453);
+}
+
 INLINE v4 atan2(v4 y, v4 x) {
     v4 ax = magnitude(x), ay = magnitude(y);
     i4 swap = ay > ax;
-    v4 t = pick(swap, ax, ay) / (pick(swap, ay, ax) + 1e-300);
-    i4 big = t > 0.41421356237309503;
-    v4 u = pick(big, (t - 1.0) / (t + 1.0), t), z = u * u;
-    const v4 z2 = z * z;
-    const v4 p0 = fma(z, all(-1.228866684490136173410e+02), -6.485021904942025371773e+01);
-    const v4 p1 = fma(z, all(-1.615753718733365076637e+01), -7.500855792314704667340e+01);
-    const v4 p = fma(z2, fma(z2, all(-8.750608600031904122785e-01), p1), p0);
-    const v4 q0 = fma(z, all(4.853903996359136964868e+02), 1.945506571482613964425e+02);
-    const v4 q1 = fma(z, all(1.650270098316988542046e+02), 4.328810604912902668951e+02);
-    const v4 q = fma(z2, fma(z2, z + 2.485846490142306297962e+01, q1), q0);
-    v4 a = fma(u * z, p / q, u) + pick(big, all(0.25 * PI), all(0.0));
+    const v4 low = pick(swap, ax, ay), high = pick(swap, ay, ax) + 1e-300;
+    i4 big = low > 0.41421356237309503 * high;  // tan(pi / 8): then from pi / 4 on
+    const v4 u = pick(big, low - high, low) / pick(big, low + high, high), z = u * u, z2 = z * z, z4 = z2 * z2;
+    const v4 a0 = fma(z, all(-1.99999999998764832476e-01), 3.33333333333329318027e-01);
+    const v4 a1 = fma(z, all(-1.11111104054623557880e-01), 1.42857142725034663711e-01);
+    const v4 a2 = fma(z, all(-7.69187620504482999495e-02), 9.09088713343650656196e-02);
+    const v4 a3 = fma(z, all(-5.83357013379057348645e-02), 6.66107313738753120669e-02);
+    const v4 a4 = fma(z, all(-3.65315727442169155270e-02), 4.97687799461593236017e-02);
+    const v4 rest = fma(z4, fma(z4, fma(z2, all(1.62858201153657823623e-02), a4), fma(z2, a3, a2)), fma(z2, a1, a0));
+    v4 a = fnma(u * z, rest, u) + pick(big, all(0.25 * PI), all(0.0));
     a = pick(swap, 0.5 * PI - a, a);
     a = pick(x < 0.0, PI - a, a);
     return value(bits(a) | (bits(y) & INT64_MIN));
