@@ -12,7 +12,7 @@ constexpr int DEGREE = 16;      // coefficients a polynomial
 constexpr int MOST_NODES = 512;
 constexpr double INNER = 8.0;   // narrowest cells on each side of k*
 constexpr int THRIFTY = 12;      // as many do where Chebyshev's polynomials replace the highest powers
-constexpr double ECONOMY = 5e-14, SLACK = 30.0;  // of a value, what may be given up for it; of a derivative, times the slack
+constexpr double ECONOMY = 1e-13, SLACK = 30.0;  // of a value, what may be given up for it; of a derivative, times the slack
 constexpr double LOST = -32.2;   // ln of what a thrifty term may leave out; a few of them count
 constexpr double LEVEL = 30.5;  // terms below exp(-30.5) are cut
 
@@ -145,7 +145,7 @@ struct Polynomials {
     // half <= unit
     void expand(const Terms<FUNCTIONS>& terms, Powers& powers, double centre, double half, double unit) {
         if (powers.unit != unit) powers.find(terms, unit);
-        c4 G[MOST_NODES / 4][FUNCTIONS];
+        c4 phase[MOST_NODES / 4], G[MOST_NODES / 4][FUNCTIONS];
         v4 lost = all(-INFINITY);
         int blocks = 0;
         for (; blocks < terms.blocks; blocks++) {
@@ -153,9 +153,11 @@ struct Polynomials {
             const v4 im = block.zeta.im, growth = im * centre;
             if (!any(block.size + growth + magnitude(im) * half >= -LEVEL)) break;
             lost = larger(block.mass + growth + powers.left_out[blocks], lost);
-            const c4 phase = exp(c4{growth, -(block.zeta.re * centre)});
-            for (int f = 0; f < FUNCTIONS; f++) G[blocks][f] = block.F[f] * phase;
+            phase[blocks] = {growth, -(block.zeta.re * centre)};
         }
+        for (int b = 0; b < blocks; b++) phase[b] = exp(phase[b]);
+        for (int b = 0; b < blocks; b++)
+            for (int f = 0; f < FUNCTIONS; f++) G[b][f] = terms.block[b].F[f] * phase[b];
         if (any(lost > LOST)) {
             if (!powers.has_whole) powers.find_whole(terms);
             add_up<0, 3, 3>(G, powers.whole, blocks, half / unit);

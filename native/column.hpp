@@ -51,3 +51,22 @@ class Column {
     size_t size() const { return count; }
     T operator[](size_t i) const { return first[i]; }
 };
+
+// A column of doubles of Python's that is written to: cheaper than to make one here and hand it over.
+class Result {
+    Py_buffer view = {};
+
+   public:
+    Result(nanobind::handle to, size_t count) {
+        if (PyObject_GetBuffer(to.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0)
+            throw nanobind::python_error();
+        if (view.ndim == 1 && std::strcmp(view.format, "d") == 0 && static_cast<size_t>(view.shape[0]) == count) return;
+        PyBuffer_Release(&view);
+        throw nanobind::type_error("out must hold as many doubles as there are sums");
+    }
+    Result(const Result&) = delete;
+    Result& operator=(const Result&) = delete;
+    ~Result() { PyBuffer_Release(&view); }
+
+    double* data() const { return static_cast<double*>(view.buf); }
+};

@@ -52,15 +52,6 @@ struct Strikes {
     }
 };
 
-using Out = std::unique_ptr<double[]>;
-
-template <size_t NDIM>
-static auto owned(Out out, std::initializer_list<size_t> shape) {
-    double* data = out.release();
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    return nb::ndarray<nb::numpy, double, nb::ndim<NDIM>>(data, shape, owner);
-}
-
 // Runs the kernel without Python's lock.
 template <class Run>
 static void run(const Run& kernel) {
@@ -76,31 +67,31 @@ static auto heston_rows(nb::handle theta, nb::handle expiries, nb::handle offset
                         int threads) {
     const Strikes strikes(theta, expiries, offsets, k, t, half);
     const size_t n = strikes.k.size();
-    Out out(new double[FUNCTIONS * n + 1]);
+    std::unique_ptr<double[]> out(new double[FUNCTIONS * n + 1]);
     run([&] { return DISPATCH(heston_rows)(strikes.book, out.get(), threads); });
-    return owned<2>(std::move(out), {FUNCTIONS, n});
+    double* data = out.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {FUNCTIONS, n}, owner);
 }
 
-static auto heston_sums(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
-                        nb::handle scale, nb::handle target, int threads) {
+static void heston_sums(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
+                        nb::handle scale, nb::handle target, int threads, nb::handle out) {
     const Strikes strikes(theta, expiries, offsets, k, t, half);
     const Doubles s(scale), y(target);
     if (s.size() != strikes.k.size() || y.size() != strikes.k.size())
         throw std::invalid_argument("scale and target must be as long as k");
-    Out out(new double[SUMS]);
-    run([&] { return DISPATCH(heston_sums)(strikes.book, s.data(), y.data(), out.get(), threads); });
-    return owned<1>(std::move(out), {SUMS});
+    const Result result(out, SUMS);
+    run([&] { return DISPATCH(heston_sums)(strikes.book, s.data(), y.data(), result.data(), threads); });
 }
 
-static auto heston_weighed(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle quadratic,
-                           nb::handle linear, nb::handle centre) {
+static void heston_weighed(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle quadratic,
+                           nb::handle linear, nb::handle centre, nb::handle out) {
     const Strikes strikes(theta, expiries, offsets, k, nb::none(), 0.0);
     const Doubles q(quadratic), l(linear), c(centre);
     const size_t n = strikes.k.size();
     if (q.size() != n || l.size() != n || c.size() != n) throw std::invalid_argument("the weights must be as long as k");
-    Out out(new double[WEIGHED]);
-    run([&] { return DISPATCH(heston_weighed)(strikes.book, q.data(), l.data(), c.data(), out.get()); });
-    return owned<1>(std::move(out), {WEIGHED});
+    const Result result(out, WEIGHED);
+    run([&] { return DISPATCH(heston_weighed)(strikes.book, q.data(), l.data(), c.data(), result.data()); });
 }
 
 void bind_exact(nb::module_& m);
@@ -112,9 +103,10 @@ NB_MODULE(_native, m) {
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
     m.def("heston_sums", &heston_sums, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
-          nb::arg("t").none(), nb::arg("half"), nb::arg("scale"), nb::arg("target"), nb::arg("threads"));
+          nb::arg("t").none(), nb::arg("half"), nb::arg("scale"), nb::arg("target"), nb::arg("threads"),
+          nb::arg("out"));
     m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
-          nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"));
+          nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"), nb::arg("out"));
     m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });
     m.def("use_instructions", [](const char* name) {  // for the test that all of them give the same bits
         use_avx2 = std::strcmp(name, "avx2") == 0 && has_avx2();
