@@ -11,15 +11,92 @@ namespace STRIKEOUT_BUILD {
 constexpr int DEGREE = 16;      // coefficients a polynomial
 constexpr int MOST_NODES = 512;
 constexpr double INNER = 8.0;   // narrowest cells on each side of k*
-constexpr double SMALLEST_COEFFICIENT = 1e-13;  // of the value; thirty times that of a derivative
+constexpr int THRIFTY = 12;      // as many do where Chebyshev's polynomials replace the highest powers
+constexpr double ECONOMY = 1e-13, SLACK = 30.0;  // of a value, what may be given up for it; of a derivative, times the slack
+constexpr double LOST = -32.2;   // ln of what a thrifty term may leave out; a few of them count
 constexpr double LEVEL = 30.5;  // terms below exp(-30.5) are cut
 
+// x^n = sum_p instead[n][p] x^p + gap[n] T_n(x), p < n: exact in doubles.
+struct Chebyshev {
+    double instead[DEGREE][DEGREE] = {}, gap[DEGREE] = {};
+    constexpr Chebyshev() {
+        double before[DEGREE] = {1.0}, now[DEGREE] = {0.0, 1.0};  // T_{n-1}, T_n
+        gap[0] = gap[1] = 1.0;
+        for (int n = 2; n < DEGREE; n++) {
+            double after[DEGREE] = {};
+            for (int p = 0; p < DEGREE; p++) after[p] = (p > 0 ? 2.0 * now[p - 1] : 0.0) - before[p];
+            for (int p = 0; p < DEGREE; p++) before[p] = now[p], now[p] = after[p];
+            gap[n] = 0.5 * gap[n - 1];
+            for (int p = 0; p < n; p++) instead[n][p] = -gap[n] * now[p];
+        }
+    }
+};
+constexpr Chebyshev CHEBYSHEV;
+constexpr double INVERSE_FACTORIAL[DEGREE] = {
+    1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200, 1.0 / 1307674368000};
+
+// Contour terms, four nodes to a block: whatever belongs to a node lies together, in as few lines of the cache as can be.
 template <int FUNCTIONS>
 struct Terms {
-    int count = 0;  // a multiple of four
-    alignas(32) double re[MOST_NODES], im[MOST_NODES];  // zeta
-    alignas(32) double fre[FUNCTIONS][MOST_NODES], fim[FUNCTIONS][MOST_NODES];
-    alignas(32) double size[MOST_NODES];  // ln max_f |F_f|
+    struct Block {
+        c4 zeta;
+        v4 size, mass;  // ln max_f |F_f|, or a little more; the same with derivatives counted by their slack
+        c4 F[FUNCTIONS];
+    };
+    int blocks = 0;
+    Block block[MOST_NODES / 4];
+};
+
+// (-i zeta unit)^p / p! of every node of a contour, found once for all cells that share the contour and their unit:
+// all DEGREE of them, or THRIFTY and what they then leave out at most of a term of size one.
+struct Powers {
+    double unit = 0.0;  // none yet
+    bool has_whole;
+    v4 left_out[MOST_NODES / 4];  // ln (|zeta unit|^12 / 12! / 2^11)
+    alignas(32) double thrifty[MOST_NODES][2][THRIFTY], whole[MOST_NODES][2][DEGREE];  // real parts, imaginary parts
+
+    template <int FUNCTIONS>
+    void find(const Terms<FUNCTIONS>& terms, double new_unit) {
+        unit = new_unit, has_whole = false;
+        for (int b = 0; b < terms.blocks; b++) {
+            c4 power[DEGREE];
+            fill(power, terms.block[b].zeta);
+            left_out[b] = fma(log_at_most(fma(power[1].im, power[1].im, power[1].re * power[1].re)), all(6.0), -27.6118);
+            for (int n = DEGREE - 1; n >= THRIFTY; n--)
+                for (int p = n - 2; p >= 0; p -= 2) power[p] = fma(CHEBYSHEV.instead[n][p], power[n], power[p]);
+            keep<THRIFTY>(power, thrifty + 4 * b);
+        }
+    }
+    template <int FUNCTIONS>
+    void find_whole(const Terms<FUNCTIONS>& terms) {
+        has_whole = true;
+        for (int b = 0; b < terms.blocks; b++) {
+            c4 power[DEGREE];
+            fill(power, terms.block[b].zeta);
+            keep<DEGREE>(power, whole + 4 * b);
+        }
+    }
+
+   private:
+    __attribute__((always_inline)) void fill(c4* power, c4 zeta) const {
+        const c4 step = {zeta.im * unit, -(zeta.re * unit)}, square = step * step, fourth = square * square;
+        power[0] = {all(1.0), all(0.0)}, power[1] = step, power[2] = square, power[3] = square * step;
+#pragma GCC unroll 16
+        for (int p = 4; p < DEGREE; p++) power[p] = power[p - 4] * fourth;
+#pragma GCC unroll 16
+        for (int p = 2; p < DEGREE; p++) power[p] = INVERSE_FACTORIAL[p] * power[p];
+    }
+    template <int COUNT>
+    INLINE void keep(const c4* power, double (*to)[2][COUNT]) {
+        for (int p = 0; p < COUNT; p += 4) {
+            v4 re[4], im[4];
+            for (int i = 0; i < 4; i++) re[i] = power[p + i].re, im[i] = power[p + i].im;
+            transpose(re[0], re[1], re[2], re[3]);
+            transpose(im[0], im[1], im[2], im[3]);
+            for (int i = 0; i < 4; i++) store(to[i][0] + p, re[i]), store(to[i][1] + p, im[i]);
+        }
+    }
 };
 
 // The grid of cells of one slice: edges at k* +- width * integer, widths doubling away from k* up to the widest.
@@ -30,6 +107,7 @@ struct Grid {
 
 struct Cell {
     double centre, half, begin, end;  // the strikes begin <= k < end
+    double unit;                      // half the width before it was cut
 };
 
 // Which cell holds k. Divisions only guess; k is then compared with the edges themselves, and an edge is the same number
@@ -41,19 +119,19 @@ INLINE Cell cell_at(double k, const Grid& grid) {
     int e = 0;
     if (distance > INNER * grid.narrowest) std::frexp(distance / (INNER * grid.narrowest), &e);
     if (e > grid.doublings) e = grid.doublings;
-    while (e > 0 && within(std::ldexp(INNER * grid.narrowest, e - 1))) e--;
-    while (e < grid.doublings && !within(std::ldexp(INNER * grid.narrowest, e))) e++;
-    const double width = std::ldexp(grid.narrowest, e);
+    while (e > 0 && within(two_to(e - 1) * (INNER * grid.narrowest))) e--;
+    while (e < grid.doublings && !within(two_to(e) * (INNER * grid.narrowest))) e++;
+    const double width = two_to(e) * grid.narrowest;
     double n = std::floor(distance / width);
     while (!within(width * (n + 1.0))) n += 1.0;
     while (n > 0.0 && within(width * n)) n -= 1.0;
     const double near = width * n, middle = width * (n + 0.5), far = width * (n + 1.0);
-    Cell cell = {grid.kstar + middle, 0.5 * width, grid.kstar + near, grid.kstar + far};
-    if (left) cell = {grid.kstar - middle, 0.5 * width, grid.kstar - far, grid.kstar - near};
+    Cell cell = {grid.kstar + middle, 0.5 * width, grid.kstar + near, grid.kstar + far, 0.5 * width};
+    if (left) cell = {grid.kstar - middle, 0.5 * width, grid.kstar - far, grid.kstar - near, 0.5 * width};
     // A contour is good on its own side of the money, so a cell across it is cut there.
     if (cell.begin < 0.0 && cell.end > 0.0) {
-        if (k < 0.0) cell = {0.5 * cell.begin, -0.5 * cell.begin, cell.begin, 0.0};
-        else cell = {0.5 * cell.end, 0.5 * cell.end, 0.0, cell.end};
+        if (k < 0.0) cell = {0.5 * cell.begin, -0.5 * cell.begin, cell.begin, 0.0, cell.unit};
+        else cell = {0.5 * cell.end, 0.5 * cell.end, 0.0, cell.end, cell.unit};
     }
     return cell;
 }
@@ -64,53 +142,100 @@ struct Polynomials {
     alignas(32) double a[DEGREE][PADDED];  // the coefficient of x^p of every function, side by side
     int top;                               // the highest power that matters anywhere in the cell
 
-    void expand(const Terms<FUNCTIONS>& terms, double centre, double half) {
-        c4 g[MOST_NODES / 4][FUNCTIONS], step[MOST_NODES / 4], power[MOST_NODES / 4];
+    // half <= unit
+    void expand(const Terms<FUNCTIONS>& terms, Powers& powers, double centre, double half, double unit) {
+        if (powers.unit != unit) powers.find(terms, unit);
+        c4 phase[MOST_NODES / 4], G[MOST_NODES / 4][FUNCTIONS];
+        v4 lost = all(-INFINITY);
         int blocks = 0;
-        for (; 4 * blocks < terms.count; blocks++) {
-            const int j = 4 * blocks;
-            v4 re = load(terms.re + j), im = load(terms.im + j);
-            v4 largest = load(terms.size + j) + im * centre + magnitude(im) * half;
-            if (!any(largest >= -LEVEL)) break;
-            c4 phase = exp(c4{im * centre, -re * centre});
-            for (int f = 0; f < FUNCTIONS; f++)
-                g[blocks][f] = c4{load(terms.fre[f] + j), load(terms.fim[f] + j)} * phase;
-            step[blocks] = {im * half, -re * half};
-            power[blocks] = {all(1.0), all(0.0)};
+        for (; blocks < terms.blocks; blocks++) {
+            const auto& block = terms.block[blocks];
+            const v4 im = block.zeta.im, growth = im * centre;
+            if (!any(block.size + growth + magnitude(im) * half >= -LEVEL)) break;
+            lost = larger(block.mass + growth + powers.left_out[blocks], lost);
+            phase[blocks] = {growth, -(block.zeta.re * centre)};
         }
-        double inverse_factorial = 1.0;
-        top = 1;
-        for (int p = 0; p < DEGREE; p++) {
-            v4 sum[PADDED];
-            for (int f = 0; f < PADDED; f++) sum[f] = all(0.0);
-            for (int b = 0; b < blocks; b++) {
-                const c4 now = power[b];
-#pragma GCC unroll 8
-                for (int f = 0; f < FUNCTIONS; f++)
-                    sum[f] = fma(g[b][f].im, now.im, fnma(g[b][f].re, now.re, sum[f]));
-                power[b] = now * step[b];
+        for (int b = 0; b < blocks; b++) phase[b] = exp(phase[b]);
+        for (int b = 0; b < blocks; b++)
+            for (int f = 0; f < FUNCTIONS; f++) G[b][f] = terms.block[b].F[f] * phase[b];
+        if (any(lost > LOST)) {
+            if (!powers.has_whole) powers.find_whole(terms);
+            add_up<0, 3, 3>(G, powers.whole, blocks, half / unit);
+            add_up<12, 1, 6>(G, powers.whole, blocks, half / unit);
+            top = DEGREE - 1;
+        } else {
+            add_up<0, 3, 3>(G, powers.thrifty, blocks, half / unit);
+            top = THRIFTY - 1;
+        }
+        shorten();
+    }
+
+    // On [-1, 1] a polynomial of lower degree comes as near to x^p as 2^(1 - p): Chebyshev's, which replaces the highest
+    // powers one after the other, for as long as all that was given up stays small.
+    void shorten() {
+        const v4 most = ECONOMY * v4{1.0, SLACK, SLACK, SLACK}, most_too = all(ECONOMY * SLACK);
+        v4 lost = all(0.0), lost_too = all(0.0);
+        for (; top > 1; top--) {
+            const v4 x = load(a[top]), y = load(a[top] + 4);
+            lost += CHEBYSHEV.gap[top] * magnitude(x), lost_too += CHEBYSHEV.gap[top] * magnitude(y);
+            if (any(~(lost < most) | ~(lost_too < most_too))) return;
+            for (int p = top - 2; p >= 0; p -= 2) {
+                store(a[p], fma(x, all(CHEBYSHEV.instead[top][p]), load(a[p])));
+                store(a[p] + 4, fma(y, all(CHEBYSHEV.instead[top][p]), load(a[p] + 4)));
             }
-            i4 matters = {0, 0, 0, 0};
-            for (int f = 0; f < PADDED; f += 4) {
-                v4 total = inverse_factorial * totals(sum[f], sum[f + 1], sum[f + 2], sum[f + 3]);
-                matters |= ~(magnitude(total) < (f == 0 ? v4{1.0, 30.0, 30.0, 30.0} : all(30.0)) * SMALLEST_COEFFICIENT);
-                store(a[p] + f, total);
-            }
-            if (any(matters)) top = p;
-            if (p >= top + 2) break;  // they shrink ever faster from here on
-            inverse_factorial /= p + 1;
         }
     }
 
+    // a[p] = -Re sum_j G_j power_jp ratio^p for 4 COUNT powers. Side by side are powers, not nodes, so that nothing is left
+    // to be added across; AT_ONCE functions are as many sums as the registers hold and enough not to wait for any of them.
+    template <int FIRST, int COUNT, int AT_ONCE, int STRIDE>
+    void add_up(const c4 (*G)[FUNCTIONS], const double (*power)[2][STRIDE], int blocks, double ratio) {
+        v4 sum[PADDED][COUNT];
+        for (int f = FUNCTIONS; f < PADDED; f++)
+            for (int i = 0; i < COUNT; i++) sum[f][i] = all(0.0);
+#pragma GCC unroll 8
+        for (int first = 0; first < FUNCTIONS; first += AT_ONCE) {
+            v4 part[AT_ONCE][COUNT], other[AT_ONCE];
+            for (int f = 0; f < AT_ONCE; f++) {
+                other[f] = all(0.0);
+                for (int i = 0; i < COUNT; i++) part[f][i] = all(0.0);
+            }
+            for (int n = 0; n < 4 * blocks; n++) {
+                const double* g = reinterpret_cast<const double*>(G[n / 4] + first) + n % 4;
+                v4 re[COUNT], im[COUNT];
+#pragma GCC unroll 8
+                for (int i = 0; i < COUNT; i++)
+                    re[i] = load(power[n][0] + FIRST + 4 * i), im[i] = load(power[n][1] + FIRST + 4 * i);
+#pragma GCC unroll 8
+                for (int f = 0; f < AT_ONCE; f++) {
+                    const v4 x = all(g[8 * f]), y = all(g[8 * f + 4]);
+                    if (COUNT == 1) part[f][0] = fnma(x, re[0], part[f][0]), other[f] = fma(y, im[0], other[f]);
+#pragma GCC unroll 8
+                    for (int i = 0; COUNT > 1 && i < COUNT; i++) part[f][i] = fma(y, im[i], fnma(x, re[i], part[f][i]));
+                }
+            }
+            for (int f = 0; f < AT_ONCE; f++)
+                for (int i = 0; i < COUNT; i++) sum[first + f][i] = part[f][i] + other[f];
+        }
+        const double square = ratio * ratio, fourth = square * square;
+        v4 weight = (FIRST == 12 ? fourth * fourth * fourth : 1.0) * v4{1.0, ratio, square, square * ratio};
+        for (int i = 0; i < COUNT; i++, weight *= fourth)
+            for (int f = 0; f < PADDED; f += 4) {
+                v4 x[4] = {weight * sum[f][i], weight * sum[f + 1][i], weight * sum[f + 2][i], weight * sum[f + 3][i]};
+                transpose(x[0], x[1], x[2], x[3]);
+                for (int j = 0; j < 4; j++) store(a[FIRST + 4 * i + j] + f, x[j]);
+            }
+    }
+
     // Eight strikes side by side; x and y in [-1, 1].
-    INLINE void at(const Polynomials& self, v4 x, v4 y, v4* out_x, v4* out_y) {
+    __attribute__((always_inline)) void at(v4 x, v4 y, v4* out_x, v4* out_y) const {
         v4 vx[FUNCTIONS], vy[FUNCTIONS];
 #pragma GCC unroll 8
-        for (int f = 0; f < FUNCTIONS; f++) vx[f] = vy[f] = all(self.a[self.top][f]);
-        for (int p = self.top - 1; p >= 0; p--)
+        for (int f = 0; f < FUNCTIONS; f++) vx[f] = vy[f] = all(a[top][f]);
+        for (int p = top - 1; p >= 0; p--)
 #pragma GCC unroll 8
             for (int f = 0; f < FUNCTIONS; f++) {
-                const v4 c = all(self.a[p][f]);
+                const v4 c = all(a[p][f]);
                 vx[f] = fma(vx[f], x, c);
                 vy[f] = fma(vy[f], y, c);
             }

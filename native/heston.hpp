@@ -53,8 +53,8 @@ INLINE Slice slice_of(double T, const Heston& m) {
     double core = s.asymptote * std::sqrt(spread) * (1.0 + s.g * spread);
     const double widest = s.sd < 1.0 ? s.sd : 1.0;  // a cell of log-strike; wider, and 16 powers of x do not suffice
     int doublings = 0;
-    while (doublings < 60 && std::ldexp(core, doublings) < 8.0 * widest) doublings++;
-    s.grid = {-m.rho * s.asymptote, std::ldexp(widest, -doublings), doublings};
+    while (doublings < 60 && two_to(doublings) * core < 8.0 * widest) doublings++;
+    s.grid = {-m.rho * s.asymptote, two_to(-doublings) * widest, doublings};
     return s;
 }
 
@@ -85,23 +85,19 @@ INLINE Wings wings_of(const Slice& s, const Heston& m) {
 // The strip's half-width in units of 2 / sd: 2^-40 ... 2^-5 by doublings, then 2^-4 ... 2^8.75 by quarters of one.
 constexpr int STRIP_STEPS = 88;
 INLINE double strip_step(int i) {
-    if (i < 36) return std::ldexp(1.0, i - 40);
-    static const double quarter[4] = {1.0, 1.1892071150027210667, 1.4142135623730950488, 1.6817928305074290861};
-    return std::ldexp(quarter[(i - 36) & 3], ((i - 36) >> 2) - 4);
+    if (i < 36) return two_to(i - 40);
+    constexpr double quarter[4] = {1.0, 1.1892071150027210667, 1.4142135623730950488, 1.6817928305074290861};
+    return quarter[(i - 36) & 3] * two_to(((i - 36) >> 2) - 4);
 }
 
-// The largest step whose moment stays below the cap; the moments rise with the step, so five-way search. 0 if none does.
+// The largest step whose moment stays below the cap; the moments rise with the step, so five-way search, begun around
+// the step of a Gaussian (the 54th). 0 if none does.
 INLINE double strip(const Slice& s, int cross, const Heston& m) {
-    int inside = -1, outside = STRIP_STEPS;
+    int inside = -1, outside = STRIP_STEPS, at[4] = {46, 50, 54, 58};
     while (outside - inside > 1) {
-        int at[4];
         v4 step;
-        for (int j = 0; j < 4; j++) {
-            int i = inside + ((outside - inside) * (j + 1)) / 5;
-            at[j] = i <= inside ? inside + 1 : i;
-            step[j] = 2.0 / s.sd * strip_step(at[j]);
-        }
-        v4 moment = log_mgf(cross > 0 ? 1.0 + step : -step, s.T, m);
+        for (int j = 0; j < 4; j++) step[j] = 2.0 / s.sd * strip_step(at[j]);
+        const v4 moment = log_mgf(cross > 0 ? 1.0 + step : -step, s.T, m);
         for (int j = 0; j < 4; j++) {
             if (moment[j] <= MOMENT_CAP) {
                 if (at[j] > inside) inside = at[j];
@@ -109,14 +105,18 @@ INLINE double strip(const Slice& s, int cross, const Heston& m) {
                 outside = at[j];
             }
         }
+        for (int j = 0; j < 4; j++) {
+            const int i = inside + ((outside - inside) * (j + 1)) / 5;
+            at[j] = i <= inside ? inside + 1 : i;
+        }
     }
     return inside < 0 ? 0.0 : 2.0 / s.sd * strip_step(inside);
 }
 
 inline void no_price(Terms<FUNCTIONS>& out) {
-    out.count = 4;
-    store(out.re, all(0.0)), store(out.im, all(0.0)), store(out.size, all(INF));
-    for (int j = 0; j < FUNCTIONS; j++) store(out.fre[j], all(NAN)), store(out.fim[j], all(NAN));
+    out.blocks = 1;
+    out.block[0].zeta = {all(0.0), all(0.0)}, out.block[0].size = out.block[0].mass = all(INF);
+    for (int j = 0; j < FUNCTIONS; j++) out.block[0].F[j] = {all(NAN), all(NAN)};
 }
 
 // group: 0 left, 1 middle, 2 right (cut at 0 and at k*). Not-a-number where no contour exists.
@@ -141,32 +141,37 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
     const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
     const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + (group == 1 ? MIDDLE : 0.0));
-    out.count = 0;
+    out.blocks = 0;
     if (!(b > 0.0)) return no_price(out);  // no strip, no contour
 
     const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
-    const double longest = 3.0 * (gaussian > exponential ? gaussian : exponential) / (b * co);
-    const double nodes = std::ceil(log1(longest + std::sqrt(longest * longest + 1.0)) / h) + 1.0;
+    const double longest = (gaussian > exponential ? gaussian : exponential) / (b * co), limit = 3.0 * longest;
+    const v4 lengths = log(v4{longest + std::sqrt(longest * longest + 1.0), limit + std::sqrt(limit * limit + 1.0), 1.0, 1.0});
+    const double likely = std::ceil((lengths[0] / h + 0.5) / 4.0), nodes = std::ceil(lengths[1] / h) + 1.0;
     const int most = nodes < MOST_NODES ? static_cast<int>(nodes) : MOST_NODES;
     // A term is largest at the end of its group that is nearest to k*, or at the other end of the middle one.
     const double left = kstar < 0.0 ? kstar : 0.0, right = kstar > 0.0 ? kstar : 0.0;
     const double first = group == 2 ? right : left, last = group == 0 ? left : right;
 
     const double kv = m.kappa * m.vbar, per_s2 = 1.0 / (m.sigma * m.sigma), per = kv * per_s2, weight = h / PI * b;
-    // Two blocks of four nodes go through the stages together: one alone leaves the processor waiting for its own results.
-    constexpr int PAIR = 2;
-    for (int n = 0; n < most; n += 4 * PAIR) {
-        c4 z[PAIR], zeta[PAIR], dz[PAIR], q[PAIR], xi[PAIR], d[PAIR], minus[PAIR], E[PAIR], P[PAIR], invd[PAIR], lnW[PAIR];
-        for (int i = 0; i < PAIR; i++) {
-            const double y = h * (n + 4 * i);
-            v4 grown = exp(v4{y, y + h, y + 2.0 * h, y + 3.0 * h}), shrunk = 1.0 / grown;
-            v4 sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
+    // Blocks of four nodes go through each stage in a row: one alone leaves the processor waiting for its own results. The
+    // first batch is what the contour is likely to need; a block's bits do not depend on which batch it is in.
+    constexpr int BATCH = 16;
+    int count = likely < BATCH ? (likely > 1.0 ? static_cast<int>(likely) : 1) : BATCH;
+    v4 grown = exp(h * v4{0.0, 1.0, 2.0, 3.0});  // exp(y) of the next four nodes
+    const v4 growth = exp(all(4.0 * h));
+    for (int done = 0; 4 * done < most; done += count, count = 2) {
+        if (count > (most + 3) / 4 - done) count = (most + 3) / 4 - done;
+        c4 z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], xi[BATCH], d[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH],
+            invP[BATCH], A[BATCH], B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
+        for (int i = 0; i < count; i++, grown *= growth) {
+            const v4 shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
             v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
             z[i] = {re, cross < 0 ? im : im - 1.0};
             zeta[i] = {re, cross < 0 ? im + 1.0 : im};
             dz[i] = {co * cosh, so * sinh};
         }
-        for (int i = 0; i < PAIR; i++) {
+        for (int i = 0; i < count; i++) {
             q[i] = z[i] * zeta[i];
             xi[i] = m.kappa - (m.rho * m.sigma) * times_i(z[i]);
             c4 s2q = (m.sigma * m.sigma) * q[i];
@@ -176,40 +181,42 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
             minus[i] = pick(safe, small, large);
             P[i] = pick(safe, large, small);  // d + xi so far
         }
-        for (int i = 0; i < PAIR; i++) E[i] = exp(-(T * d[i]));
-        for (int i = 0; i < PAIR; i++) P[i] = fma(minus[i], E[i], P[i]), invd[i] = inverse(d[i]);
-        for (int i = 0; i < PAIR; i++) lnW[i] = log(0.5 * (P[i] * invd[i]));
+        for (int i = 0; i < count; i++) E[i] = exp(-(T * d[i]));
+        for (int i = 0; i < count; i++) {
+            P[i] = fma(minus[i], E[i], P[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
+            B[i] = -(q[i] * ((1.0 - E[i]) * invP[i]));
+        }
+        for (int i = 0; i < count; i++) A[i] = -per_s2 * fma(T, minus[i], 2.0 * log(0.5 * (P[i] * invd[i])));
+        for (int i = 0; i < count; i++) f[i] = exp(fma(kv, A[i], m.v0 * B[i]));
+        for (int i = 0; i < count; i++) f[i] = weight * (dz[i] * inverse(q[i]) * f[i]);
+        if (done == 0) f[0] = v4{0.5, 1.0, 1.0, 1.0} * f[0];
+        for (int i = 0; i < count; i++) {
+            c4 mP = (1.0 - E[i]) * invP[i], TE = T * E[i], ratio = xi[i] * invd[i];
+            c4 PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i], excess = PdP - invd[i];
+            c4 B_d = fma(B[i], PdP, q[i] * TE * invP[i]), by_d = -(fma(m.v0, B_d, per * (T + 2.0 * excess)));
+            c4 by_xi = per * (T * (minus[i] * invd[i]) - 2.0 * fma(excess, ratio, mP)) - m.v0 * fma(B_d, ratio, B[i] * mP);
+            c4 a_xi = times_i(z[i]) * by_xi;
+            by_kappa[i] = fma(m.vbar, A[i], by_xi);
+            by_sigma[i] = fma(m.sigma, by_d * q[i] * invd[i], (-2.0 * kv / m.sigma) * A[i]) - m.rho * a_xi;
+            by_rho[i] = -m.sigma * a_xi;
+        }
         bool more = false;
-        for (int i = 0; i < PAIR; i++) {
-            c4 invP = inverse(P[i]), mP = (1.0 - E[i]) * invP, B = -(q[i] * mP), TE = T * E[i], ratio = xi[i] * invd[i];
-            c4 A = -per_s2 * fma(T, minus[i], 2.0 * lnW[i]);
-            c4 f = weight * (dz[i] * inverse(q[i]) * exp(fma(kv, A, m.v0 * B)));
-            if (n + i == 0) f = v4{0.5, 1.0, 1.0, 1.0} * f;
-            c4 PdP = ((1.0 + E[i]) - TE * minus[i]) * invP, excess = PdP - invd[i], B_d = fma(B, PdP, q[i] * TE * invP);
-            c4 by_d = -(fma(m.v0, B_d, per * (T + 2.0 * excess)));
-            c4 by_xi = per * (T * (minus[i] * invd[i]) - 2.0 * fma(excess, ratio, mP)) - m.v0 * fma(B_d, ratio, B * mP);
-            c4 by_sigma = fma(m.sigma, by_d * q[i] * invd[i], (-2.0 * kv / m.sigma) * A), a_xi = times_i(z[i]) * by_xi;
-            const c4 F[FUNCTIONS] = {f,
-                                     f * fma(m.vbar, A, by_xi),
-                                     m.kappa * (f * A),
-                                     f * (by_sigma - m.rho * a_xi),
-                                     -m.sigma * (f * a_xi),
-                                     f * B};
+        for (int i = 0; i < count; i++) {
+            const c4 F[FUNCTIONS] = {f[i],           f[i] * by_kappa[i], m.kappa * (f[i] * A[i]), f[i] * by_sigma[i],
+                                     f[i] * by_rho[i], f[i] * B[i]};
             v4 size = all(0.0);
             for (int j = 0; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
-            v4 ln = log(size + 1e-300), im = zeta[i].im;
-            const int at = n + 4 * i;
+            const v4 ln = log_at_most(size), im = zeta[i].im;
+            const v4 mass = log_at_most(larger(magnitude(f[i].re) + magnitude(f[i].im), (1.0 / SLACK) * size));
+            const int64_t at = 4 * (done + i);
             // What overflowed on its way to zero compares false here, and counts as negligible too.
             i4 needed = ln + larger(im * first, im * last) >= -LEVEL;
             needed &= i4{at, at + 1, at + 2, at + 3} < int64_t(most);
-            for (int j = 0; j < FUNCTIONS; j++) {
-                store(out.fre[j] + at, pick(needed, F[j].re, all(0.0)));
-                store(out.fim[j] + at, pick(needed, F[j].im, all(0.0)));
-            }
-            store(out.re + at, z[i].re);
-            store(out.im + at, im);
-            store(out.size + at, ln);
-            if (any(needed)) out.count = at + 4;
+            auto& block = out.block[done + i];
+            for (int j = 0; j < FUNCTIONS; j++)
+                block.F[j] = {pick(needed, F[j].re, all(0.0)), pick(needed, F[j].im, all(0.0))};
+            block.zeta = {z[i].re, im}, block.size = ln, block.mass = mass;
+            if (any(needed)) out.blocks = done + i + 1;
             more = needed[3] != 0;  // terms shrink along the contour: once the last is negligible, so is the rest
         }
         if (!more) return;

@@ -12,7 +12,17 @@ namespace STRIKEOUT_BUILD {
 
 constexpr int64_t WORTH_THREADS = 50000;  // in quotes; a slice or a panel's node costs about as much as 300 of them
 
-static Heston model_of(const double* theta) { return {theta[0], theta[1], theta[2], theta[3], theta[4]}; }
+// Finite, and none below the one before. Asked part by part, just before the part is run: it is then in the cache.
+static bool ascending(const double* k, int64_t count) {
+    if (count == 0) return true;
+    if (!std::isfinite(k[0]) || !std::isfinite(k[count - 1])) return false;
+    int64_t i = 0;
+    i4 falls = {0, 0, 0, 0};
+    for (; i + 4 < count; i += 4) falls |= ~(load(k + i) <= load(k + i + 1));  // so that what is not a number falls
+    bool sound = !any(falls);
+    for (; i + 1 < count; i++) sound &= k[i] <= k[i + 1];
+    return sound;
+}
 
 // How a book is laid out: slices of one expiry, sixteen to a chunk, or panels of ln T, each a chunk of its own.
 struct SliceLayout {
@@ -32,65 +42,79 @@ struct PanelLayout {
     }
 };
 
-// Calls work(space, chunk) for every chunk. Which thread takes which chunk is left open: chunks are the same whatever the
-// number of threads, and so is what comes out of each.
+// The parts of one chunk, in their order. Strikes that do not ascend would send the search for a cell astray: then false.
+template <class Layout, class Sink>
+static bool run_chunk(typename Layout::Space& space, const Book& book, int64_t chunk, const Sink& sink) {
+    const Heston m = {book.theta[0], book.theta[1], book.theta[2], book.theta[3], book.theta[4]};
+    const int64_t end = std::min(book.parts, (chunk + 1) * Layout::CHUNK);
+    for (int64_t j = chunk * Layout::CHUNK; j < end; j++) {
+        if (!ascending(book.k + book.offsets[j], book.offsets[j + 1] - book.offsets[j])) return false;
+        Layout::run(space, book, j, m, sink);
+    }
+    return true;
+}
+
+// Calls work(space, chunk) for every chunk; true if all of them were. Which thread takes which chunk is left open: chunks
+// are the same whatever the number of threads, and so is what comes out of each.
 template <class Layout, class Work>
-static void over_chunks(const Book& book, int threads, const Work& work) {
+static bool over_chunks(const Book& book, int threads, const Work& work) {
     const int64_t chunks = (book.parts + Layout::CHUNK - 1) / Layout::CHUNK;
     std::atomic<int64_t> next{0};
+    std::atomic<bool> sound{true};
     auto run = [&] {
         std::unique_ptr<typename Layout::Space> space(new typename Layout::Space);  // not make_unique, which clears it
-        for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;) work(*space, chunk);
+        for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;)
+            if (!work(*space, chunk)) sound = false;
     };
     std::vector<std::thread> others;
     if (book.offsets[book.parts] + Layout::COST * book.parts >= WORTH_THREADS)
         for (int i = 1; i < threads && i < chunks; i++) others.emplace_back(run);
     run();
     for (auto& thread : others) thread.join();
+    return sound;
 }
 
 template <class Layout>
-static void rows(const Book& book, double* out, int threads) {
-    const Heston m = model_of(book.theta);
+static bool rows(const Book& book, double* out, int threads) {
     const Rows sink = {out, book.offsets[book.parts]};
-    over_chunks<Layout>(book, threads, [&](typename Layout::Space& space, int64_t chunk) {
-        const int64_t end = std::min(book.parts, (chunk + 1) * Layout::CHUNK);
-        for (int64_t j = chunk * Layout::CHUNK; j < end; j++) Layout::run(space, book, j, m, sink);
+    return over_chunks<Layout>(book, threads, [&](typename Layout::Space& space, int64_t chunk) {
+        return run_chunk<Layout>(space, book, chunk, sink);
     });
 }
 
 // `sink(sum)` is what adds up a chunk's quotes into sum[Sink::COUNT]; chunks are then added in their order.
 template <class Layout, class Sink, class Make>
-static void sums(const Book& book, const Make& sink, double* out, int threads) {
-    const Heston m = model_of(book.theta);
+static bool sums(const Book& book, const Make& sink, double* out, int threads) {
     const int64_t chunks = (book.parts + Layout::CHUNK - 1) / Layout::CHUNK;
     std::vector<double> parts(static_cast<size_t>(chunks) * Sink::COUNT);
-    over_chunks<Layout>(book, threads, [&](typename Layout::Space& space, int64_t chunk) {
+    const bool sound = over_chunks<Layout>(book, threads, [&](typename Layout::Space& space, int64_t chunk) {
         v4 sum[Sink::COUNT];
         for (int i = 0; i < Sink::COUNT; i++) sum[i] = all(0.0);
-        const int64_t end = std::min(book.parts, (chunk + 1) * Layout::CHUNK);
-        for (int64_t j = chunk * Layout::CHUNK; j < end; j++) Layout::run(space, book, j, m, sink(sum));
+        const bool sound = run_chunk<Layout>(space, book, chunk, sink(sum));
         for (int i = 0; i < Sink::COUNT; i++)
             parts[chunk * Sink::COUNT + i] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
+        return sound;
     });
     for (int i = 0; i < Sink::COUNT; i++) {
         out[i] = 0.0;
         for (int64_t chunk = 0; chunk < chunks; chunk++) out[i] += parts[chunk * Sink::COUNT + i];
     }
+    return sound;
 }
 
-void heston_rows(const Book& book, double* out, int threads) {
-    book.t == nullptr ? rows<SliceLayout>(book, out, threads) : rows<PanelLayout>(book, out, threads);
+bool heston_rows(const Book& book, double* out, int threads) {
+    return book.t == nullptr ? rows<SliceLayout>(book, out, threads) : rows<PanelLayout>(book, out, threads);
 }
 
-void heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads) {
+bool heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads) {
     auto sink = [&](v4* sum) { return Sums{scale, target, sum}; };
-    book.t == nullptr ? sums<SliceLayout, Sums>(book, sink, out, threads) : sums<PanelLayout, Sums>(book, sink, out, threads);
+    return book.t == nullptr ? sums<SliceLayout, Sums>(book, sink, out, threads)
+                             : sums<PanelLayout, Sums>(book, sink, out, threads);
 }
 
-void heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre, double* out) {
+bool heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre, double* out) {
     auto sink = [&](v4* sum) { return Weighed{quadratic, linear, centre, sum}; };
-    sums<SliceLayout, Weighed>(book, sink, out, 1);
+    return sums<SliceLayout, Weighed>(book, sink, out, 1);
 }
 
 }  // namespace STRIKEOUT_BUILD

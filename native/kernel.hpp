@@ -12,11 +12,12 @@ struct Book {
     double half;
 };
 
+// Each says whether the strikes of every part were finite and ascending; if not, `out` is good for nothing.
 #define STRIKEOUT_DECLARE(build)                                                                                       \
     namespace build {                                                                                                  \
-    void heston_rows(const Book& book, double* out, int threads);                                                      \
-    void heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads);           \
-    void heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre,         \
+    bool heston_rows(const Book& book, double* out, int threads);                                                      \
+    bool heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads);           \
+    bool heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre,         \
                         double* out);                                                                                  \
     }
 STRIKEOUT_DECLARE(plain)

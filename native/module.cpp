@@ -1,19 +1,18 @@
 // The Python side of the kernel: shapes are checked here, arithmetic is not.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 
-#include <cmath>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
+#include "column.hpp"
 #include "kernel.hpp"
 
 namespace nb = nanobind;
-using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Integers = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Times = std::optional<Doubles>;
+using Doubles = Column<double>;
+using Integers = Column<int64_t>;
 constexpr size_t FUNCTIONS = 6, SUMS = 21, WEIGHED = 22;
 
 static bool has_avx2() {
@@ -30,67 +29,69 @@ static bool use_avx2 = has_avx2();
 #define DISPATCH(function) plain::function
 #endif
 
-// A strike that is not a number would send the search for its cell astray, so it is refused here.
-static Book book_of(const Doubles& theta, const Doubles& expiries, const Integers& offsets, const Doubles& k,
-                    const Times& t, double half) {
-    const size_t parts = expiries.shape(0), n = k.shape(0);
-    if (theta.shape(0) != 5 || offsets.shape(0) != parts + 1 || (t && t->shape(0) != n))
-        throw std::invalid_argument("shapes do not fit together");
-    if (offsets(0) != 0 || offsets(parts) != static_cast<int64_t>(n))
-        throw std::invalid_argument("offsets must run from zero to the number of strikes");
-    for (size_t j = 0; j < parts; j++) {
-        if (offsets(j + 1) < offsets(j)) throw std::invalid_argument("offsets must not fall");
-        if (offsets(j + 1) == offsets(j)) continue;
-        const double *first = k.data() + offsets(j), *last = k.data() + offsets(j + 1) - 1;
-        bool ascending = std::isfinite(*first) && std::isfinite(*last);
-        for (const double* at = first; at < last; at++) ascending &= at[0] <= at[1];  // false for what is not a number
-        if (!ascending) throw std::invalid_argument("strikes must be finite and ascending in each part");
+// The strikes of a book, and the arrays they lie in.
+struct Strikes {
+    Doubles theta, expiries;
+    Integers offsets;
+    Doubles k;
+    std::optional<Doubles> t;
+    Book book;
+
+    Strikes(nb::handle theta_, nb::handle expiries_, nb::handle offsets_, nb::handle k_, nb::handle t_, double half)
+        : theta(theta_), expiries(expiries_), offsets(offsets_), k(k_) {
+        if (!t_.is_none()) t.emplace(t_);
+        const size_t parts = expiries.size(), n = k.size();
+        if (theta.size() != 5 || offsets.size() != parts + 1 || (t && t->size() != n))
+            throw std::invalid_argument("shapes do not fit together");
+        if (offsets[0] != 0 || offsets[parts] != static_cast<int64_t>(n))
+            throw std::invalid_argument("offsets must run from zero to the number of strikes");
+        for (size_t j = 0; j < parts; j++)
+            if (offsets[j + 1] < offsets[j]) throw std::invalid_argument("offsets must not fall");
+        book = {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
+                static_cast<int64_t>(parts), half};
     }
-    return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
-            static_cast<int64_t>(parts), half};
+};
+
+// Runs the kernel without Python's lock.
+template <class Run>
+static void run(const Run& kernel) {
+    bool sound;
+    {
+        nb::gil_scoped_release free;
+        sound = kernel();
+    }
+    if (!sound) throw std::invalid_argument("strikes must be finite and ascending in each part");
 }
 
-template <size_t NDIM>
-static auto owned(double* data, std::initializer_list<size_t> shape) {
+static auto heston_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
+                        int threads) {
+    const Strikes strikes(theta, expiries, offsets, k, t, half);
+    const size_t n = strikes.k.size();
+    std::unique_ptr<double[]> out(new double[FUNCTIONS * n + 1]);
+    run([&] { return DISPATCH(heston_rows)(strikes.book, out.get(), threads); });
+    double* data = out.release();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    return nb::ndarray<nb::numpy, double, nb::ndim<NDIM>>(data, shape, owner);
+    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {FUNCTIONS, n}, owner);
 }
 
-static auto heston_rows(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half, int threads) {
-    const Book book = book_of(theta, expiries, offsets, k, t, half);
-    const size_t n = k.shape(0);
-    double* out = new double[FUNCTIONS * n + 1];
-    {
-        nb::gil_scoped_release free;
-        DISPATCH(heston_rows)(book, out, threads);
-    }
-    return owned<2>(out, {FUNCTIONS, n});
-}
-
-static auto heston_sums(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Times t, double half,
-                        Doubles scale, Doubles target, int threads) {
-    const Book book = book_of(theta, expiries, offsets, k, t, half);
-    if (scale.shape(0) != k.shape(0) || target.shape(0) != k.shape(0))
+static void heston_sums(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
+                        nb::handle scale, nb::handle target, int threads, nb::handle out) {
+    const Strikes strikes(theta, expiries, offsets, k, t, half);
+    const Doubles s(scale), y(target);
+    if (s.size() != strikes.k.size() || y.size() != strikes.k.size())
         throw std::invalid_argument("scale and target must be as long as k");
-    double* out = new double[SUMS];
-    {
-        nb::gil_scoped_release free;
-        DISPATCH(heston_sums)(book, scale.data(), target.data(), out, threads);
-    }
-    return owned<1>(out, {SUMS});
+    const Result result(out, SUMS);
+    run([&] { return DISPATCH(heston_sums)(strikes.book, s.data(), y.data(), result.data(), threads); });
 }
 
-static auto heston_weighed(Doubles theta, Doubles expiries, Integers offsets, Doubles k, Doubles quadratic, Doubles linear,
-                           Doubles centre) {
-    const Book book = book_of(theta, expiries, offsets, k, std::nullopt, 0.0);
-    if (quadratic.shape(0) != k.shape(0) || linear.shape(0) != k.shape(0) || centre.shape(0) != k.shape(0))
-        throw std::invalid_argument("the weights must be as long as k");
-    double* out = new double[WEIGHED];
-    {
-        nb::gil_scoped_release free;
-        DISPATCH(heston_weighed)(book, quadratic.data(), linear.data(), centre.data(), out);
-    }
-    return owned<1>(out, {WEIGHED});
+static void heston_weighed(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle quadratic,
+                           nb::handle linear, nb::handle centre, nb::handle out) {
+    const Strikes strikes(theta, expiries, offsets, k, nb::none(), 0.0);
+    const Doubles q(quadratic), l(linear), c(centre);
+    const size_t n = strikes.k.size();
+    if (q.size() != n || l.size() != n || c.size() != n) throw std::invalid_argument("the weights must be as long as k");
+    const Result result(out, WEIGHED);
+    run([&] { return DISPATCH(heston_weighed)(strikes.book, q.data(), l.data(), c.data(), result.data()); });
 }
 
 void bind_black(nb::module_& m);
@@ -106,9 +107,10 @@ NB_MODULE(_native, m) {
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
     m.def("heston_sums", &heston_sums, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
-          nb::arg("t").none(), nb::arg("half"), nb::arg("scale"), nb::arg("target"), nb::arg("threads"));
+          nb::arg("t").none(), nb::arg("half"), nb::arg("scale"), nb::arg("target"), nb::arg("threads"),
+          nb::arg("out"));
     m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
-          nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"));
+          nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"), nb::arg("out"));
     m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });
     m.def("use_instructions", [](const char* name) {  // for the test that all of them give the same bits
         use_avx2 = std::strcmp(name, "avx2") == 0 && has_avx2();

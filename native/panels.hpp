@@ -44,6 +44,7 @@ struct Interpolation {
 struct PanelWorkspace {
     Interpolation interpolation;
     Terms<FUNCTIONS> terms[NODES][3];
+    Powers powers[NODES][3];
     bool ready[NODES][3];
     Polynomials<FUNCTIONS> polynomials[NODES];
     alignas(32) double a[DEGREE][NODES][FUNCTIONS];  // of x^p t^q
@@ -99,8 +100,12 @@ void run_panel(PanelWorkspace& w, double middle, double half, const double* zeta
         int top = 1;
         for (int r = 0; r < NODES; r++) {
             const int group = call + (cell.centre * root[r] >= node[r].grid.kstar);
-            if (!w.ready[r][group]) contour(w.terms[r][group], node[r], group, m), w.ready[r][group] = true;
-            w.polynomials[r].expand(w.terms[r][group], cell.centre * root[r], cell.half * root[r]);
+            if (!w.ready[r][group]) {
+                contour(w.terms[r][group], node[r], group, m);
+                w.ready[r][group] = true, w.powers[r][group].unit = 0.0;
+            }
+            w.polynomials[r].expand(w.terms[r][group], w.powers[r][group], cell.centre * root[r], cell.half * root[r],
+                                    cell.unit * root[r]);
             top = std::max(top, w.polynomials[r].top);
         }
         for (int p = 0; p <= top; p++)
@@ -121,11 +126,9 @@ void run_panel(PanelWorkspace& w, double middle, double half, const double* zeta
         }
         if (i < next) {
             const int rest = static_cast<int>(next - i);
-            double x[8] = {0}, s[8] = {0};
-            for (int j = 0; j < rest; j++) x[j] = zeta[i + j], s[j] = t[i + j];
-            at(w, top, (load(x) - cell.centre) * scale, load(s), vx);
+            at(w, top, (load_some(zeta + i, rest) - cell.centre) * scale, load_some(t + i, rest), vx);
             if (rest > 4) {
-                at(w, top, (load(x + 4) - cell.centre) * scale, load(s + 4), vy);
+                at(w, top, (load_some(zeta + i + 4, rest - 4) - cell.centre) * scale, load_some(t + i + 4, rest - 4), vy);
             } else {
                 for (int f = 0; f < FUNCTIONS; f++) vy[f] = all(0.0);
             }

@@ -6,6 +6,11 @@
 
 namespace STRIKEOUT_BUILD {
 
+template <bool WHOLE>
+INLINE v4 four(const double* p, int count) {
+    return WHOLE ? load(p) : load_some(p, count);
+}
+
 // What happens to the values of up to eight strikes.
 struct Rows {  // keep them: out[f * stride + i]
     double* out;
@@ -34,14 +39,13 @@ struct Sums {  // add up a a' for a = (scale J, target - scale value): upper tri
     v4* sum;
     template <bool WHOLE>
     INLINE void take(const Sums& self, int64_t i, int count, const v4* x, const v4* y) {
-        double s[8] = {0}, t[8] = {0};  // an absent strike has scale and target zero, and adds nothing
-        if (!WHOLE)
-            for (int j = 0; j < count; j++) s[j] = self.scale[i + j], t[j] = self.target[i + j];
-        const double *scale = WHOLE ? self.scale + i : s, *target = WHOLE ? self.target + i : t;
-        v4 s0 = load(scale), s1 = load(scale + 4), a[FUNCTIONS], b[FUNCTIONS];
+        // An absent strike has scale and target zero, and adds nothing.
+        const v4 s0 = four<WHOLE>(self.scale + i, count), s1 = four<WHOLE>(self.scale + i + 4, count - 4);
+        const v4 t0 = four<WHOLE>(self.target + i, count), t1 = four<WHOLE>(self.target + i + 4, count - 4);
+        v4 a[FUNCTIONS], b[FUNCTIONS];
 #pragma GCC unroll 8
         for (int f = 1; f < FUNCTIONS; f++) a[f - 1] = s0 * x[f], b[f - 1] = s1 * y[f];
-        a[FUNCTIONS - 1] = fnma(s0, x[0], load(target)), b[FUNCTIONS - 1] = fnma(s1, y[0], load(target + 4));
+        a[FUNCTIONS - 1] = fnma(s0, x[0], t0), b[FUNCTIONS - 1] = fnma(s1, y[0], t1);
         int at = 0;
 #pragma GCC unroll 8
         for (int f = 0; f < FUNCTIONS; f++)
@@ -60,13 +64,11 @@ struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linea
     v4* sum;
     template <bool WHOLE>
     INLINE void take(const Weighed& self, int64_t i, int count, const v4* x, const v4* y) {
-        double q[8] = {0}, l[8] = {0}, c[8] = {0};  // an absent node weighs nothing
-        if (!WHOLE)
-            for (int j = 0; j < count; j++) q[j] = self.quadratic[i + j], l[j] = self.linear[i + j], c[j] = self.centre[i + j];
-        add(self.sum, x, load(WHOLE ? self.quadratic + i : q), load(WHOLE ? self.linear + i : l),
-            load(WHOLE ? self.centre + i : c));
-        add(self.sum, y, load(WHOLE ? self.quadratic + i + 4 : q + 4), load(WHOLE ? self.linear + i + 4 : l + 4),
-            load(WHOLE ? self.centre + i + 4 : c + 4));
+        // An absent node weighs nothing.
+        add(self.sum, x, four<WHOLE>(self.quadratic + i, count), four<WHOLE>(self.linear + i, count),
+            four<WHOLE>(self.centre + i, count));
+        add(self.sum, y, four<WHOLE>(self.quadratic + i + 4, count - 4), four<WHOLE>(self.linear + i + 4, count - 4),
+            four<WHOLE>(self.centre + i + 4, count - 4));
     }
     INLINE void add(v4* sum, const v4* x, v4 q, v4 l, v4 c) {
         const v4 d = x[0] - c, qd = q * d, pull = l - qd;
@@ -91,6 +93,7 @@ struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linea
 
 struct Workspace {
     Terms<FUNCTIONS> terms;
+    Powers powers;
     Polynomials<FUNCTIONS> polynomials;
 };
 
@@ -105,28 +108,23 @@ void run_slice(Workspace& w, double T, const double* k, int64_t begin, int64_t e
     }
     for (int group = -1; i < stop;) {
         const int its_group = (k[i] >= 0.0) + (k[i] >= s.grid.kstar);
-        if (its_group != group) contour(w.terms, s, group = its_group, m);
+        if (its_group != group) contour(w.terms, s, group = its_group, m), w.powers.unit = 0.0;
         const Cell cell = cell_at(k[i], s.grid);
-        const int64_t next = std::lower_bound(k + i + 1, k + stop, cell.end) - k;
-        w.polynomials.expand(w.terms, cell.centre, cell.half);
+        w.polynomials.expand(w.terms, w.powers, cell.centre, cell.half, cell.unit);
         const double scale = 1.0 / cell.half;
-        v4 vx[FUNCTIONS], vy[FUNCTIONS];
-        auto evaluate = [&](const double* x) __attribute__((always_inline)) {
-            v4 x0 = (load(x) - cell.centre) * scale, x1 = (load(x + 4) - cell.centre) * scale;
-            Polynomials<FUNCTIONS>::at(w.polynomials, x0, x1, vx, vy);
-        };
-        for (; i + 8 <= next; i += 8) {
-            evaluate(k + i);
-            Sink::template take<true>(sink, i, 8, vx, vy);
+        v4 x[FUNCTIONS], y[FUNCTIONS];
+        const int64_t first = i;
+        for (; i + 8 <= stop && k[i + 7] < cell.end; i += 8) {
+            w.polynomials.at((load(k + i) - cell.centre) * scale, (load(k + i + 4) - cell.centre) * scale, x, y);
+            Sink::template take<true>(sink, i, 8, x, y);
         }
-        if (i < next) {
-            const int rest = static_cast<int>(next - i);
-            double x[8] = {0};
-            for (int j = 0; j < rest; j++) x[j] = k[i + j];
-            evaluate(x);
-            Sink::template take<false>(sink, i, rest, vx, vy);
-        }
-        i = next;
+        int rest = i == first;  // the strike that the cell was found for, come what may
+        while (i + rest < stop && k[i + rest] < cell.end) rest++;
+        if (rest == 0) continue;
+        w.polynomials.at((load_some(k + i, rest) - cell.centre) * scale,
+                         (load_some(k + i + 4, rest - 4) - cell.centre) * scale, x, y);
+        Sink::template take<false>(sink, i, rest, x, y);
+        i += rest;
     }
     for (; i < end; i++) Sink::nothing(sink, i);
 }

@@ -106,7 +106,7 @@ def test_weighed_sums_have_the_same_bits_on_every_instruction_set():
 @needs_native
 def test_weights_of_another_length_are_refused():
     with pytest.raises(ValueError, match="as long as k"):
-        heston.weighed("native", THETA, Heston("native")._parts(NODES.slices), *np.ones((3, 5)))
+        heston.weighed("native", THETA, NODES.slices.parts, *np.ones((3, 5)))
 
 
 @each_kernel

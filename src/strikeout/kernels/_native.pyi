@@ -20,7 +20,8 @@ def heston_sums(
     scale: NDArray[float64],
     target: NDArray[float64],
     threads: int,
-) -> NDArray[float64]: ...
+    out: NDArray[float64],
+) -> None: ...
 def heston_weighed(
     theta: NDArray[float64],
     expiries: NDArray[float64],
@@ -29,7 +30,8 @@ def heston_weighed(
     quadratic: NDArray[float64],
     linear: NDArray[float64],
     centre: NDArray[float64],
-) -> NDArray[float64]: ...
+    out: NDArray[float64],
+) -> None: ...
 def instructions() -> str: ...
 def use_instructions(name: str) -> None: ...
 def black_begin(

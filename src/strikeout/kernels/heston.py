@@ -58,7 +58,8 @@ def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats)
     """
     if kernel == "numpy":
         return heston_twin.sums(theta, part, scale, target)
-    total: Floats = _compiled().heston_sums(theta, *part, scale, target, _threads(part))
+    total = np.empty(21)
+    _compiled().heston_sums(theta, *part, scale, target, _threads(part), total)
     return total
 
 
@@ -67,7 +68,8 @@ def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: 
     if kernel == "numpy":
         values = heston_twin.rows(theta, part)
         return weighing.weighed(values[0] - centre, values[1:], quadratic, linear)
-    total: Floats = _compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre)
+    total = np.empty(22)
+    _compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre, total)
     return total
 
 
@@ -86,6 +88,7 @@ def price(
     return discount * (forward * out + intrinsic)
 
 
+@cache
 def _compiled() -> Any:
     module = native()
     if module is None:

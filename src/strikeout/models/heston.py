@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import heston as kernel_of
 from strikeout.kernels.compiled import native
-from strikeout.kernels.heston_twin import Parts
 from strikeout.models.model import ParameterSpace, Theta
-from strikeout.quotes.contracts import PANEL, Contracts, Layout
+from strikeout.quotes.contracts import Contracts, Layout
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +47,7 @@ SLOWER = replace(
     upper=np.array([60.0, 3.0, 20.0, 0.999, 3.0]),
     edges=(),
 )
+DOUBLE = np.dtype(np.float64)
 QUOTES_AN_EXPIRY, MANY = 16, 1000  # fewer quotes an expiry than this, in a book of more than this, are scattered
 SMALLEST_VOL_OF_VOL = 1e-3  # below, 2 / sigma^2 amplifies rounding past the accuracy promised
 
@@ -140,7 +140,7 @@ class Heston:
     def accumulator(self, contracts: Contracts, scale: Floats, target: Floats) -> Callable[[Theta], Floats]:
         """``accumulate_scaled`` of these contracts, for a search that asks for one theta after the other."""
         layout = self._layout(contracts)
-        kernel, part, columns = self.kernel, self._parts(layout), (layout.sorted(scale), layout.sorted(target))
+        kernel, part, columns = self.kernel, layout.parts, (layout.sorted(scale), layout.sorted(target))
         return lambda theta: kernel_of.sums(kernel, self._vector(theta), part, *columns)
 
     def accumulate_weighed(
@@ -152,7 +152,7 @@ class Heston:
     def weigher(self, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats) -> Callable[[Theta], Floats]:
         """``accumulate_weighed`` of these nodes, for a search that asks for one theta after the other."""
         layout = nodes.slices
-        kernel, part = self.kernel, self._parts(layout)
+        kernel, part = self.kernel, layout.parts
         columns = tuple(map(layout.sorted, (quadratic, linear, centre)))
         return lambda theta: kernel_of.weighed(kernel, self._vector(theta), part, *columns)
 
@@ -165,19 +165,16 @@ class Heston:
 
     def _rows(self, theta: Theta, contracts: Contracts) -> Floats:
         layout = self._layout(contracts)
-        return layout.unsorted(kernel_of.rows(self.kernel, self._vector(theta), self._parts(layout)))
+        return layout.unsorted(kernel_of.rows(self.kernel, self._vector(theta), layout.parts))
 
     def _layout(self, contracts: Contracts) -> Layout:
         return contracts.panels if self.expiries == "scattered" else contracts.slices
-
-    def _parts(self, layout: Layout) -> Parts:
-        return Parts(layout.expiries, layout.offsets, layout.k, layout.t, 0.5 * PANEL)
 
     def _prices(self, values: Floats, contracts: Contracts) -> Floats:
         return contracts.scale * values + contracts.intrinsic
 
     def _vector(self, theta: Theta) -> Floats:
-        plain = type(theta) is np.ndarray and theta.shape == (5,) and theta.dtype == np.float64
+        plain = type(theta) is np.ndarray and theta.dtype is DOUBLE and theta.shape == (5,)
         vector: Floats = theta if plain else SPACE.vector(theta)  # type: ignore[assignment]
         kappa, vbar, sigma, rho, v0 = vector.tolist()
         if 0 < kappa < inf and 0 < vbar < inf and SMALLEST_VOL_OF_VOL <= sigma < inf and -1 < rho < 1 and 0 < v0 < inf:

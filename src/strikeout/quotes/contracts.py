@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.sorting import sorted_rows
+
+if TYPE_CHECKING:
+    from strikeout.kernels.heston_twin import Parts
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -35,6 +38,13 @@ class Layout:
     k: Floats  # sorted
     t: Floats | None
     in_order: bool  # the contracts were sorted already
+
+    @cached_property
+    def parts(self) -> Parts:
+        """As the kernels take them."""
+        from strikeout.kernels.heston_twin import Parts
+
+        return Parts(self.expiries, self.offsets, self.k, self.t, 0.5 * PANEL)
 
     def sorted(self, column: Floats) -> Floats:
         """A column of the contracts in this order; contiguous."""
