@@ -20,7 +20,7 @@ from strikeout.kernels.heston_cf import Complexes, Floats
 
 DEGREE = 16  # coefficients a polynomial
 MINUS_FACTORIALS = np.array([-1.0 / factorial(p) for p in range(DEGREE)])
-MOST_EDGES = 2.0**17
+MOST_EDGES = 2.0**14
 AT_ONCE = 1 << 16  # terms of strikes evaluated together; bounds the memory, changes no bit
 
 
@@ -42,8 +42,7 @@ def edges(kstar: Floats, widest: Floats, doublings: Floats, reach: Floats) -> Fl
     of the money, so a cell across it is cut there. Beyond the last edge is a cell without end, where nothing has a
     price.
     """
-    wanted = np.fmax.reduce(4.0 * doublings + reach / widest)
-    m = np.arange(1.0, min(wanted + 2.0, MOST_EDGES))
+    m = np.arange(1.0, min(MOST_EDGES, np.fmax.reduce(4.0 * doublings + reach / widest) + 2.0))
     e = np.minimum(np.maximum(np.floor(0.25 * m) - 1.0, 0.0), doublings[:, None])
     away = (widest[:, None] * np.exp2(e - doublings[:, None])) * (m - 4.0 * e)
     out = np.empty((len(kstar), 2 * len(m) + 4))
@@ -71,7 +70,7 @@ def occupied(k: Floats, offsets: NDArray[np.intp], edge: Floats) -> Cells:
 def coefficients(zeta: Complexes, F: Complexes, centre: Floats, half: Floats) -> Floats:
     """``(DEGREE, functions, cells)`` from contour terms ``zeta (cells, nodes)`` and ``F (functions, cells, nodes)``.
 
-    The number of nodes is a multiple of 32. Then terms that are zero, at the end of a contour shorter than others,
+    The number of nodes is a multiple of 16. Then terms that are zero, at the end of a contour shorter than others,
     change no bit of its sums, in whatever pieces of 2 to 32 numbers NumPy was built to add.
     """
     step = zeta * (-1j * half[:, None])

@@ -21,7 +21,8 @@ independent of its neighbours.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import asinh, atan2, cos, expm1, ldexp, pi, sin, sqrt
+from math import asinh, atan2, ceil, cos, expm1, ldexp, pi, sin, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,8 @@ STRIP_STEPS = 2.0 ** np.r_[np.arange(-40.0, -4.0), np.arange(-4.0, 9.0, 0.25)]
 USUAL_STEPS = STRIP_STEPS[36:68]
 MOST_NODES = 512
 MOST_DOUBLINGS = 60
-FEWEST_NODES = 32  # looked at together, until the last is negligible
+NODES_A_TURN = 16  # contours are padded with zeros to a multiple of this: see cells.coefficients
+USUAL_SHARE = 0.66  # of the nodes that could matter do as a rule; more are looked at where that was too few
 MIDDLE = 3.0  # added to the tolerance of the middle group, whose contour is the most confined
 PUT_ONE = np.array([[1.0], [0.0]])  # a put falls by a power of K more than its moment
 FAR = 4.0  # standard deviations within which no strike is so far out
@@ -152,6 +154,7 @@ class Contours:
 def contours(
     slices: Geometry, strip: Floats, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp], theta: Floats
 ) -> Contours:
+    """The contours of some slices' groups; b is not-a-number where there is no strip, and so no contour."""
     rho = theta.tolist()[3]
     root = sqrt(1.0 - rho * rho)
     limit = atan2(root, abs(rho))
@@ -167,14 +170,15 @@ def contours(
             reach = min(abs(kstar) / sd, 6.0) + 1e-9  # of the group, in standard deviations
             t = 2.0 / (reach * reach)
             main = min(main, atan2(sqrt(t), sqrt(1.0 + t)))
-        # Bent towards the side on which the phase helps: away from the money, and in the middle towards it.
+        # Bent to the side on which the phase of exp(-i z k) helps.
         up, lo = (main, -back) if is_call == (group == 1) else (back, -main)
         omega, h = 0.5 * (up + lo), pi * (up - lo) / tolerance
         sine, cosine = sin(omega), cos(omega)
         b = widths[is_call] / (sin(up) - sin(lo))
         # z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
         offset = -b * sin(up if is_call else lo)
-        longest = max(sqrt(2.0 * LEVEL) / sd, LEVEL / (asymptote * root))  # Gaussian, then exponential decay of cf
+        decay = max(asymptote * root, 1e-300)
+        longest = max(sqrt(2.0 * LEVEL) / sd, LEVEL / decay)  # Gaussian, then exponential decay of cf
         count = asinh(3.0 * longest / (b * cosine)) / h + 1.0
         left, right = min(kstar, 0.0), max(kstar, 0.0)
         first, last = right if group == 2 else left, left if group == 0 else right
@@ -184,44 +188,49 @@ def contours(
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of the contour sums. F holds value and five derivatives; it is zero at nodes a pair does not need.
+    """Terms of the contour sums, value and five derivatives; a contour ends before its first negligible node.
 
-    The number of nodes is a multiple of ``FEWEST_NODES``. A pair without a contour is not-a-number.
+    Behind its end a contour is zero, up to a common number of nodes, a multiple of ``NODES_A_TURN``.
     """
 
     zeta: Complexes  # (pairs, nodes)
-    F: Complexes  # (6, pairs, nodes)
-    is_long: NDArray[np.bool_]  # (pairs,) takes more than the fewest nodes
+    F: Complexes  # (6, pairs, nodes), not-a-number for a pair without a contour
+    turns: NDArray[np.intp]  # (pairs,) how often NODES_A_TURN nodes hold a whole contour
 
 
 def terms(along: Contours, theta: Floats) -> Terms:
-    zeta, F, goes_on = _needed(along, 0, theta)
-    is_long, nodes = goes_on.copy(), FEWEST_NODES
-    while (
-        goes_on.any() and nodes < MOST_NODES
-    ):  # terms shrink along the contour: once the last is negligible, so is the rest
-        rest = np.flatnonzero(goes_on)
+    longest = min(float(MOST_NODES), np.fmax.reduce(along.count, axis=None))
+    nodes = NODES_A_TURN * ceil(USUAL_SHARE * longest / NODES_A_TURN)
+    zeta, F, needed = _terms(along, np.arange(nodes, dtype=float), theta)
+    rest = np.flatnonzero(needed[:, -1])
+    while len(rest) and nodes < MOST_NODES:
         more = Contours(*(getattr(along, field.name)[rest] for field in fields(along)))
-        zeta, F = (np.concatenate([old, np.zeros_like(old[..., :FEWEST_NODES])], axis=-1) for old in (zeta, F))
-        zeta[rest, nodes:], F[:, rest, nodes:], goes_on[rest] = _needed(more, nodes, theta)
-        nodes += FEWEST_NODES
-    nowhere = np.isnan(along.b[:, 0]) | goes_on
-    if nowhere.any():
-        F[:, nowhere] = np.nan  # no contour, no price
-    return Terms(zeta, F, is_long)
-
-
-def _needed(along: Contours, begin: int, theta: Floats) -> tuple[Complexes, Complexes, NDArray[np.bool_]]:
-    """The next few nodes of each pair, what it does not need put to zero; and which pairs need them to the last."""
-    zeta, F, needed = _terms(along, np.arange(begin, begin + FEWEST_NODES, dtype=float), theta)
+        parts = _terms(more, np.arange(nodes, nodes + NODES_A_TURN, dtype=float), theta)
+        zeta, F, needed = (_longer(*pair, rest) for pair in zip((zeta, F, needed), parts, strict=True))
+        rest = rest[parts[2][:, -1]]
+        nodes += NODES_A_TURN
     spare = ~needed
     np.copyto(F, 0.0, where=spare)
     np.copyto(zeta, 0.0, where=spare)  # or the phase of a node that is not there could overflow
-    return zeta, F, needed[:, -1].copy()
+    turns = np.maximum(-(-_count(needed) // NODES_A_TURN), 1)
+    nowhere = np.isnan(along.b[:, 0])
+    nowhere[rest] = True
+    if nowhere.any():
+        F[:, nowhere, 0] = np.nan  # no contour, no price
+    return Terms(zeta, F, turns)
+
+
+def _longer(old: NDArray[Any], new: NDArray[Any], rest: NDArray[np.intp]) -> NDArray[Any]:
+    """More nodes for the rest of the pairs, zeros for the others."""
+    nodes = old.shape[-1]
+    out = np.zeros((*old.shape[:-1], nodes + new.shape[-1]), old.dtype)
+    out[..., :nodes] = old
+    out[..., rest, nodes:] = new
+    return out
 
 
 def _terms(along: Contours, number: Floats, theta: Floats) -> tuple[Complexes, Complexes, NDArray[np.bool_]]:
-    """Terms of these nodes, and which of them add as much as the tolerance at a strike of their group."""
+    """Terms of these nodes, and which stand before the first that adds less than the tolerance at every strike."""
     b, h, sine, cosine = along.b, along.h, along.sine, along.cosine
     grown = np.exp(h * number)
     shrunk = 1.0 / grown
@@ -246,4 +255,4 @@ def _terms(along: Contours, number: Floats, theta: Floats) -> tuple[Complexes, C
     height = zeta.imag
     growth = np.maximum(height * along.first, height * along.last)
     needed = (np.log(size) + growth >= -LEVEL) & (number < along.count)  # what overflowed compares false: not needed
-    return zeta, F, needed
+    return zeta, F, np.logical_and.accumulate(needed, axis=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from strikeout.kernels import cells, contours
 from strikeout.kernels.heston_cf import Floats
 
-CHUNK = 512  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
+CHUNK = 64  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
 NODES = 8  # expiries at which a panel's polynomials are found
 TERMS_AT_ONCE = 2048  # of contour sums; as many as stay in the cache with their powers
 LANES = 256  # sums side by side
@@ -163,17 +163,23 @@ def _within(low: Floats, high: Floats, parts: Parts, values: Callable[[Parts], F
 
 
 def _coefficients(terms: contours.Terms, pair_of: NDArray[np.intp], centre: Floats, half: Floats) -> Floats:
-    """Polynomials of cells on the contours of their pairs, some dozens of cells at a time."""
-    zeta, F = terms.zeta, np.conj(terms.F)
-    nodes = zeta.shape[1]
-    if nodes == contours.FEWEST_NODES and len(centre) * nodes <= TERMS_AT_ONCE:
-        return cells.coefficients(zeta[pair_of], F[:, pair_of], centre, half)
+    """Polynomials of cells on the contours of their pairs, some dozens of cells at a time, of equal length."""
+    zeta, F, turns = terms.zeta, np.conj(terms.F), terms.turns[pair_of]
+
+    def made(some: NDArray[np.intp] | slice, nodes: int) -> Floats:
+        pair = pair_of[some]
+        return cells.coefficients(zeta[pair, :nodes], F[:, pair, :nodes], centre[some], half[some])
+
+    lengths = [turn * contours.NODES_A_TURN for turn in set(turns.tolist())]
+    if len(lengths) == 1 and len(centre) * lengths[0] <= TERMS_AT_ONCE:
+        return made(slice(None), lengths[0])
     out = np.empty((cells.DEGREE, 6, len(centre)))
-    is_long = terms.is_long[pair_of]
-    for these, length in ((np.flatnonzero(~is_long), contours.FEWEST_NODES), (np.flatnonzero(is_long), nodes)):
-        for some in np.split(these, range(TERMS_AT_ONCE // length, len(these), TERMS_AT_ONCE // length)):
-            pair = pair_of[some]
-            out[:, :, some] = cells.coefficients(zeta[pair, :length], F[:, pair, :length], centre[some], half[some])
+    for nodes in lengths:
+        these = np.flatnonzero(turns * contours.NODES_A_TURN == nodes)
+        at_once = max(1, TERMS_AT_ONCE // nodes)
+        for begin in range(0, len(these), at_once):
+            some = these[begin : begin + at_once]
+            out[:, :, some] = made(some, nodes)
     return out
 
 
