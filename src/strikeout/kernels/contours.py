@@ -20,7 +20,7 @@ independent of its neighbours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import asinh, atan2, ceil, cos, expm1, ldexp, pi, sin, sqrt
 from typing import Any
 
@@ -196,6 +196,10 @@ class Terms:
     zeta: Complexes  # (pairs, nodes)
     F: Complexes  # (6, pairs, nodes), not-a-number for a pair without a contour
     turns: NDArray[np.intp]  # (pairs,) how often NODES_A_TURN nodes hold a whole contour
+
+    def of(self, functions: int) -> Terms:
+        """The first functions alone; where a contour ends is decided by all six."""
+        return replace(self, F=self.F[:functions])
 
 
 def terms(along: Contours, theta: Floats) -> Terms:

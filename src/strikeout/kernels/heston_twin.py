@@ -34,12 +34,15 @@ class Parts(NamedTuple):
     half: float = 0.0
 
 
-def rows(theta: Floats, parts: Parts) -> Floats:
-    """Out-of-the-money value over the discounted forward and its derivatives by the five parameters, ``(6, n)``."""
+def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
+    """Out-of-the-money value over the discounted forward and its derivatives by the five parameters, ``(6, n)``.
+
+    With ``functions = 1`` the value alone, ``(1, n)``, the same bits.
+    """
     at_once = CHUNK if parts.t is None else CHUNK // NODES
     if len(parts.expiries) <= at_once:
-        return _rows(theta, parts)
-    out = np.empty((6, len(parts.k)))
+        return _rows(theta, parts, functions)
+    out = np.empty((functions, len(parts.k)))
     for begin in range(0, len(parts.expiries), at_once):
         offsets = parts.offsets[begin : begin + at_once + 1]
         these = slice(offsets[0], offsets[-1])
@@ -52,6 +55,7 @@ def rows(theta: Floats, parts: Parts) -> Floats:
                 None if parts.t is None else parts.t[these],
                 parts.half,
             ),
+            functions,
         )
     return out
 
@@ -70,14 +74,15 @@ def sums(theta: Floats, parts: Parts, scale: Floats, target: Floats) -> Floats:
     return gram[UPPER]
 
 
-def _rows(theta: Floats, parts: Parts) -> Floats:
+def _rows(theta: Floats, parts: Parts, functions: int) -> Floats:
     if not len(parts.k):
-        return np.zeros((6, 0))
+        return np.zeros((functions, 0))
+    values = _slices if parts.t is None else _panels
     with np.errstate(all="ignore"):
-        return _slices(theta, parts) if parts.t is None else _panels(theta, parts)
+        return values(theta, parts, functions)
 
 
-def _slices(theta: Floats, parts: Parts) -> Floats:
+def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
     slices = contours.geometry(parts.expiries, theta)
     moments = contours.moments(slices, theta)
     strips = contours.strips(slices, moments, theta)
@@ -86,7 +91,7 @@ def _slices(theta: Floats, parts: Parts) -> Floats:
     if (lowest < -far).any() or (highest > far).any():
         low, high = contours.wings(slices, moments, strips)
         if (lowest < low).any() or (highest >= high).any():
-            return _within(low, high, parts, lambda inside: _slices(theta, inside))
+            return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
 
     reach = np.maximum(highest - slices.kstar, slices.kstar - lowest)
     edge = cells.edges(slices.kstar, slices.widest, slices.doublings, reach)
@@ -96,13 +101,14 @@ def _slices(theta: Floats, parts: Parts) -> Floats:
     is_first = np.ones(len(pair), bool)
     np.not_equal(pair[1:], pair[:-1], out=is_first[1:])
     along = contours.contours(slices, strips, found.part[is_first], group[is_first], theta)
-    coefficients = _coefficients(contours.terms(along, theta), is_first.cumsum() - 1, found.centre, found.half)
+    terms = contours.terms(along, theta).of(functions)
+    coefficients = _coefficients(terms, is_first.cumsum() - 1, found.centre, found.half)
 
     x = (parts.k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
     return cells.evaluate(coefficients, found.size, cells.powers(x))
 
 
-def _panels(theta: Floats, parts: Parts) -> Floats:
+def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
     points, to_powers = _interpolation()
     middles, half, k, t = parts.expiries, parts.half, parts.k, parts.t
     assert t is not None
@@ -121,7 +127,7 @@ def _panels(theta: Floats, parts: Parts) -> Floats:
         low = 1.1 * np.minimum(np.min(low / end_root, axis=1), -near)
         high = 1.1 * np.maximum(np.max(high / end_root, axis=1), near)
         if (lowest < low).any() or (highest >= high).any():
-            return _within(low, high, parts, lambda inside: _panels(theta, inside))
+            return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
 
     # A panel's cells are those of the slice in its middle, a little narrower: no node's is wider than a slice's own.
     kstar = centres.kstar / root
@@ -134,13 +140,14 @@ def _panels(theta: Floats, parts: Parts) -> Floats:
     pairs, pair_of = np.unique((3 * node + group).ravel(), return_inverse=True)
     along = contours.contours(nodes, strips, pairs // 3, pairs % 3, theta)
     wide = found.half[:, None] * node_root[node]
-    coefficients = _coefficients(contours.terms(along, theta), pair_of, at.ravel(), wide.ravel())
+    terms = contours.terms(along, theta).of(functions)
+    coefficients = _coefficients(terms, pair_of, at.ravel(), wide.ravel())
     # Sums over the nodes, one after the other because they are the leading axis.
-    by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(cells.DEGREE, 6, -1, NODES), 3, 0))
+    by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(cells.DEGREE, functions, -1, NODES), 3, 0))
     in_t = np.stack([np.add.reduce(row[:, None, None, None] * by_node, axis=0) for row in to_powers])
     x = (k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
     basis = (cells.powers(t, NODES)[:, None] * cells.powers(x)).reshape(NODES * cells.DEGREE, -1)
-    return cells.evaluate(in_t.reshape(NODES * cells.DEGREE, 6, -1), found.size, basis)
+    return cells.evaluate(in_t.reshape(NODES * cells.DEGREE, functions, -1), found.size, basis)
 
 
 def _ends(parts: Parts) -> tuple[Floats, Floats]:
@@ -151,14 +158,14 @@ def _ends(parts: Parts) -> tuple[Floats, Floats]:
 def _within(low: Floats, high: Floats, parts: Parts, values: Callable[[Parts], Floats]) -> Floats:
     """Values of the strikes between low and high; the others are worth nothing."""
     part = np.repeat(np.arange(len(low)), np.diff(parts.offsets))
-    worth = (parts.k >= low[part]) & (parts.k < high[part])
-    out = np.zeros((6, len(worth)))
+    worth = ~((parts.k < low[part]) | (parts.k >= high[part]))
     kept = np.bincount(part[worth], minlength=len(low))
     some = np.flatnonzero(kept)
-    if len(some):
-        offsets = np.concatenate([[0], np.cumsum(kept[some])])
-        t = None if parts.t is None else parts.t[worth]
-        out[:, worth] = values(Parts(parts.expiries[some], offsets, parts.k[worth], t, parts.half))
+    offsets = np.concatenate([[0], np.cumsum(kept[some])])
+    t = None if parts.t is None else parts.t[worth]
+    inside = values(Parts(parts.expiries[some], offsets, parts.k[worth], t, parts.half))
+    out = np.zeros((len(inside), len(worth)))
+    out[:, worth] = inside
     return out
 
 
@@ -173,7 +180,7 @@ def _coefficients(terms: contours.Terms, pair_of: NDArray[np.intp], centre: Floa
     lengths = [turn * contours.NODES_A_TURN for turn in set(turns.tolist())]
     if len(lengths) == 1 and len(centre) * lengths[0] <= TERMS_AT_ONCE:
         return made(slice(None), lengths[0])
-    out = np.empty((cells.DEGREE, 6, len(centre)))
+    out = np.empty((cells.DEGREE, len(F), len(centre)))
     for nodes in lengths:
         these = np.flatnonzero(turns * contours.NODES_A_TURN == nodes)
         at_once = max(1, TERMS_AT_ONCE // nodes)
