@@ -70,8 +70,8 @@ def occupied(k: Floats, offsets: NDArray[np.intp], edge: Floats) -> Cells:
 def coefficients(zeta: Complexes, F: Complexes, centre: Floats, half: Floats) -> Floats:
     """``(DEGREE, functions, cells)`` from contour terms ``zeta (cells, nodes)`` and ``F (functions, cells, nodes)``.
 
-    The number of nodes is a multiple of 16. Then terms that are zero, at the end of a contour shorter than others,
-    change no bit of its sums, in whatever pieces of 2 to 32 numbers NumPy was built to add.
+    A cell's bits do not depend on the others, but they may on the number of nodes: the caller must take it from the
+    cell's own contour.
     """
     step = zeta * (-1j * half[:, None])
     power = np.empty((DEGREE, *zeta.shape), complex)

@@ -20,7 +20,7 @@ independent of its neighbours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from math import asinh, atan2, ceil, cos, expm1, ldexp, pi, sin, sqrt
 from typing import Any
 
@@ -39,7 +39,7 @@ STRIP_STEPS = 2.0 ** np.r_[np.arange(-40.0, -4.0), np.arange(-4.0, 9.0, 0.25)]
 USUAL_STEPS = STRIP_STEPS[36:68]
 MOST_NODES = 512
 MOST_DOUBLINGS = 60
-NODES_A_TURN = 16  # contours are padded with zeros to a multiple of this: see cells.coefficients
+NODES_A_TURN = 16  # contours end in zeros, up to a multiple of this: cells whose contours are as long go together
 USUAL_SHARE = 0.66  # of the nodes that could matter do as a rule; more are looked at where that was too few
 MIDDLE = 3.0  # added to the tolerance of the middle group, whose contour is the most confined
 PUT_ONE = np.array([[1.0], [0.0]])  # a put falls by a power of K more than its moment
@@ -199,7 +199,7 @@ class Terms:
 
     def of(self, functions: int) -> Terms:
         """The first functions alone; where a contour ends is decided by all six."""
-        return replace(self, F=self.F[:functions])
+        return Terms(self.zeta, self.F[:functions], self.turns)
 
 
 def terms(along: Contours, theta: Floats) -> Terms:

@@ -170,7 +170,7 @@ def _within(low: Floats, high: Floats, parts: Parts, values: Callable[[Parts], F
 
 
 def _coefficients(terms: contours.Terms, pair_of: NDArray[np.intp], centre: Floats, half: Floats) -> Floats:
-    """Polynomials of cells on the contours of their pairs, some dozens of cells at a time, of equal length."""
+    """Polynomials of cells on the contours of their pairs; some dozens of cells at a time, contours of one length."""
     zeta, F, turns = terms.zeta, np.conj(terms.F), terms.turns[pair_of]
 
     def made(some: NDArray[np.intp] | slice, nodes: int) -> Floats:
