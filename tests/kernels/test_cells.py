@@ -8,18 +8,28 @@ from hypothesis import strategies as st
 
 from strikeout.kernels import cells
 
-KSTAR, WIDEST, DOUBLINGS = 0.1, 0.4, 5  # so that the money, k = 0, is an edge: 8 cells of 0.0125 from k*
+# Powers of two, so that edges are exact; and the money, k = 0, is one of them: 8 cells of 1/64 from k*.
+KSTAR, WIDEST, DOUBLINGS = 0.125, 0.5, 5
+
+
+def occupied(k: np.ndarray) -> cells.Cells:
+    """The cells of one slice with these strikes, ascending."""
+    reach = np.array([np.abs(k - KSTAR).max()])
+    edge = cells.edges(np.array([KSTAR]), np.array([WIDEST]), np.array([float(DOUBLINGS)]), reach)
+    return cells.occupied(k, np.array([0, len(k)]), edge)
 
 
 def cell_of(k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    n = len(k)
-    return cells.cell_of(k, np.full(n, KSTAR), np.full(n, WIDEST), np.full(n, DOUBLINGS, np.int32))
+    """Centre and half-width of each strike's cell."""
+    found = occupied(k)
+    assert found.size.sum() == len(k)
+    return found.centre.repeat(found.size), found.half.repeat(found.size)
 
 
 def contour(nodes: int, functions: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
-    zeta = np.sort(rng.uniform(0.0, 20.0, nodes)) + 0.5j
-    F = rng.normal(size=(nodes, functions, 2)) @ np.array([1.0, 1j]) * np.exp(-0.3 * zeta.real)[:, None]
+    zeta = np.sort(rng.uniform(0.0, 16.0, nodes)) + 0.5j
+    F = rng.normal(size=(functions, nodes, 2)) @ np.array([1.0, 1j]) * np.exp(-0.3 * zeta.real)
     return zeta, F
 
 
@@ -33,7 +43,7 @@ def test_a_strike_lies_in_its_cell(k):
 @settings(max_examples=50)
 @given(st.lists(st.floats(-10.0, 10.0), min_size=2, max_size=40))
 def test_cells_do_not_overlap(ks):
-    centre, half = cell_of(np.array(ks))
+    centre, half = cell_of(np.sort(ks))
     distinct = np.unique(np.column_stack([centre, half]), axis=0)
     gaps = distinct[1:, 0] - distinct[:-1, 0] - distinct[1:, 1] - distinct[:-1, 1]
     assert np.all(gaps >= -1e-14)
@@ -48,47 +58,43 @@ def test_cells_grow_from_the_narrowest_at_k_star_to_the_widest_far_away():
     assert np.all(np.diff(half[500:]) >= 0.0)
     # eight of the narrowest on each side, and never a cell wider than a quarter of its distance from k*
     distance = np.abs(k - KSTAR)
-    assert np.all(half[distance < cells.INNER * narrowest] == 0.5 * narrowest)
+    assert np.all(half[distance < 8.0 * narrowest] == 0.5 * narrowest)
     assert np.all(2.0 * half <= np.maximum(distance / 4.0, narrowest) * (1.0 + 1e-12))
 
 
 def test_polynomials_of_a_cell_are_the_contour_sum():
     zeta, F = contour(nodes=30, functions=3)
     k = np.sort(np.random.default_rng(4).uniform(-0.6, 0.8, 200))
-    centre, half = cell_of(k)
-    begins = np.r_[True, centre[1:] != centre[:-1]]
-    start = np.flatnonzero(begins)
-    count = len(start)
-    made = cells.coefficients(
-        np.repeat(zeta[:, None], count, axis=1), np.repeat(F[:, :, None], count, axis=2), centre[start], half[start]
-    )
-    found = cells.evaluate(made, start, cells.powers((k - centre) / half))
-    expected = -np.sum(F[:, :, None] * np.exp(-1j * zeta[:, None] * k)[:, None, :], axis=0).real
-    # The widest cell here is 0.1 across: (20 * 0.05)^16 / 16! = 5e-14 of the sum of |F|, about 30, is left out.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-12)
+    found = occupied(k)
+    made = made_of(zeta, F, found.centre, found.half)
+    x = (k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
+    values = cells.evaluate(made, found.size, cells.powers(x))
+    expected = -np.sum(F[:, :, None] * np.exp(-1j * zeta * k[:, None]).T[None], axis=1).real
+    # The widest cell here is 1/8 across: (16 / 16)^16 / 16! = 5e-14 of the sum of |F|, about 30, is left out.
+    np.testing.assert_allclose(values, expected, rtol=0, atol=2e-12)
     assert np.abs(expected).max() > 1.0
+
+
+def made_of(zeta: np.ndarray, F: np.ndarray, centre: np.ndarray, half: np.ndarray) -> np.ndarray:
+    n = len(centre)
+    return cells.coefficients(np.repeat(zeta[None], n, axis=0), np.repeat(np.conj(F)[:, None], n, axis=1), centre, half)
 
 
 def test_a_cell_does_not_depend_on_the_cells_beside_it():
     zeta, F = contour(nodes=61, functions=6)
     rng = np.random.default_rng(8)
     centre, half = rng.uniform(-1.0, 1.0, 97), rng.uniform(0.01, 0.1, 97)
-
-    def made(some: np.ndarray) -> np.ndarray:
-        n = len(some)
-        zetas, terms = np.repeat(zeta[:, None], n, axis=1), np.repeat(F[:, :, None], n, axis=2)
-        return cells.coefficients(zetas, terms, centre[some], half[some])
-
-    whole = made(np.arange(97))
-    for some in (np.array([5, 6]), np.array([90, 2, 17]), rng.permutation(97)[:40]):
-        assert made(some).tobytes() == np.ascontiguousarray(whole[:, :, some]).tobytes()
+    whole = made_of(zeta, F, centre, half)
+    for some in (np.array([5]), np.array([5, 6]), np.array([90, 2, 17]), rng.permutation(97)[:40]):
+        made = made_of(zeta, F, centre[some], half[some])
+        assert made.tobytes() == np.ascontiguousarray(whole[:, :, some]).tobytes()
 
 
 def test_a_strike_does_not_depend_on_how_many_are_evaluated_at_once(monkeypatch):
     rng = np.random.default_rng(5)
-    start = np.array([0, 1, 4, 40])
+    size = np.array([1, 3, 36, 1])
     made, basis = rng.normal(size=(cells.DEGREE, 6, 4)), cells.powers(rng.uniform(-1.0, 1.0, 41))
-    whole = cells.evaluate(made, start, basis)
+    whole = cells.evaluate(made, size, basis)
     for strikes in (1, 2, 3, 7, 40):
         monkeypatch.setattr(cells, "AT_ONCE", strikes * cells.DEGREE)
-        assert (cells.evaluate(made, start, basis) == whole).all()
+        assert (cells.evaluate(made, size, basis) == whole).all()

@@ -10,6 +10,7 @@ A strike's cell follows from its own k alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
@@ -18,79 +19,111 @@ from numpy.typing import NDArray
 from strikeout.kernels.heston_cf import Complexes, Floats
 
 DEGREE = 16  # coefficients a polynomial
-FACTORIAL = np.array([float(factorial(p)) for p in range(DEGREE)])
+MINUS_FACTORIALS = np.array([-1.0 / factorial(p) for p in range(DEGREE)])
+MOST_EDGES = 2.0**14
 AT_ONCE = 1 << 16  # terms of strikes evaluated together; bounds the memory, changes no bit
-INNER = 8.0  # smallest cells on each side of k*
 
 
-def cell_of(k: Floats, kstar: Floats, widest: Floats, doublings: NDArray[np.int32]) -> tuple[Floats, Floats]:
-    """Centre and half-width of each strike's cell."""
-    narrowest = np.ldexp(widest, -doublings)
-    distance = np.abs(k - kstar)
-    _, exponent = np.frexp(distance / (INNER * narrowest))
-    width = np.ldexp(narrowest, np.clip(exponent, 0, doublings))
-    middle = width * (np.floor(distance / width) + 0.5)
-    centre, half = kstar + np.where(k < kstar, -middle, middle), 0.5 * width
-    # A contour is good on its own side of the money, so a cell across it is cut there.
-    begin, end = centre - half, centre + half
-    across = (begin < 0.0) & (end > 0.0)
-    outer = np.where(k < 0.0, begin, end)
-    return np.where(across, 0.5 * outer, centre), np.where(across, 0.5 * np.abs(outer), half)
+@dataclass(frozen=True)
+class Cells:
+    """The cells that hold strikes, in the order of the strikes; every field ``(cells,)``."""
+
+    part: NDArray[np.intp]  # the slice, or panel
+    centre: Floats
+    half: Floats
+    start: NDArray[np.intp]  # the first strike
+    size: NDArray[np.intp]  # strikes
+
+
+def edges(kstar: Floats, widest: Floats, doublings: Floats, reach: Floats) -> Floats:
+    """Where cells begin and end, ``(parts, edges)``, ascending: at least as far from k* as ``reach``, and at the money.
+
+    Edge m on either side of k* is ``m - 4 e`` cells of width ``2^e narrowest`` away. A contour is good on its own side
+    of the money, so a cell across it is cut there. Beyond the last edge is a cell without end, where nothing has a
+    price.
+    """
+    m = np.arange(1.0, min(MOST_EDGES, np.fmax.reduce(4.0 * doublings + reach / widest) + 2.0))
+    e = np.minimum(np.maximum(np.floor(0.25 * m) - 1.0, 0.0), doublings[:, None])
+    away = (widest[:, None] * np.exp2(e - doublings[:, None])) * (m - 4.0 * e)
+    out = np.empty((len(kstar), 2 * len(m) + 4))
+    out[:, 0], out[:, 1], out[:, 2], out[:, 3] = -np.inf, kstar, 0.0, np.inf
+    middle = kstar[:, None]
+    np.subtract(middle, away, out=out[:, 4 : 4 + len(m)])
+    np.add(middle, away, out=out[:, 4 + len(m) :])
+    out.sort(axis=1)
+    return out
+
+
+def occupied(k: Floats, offsets: NDArray[np.intp], edge: Floats) -> Cells:
+    """The cells with strikes in them. A strike is compared with the edges alone, so its cell follows from its own k."""
+    ends = offsets.tolist()
+    at = np.concatenate([k[begin:end].searchsorted(row) for begin, end, row in zip(ends, ends[1:], edge, strict=False)])
+    at = at.reshape(edge.shape) + offsets[:-1, None]
+    size = at[:, 1:] - at[:, :-1]
+    cell = np.flatnonzero(size)
+    part = cell // size.shape[1]
+    left = cell + part  # there is an edge more in every part
+    begin, end = edge.take(left), edge.take(left + 1)
+    return Cells(part, 0.5 * (begin + end), 0.5 * (end - begin), at.take(left), size.take(cell))
 
 
 def coefficients(zeta: Complexes, F: Complexes, centre: Floats, half: Floats) -> Floats:
-    """``(DEGREE, functions, cells)`` from contour terms ``zeta (nodes, cells)`` and ``F (nodes, functions, cells)``.
+    """``(DEGREE, functions, cells)`` from contour terms ``zeta (cells, nodes)`` and ``F (functions, cells, nodes)``.
 
-    For two or more cells, C-contiguous: then a cell's bits do not depend on the others.
+    A cell's bits do not depend on the others, but they may on the number of nodes: the caller must take it from the
+    cell's own contour.
     """
-    weighted = F * np.exp(zeta * (-1j * centre))[:, None, :]
-    terms = np.concatenate(
-        [-weighted.real, weighted.imag]
-    )  # so that terms . (Re power, Im power) = -Re(weighted power)
-    step = zeta * (-1j * half)
+    step = zeta * (-1j * half[:, None])
     power = np.empty((DEGREE, *zeta.shape), complex)
-    power[0] = 1.0
-    for p in range(1, DEGREE):
-        np.multiply(power[p - 1], step, out=power[p])
-    # The sum over the nodes, added one node after the other whatever the number of cells. Not `@`: BLAS blocks by the
-    # number of columns, and then a quote's price depends on its neighbours. einsum's own loop runs along the contiguous
-    # axis of cells, and so adds node by node, as long as there are at least two cells: the caller sees to that.
-    sums: Floats = np.einsum("nfc,pnc->pfc", terms, np.concatenate([power.real, power.imag], axis=1))
-    sums /= FACTORIAL[:, None, None]
+    power[0], power[1] = 1.0, step
+    have = 2
+    while have < DEGREE:
+        square = power[have // 2] * power[have // 2]
+        np.multiply(power[:have], square, out=power[have : 2 * have])
+        have *= 2
+    # conj(u) . v, real and imaginary parts side by side, is Re(u v). The nodes are the contiguous axis, so einsum adds
+    # along it, for one cell and function after the other. Not `@`: BLAS blocks by the number of columns, and then a
+    # quote's price depends on its neighbours.
+    phase = np.exp(np.conj(zeta) * (1j * centre[:, None]))
+    weighted = F * phase
+    sums: Floats = np.einsum("fcn,pcn->pfc", weighted.view(float), power.view(float))
+    sums *= MINUS_FACTORIALS[:, None, None]
     return sums
 
 
-def powers(x: Floats) -> Floats:
-    """``1, x, ..., x^15``: ``(DEGREE, n)``."""
-    out = np.empty((DEGREE, len(x)))
+def powers(x: Floats, count: int = DEGREE) -> Floats:
+    """``1, x, ..., x^(count - 1)``: ``(count, n)``."""
+    out = np.empty((count, len(x)))
     out[0] = 1.0
-    for p in range(1, DEGREE):
+    for p in range(1, count):
         np.multiply(out[p - 1], x, out=out[p])
     return out
 
 
-def evaluate(coefficients: Floats, start: NDArray[np.intp], basis: Floats) -> Floats:
+def evaluate(coefficients: Floats, size: NDArray[np.intp], basis: Floats) -> Floats:
     """``(functions, n)``: the sum over p of each strike's ``coefficients[p, function, cell]`` times its ``basis[p]``.
 
-    Strikes of a cell stand together, the first of each at ``start``. A few thousand at a time, so that what is repeated
-    stays in the cache. As above, einsum adds term by term because the strikes are its contiguous axis; one strike is
-    joined by a second, or that axis would be none.
+    Strikes of a cell stand together, ``size`` of them. A few thousand at a time, so that what is repeated stays in the
+    cache.
     """
-    terms, functions, _ = coefficients.shape
-    count = basis.shape[1]
-    size = np.diff(np.r_[start, count])
-    out = np.empty((functions, count))
-    width = AT_ONCE // terms
-    for begin in range(0, count, width):
-        end = min(begin + width, count)
-        first, last = np.searchsorted(start, [begin, end - 1], side="right") - 1
-        here = size[first : last + 1].copy()
-        here[0] -= begin - start[first]
-        here[-1] -= start[last] + size[last] - end
-        points = basis[:, begin:end]
-        if end - begin == 1:
-            here, points = here + 1, points.repeat(2, axis=1)
-        spread = coefficients[:, :, first : last + 1].reshape(terms * functions, -1).repeat(here, axis=1)
-        found = np.einsum("pfn,pn->fn", spread.reshape(terms, functions, -1), np.ascontiguousarray(points))
-        out[:, begin:end] = found[:, : end - begin]
+    count, most = basis.shape[1], max(1, AT_ONCE // len(basis))
+    if count <= most:
+        return _evaluate(coefficients, size, basis)
+    out = np.empty((coefficients.shape[1], count))
+    end = np.cumsum(size)
+    for begin in range(0, count, most):
+        stop = min(begin + most, count)
+        here = np.minimum(end, stop) - np.maximum(end - size, begin)
+        some = np.flatnonzero(here > 0)
+        out[:, begin:stop] = _evaluate(coefficients[:, :, some], here[some], np.ascontiguousarray(basis[:, begin:stop]))
     return out
+
+
+def _evaluate(coefficients: Floats, size: NDArray[np.intp], basis: Floats) -> Floats:
+    terms, functions, _ = coefficients.shape
+    if basis.shape[1] == 1:  # joined by a second, or there would be no axis of strikes
+        return _evaluate(coefficients, 2 * size, basis.repeat(2, axis=1))[:, :1]
+    spread = coefficients.reshape(terms * functions, -1).repeat(size, axis=1)
+    # As above, einsum adds term by term because the strikes are its contiguous axis.
+    found: Floats = np.einsum("pfn,pn->fn", spread.reshape(terms, functions, -1), basis)
+    return found

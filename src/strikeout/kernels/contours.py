@@ -9,7 +9,7 @@ towards the side on which the phase of exp(-i z k) helps, which changes at k* = 
 there are three groups of log-strikes, cut at 0 and at k*: left (0), middle (1), right (2).
 
     symbol   meaning                                                       shape
-    V        expected total variance; sd its root                          (slices,)
+    sd       root of the expected total variance                           (slices,)
     g        how Gaussian the slice is: large for small sigma              (slices,)
     up, lo   opening angles of the sector in which cf stays bounded        (pairs,)
     s        half-width of the strip in which the moments stay small       (pairs,)
@@ -20,22 +20,29 @@ independent of its neighbours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import asinh, atan2, ceil, cos, expm1, ldexp, pi, sin, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels.heston_cf import Complexes, Floats, log_cf, log_mgf, total_variance
+from strikeout.kernels.heston_cf import Complexes, Floats, log_cf, log_mgf
 
 LOG_TOLERANCE = 27.5  # exp(-27.5) = 1e-12: the discretisation error aimed at, of the forward
 MOMENT_CAP = 4.0  # ln of the moment allowed at the edge of the strip
 MARGIN = 3.0  # terms are cut, and far wings called zero, this much below the tolerance
-# The strip's half-width is one of these steps, in units of 2 / sd; heavy tails reach far down.
+LEVEL = LOG_TOLERANCE + MARGIN
+# The strip's half-width is one of these steps, in units of 2 / sd. Heavy tails reach far down, a Gaussian slice takes
+# about 1.4; so the usual steps, 2^-4 ... 2^3.75, are looked at first. Chernoff's bound takes every second as a slope.
 STRIP_STEPS = 2.0 ** np.r_[np.arange(-40.0, -4.0), np.arange(-4.0, 9.0, 0.25)]
+USUAL_STEPS = STRIP_STEPS[36:68]
 MOST_NODES = 512
+MOST_DOUBLINGS = 60
+NODES_A_TURN = 16  # contours end in zeros, up to a multiple of this: cells whose contours are as long go together
+USUAL_SHARE = 0.66  # of the nodes that could matter do as a rule; more are looked at where that was too few
 MIDDLE = 3.0  # added to the tolerance of the middle group, whose contour is the most confined
-WING_STEPS = 16  # as is the slope of the Chernoff bound
-WING_RATIO = 2.0**0.5
+PUT_ONE = np.array([[1.0], [0.0]])  # a put falls by a power of K more than its moment
 FAR = 4.0  # standard deviations within which no strike is so far out
 
 
@@ -47,29 +54,80 @@ class Geometry:
     sd: Floats
     kstar: Floats
     g: Floats
-    widest: Floats  # width of the widest and of the narrowest cell of log-strike (see cells.py)
-    doublings: NDArray[np.int32]  # widest = 2^doublings * narrowest
+    asymptote: Floats  # ln |cf(u)| ~ -asymptote sqrt(1 - rho^2) |u|
+    widest: Floats  # width of the widest cell of log-strike (see cells.py)
+    doublings: Floats  # whole numbers: widest = 2^doublings * narrowest
+
+
+@dataclass(frozen=True)
+class Moments:
+    """``ln E[exp(-s X)]`` (0, the put's side) and ``ln E[exp((1 + s) X)]`` (1, the call's) at the usual steps s."""
+
+    step: Floats  # (slices, steps)
+    value: Floats  # (slices, 2, steps)
 
 
 def geometry(T: Floats, theta: Floats) -> Geometry:
-    kappa, vbar, sigma, rho, v0 = theta
-    sd = np.sqrt(total_variance(T, theta))
-    asymptote = (v0 + kappa * vbar * T) / sigma  # ln |cf(u)| ~ -asymptote sqrt(1 - rho^2) |u|
-    g = 0.5 * sd * sd * ((1.0 / T + kappa) / sigma) ** 2
+    # Number by number, here and in `contours`: for the few slices of a book that costs less than arrays.
+    kappa, vbar, sigma, rho, v0 = theta.tolist()
     spread = 1.0 - rho * rho
-    core = asymptote * np.sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
-    widest = np.minimum(sd, 1.0)  # wider, and 16 powers of x do not suffice
-    doublings = np.clip(np.ceil(np.log2(8.0 * widest / core)), 0.0, 60.0).astype(np.int32)
-    return Geometry(T=T, sd=sd, kstar=-rho * asymptote, g=g, widest=widest, doublings=doublings)
+    found = []
+    for t in T.tolist():
+        variance = vbar * t - (v0 - vbar) * expm1(-kappa * t) / kappa
+        variance = min(max(variance, 1e-300), 1e300)  # nothing below divides by zero or takes the root of less
+        sd = sqrt(variance)
+        asymptote = (v0 + kappa * vbar * t) / sigma
+        rate = (1.0 / t + kappa) / sigma
+        g = 0.5 * variance * rate * rate
+        core = asymptote * sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
+        widest = min(sd, 1.0)  # wider, and 16 powers of x do not suffice
+        doublings = 0
+        while doublings < MOST_DOUBLINGS and ldexp(core, doublings) < 8.0 * widest:
+            doublings += 1
+        found.append((t, sd, -rho * asymptote, g, asymptote, widest, doublings))
+    return Geometry(*np.array(found).T)
 
 
-def wings(T: Floats, sd: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Log-strikes below the first and from the second on are worth nothing: Chernoff's bound on a few slopes."""
-    slope = (0.5 / sd) * WING_RATIO ** (np.arange(WING_STEPS)[:, None] - 4.0)
-    level = LOG_TOLERANCE + MARGIN
-    high = np.min((log_mgf(1.0 + slope, T, theta) + level) / slope, axis=0)
-    low = -np.min((log_mgf(-slope, T, theta) + level) / (1.0 + slope), axis=0)
-    return np.minimum(low, -FAR * sd), np.maximum(high, FAR * sd)
+def moments(slices: Geometry, theta: Floats) -> Moments:
+    step = (2.0 / slices.sd)[:, None] * USUAL_STEPS
+    p = np.concatenate([-step, 1.0 + step], axis=1)
+    return Moments(step, log_mgf(p, slices.T[:, None], theta).reshape(len(p), 2, -1))
+
+
+def strips(slices: Geometry, known: Moments, theta: Floats) -> Floats:
+    """The largest step at which the moment is below the cap, or NaN: ``(slices, 2)``, sides as in ``Moments``.
+
+    ln E is convex and zero at s = 0 (by the martingale property on either side): it rises with s, and the steps below
+    the cap are a run from the left.
+    """
+    last = _count(known.value <= MOMENT_CAP) - 1
+    unit = (2.0 / slices.sd)[:, None]
+    out: Floats = unit * USUAL_STEPS[last]
+    unusual = (last < 0) | (last == len(USUAL_STEPS) - 1)
+    if unusual.any():
+        at, side = np.nonzero(unusual)
+        step = unit[at] * STRIP_STEPS
+        p = np.where(side[:, None] == 1, 1.0 + step, -step)
+        last = _count(log_mgf(p, slices.T[at, None], theta) <= MOMENT_CAP) - 1
+        out[at, side] = np.where(last < 0, np.nan, unit[at, 0] * STRIP_STEPS[last])
+    return out
+
+
+def _count(holds: NDArray[np.bool_]) -> NDArray[np.intp]:
+    count: NDArray[np.intp] = np.add.reduce(holds, axis=-1, dtype=np.intp)
+    return count
+
+
+def wings(slices: Geometry, known: Moments, strip: Floats) -> tuple[Floats, Floats]:
+    """Log-strikes below the first and from the second on are worth nothing: Chernoff's bound on a few slopes.
+
+    The strip's own step is one of them, for tails so heavy that no usual step has a moment.
+    """
+    slope = known.step[:, None, ::2] + PUT_ONE
+    bound = np.minimum.reduce((known.value[:, :, ::2] + LEVEL) / slope, axis=2)
+    bound = np.fmin(bound, (MOMENT_CAP + LEVEL) / (strip + PUT_ONE[:, 0]))
+    bound = np.maximum(bound, (FAR * slices.sd)[:, None])
+    return -bound[:, 0], bound[:, 1]
 
 
 def group_of(k: Floats, kstar: Floats) -> NDArray[np.intp]:
@@ -77,92 +135,128 @@ def group_of(k: Floats, kstar: Floats) -> NDArray[np.intp]:
     return (k >= 0.0).astype(np.intp) + (k >= kstar)
 
 
-def terms(
-    slices: Geometry, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp], theta: Floats
-) -> tuple[Complexes, Complexes]:
-    """``zeta`` and ``F``, shapes ``(nodes, pairs)`` and ``(nodes, 6, pairs)``; F holds value and five derivatives.
+@dataclass(frozen=True)
+class Contours:
+    """Where the contours of some pairs run; every field ``(pairs, 1)``, so that it meets nodes along the last axis."""
 
-    Nodes a pair does not need have F = 0.
+    T: Floats
+    b: Floats
+    h: Floats
+    sine: Floats  # of omega
+    cosine: Floats
+    offset: Floats
+    call: Floats  # 1 where the contour crosses the imaginary axis on the call's side, else 0
+    count: Floats  # of nodes that could matter
+    first: Floats  # A term is largest at the end of its group that is nearest to k*,
+    last: Floats  # or at the other end of the middle one.
+
+
+def contours(
+    slices: Geometry, strip: Floats, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp], theta: Floats
+) -> Contours:
+    """The contours of some slices' groups; b is not-a-number where there is no strip, and so no contour."""
+    rho = theta.tolist()[3]
+    root = sqrt(1.0 - rho * rho)
+    limit = atan2(root, abs(rho))
+    columns = (slices.T, slices.sd, slices.kstar, slices.g, slices.asymptote, strip)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    found = []
+    for at, group in zip(pair_slice.tolist(), pair_group.tolist(), strict=True):
+        T, sd, kstar, g, asymptote, widths = rows[at]
+        is_call = group == 2 or (group == 1 and kstar > 0.0)
+        main, back, tolerance = 0.25 * pi + (1.3 - 0.25 * pi) / (1.0 + 4.0 * g * g), 0.0, LOG_TOLERANCE + MOMENT_CAP
+        if group == 1:
+            back, tolerance = 0.9 * min(main, limit), tolerance + MIDDLE
+            reach = min(abs(kstar) / sd, 6.0) + 1e-9  # of the group, in standard deviations
+            t = 2.0 / (reach * reach)
+            main = min(main, atan2(sqrt(t), sqrt(1.0 + t)))
+        # Bent to the side on which the phase of exp(-i z k) helps.
+        up, lo = (main, -back) if is_call == (group == 1) else (back, -main)
+        omega, h = 0.5 * (up + lo), pi * (up - lo) / tolerance
+        sine, cosine = sin(omega), cos(omega)
+        b = widths[is_call] / (sin(up) - sin(lo))
+        # z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
+        offset = -b * sin(up if is_call else lo)
+        decay = max(asymptote * root, 1e-300)
+        longest = max(sqrt(2.0 * LEVEL) / sd, LEVEL / decay)  # Gaussian, then exponential decay of cf
+        count = asinh(3.0 * longest / (b * cosine)) / h + 1.0
+        left, right = min(kstar, 0.0), max(kstar, 0.0)
+        first, last = right if group == 2 else left, left if group == 0 else right
+        found.append((T, b, h, sine, cosine, offset, is_call, count, first, last))
+    return Contours(*np.array(found).T[:, :, None])
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms of the contour sums, value and five derivatives; a contour ends before its first negligible node.
+
+    Behind its end a contour is zero, up to a common number of nodes, a multiple of ``NODES_A_TURN``.
     """
-    kappa, vbar, sigma, rho, v0 = theta
-    T, sd, g, kstar = (column[pair_slice] for column in (slices.T, slices.sd, slices.g, slices.kstar))
-    middle = pair_group == 1
-    cross = np.where(middle, np.where(kstar > 0.0, 1.0, -1.0), np.where(pair_group == 0, -1.0, 1.0))
-    bend = np.where(middle, cross, -cross)
 
-    main = 0.25 * np.pi + (1.3 - 0.25 * np.pi) / (1.0 + 4.0 * g * g)
-    root = np.sqrt(1.0 - rho * rho)
-    back = np.where(middle, 0.9 * np.minimum(main, np.arctan2(root, abs(rho))), 0.0)
-    reach = np.minimum(np.abs(kstar) / sd, 6.0) + 1e-9  # of the middle group, in standard deviations
-    t = 2.0 / (reach * reach)
-    main = np.where(middle, np.minimum(main, np.arctan2(np.sqrt(t), np.sqrt(1.0 + t))), main)
-    up, lo = np.where(bend > 0, main, back), np.where(bend > 0, -back, -main)
+    zeta: Complexes  # (pairs, nodes)
+    F: Complexes  # (6, pairs, nodes), not-a-number for a pair without a contour
+    turns: NDArray[np.intp]  # (pairs,) how often NODES_A_TURN nodes hold a whole contour
 
-    s = strip(T, sd, cross, theta)
-    b = s / (np.sin(up) - np.sin(lo))
-    # z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
-    call = cross > 0
-    offset = np.where(call, -b * np.sin(up), -b * np.sin(lo))
-    omega = 0.5 * (up + lo)
-    h = np.pi * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + np.where(middle, MIDDLE, 0.0))
+    def of(self, functions: int) -> Terms:
+        """The first functions alone; where a contour ends is decided by all six."""
+        return Terms(self.zeta, self.F[:functions], self.turns)
 
-    asymptote = (v0 + kappa * vbar * T) / sigma * root
-    level = LOG_TOLERANCE + MARGIN
-    longest = np.maximum(np.sqrt(2.0 * level) / sd, level / asymptote)  # Gaussian, then exponential decay of cf
-    wanted = np.ceil(np.arcsinh(3.0 * longest / (b * np.cos(omega))) / h) + 1.0
-    count = np.minimum(np.where(np.isfinite(wanted), wanted, 1.0), MOST_NODES)
-    y = h * np.arange(int(count.max()))[:, None]
-    grown = np.exp(y)
+
+def terms(along: Contours, theta: Floats) -> Terms:
+    longest = min(float(MOST_NODES), np.fmax.reduce(along.count, axis=None))
+    nodes = NODES_A_TURN * ceil(USUAL_SHARE * longest / NODES_A_TURN)
+    zeta, F, needed = _terms(along, np.arange(nodes, dtype=float), theta)
+    rest = np.flatnonzero(needed[:, -1])
+    while len(rest) and nodes < MOST_NODES:
+        more = Contours(*(getattr(along, field.name)[rest] for field in fields(along)))
+        parts = _terms(more, np.arange(nodes, nodes + NODES_A_TURN, dtype=float), theta)
+        zeta, F, needed = (_longer(*pair, rest) for pair in zip((zeta, F, needed), parts, strict=True))
+        rest = rest[parts[2][:, -1]]
+        nodes += NODES_A_TURN
+    spare = ~needed
+    np.copyto(F, 0.0, where=spare)
+    np.copyto(zeta, 0.0, where=spare)  # or the phase of a node that is not there could overflow
+    turns = np.maximum(-(-_count(needed) // NODES_A_TURN), 1)
+    nowhere = np.isnan(along.b[:, 0])
+    nowhere[rest] = True
+    if nowhere.any():
+        F[:, nowhere, 0] = np.nan  # no contour, no price
+    return Terms(zeta, F, turns)
+
+
+def _longer(old: NDArray[Any], new: NDArray[Any], rest: NDArray[np.intp]) -> NDArray[Any]:
+    """More nodes for the rest of the pairs, zeros for the others."""
+    nodes = old.shape[-1]
+    out = np.zeros((*old.shape[:-1], nodes + new.shape[-1]), old.dtype)
+    out[..., :nodes] = old
+    out[..., rest, nodes:] = new
+    return out
+
+
+def _terms(along: Contours, number: Floats, theta: Floats) -> tuple[Complexes, Complexes, NDArray[np.bool_]]:
+    """Terms of these nodes, and which stand before the first that adds less than the tolerance at every strike."""
+    b, h, sine, cosine = along.b, along.h, along.sine, along.cosine
+    grown = np.exp(h * number)
     shrunk = 1.0 / grown
     sinh, cosh = 0.5 * (grown - shrunk), 0.5 * (grown + shrunk)
-    so, co = np.sin(omega), np.cos(omega)
-    point = (b * co) * sinh + 1j * ((b * so) * cosh + offset)
-    z, zeta = point - 1j * call, point + 1j * ~call
+    z, zeta, slope, T = np.empty((4, *grown.shape), complex)
+    z.real = zeta.real = (b * cosine) * sinh
+    height = (b * sine) * cosh + along.offset
+    z.imag, zeta.imag = height - along.call, height + (1.0 - along.call)
+    weight = (h / pi) * b
+    slope.real, slope.imag = (weight * cosine) * cosh, (weight * sine) * sinh
+    T[:] = along.T
     q = z * zeta
     ln_cf, gradient = log_cf(z, q, T, theta)
-    F = np.empty((len(y), 6, len(T)), complex)
-    weight = (((h / np.pi) * b) * (co * cosh + 1j * (so * sinh))) / q
-    cf = np.exp(ln_cf)
-    F[:, 0] = value = weight * cf  # named operands: see log_cf
-    for i, slope in enumerate(gradient):
-        np.multiply(value, slope, out=F[:, i + 1])
-    F[0] *= 0.5
-    needed = (np.arange(len(y))[:, None] < count) & ~negligible(zeta, F, slices, pair_slice, pair_group)
-    F[~np.broadcast_to(needed[:, None, :], F.shape)] = 0.0
-    unfinished = (wanted > MOST_NODES) & needed[-1]  # then count is MOST_NODES, and so is the last node's number
-    F[:, :, np.isnan(b) | unfinished] = np.nan  # no contour, no price
-    zeta[~needed] = 0.0  # or the phase of a node that is not there could overflow
-    used = int(np.max(np.flatnonzero(needed.any(axis=1)), initial=0)) + 1
-    return zeta[:used], F[:used]
-
-
-def negligible(
-    zeta: Complexes, F: Complexes, slices: Geometry, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    """Which nodes add less than the tolerance at every strike of their group."""
-    left, right = np.minimum(slices.kstar, 0.0)[pair_slice], np.maximum(slices.kstar, 0.0)[pair_slice]
-    # A term is largest at the end of its group that is nearest to k*, or at the other end of the middle one.
-    first, last = np.where(pair_group == 2, right, left), np.where(pair_group == 0, left, right)
-    size = np.max(np.abs(F.view(float)), axis=1).reshape(*zeta.shape, 2).max(axis=2)
-    growth = np.maximum(zeta.imag * first, zeta.imag * last)
-    small: NDArray[np.bool_] = ~(np.log(size) + growth >= -(LOG_TOLERANCE + MARGIN))  # so that overflow counts
-    return small
-
-
-def strip(T: Floats, sd: Floats, cross: Floats, theta: Floats) -> Floats:
-    """The largest step s with ``ln E[exp((1 + s) X)]`` (cross > 0) or ``ln E[exp(-s X)]`` below the cap, or NaN."""
-    unit = 2.0 / sd
-
-    def inside(step: Floats) -> NDArray[np.intp]:
-        # ln E is convex and zero at s = 0 (by the martingale property also at p = 1): it rises with s, and the steps
-        # below the cap are a run from the left.
-        count: NDArray[np.intp] = np.sum(
-            log_mgf(np.where(cross > 0, 1.0 + step, -step), T, theta) <= MOMENT_CAP, axis=0
-        )
-        return count
-
-    stride = 8
-    coarse = inside(unit * STRIP_STEPS[::stride, None])
-    begin = stride * np.maximum(coarse - 1, 0)
-    last = begin + inside(unit * STRIP_STEPS[begin + np.arange(stride)[:, None]]) - 1
-    return np.where(coarse > 0, unit * STRIP_STEPS[last], np.nan)
+    F = np.empty((6, *z.shape), complex)
+    per_q, cf = slope / q, np.exp(ln_cf)
+    value = np.multiply(per_q, cf, out=F[0])
+    if number[0] == 0.0:
+        value[:, 0] *= 0.5
+    for i, by in enumerate(gradient):
+        np.multiply(value, by, out=F[i + 1])
+    size = np.maximum.reduce(np.abs(F), axis=0)
+    height = zeta.imag
+    growth = np.maximum(height * along.first, height * along.last)
+    needed = (np.log(size) + growth >= -LEVEL) & (number < along.count)  # what overflowed compares false: not needed
+    return zeta, F, np.logical_and.accumulate(needed, axis=1)

@@ -47,8 +47,15 @@ def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
     """Out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
     if kernel == "numpy":
         return heston_twin.rows(theta, part)
-    values: Floats = _compiled().heston_rows(theta, *part, _threads(part))
-    return values
+    found: Floats = _compiled().heston_rows(theta, *part, _threads(part))
+    return found
+
+
+def values(kernel: str, theta: Floats, part: Parts) -> Floats:
+    """The first of the rows alone, ``(n,)``, the same bits."""
+    found = heston_twin.rows(theta, part, 1) if kernel == "numpy" else rows(kernel, theta, part)
+    value: Floats = found[0]
+    return value
 
 
 def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats) -> Floats:
@@ -66,8 +73,8 @@ def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats)
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:
     """The sums of ``weighing.weighed`` over slices of nodes, ``d`` the value less the centre."""
     if kernel == "numpy":
-        values = heston_twin.rows(theta, part)
-        return weighing.weighed(values[0] - centre, values[1:], quadratic, linear)
+        found = heston_twin.rows(theta, part)
+        return weighing.weighed(found[0] - centre, found[1:], quadratic, linear)
     total = np.empty(22)
     _compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre, total)
     return total
@@ -83,7 +90,7 @@ def price(
     starts = np.flatnonzero(np.r_[True, sorted_expiry[1:] != sorted_expiry[:-1]])
     part = Parts(sorted_expiry[starts], np.r_[starts, len(order)].astype(np.intp), k[order])
     out = np.empty(len(k))
-    out[order] = rows(default_kernel(), theta, part)[0]
+    out[order] = values(default_kernel(), theta, part)
     intrinsic = np.maximum(np.where(is_call, forward - strike, strike - forward), 0.0)
     return discount * (forward * out + intrinsic)
 

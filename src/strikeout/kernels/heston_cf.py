@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
 
-def log_cf(z: Complexes, q: Complexes, T: Floats | float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
+def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
     """``ln E[exp(i z X)]`` and its derivatives by kappa, vbar, sigma, rho, v0.
 
     With a = i z, q = z^2 + a, xi = kappa - rho sigma a, d = sqrt(xi^2 + sigma^2 q) (Re d > 0), E = exp(-d T):
@@ -32,75 +32,96 @@ def log_cf(z: Complexes, q: Complexes, T: Floats | float, theta: Floats) -> tupl
         A = -(T (d - xi) + 2 ln(P / 2d)) / sigma^2,    B = -q (1 - E) / P.
 
     Of d + xi and d - xi one may cancel; (d + xi) (d - xi) = sigma^2 q gives it from the other. q is an
-    argument because near the poles z = 0 and z = -i the caller knows it better than z does.
+    argument because near the poles z = 0 and z = -i the caller knows it better than z does. T is one number, or an
+    array like z: complex, because NumPy is quicker where nothing has to be converted.
+
+    The derivatives are those by d at fixed xi, and by xi with d moving along, of kappa vbar A + v0 B; c = kappa vbar /
+    sigma^2 and v0 are multiplied in from the start, so that few products remain.
     """
-    kappa, vbar, sigma, rho, v0 = theta
-    kv, s2 = kappa * vbar, sigma * sigma
+    kappa, vbar, sigma, rho, v0 = theta.tolist()
+    c, s2 = kappa * vbar / (sigma * sigma), sigma * sigma
     # Every product of complex arrays has named operands. A temporary of 256 kB or more would be multiplied in place,
     # which NumPy does without the fused operations it uses otherwise: the last bit would depend on the batch.
-    a = 1j * z
-    xi = kappa - (rho * sigma) * a
+    a_sigma = (1j * sigma) * z
+    xi = kappa - rho * a_sigma
     s2q = s2 * q
     d = np.sqrt(xi * xi + s2q)
-    E = np.exp(d * -T)
+    dT = d * T
+    E = np.exp(-dT)
     safe = xi.real >= 0.0
-    large = d + np.where(safe, xi, -xi)
-    small = s2q / large
-    plus, minus = np.where(safe, large, small), np.where(safe, small, large)
-    m = 1.0 - E
+    if safe.all():
+        plus = d + xi
+        minus = s2q / plus
+    else:
+        large = d + np.where(safe, xi, -xi)
+        small = s2q / large
+        plus, minus = np.where(safe, large, small), np.where(safe, small, large)
+    cT, TE = c * T, T * E
+    cT_minus = cT * minus
     P = plus + minus * E
-    invP = 1.0 / P
-    invd = 1.0 / d
-    W = P * invd
-    lnW = np.log(0.5 * W)
-    A = (T * minus + 2.0 * lnW) * (-1.0 / s2)
-    mP = m * invP
-    B = -(q * mP)
-    TE = T * E
+    invP, half_invd = 1.0 / P, 0.5 / d
+    invd = half_invd + half_invd
+    level = -2.0 * c * log(P * half_invd) - cT_minus  # kappa vbar A
+    m, v0q = 1.0 - E, v0 * q
+    mP, v0qP = m * invP, v0q * invP
+    v0B = -(v0q * mP)
     slope = 1.0 + E - TE * minus  # dP/dd at fixed xi
     PdP = slope * invP
-    excess = PdP - invd
-    qP = q * invP
-    B_d = qP * TE + B * PdP  # -dB/dd
-    ratio = xi * invd
-    by_d = (T + 2.0 * excess) * (-kv / s2) - v0 * B_d  # at fixed xi
-    by_xi = (T * (minus * invd) - 2.0 * (mP + excess * ratio)) * (kv / s2) - v0 * (
-        B * mP + B_d * ratio
-    )  # d moves along
-    qd = q * invd
-    by_sigma = sigma * (by_d * qd) - (2.0 * kv / sigma) * A  # at fixed xi
-    a_by_xi = a * by_xi
-    gradient = (vbar * A + by_xi, kappa * A, by_sigma - rho * a_by_xi, -sigma * a_by_xi, B)
-    return kv * A + v0 * B, gradient
+    both = 2.0 * c + v0B
+    minus_by_d = both * PdP - 2.0 * c * invd + v0qP * TE  # but for c T
+    rest = cT_minus - minus_by_d * xi
+    by_xi = rest * invd - both * mP
+    s2q_d, by_d = s2q * invd, minus_by_d + cT
+    by_rho = a_sigma * by_xi
+    by_sigma = by_d * s2q_d + rho * by_rho + 2.0 * level
+    gradient = (
+        level * (1.0 / kappa) + by_xi,
+        level * (1.0 / vbar),
+        by_sigma * (-1.0 / sigma),
+        -by_rho,
+        v0B * (1.0 / v0),
+    )
+    return level + v0B, gradient
+
+
+def log(w: Complexes) -> Complexes:
+    """The principal branch, from real functions: a third of the time of NumPy's own."""
+    out = np.empty_like(w)
+    re, im = w.real, w.imag
+    np.log(re * re + im * im, out=out.real)
+    out.real *= 0.5
+    np.arctan2(im, re, out=out.imag)
+    return out
 
 
 def log_mgf(p: Floats, T: Floats | float, theta: Floats) -> Floats:
     """``ln E[exp(p X)]`` for real p, +inf where that moment no longer exists at T.
 
-    Source of the explosion time: Andersen and Piterbarg (2007), proposition 3.1.
+    With D = xi^2 + sigma^2 q and d = sqrt(|D|), the functions of d T / 2 are hyperbolic for D >= 0 (both over
+    exp(d T / 2), which cannot overflow), trigonometric for D < 0:
+
+        Q = d cosh + xi sinh,    ln E = kappa vbar / sigma^2 (xi T - 2 ln(Q / d)) - v0 q sinh / Q.
+
+    Source of the explosion time, the first T at which Q = 0: Andersen and Piterbarg (2007), proposition 3.1.
     """
-    kappa, vbar, sigma, rho, v0 = theta
+    kappa, vbar, sigma, rho, v0 = theta.tolist()
     q = p - p * p
     xi = kappa - (rho * sigma) * p
-    D2 = xi * xi + (sigma * sigma) * q
-    d = np.sqrt(np.abs(D2))
-    kv = kappa * vbar / (sigma * sigma)
+    D = xi * xi + (sigma * sigma) * q
+    is_real = D >= 0.0
+    d = np.sqrt(np.abs(D))
+    half = d * (0.5 * T)
     with np.errstate(all="ignore"):
-        # D2 >= 0: hyperbolic; the moment explodes only where xi < 0 and p is outside [0, 1]
-        E = np.exp(-d * T)
-        P = d * (1.0 + E) + xi * (1.0 - E)
-        real = kv * ((xi - d) * T - 2.0 * np.log(P / (2.0 * d))) - v0 * q * (1.0 - E) / P
-        # D2 < 0: trigonometric; explodes when the phase d T / 2 + atan2(d, xi) reaches pi
-        c, s = np.cos(0.5 * d * T), np.sin(0.5 * d * T)
+        E = 0.5 * np.exp(-2.0 * half)
+        c, s = np.where(is_real, 0.5 + E, np.cos(half)), np.where(is_real, 0.5 - E, np.sin(half))
         Q = d * c + xi * s
-        trig = kv * (xi * T - 2.0 * np.log(Q / d)) - v0 * q * s / Q
-        value = np.where(
-            D2 >= 0, np.where(P > 0, real, np.inf), np.where(0.5 * d * T + np.arctan2(d, xi) < np.pi, trig, np.inf)
-        )
-    return np.where(np.isnan(value), np.inf, value)
+        linear = (xi - np.where(is_real, d, 0.0)) * T
+        value = (kappa * vbar / (sigma * sigma)) * (linear - 2.0 * np.log(Q / d)) - v0 * q * (s / Q)
+    # The phase of Q begins below pi and grows by half; it has not passed pi where Q is positive and half below pi.
+    return np.where((Q > 0.0) & (is_real | (half < np.pi)), value, np.inf)
 
 
 def total_variance(T: Floats | float, theta: Floats) -> Floats:
     """``E[integral of v over 0..T]``."""
-    kappa, vbar, _, _, v0 = theta
+    kappa, vbar, _, _, v0 = theta.tolist()
     return np.asarray(vbar * T + (v0 - vbar) * (-np.expm1(-kappa * T)) / kappa)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +12,11 @@ from numpy.typing import NDArray
 from strikeout.kernels import cells, contours
 from strikeout.kernels.heston_cf import Floats
 
-CHUNK = 512  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
+CHUNK = 64  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
 NODES = 8  # expiries at which a panel's polynomials are found
+TERMS_AT_ONCE = 2048  # of contour sums; as many as stay in the cache with their powers
+LANES = 256  # sums side by side
+UPPER = np.triu_indices(6)
 
 
 class Parts(NamedTuple):
@@ -29,129 +34,163 @@ class Parts(NamedTuple):
     half: float = 0.0
 
 
-def rows(theta: Floats, parts: Parts) -> Floats:
-    """Out-of-the-money value over the discounted forward and its derivatives by the five parameters, ``(6, n)``."""
-    expiries, offsets, k, t, half = parts
-    out = np.empty((6, len(k)))
-    at_once = CHUNK if t is None else CHUNK // NODES
-    for begin in range(0, len(expiries), at_once):
-        end = min(begin + at_once, len(expiries))
-        these = slice(offsets[begin], offsets[end])
-        part_of = np.repeat(np.arange(end - begin), np.diff(offsets[begin : end + 1]))
-        with np.errstate(all="ignore"):
-            if t is None:
-                out[:, these] = _slices(theta, expiries[begin:end], part_of, k[these])
-            else:
-                out[:, these] = _panels(theta, expiries[begin:end], half, part_of, k[these], t[these])
+def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
+    """Out-of-the-money value over the discounted forward and its derivatives by the five parameters, ``(6, n)``.
+
+    With ``functions = 1`` the value alone, ``(1, n)``, the same bits.
+    """
+    at_once = CHUNK if parts.t is None else CHUNK // NODES
+    if len(parts.expiries) <= at_once:
+        return _rows(theta, parts, functions)
+    out = np.empty((functions, len(parts.k)))
+    for begin in range(0, len(parts.expiries), at_once):
+        offsets = parts.offsets[begin : begin + at_once + 1]
+        these = slice(offsets[0], offsets[-1])
+        out[:, these] = _rows(
+            theta,
+            Parts(
+                parts.expiries[begin : begin + at_once],
+                offsets - offsets[0],
+                parts.k[these],
+                None if parts.t is None else parts.t[these],
+                parts.half,
+            ),
+            functions,
+        )
     return out
 
 
 def sums(theta: Floats, parts: Parts, scale: Floats, target: Floats) -> Floats:
     """The 21 sums of ``a a'``, ``a = (scale * derivatives, target - scale * value)``: upper triangle, row by row."""
     values = rows(theta, parts)
-    a = np.concatenate([values[1:] * scale, (target - scale * values[0])[None]])
-    # One dot product a pair, in einsum's own loop: a fixed order for a given length, and no BLAS.
-    return np.array([np.einsum("n,n->", a[i], a[j]) for i in range(6) for j in range(i, 6)])
+    count = len(scale)
+    a = np.zeros((6, -(-count // LANES), LANES))
+    flat = a.reshape(6, -1)[:, :count]
+    np.multiply(values[1:], scale, out=flat[:5])
+    np.subtract(target, scale * values[0], out=flat[5])
+    # LANES sums a pair side by side, in einsum's own loop, then the sum of those: a fixed order for a given length, and
+    # no BLAS.
+    gram: Floats = np.add.reduce(np.einsum("imw,jmw->ijw", a, a), axis=2)
+    return gram[UPPER]
 
 
-def _slices(theta: Floats, expiries: Floats, slice_of: NDArray[np.intp], k: Floats) -> Floats:
-    slices = contours.geometry(expiries, theta)
-    sd = slices.sd[slice_of]
-    far = np.flatnonzero(np.abs(k) > contours.FAR * sd)
-    if not len(far):
-        return _slice_values(theta, slices, slice_of, k)
-    at, back = np.unique(slice_of[far], return_inverse=True)
-    low, high = contours.wings(expiries[at], slices.sd[at], theta)
-    worth = np.ones(len(k), bool)
-    worth[far] = (k[far] >= low[back]) & (k[far] < high[back])
-    out = np.zeros((6, len(k)))
-    out[:, worth] = _slice_values(theta, slices, slice_of[worth], k[worth])
-    return out
+def _rows(theta: Floats, parts: Parts, functions: int) -> Floats:
+    if not len(parts.k):
+        return np.zeros((functions, 0))
+    values = _slices if parts.t is None else _panels
+    with np.errstate(all="ignore"):
+        return values(theta, parts, functions)
 
 
-def _slice_values(theta: Floats, slices: contours.Geometry, slice_of: NDArray[np.intp], k: Floats) -> Floats:
-    if not len(k):
-        return np.zeros((6, 0))
-    kstar = slices.kstar[slice_of]
-    group = contours.group_of(k, kstar)
-    centre, half = cells.cell_of(k, kstar, slices.widest[slice_of], slices.doublings[slice_of])
-    start = _runs(3 * slice_of + group, centre)
-    coefficients = _coefficients(theta, slices, slice_of[start], group[start], centre[start], half[start])
-    return cells.evaluate(coefficients, start, cells.powers((k - centre) / half))
+def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
+    slices = contours.geometry(parts.expiries, theta)
+    moments = contours.moments(slices, theta)
+    strips = contours.strips(slices, moments, theta)
+    lowest, highest = _ends(parts)
+    far = contours.FAR * slices.sd
+    if (lowest < -far).any() or (highest > far).any():
+        low, high = contours.wings(slices, moments, strips)
+        if (lowest < low).any() or (highest >= high).any():
+            return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
+
+    reach = np.maximum(highest - slices.kstar, slices.kstar - lowest)
+    edge = cells.edges(slices.kstar, slices.widest, slices.doublings, reach)
+    found = cells.occupied(parts.k, parts.offsets, edge)
+    group = contours.group_of(found.centre, slices.kstar[found.part])
+    pair = 3 * found.part + group
+    is_first = np.ones(len(pair), bool)
+    np.not_equal(pair[1:], pair[:-1], out=is_first[1:])
+    along = contours.contours(slices, strips, found.part[is_first], group[is_first], theta)
+    terms = contours.terms(along, theta).of(functions)
+    coefficients = _coefficients(terms, is_first.cumsum() - 1, found.centre, found.half)
+
+    x = (parts.k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
+    return cells.evaluate(coefficients, found.size, cells.powers(x))
 
 
-def _panels(theta: Floats, middles: Floats, half: float, panel_of: NDArray[np.intp], k: Floats, t: Floats) -> Floats:
+def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
     points, to_powers = _interpolation()
+    middles, half, k, t = parts.expiries, parts.half, parts.k, parts.t
+    assert t is not None
     nodes = contours.geometry(np.exp(middles[:, None] + half * points).ravel(), theta)
     centres = contours.geometry(np.exp(middles), theta)
     root, node_root = np.sqrt(centres.T), np.sqrt(nodes.T)
+    moments = contours.moments(nodes, theta)
+    strips = contours.strips(nodes, moments, theta)
 
     near = 1.25 * contours.FAR * centres.sd / root
-    first, last = np.arange(len(middles)) * NODES, np.arange(len(middles)) * NODES + NODES - 1
-    low, high = contours.wings(nodes.T, nodes.sd, theta)
-    low, high = low / node_root, high / node_root
-    k_low = 1.1 * np.minimum(np.minimum(low[first], low[last]), -near)
-    k_high = 1.1 * np.maximum(np.maximum(high[first], high[last]), near)
-    far = np.abs(k) > near[panel_of]
-    worth = ~far | ((k >= k_low[panel_of]) & (k < k_high[panel_of]))
+    lowest, highest = _ends(parts)
+    if (lowest < -near).any() or (highest > near).any():
+        ends = [0, NODES - 1]
+        low, high = (side.reshape(-1, NODES)[:, ends] for side in contours.wings(nodes, moments, strips))
+        end_root = node_root.reshape(-1, NODES)[:, ends]
+        low = 1.1 * np.minimum(np.min(low / end_root, axis=1), -near)
+        high = 1.1 * np.maximum(np.max(high / end_root, axis=1), near)
+        if (lowest < low).any() or (highest >= high).any():
+            return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
 
-    out = np.zeros((6, len(k)))
-    k, t, panel_of = k[worth], t[worth], panel_of[worth]
-    if not len(k):
-        return out
     # A panel's cells are those of the slice in its middle, a little narrower: no node's is wider than a slice's own.
-    centre, width = cells.cell_of(
-        k, (centres.kstar / root)[panel_of], (0.95 * centres.widest / root)[panel_of], centres.doublings[panel_of]
-    )
-    call = (k >= 0.0).astype(np.intp)
-    start = _runs(2 * panel_of + call, centre)
-    node = (panel_of[start] * NODES)[:, None] + np.arange(NODES)
-    at = centre[start][:, None] * node_root[node]
-    group = call[start][:, None] + (at >= nodes.kstar[node])
-    coefficients = _coefficients(
-        theta, nodes, node.ravel(), group.ravel(), at.ravel(), (width[start][:, None] * node_root[node]).ravel()
-    ).reshape(cells.DEGREE, 6, len(start), NODES)
-    # Leading-axis sums again: over the nodes, one after the other.
-    by_node = np.moveaxis(coefficients, 3, 0)
+    kstar = centres.kstar / root
+    reach = np.maximum(highest - kstar, kstar - lowest)
+    edge = cells.edges(kstar, 0.95 * centres.widest / root, centres.doublings, reach)
+    found = cells.occupied(k, parts.offsets, edge)
+    node = (found.part * NODES)[:, None] + np.arange(NODES)
+    at = found.centre[:, None] * node_root[node]
+    group = (found.centre >= 0.0).astype(np.intp)[:, None] + (at >= nodes.kstar[node])
+    pairs, pair_of = np.unique((3 * node + group).ravel(), return_inverse=True)
+    along = contours.contours(nodes, strips, pairs // 3, pairs % 3, theta)
+    wide = found.half[:, None] * node_root[node]
+    terms = contours.terms(along, theta).of(functions)
+    coefficients = _coefficients(terms, pair_of, at.ravel(), wide.ravel())
+    # Sums over the nodes, one after the other because they are the leading axis.
+    by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(cells.DEGREE, functions, -1, NODES), 3, 0))
     in_t = np.stack([np.add.reduce(row[:, None, None, None] * by_node, axis=0) for row in to_powers])
-    both = in_t.reshape(NODES * cells.DEGREE, 6, len(start))
-    x, powers_of_t = cells.powers((k - centre) / width), cells.powers(t)[:NODES]
-    grid = (powers_of_t[:, None, :] * x[None]).reshape(len(both), -1)
-    out[:, worth] = cells.evaluate(both, start, grid)
+    x = (k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
+    basis = (cells.powers(t, NODES)[:, None] * cells.powers(x)).reshape(NODES * cells.DEGREE, -1)
+    return cells.evaluate(in_t.reshape(NODES * cells.DEGREE, functions, -1), found.size, basis)
+
+
+def _ends(parts: Parts) -> tuple[Floats, Floats]:
+    """The lowest and the highest strike of each part."""
+    return parts.k[np.minimum(parts.offsets[:-1], len(parts.k) - 1)], parts.k[parts.offsets[1:] - 1]
+
+
+def _within(low: Floats, high: Floats, parts: Parts, values: Callable[[Parts], Floats]) -> Floats:
+    """Values of the strikes between low and high; the others are worth nothing."""
+    part = np.repeat(np.arange(len(low)), np.diff(parts.offsets))
+    worth = ~((parts.k < low[part]) | (parts.k >= high[part]))
+    kept = np.bincount(part[worth], minlength=len(low))
+    some = np.flatnonzero(kept)
+    offsets = np.concatenate([[0], np.cumsum(kept[some])])
+    t = None if parts.t is None else parts.t[worth]
+    inside = values(Parts(parts.expiries[some], offsets, parts.k[worth], t, parts.half))
+    out = np.zeros((len(inside), len(worth)))
+    out[:, worth] = inside
     return out
 
 
-def _coefficients(
-    theta: Floats,
-    slices: contours.Geometry,
-    slice_of: NDArray[np.intp],
-    group: NDArray[np.intp],
-    centre: Floats,
-    half: Floats,
-) -> Floats:
-    """Polynomials of cells, each on one slice and one of its groups of strikes; each contour is found once.
+def _coefficients(terms: contours.Terms, pair_of: NDArray[np.intp], centre: Floats, half: Floats) -> Floats:
+    """Polynomials of cells on the contours of their pairs; some dozens of cells at a time, contours of one length."""
+    zeta, F, turns = terms.zeta, np.conj(terms.F), terms.turns[pair_of]
 
-    NumPy multiplies complex numbers with fused operations along a contiguous axis and without them elsewhere. The
-    axis of cells is kept last, contiguous and longer than one, so that a cell's bits do not depend on the others.
-    """
-    if len(centre) == 1:
-        return _coefficients(theta, slices, slice_of.repeat(2), group.repeat(2), centre.repeat(2), half.repeat(2))[
-            :, :, :1
-        ]
-    pairs, pair_of = np.unique(3 * slice_of + group, return_inverse=True)
-    if len(pairs) == 1:
-        pairs = np.repeat(pairs, 2)
-    zeta, F = contours.terms(slices, pairs // 3, pairs % 3, theta)
-    return cells.coefficients(np.take(zeta, pair_of, axis=1), np.take(F, pair_of, axis=2), centre, half)
+    def made(some: NDArray[np.intp] | slice, nodes: int) -> Floats:
+        pair = pair_of[some]
+        return cells.coefficients(zeta[pair, :nodes], F[:, pair, :nodes], centre[some], half[some])
+
+    lengths = [turn * contours.NODES_A_TURN for turn in set(turns.tolist())]
+    if len(lengths) == 1 and len(centre) * lengths[0] <= TERMS_AT_ONCE:
+        return made(slice(None), lengths[0])
+    out = np.empty((cells.DEGREE, len(F), len(centre)))
+    for nodes in lengths:
+        these = np.flatnonzero(turns * contours.NODES_A_TURN == nodes)
+        at_once = max(1, TERMS_AT_ONCE // nodes)
+        for begin in range(0, len(these), at_once):
+            some = these[begin : begin + at_once]
+            out[:, :, some] = made(some, nodes)
+    return out
 
 
-def _runs(part: NDArray[np.intp], centre: Floats) -> NDArray[np.intp]:
-    """Strikes of one cell stand together: the first strike of each cell."""
-    begins = np.ones(len(part), bool)
-    begins[1:] = (part[1:] != part[:-1]) | (centre[1:] != centre[:-1])
-    return np.flatnonzero(begins)
-
-
+@cache
 def _interpolation() -> tuple[Floats, Floats]:
     """Chebyshev points of [-1, 1], and the matrix from values there to coefficients of 1, t, ..., t^7."""
     points = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)

@@ -109,7 +109,9 @@ class Heston:
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        return self._prices(self._rows(theta, contracts)[0], contracts)
+        layout = self._layout(contracts)
+        values = kernel_of.values(self.kernel, self._vector(theta), layout.parts)
+        return self._prices(layout.unsorted(values), contracts)
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
         """Prices ``(n,)`` and their derivatives by the five parameters ``(n, 5)``.
@@ -117,7 +119,8 @@ class Heston:
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        values = self._rows(theta, contracts)
+        layout = self._layout(contracts)
+        values = layout.unsorted(kernel_of.rows(self.kernel, self._vector(theta), layout.parts))
         return self._prices(values[0], contracts), values[1:].T * contracts.scale[:, None]
 
     def accumulate(self, theta: Theta, contracts: Contracts, observed: ArrayLike, weight: ArrayLike) -> Floats:
@@ -162,10 +165,6 @@ class Heston:
             return self
         scattered = len(contracts.slices.expiries) * QUOTES_AN_EXPIRY > len(contracts) > MANY
         return replace(self, expiries="scattered" if scattered else "shared")
-
-    def _rows(self, theta: Theta, contracts: Contracts) -> Floats:
-        layout = self._layout(contracts)
-        return layout.unsorted(kernel_of.rows(self.kernel, self._vector(theta), layout.parts))
 
     def _layout(self, contracts: Contracts) -> Layout:
         return contracts.panels if self.expiries == "scattered" else contracts.slices
