@@ -33,7 +33,7 @@ REFERENCE_LEAKS = (
 
 
 def issue(
-    before: Calibration,
+    before: Calibration | PanelCalibration,
     parameters: Mapping[str, float],
     *,
     operator: str,
