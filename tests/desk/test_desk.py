@@ -236,7 +236,7 @@ def test_what_nobody_can_mean_is_refused_and_nothing_is_entered(desk):
         desk.forget(ids=["nobody"])
     with pytest.raises(RefusedError, match="No quote of the book is meant"):
         desk.forget(where="strike < 0")
-    with pytest.raises(RefusedError, match="no longer determine|out of the model's own bounds"):
+    with pytest.raises(RefusedError, match=r"no longer determine|out of the model's own bounds"):
         desk.forget(where="expiry_years < 0.2")
     with pytest.raises(UsageError, match="bad-mood"):
         desk.forget(where=EARLY, reason="bad-mood")
