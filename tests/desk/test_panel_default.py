@@ -175,6 +175,21 @@ def test_striking_out_the_quotes_without_a_date_makes_a_panel(anew):
     assert change.certificate.objective["panel"]["label"] == "date"
 
 
+def test_a_book_through_moments_is_plain_and_stays_so(anew):
+    quotes = so.paper_quotes("small")  # one variance for all its dates, so that a plain calibration is determined
+    rest = quotes[quotes.labels["date"] != "2024-01-08"]
+    book = anew(quotes, through="moments")
+    assert "initial_variance" in so.preview(book.calibration(), where=DAY).parameters
+    book.apply(book.forget(where=DAY))
+    found = so.calibrate(so.moments_of(rest), so.Heston(), panel="auto")
+    assert dict(book.status().version.parameters) == found.parameters
+    assert knows(book) == knows(anew(rest, through="moments"))
+    book.restore()
+    assert knows(book) == knows(anew(quotes, through="moments"))
+    book.calibrate(through="quotes")
+    assert book.status().version.panel == "date"
+
+
 def test_a_step_does_not_lead_from_a_panel_to_a_plain_calibration():
     panel = so.calibrate(QUOTES, so.Heston(), panel="auto")
     with pytest.raises(UsageError, match="one value from here on, since 1 date is left, and one step stays"):
@@ -294,3 +309,21 @@ def test_a_panel_of_a_model_that_has_none_is_answered_with_an_option(tmp_path):
     said = run("calibrate", file, "--panel", "date", "--model", "sabr", code=2).stderr
     assert "Leave --panel out, or take a model with an initial variance, such as --model heston." in said
     assert "attribute" not in said
+
+
+def test_a_real_book_of_derived_forwards_goes_across_the_line_and_back(shared_data, anew):
+    """Two days of ether options, whose forwards are found by parity from whatever the book holds."""
+    whole = so.inspect_quotes(shared_data("chains/panel_okx_eth_2026-07_08.parquet")).quotes
+    dates = whole.labels["date"].astype(str)
+    two, one = whole[np.isin(dates, ["2026-07-06", "2026-07-07"])], whole[dates == "2026-07-06"]
+    book = anew(two, select="otm")
+    before = knows(book)
+    assert len(book.status().version.latent) == 2
+    some = one.ids[::40]  # of the day that stays too, so that forwards are found anew
+    struck = book.apply(book.forget(ids=[*two.ids[np.isin(two.ids, one.ids, invert=True)], *some]))
+    retained = one.without(some)
+    assert knows(book) == knows(anew(retained, select="otm"))
+    assert so.verify(struck.certificate, retained).holds
+    book.restore()
+    assert knows(book) == before
+    assert book.verify().holds

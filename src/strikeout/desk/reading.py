@@ -172,7 +172,8 @@ class ReadingDesk:
         if found.moments is None:
             return found
         assert isinstance(found, Calibration), "a panel is never made from moments"
-        return replace(found, quotes=self.quotes(), moments=None)
+        plain = replace(found.settings, panel=None)  # with its quotes beside it, it could be asked for a panel
+        return replace(found, quotes=self.quotes(), moments=None, settings=plain)
 
     def _current(self, seen: Position) -> AnyCalibration:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
