@@ -122,9 +122,9 @@ def _refuse_too_few(objective: PanelObjective, coordinates: Coordinates, latent:
     free, groups = len(coordinates.free), len(objective.parts)
     if len(objective) <= free:
         raise UnidentifiedError(
-            f"{objective.count:,} quotes in {counted_groups(groups, panel)} cannot determine {free} shared parameters "
+            f"{objective.count:,} quotes of {counted_groups(groups, panel)} cannot determine {free} shared parameters "
             f"and {groups:,} values of {latent} with standard errors: at least {free + groups + 1:,} are needed. Add "
-            "quotes, fix parameters (fixed={...}), or leave panel out.",
+            "quotes, fix parameters (fixed={...}), or have one value for all (panel=None).",
             count=objective.count,
             groups=groups,
             free=free,

@@ -93,7 +93,7 @@ def _facts(panel: PanelCalibration) -> list[tuple[str, str]]:
     middle = f"; median standard error {known[len(known) // 2]:.2g}" if known else ""
     path = f"{len(values):,} values, one a {panel.panel}: {min(values):.4g} to {max(values):.4g}{middle}"
     fit = plain_summary.fit_facts(
-        panel, counting=f", in {counted_groups(len(values), panel.panel)}", of=" of the shared parameters"
+        panel, counting=f", of {counted_groups(len(values), panel.panel)}", of=" of the shared parameters"
     )
     return [(panel.latent_name, path), *one_value_facts(panel, "panel=None"), *fit]
 

@@ -36,7 +36,9 @@ def move_rows(before: Calibration | PanelCalibration, parameters: dict[str, floa
     """Name, before, after and the move of every parameter, in words."""
     moved = moves(before, parameters)
     return [
-        (name, f"{before.parameters.get(name, nan):.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+        (name, f"{before.parameters[name]:.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+        if name in before.parameters
+        else (name, "-", f"{value:.6g}", "-")
         for name, value in parameters.items()
     ]
 
