@@ -325,5 +325,6 @@ def test_an_option_that_is_not_given_is_as_the_last_time_and_said(book):
     other = done("calibrate", book, "--model", "black-scholes", "--panel", "auto").stderr
     assert "as the last time: select otm, weights none." in other
     assert "as the last time: model black-scholes, select otm." in done("calibrate", book, "--weights", "given").stderr
+    assert told("calibrate", book, "--weights", "given")["as_last_time"] == {"model": "black-scholes", "select": "otm"}
     assert "as the last time" not in done("calibrate", book, "--fresh").stderr
     assert asking_of(book) == {**asking_of(book), "weights": "given", "select": "all", "fixed": None, "panel": "auto"}

@@ -49,11 +49,12 @@ def calibrate_book(
         from strikeout.cli.plot import hand_out_plot
 
         hand_out_plot(book, plot)
+    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
     if as_json:
-        terminal.show_json({**described_change(change), "plot": plot})
+        terminal.show_json({**described_change(change), "plot": plot, "as_last_time": kept_words})
     else:
         show_change(change)
-        _tell_what_is_kept(kept)
+        _tell_what_is_kept(kept_words)
         known = book.quotes().labels
         several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
         by = ",".join(several or ["expiry"])
@@ -61,9 +62,9 @@ def calibrate_book(
     return exits.DONE if change.after.converged else exits.REFUSED
 
 
-def _tell_what_is_kept(kept: Mapping[str, Any]) -> None:
+def _tell_what_is_kept(kept: Mapping[str, str]) -> None:
     if kept:
-        words = ", ".join(f"{name} {_worded(value)}" for name, value in sorted(kept.items()))
+        words = ", ".join(f"{name} {value}" for name, value in kept.items())
         terminal.note(f"as the last time: {words}. With --fresh, what is not given is at its default.")
 
 
