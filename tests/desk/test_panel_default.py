@@ -252,6 +252,13 @@ def test_an_older_book_stays_as_it_was_asked(book):
     assert isinstance(Asking.from_plain(plain).calibrate(QUOTES), so.Calibration)
 
 
+def test_a_panel_of_one_date_that_was_asked_for_says_nothing_of_one_value(anew):
+    version = anew(FIRST, panel="date").status().version
+    assert [told for _, told in version.latent_facts(one_value="-")] == [
+        "0.0599835 to 0.0599835, one for each of 1 date"
+    ]
+
+
 def test_books_that_are_not_alike_are_not_compared(book, anew):
     with pytest.raises(RefusedError, match="one has a latent parameter a date"):
         book.compare(anew(QUOTES, panel=None))

@@ -124,8 +124,11 @@ class Version:
         if kind["label"] is None:
             return [(name, f"one value for {counted_groups(kind['groups'], LABEL)}: {kind['why']}")]
         why = f" (the default for several quote dates; {one_value} for one value)" if is_default else ""
-        cost = Constancy(name, kind["groups"], float.fromhex(kind["ratio"]), float.fromhex(kind["factor"])).cost()
-        return [(name, f"{self._span()}{self.each}{why}"), ("", cost)]
+        facts = [(name, f"{self._span()}{self.each}{why}")]
+        if "factor" in kind:
+            cost = Constancy(name, kind["groups"], float.fromhex(kind["ratio"]), float.fromhex(kind["factor"]))
+            facts.append(("", cost.cost()))
+        return facts
 
     def _span(self) -> str:
         values = [value for value, _ in self.latent.values()]
@@ -154,8 +157,7 @@ def kind_of(calibration: AnyCalibration) -> dict[str, Any] | None:
     if isinstance(calibration, PanelCalibration):
         found = one_value(calibration)
         decided = {"label": calibration.panel, "latent": calibration.latent_name, "groups": len(calibration.latent)}
-        ratio, factor = (1.0, 1.0) if found is None else (found.ratio, found.factor)
-        return {**decided, "ratio": ratio.hex(), "factor": factor.hex()}
+        return decided if found is None else {**decided, "ratio": found.ratio.hex(), "factor": found.factor.hex()}
     if calibration.settings.panel != AUTO or calibration.moments is not None:
         return None
     choice = panel_choice(calibration.book.labels.get(LABEL), calibration.asked, calibration.settings)
