@@ -381,7 +381,7 @@ def test_a_panel_says_which_of_its_quotes_count_as_a_plain_calibration_does():
     panel, plain = (so.calibrate(DAYS, HESTON, panel=by, select="otm") for by in ("date", None))
     said = f"{panel.count:,} out of the money, of {len(DAYS):,}"
     assert panel.count < len(DAYS)
-    assert f"  {said}, in 24 groups of date\n" in panel.summary()
+    assert f"  {said}, of 24 dates\n" in panel.summary()
     assert f"  {said}\n" in plain.summary()
     assert panel.to_dict()["select"] == "otm"
     assert plain.to_dict().keys() == panel.to_dict().keys() - {"panel", "latent"}

@@ -57,7 +57,7 @@ def told(*words):
 
 def never(quotes, where):
     gone = so.forget(so.calibrate(quotes, so.Heston()), where=where).ids
-    return so.calibrate(quotes.without(gone), so.Heston())
+    return so.calibrate(quotes.without(gone), so.Heston(), panel="date")
 
 
 @pytest.mark.usefixtures("folder")
@@ -78,8 +78,8 @@ def test_a_book_is_calibrated_with_the_model_that_was_asked_for_and_keeps_to_it(
 def test_the_contract_from_init_to_verify(folder, quotes):
     assert told("init", "spx.book")["key_file"] == "spx.book.key"
     assert told("import", "spx.book", "quotes.csv")["imported"] == 540
-    first = told("calibrate", "spx.book")
-    assert first["parameters"] == so.calibrate(quotes, so.Heston()).parameters
+    first, panel = told("calibrate", "spx.book"), so.calibrate(quotes, so.Heston(), panel="date")
+    assert (first["parameters"], first["latent"]) == (panel.parameters, panel.latent)
     gone = told("forget", "spx.book", "--where", EARLY, "--reason", "bad-feed", "--yes")
     fresh = never(quotes, EARLY)
     assert (gone["parameters"], gone["state"]) == (fresh.parameters, fresh.state.digest())
@@ -228,8 +228,12 @@ def test_two_books_are_compared(book):
 
 
 def test_influence_looks_at_the_book_as_it_is_calibrated(book):
-    of_book, of_file = told("influence", book, "--by", "date"), told("influence", "quotes.csv", "--by", "date")
-    assert of_book["columns"] == of_file["columns"]
+    of_book = told("influence", book, "--by", "date")
+    assert of_book["columns"] == told("influence", "quotes.csv", "--by", "date", "--panel", "date")["columns"]
+    done("calibrate", book, "--panel", "none")
+    assert (
+        told("influence", book, "--by", "date")["columns"] == told("influence", "quotes.csv", "--by", "date")["columns"]
+    )
 
 
 def test_a_book_is_calibrated_through_moments_and_forgets_through_them(book, quotes):
@@ -306,8 +310,21 @@ def test_the_reasons_offered_are_those_the_ledger_knows():
     assert set(ReasonCode) == set(books.REASONS)
 
 
-def test_a_calibration_with_options_says_what_it_did_not_take_over(book):
-    done("calibrate", book, "--weights", "vega", "--select", "otm", "--panel", "date")
-    said = done("calibrate", book, "--weights", "vega").stderr
-    assert "not as the last time, since options were given: panel none, select all." in said
-    assert "not as the last time" not in done("calibrate", book).stderr
+def asking_of(name):
+    with so.Book.open(name) as held:
+        return held.status().version.asking
+
+
+def test_an_option_that_is_not_given_is_as_the_last_time_and_said(book):
+    done("calibrate", book, "--weights", "vega", "--select", "otm", "--panel", "date", "--fix", "correlation=-0.6")
+    said = done("calibrate", book, "--weights", "none").stderr
+    assert "as the last time: fixed correlation, panel date, select otm. With --fresh" in said
+    assert [asking_of(book)[name] for name in ("weights", "select", "panel")] == ["none", "otm", "date"]
+    assert "as the last time" not in done("calibrate", book).stderr  # nothing was given, so nothing is mixed
+    # What names parameters of another model is not kept; where no model is given, the model is.
+    other = done("calibrate", book, "--model", "black-scholes", "--panel", "auto").stderr
+    assert "as the last time: select otm, weights none." in other
+    assert "as the last time: model black-scholes, select otm." in done("calibrate", book, "--weights", "given").stderr
+    assert told("calibrate", book, "--weights", "given")["as_last_time"] == {"model": "black-scholes", "select": "otm"}
+    assert "as the last time" not in done("calibrate", book, "--fresh").stderr
+    assert asking_of(book) == {**asking_of(book), "weights": "given", "select": "all", "fixed": None, "panel": "auto"}

@@ -43,7 +43,7 @@ def test_calibrate_prints_shared_parameters_and_the_path(file, quotes):
     assert result["parameters"] == panel.parameters
     assert result["latent"]["values"] == panel.latent
     shown = run("calibrate", file, "--panel", "date").stdout
-    assert "one for each of 8 groups of date" in shown
+    assert "one for each of 8 dates" in shown
     assert "mean_reversion" in shown
     assert "2024-01-08" in run("calibrate", file, "--panel", "date", "--report").stdout
 

@@ -50,7 +50,7 @@ def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
     assert found.to_dict() == fresh(QUOTES).to_dict()
     with so.Book.open(book.path) as again:
         assert is_fresh(again, QUOTES)
-        assert "one for each of 8 groups of date" in again.summary()
+        assert "one for each of 8 dates" in again.summary()
 
 
 def test_a_version_comes_back_from_its_bytes(book):
@@ -64,8 +64,9 @@ def test_a_plain_book_says_nothing_of_panels(tmp_path):
     """So that what older versions of strikeout wrote has the digests it always had."""
     with so.Book.create(tmp_path / "b.book") as plain:
         plain.import_quotes(so.paper_quotes("small"))
-        written = plain.calibrate().after.to_plain()
+        written = plain.calibrate(panel=None).after.to_plain()
         assert "latent" not in written
+        assert "kind" not in written
         assert "panel" not in written["asking"]
 
 
@@ -91,7 +92,10 @@ def test_a_window_rolls_and_quotes_are_learnt(tmp_path):
         assert is_fresh(book, QUOTES[days > 0])
         book.calibrate()  # as it was the last time: a panel
         assert is_fresh(book, QUOTES[days > 0])
-        book.calibrate(starts=4)  # said anew: what is not said is at its default
+        book.calibrate(starts=4)  # said anew: what is not said is at its default, and a panel is
+        assert book.status().version.asking["panel"] == "auto"
+        assert is_fresh(book, QUOTES[days > 0])
+        book.calibrate(panel=None)
         assert not book.status().version.latent
 
 
@@ -160,12 +164,12 @@ def test_the_command_line_works_on_a_book_that_is_a_panel(tmp_path):
     so.write_quotes(QUOTES, file)
     run("init", path)
     run("import", path, file)
-    assert "one for each of 8 groups of date" in run("calibrate", path, "--panel", "date")
+    assert "one for each of 8 dates" in run("calibrate", path, "--panel", "date")
     assert "2024-01-08" in run("influence", path, "--by", "date")
     assert "looked by  downdate" in run("forget", path, "--where", DAY, "--preview")
     told = json.loads(run("forget", path, "--where", DAY, "--yes", "--json"))
     assert told["latent"] == fresh(REST).latent
-    assert "7 groups of date" in run("summary", path)
+    assert "7 dates" in run("summary", path)
     run("restore", path, "--last")
     run("verify", path)
     run("report", path, "--out", tmp_path / "report.html")

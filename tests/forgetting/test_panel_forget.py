@@ -248,7 +248,7 @@ def test_a_preview_tells_where_the_shared_parameters_go_and_changes_nothing():
         ({"ids": SOME, "operator": "magic"}, UsageError, "'magic' is unknown"),
         ({"ids": SOME, "operator": "downdate", "tolerance": 0.1}, UsageError, "not both"),
         ({"quotes": so.moments_of(BOOK[:5])}, UsageError, "made from quotes"),
-        ({"ids": BOOK.ids[4:]}, UnidentifiedError, "4 quotes in 1 group of date"),
+        ({"ids": BOOK.ids[4:]}, UnidentifiedError, "4 quotes of 1 date"),
     ],
 )
 def test_what_makes_no_sense_or_cannot_be_answered_is_refused_with_a_sentence(asked, error, says):

@@ -22,13 +22,24 @@ COUNT, LEAST = 72, 40  # quotes in play, and how many at least stay so that Hest
 DATES = 6
 
 
-@cache
-def pool() -> so.Quotes:
+def dated(count: int) -> so.Quotes:
+    """The quotes in play, spread over so many dates."""
     plain = so.random_quotes(COUNT, maturities=6, seed=11)
-    dates = np.array([f"2024-03-{1 + row % DATES:02d}" for row in range(COUNT)])
+    dates = np.array([f"2024-03-{1 + row % count:02d}" for row in range(COUNT)])
     return so.Quotes(
         ids=plain.ids, contracts=plain.contracts, observed=plain.observed, labels={**plain.labels, "date": dates}
     )
+
+
+@cache
+def pool() -> so.Quotes:
+    return dated(DATES)
+
+
+@cache
+def sparse() -> so.Quotes:
+    """Two quotes for every parameter of a panel are 48 and more here, and 40 to 72 are held: it is one at times."""
+    return dated(20)
 
 
 @cache
@@ -39,10 +50,10 @@ def chained() -> so.Quotes:
 
 
 @cache
-def fresh(rows: frozenset[int], through: str, pool) -> tuple[dict[str, float], str]:
+def fresh(rows: frozenset[int], through: str, pool) -> tuple[dict[str, float], dict[str, float], str]:
     quotes, _ = derived(pool()[sorted(rows)])
-    found = so.calibrate(quotes if through == "quotes" else so.moments_of(quotes), so.Heston())
-    return found.parameters, found.state.digest()
+    found = so.calibrate(quotes if through == "quotes" else so.moments_of(quotes), so.Heston(), panel="auto")
+    return found.parameters, getattr(found, "latent", {}), found.state.digest()
 
 
 class CrashError(Exception):
@@ -185,8 +196,9 @@ class BookMachine(RuleBasedStateMachine):
         assert status.set_aside == sum(map(len, self.aside.values()))
         assert status.erased == len(self.erased)
         if self.is_current:
-            parameters, state = fresh(frozenset(self.held), self.through, self.pool)
+            parameters, latent, state = fresh(frozenset(self.held), self.through, self.pool)
             assert dict(status.version.parameters) == parameters
+            assert {group: value for group, (value, _) in status.version.latent.items()} == latent
             assert status.version.state == state
 
     def teardown(self):
@@ -195,6 +207,12 @@ class BookMachine(RuleBasedStateMachine):
         assert set(self.book.quotes().ids.tolist()) == set(self.ids(self.held).tolist())
         self.book.close()
         self.folder.cleanup()
+
+
+class CrossingMachine(BookMachine):
+    """The same of a book that is a panel as long as it has quotes enough, and plain when it has not."""
+
+    pool = staticmethod(sparse)
 
 
 class MomentsMachine(BookMachine):
@@ -209,9 +227,17 @@ class LineageMachine(BookMachine):
     pool = staticmethod(chained)
 
 
+CrossingMachine.TestCase.settings = settings(max_examples=8, stateful_step_count=15)
 BookMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=15)
 MomentsMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=15)
 LineageMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=15)
 TestAnyHistoryOfABook = BookMachine.TestCase
+TestAnyHistoryOfABookThatIsAPanelAtTimes = CrossingMachine.TestCase
 TestAnyHistoryOfABookThroughMoments = MomentsMachine.TestCase
 TestAnyHistoryOfABookOfDerivedForwards = LineageMachine.TestCase
+
+
+def test_the_sparse_quotes_are_a_panel_or_plain_by_their_number():
+    asked = {"model": so.Heston(), "panel": "auto"}
+    assert isinstance(so.calibrate(sparse()[:60], **asked), so.PanelCalibration)
+    assert isinstance(so.calibrate(sparse()[:LEAST], **asked), so.Calibration)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,10 +219,11 @@ def _confirmed(
     prices = calibration.model.price(before, quotes.contracts)
     out = {name: np.full(count, np.nan) for name in ("confirmed_price_change", "confirmed_rmse_change")}
     out |= {f"confirmed_{name}": np.full(count, np.nan) for name in space.names}
+    how = replace(calibration.settings, panel=None)  # a move is between parameters of the same name
     for row, group in enumerate(first):
         try:
             left = calibration.book.without(quotes.ids[number == group])  # forwards that rest on them found anew
-            after = calibrate(left, calibration.asked, **calibration.settings.keywords())
+            after = calibrate(left, calibration.asked, **how.keywords())
         except RefusedError:  # too few quotes are left
             continue
         if not after.converged:

@@ -34,7 +34,7 @@ REFERENCE_LEAKS = (
 
 
 def issue(
-    before: Calibration,
+    before: Calibration | PanelCalibration,
     answer: Answer,
     *,
     after: Calibration | None = None,

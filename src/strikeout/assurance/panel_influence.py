@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,11 +111,12 @@ def panel_confirmed(
     names = ("price_change", "rmse_change", *calibration.parameters)
     out = {f"confirmed_{name}": np.full(count, np.nan) for name in names}
     quotes = calibration.quotes
+    how = replace(calibration.settings, panel=calibration.panel)  # a move is between parameters of the same name
     for row, group in enumerate(first):
         kept = number != group
         try:
             left = calibration.book.without(quotes.ids[~kept])  # forwards that rest on them found anew
-            after = calibrate(left, calibration.asked, **calibration.settings.keywords())
+            after = calibrate(left, calibration.asked, **how.keywords())
         except RefusedError:  # too few quotes are left
             continue
         if not after.converged:

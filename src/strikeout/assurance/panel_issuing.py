@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
@@ -24,12 +24,12 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearization import Linearization
 
 if TYPE_CHECKING:
-    from strikeout.calibration.panel_calibration import PanelCalibration
+    from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
     from strikeout.statistics.panel_state import Group, PanelState
 
 
 def issue_panel(
-    before: PanelCalibration,
+    before: AnyCalibration,
     answer: Answer,
     latent: Mapping[Group, float],
     *,
@@ -73,8 +73,8 @@ def issue_panel(
         if is_calibrated
         else claim_entry(False, "the parameters are not those of a calibration of the retained quotes"),
     }
-    posed = before if after is None else after
-    panel = {"label": before.panel, "latent": before.latent_name, "held": held}
+    posed = cast("PanelCalibration", before) if after is None else after  # a step begins at a panel
+    panel = {"label": posed.panel, "latent": posed.latent_name, "held": held}
     return Certificate(
         software=software(),
         build=build_of(),

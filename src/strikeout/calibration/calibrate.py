@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -17,6 +18,7 @@ from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.panel import calibrate_panel
 from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.panel_choice import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.errors import UnidentifiedError, UsageError
@@ -49,6 +51,24 @@ def calibrate(
     panel: None = None,
     progress: Progress | None = None,
 ) -> Calibration: ...
+
+
+@overload
+def calibrate(  # type: ignore[overload-overlap]  # a word among the labels
+    quotes: Quotes | Moments,
+    model: Model,
+    *,
+    weights: Weighting = "given",
+    residual: Residual = "price",
+    loss: Literal["squared", "huber"] = "squared",
+    bounds: Bounds | None = None,
+    fixed: Mapping[str, float] | None = None,
+    feller: Literal["warn", "enforce", "ignore"] = "warn",
+    starts: int | Start | Sequence[Start] = 4,
+    select: Choice = "all",
+    panel: Literal["auto"],
+    progress: Progress | None = None,
+) -> Calibration | PanelCalibration: ...
 
 
 @overload
@@ -101,7 +121,9 @@ def calibrate(
         select: which quotes count: "all", or "otm", puts below the forward and calls at it and above. The others stay
             in ``Calibration.book``: forwards may rest on them.
         panel: a label of the quotes, such as "date": the model's latent parameter (Heston's initial_variance) then
-            has a value of its own for every value of the label, and a ``PanelCalibration`` comes back.
+            has a value of its own for every value of the label, and a ``PanelCalibration`` comes back. "auto" is a
+            panel by date where there are several dates and quotes enough (``panel_choice``), else plain; what is
+            forgotten or learnt later decides it anew.
         progress: called with the number of the start and every accepted step.
 
     Raises:
@@ -113,16 +135,19 @@ def calibrate(
     _refuse_what_is_neither(quotes, model)
     if isinstance(quotes, Moments):
         _refuse_what_moments_fix(quotes, weights, residual, loss, select, panel)
-        return calibrate_moments(
+        found = calibrate_moments(
             quotes, model, bounds=bounds, fixed=fixed, feller=feller, starts=starts, progress=progress
         )
+        return found if panel is None else replace(found, settings=replace(found.settings, panel=panel))
     if feller not in CHOICES:
         raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
     if loss not in LOSSES:
         raise UsageError(f"loss={loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
     if panel is not None:
         how = Settings(weights, residual, loss, bounds, fixed, feller, starts, select, panel)
-        return calibrate_panel(quotes, model, settings=how, progress=progress)
+        label = chosen_panel(quotes, model, how)
+        if label is not None:
+            return calibrate_panel(quotes, model, label=label, settings=how, progress=progress)
     used = chosen(quotes, select)
     # A model may price scattered expiries in another way, or have parameters for every expiry of its own.
     asked, suited = model, getattr(model, "suited", None)
@@ -155,6 +180,7 @@ def calibrate(
             feller=feller,
             starts=starts,
             select=select,
+            panel=panel,
         ),
         asked=asked,
         given=quotes,
@@ -177,7 +203,7 @@ def _refuse_what_is_neither(quotes: object, model: object) -> None:
 def _refuse_what_moments_fix(
     moments: Moments, weights: Weighting, residual: str, loss: str, select: str, panel: str | None
 ) -> None:
-    if panel is not None:
+    if panel not in (None, AUTO):
         raise UsageError(
             f"panel={panel!r} needs the quotes: moments do not know which group a quote was in. Calibrate from the "
             "quotes."

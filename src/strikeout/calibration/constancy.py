@@ -1,33 +1,35 @@
-"""Whether one latent parameter for many dates is enough: what a value a date would gain, the others as they are."""
+"""Whether one latent parameter for many dates is enough: what a value a date gains, or one for all of them costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, sqrt
+from math import fsum, inf, isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from strikeout.calibration.panel_choice import LABEL
 from strikeout.calibration.panel_groups import LATENT, grouped
+from strikeout.calibration.panel_problem import parts_of
 from strikeout.errors import StrikeoutError
-from strikeout.statistics.linearize import rows
+from strikeout.statistics.linearize import linearize_each, rows
 from strikeout.statistics.objective import objective_of
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
 
-LABEL = "date"
 # Twice what noise alone would gain, and more than a thousandth of the misfit: a value a date is worth its parameters.
 WORTH, SHARE = 2.0, 1e-3
 
 
 @dataclass(frozen=True)
 class Constancy:
-    """What a value of the latent parameter for every date would gain, the shared parameters left as they are.
+    """What a value of the latent parameter for every date gains, the shared parameters left as they are.
 
     To first order: found from one linearization. ``ratio`` is the fall of the cost a further parameter over the mean
     square that is left: about one where there is nothing but noise to gain. ``factor`` is what the root mean square
-    would be divided by.
+    is divided by.
     """
 
     latent: str
@@ -47,11 +49,21 @@ class Constancy:
         gain = f"a value a date, the others as they are, would lower the misfit {self._lowered()}"
         return f"{held}; {gain}: calibrate with {remedy}"
 
+    def cost(self) -> str:
+        """Of a panel, in a sentence: what one value would cost it."""
+        if not self.worth_it:
+            return "one value for all would fit as well, up to noise"
+        much = f"by about {100.0 * (self.factor - 1.0):.2g} %" if self.factor < 2.0 else self._times()
+        return f"one value for all, the others as they are, would raise the misfit {much}"
+
     def _lowered(self) -> str:
         if self.factor < 2.0:
             return f"by about {100.0 * (1.0 - 1.0 / self.factor):.2g} %"
+        return self._times() if isfinite(self.factor) else "to nothing"
+
+    def _times(self) -> str:
         if not isfinite(self.factor):
-            return "to nothing"
+            return "from nothing"
         return f"about {self.factor:,.0f} times" if self.factor >= 10.0 else f"about {self.factor:.2g} times"
 
     def __str__(self) -> str:
@@ -90,3 +102,27 @@ def constancy(calibration: Calibration) -> Constancy | None:
     if not cost > 0.0:
         return Constancy(latent, further + 1, inf, inf)
     return Constancy(latent, further + 1, gained / further / (cost / left), sqrt(calibration.cost / cost))
+
+
+def one_value(panel: PanelCalibration) -> Constancy | None:
+    """What the groups of a panel gain by a value each, against the best one for all; None where there is one group.
+
+    The parabola of every group's own value at its best: one pass over the quotes.
+    """
+    how, names = panel.settings, panel.model.parameters.names
+    groups, left = len(panel.latent), panel.count - len(panel.parameters) - len(panel.latent)
+    if groups < 2 or left < 1 or not isfinite(panel.cost):
+        return None
+    whole, _ = objective_of(panel.quotes, residual=how.residual, weights=how.weights)
+    parts = parts_of(whole, panel.rows)
+    posed = [(parts[group], list(panel.theta(group).values())) for group in panel.latent]
+    k = names.index(panel.latent_name)
+    curvature = [equations.rows[k][k] for equations in linearize_each(posed, panel.model)]
+    values = list(panel.latent.values())
+    total = fsum(curvature)
+    middle = fsum(c * x for c, x in zip(curvature, values, strict=True)) / total if total > 0.0 else 0.0
+    lost = fsum(c * (x - middle) ** 2 for c, x in zip(curvature, values, strict=True))
+    if not panel.cost > 0.0:
+        return Constancy(panel.latent_name, groups, inf, inf)
+    ratio = lost / (groups - 1) / (panel.cost / left)
+    return Constancy(panel.latent_name, groups, ratio, sqrt(1.0 + lost / panel.cost))

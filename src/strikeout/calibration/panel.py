@@ -39,12 +39,15 @@ class Shared:
 
 
 def calibrate_panel(
-    quotes: Quotes, model: Model, *, settings: Settings, progress: Progress | None = None
+    quotes: Quotes, model: Model, *, label: str, settings: Settings, progress: Progress | None = None
 ) -> PanelCalibration:
     """The shared parameters and the latent path that bring the model closest to the quotes, group by group.
 
     Minimises the sum over groups of the cost of a plain calibration, each group at its own latent parameter. The order
     of rows and of groups cannot change a bit, and time and memory are linear in the number of groups.
+
+    Args:
+        label: what tells the groups apart. ``settings`` may leave it open, and are kept as they were asked.
 
     Raises:
         UsageError: an unknown option, no such label, or one that a panel does not know.
@@ -52,8 +55,7 @@ def calibrate_panel(
         RefusedError: a quote lacks what the residual or the weighting needs.
         UnidentifiedError: there are too few quotes for the shared parameters and the latent ones.
     """
-    latent, how, panel = latent_of(model), settings, settings.panel
-    assert panel is not None  # ``calibrate`` comes here with one
+    latent, how, panel = latent_of(model), settings, label
     _refuse_what_panels_lack(how, latent)
     space = model.parameters
     k = space.names.index(latent)
@@ -120,9 +122,9 @@ def _refuse_too_few(objective: PanelObjective, coordinates: Coordinates, latent:
     free, groups = len(coordinates.free), len(objective.parts)
     if len(objective) <= free:
         raise UnidentifiedError(
-            f"{objective.count:,} quotes in {counted_groups(groups, panel)} cannot determine {free} shared parameters "
+            f"{objective.count:,} quotes of {counted_groups(groups, panel)} cannot determine {free} shared parameters "
             f"and {groups:,} values of {latent} with standard errors: at least {free + groups + 1:,} are needed. Add "
-            "quotes, fix parameters (fixed={...}), or leave panel out.",
+            "quotes, fix parameters (fixed={...}), or have one value for all (panel=None).",
             count=objective.count,
             groups=groups,
             free=free,

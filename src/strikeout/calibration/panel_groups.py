@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,7 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
             f"(Quotes(..., labels={{{panel!r}: ...}})).",
             panel=panel,
         )
-    column = quotes.labels[panel]
-    if column.dtype.kind == "M":
-        missing, values = np.isnat(column), np.datetime_as_string(column)
-    elif column.dtype.kind == "f":
-        missing, values = np.isnan(column), column
-    else:
-        values = column.astype(str) if column.dtype.kind == "O" else column
-        missing = values == "" if values.dtype.kind == "U" else np.zeros(len(values), bool)
+    values, missing = values_of(quotes.labels[panel])
     if missing.any():
         raise UsageError(
             f"{int(missing.sum()):,} of {len(quotes):,} quotes have no {panel}: {quotes.ids[missing][0]} is the first. "
@@ -53,13 +46,24 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
     return dict(sorted(zip(names.tolist(), parts, strict=True), key=lambda item: rank(item[0])))
 
 
+def values_of(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values of a label by which groups are told apart, and which of them are missing."""
+    if column.dtype.kind == "M":
+        return np.datetime_as_string(column), np.isnat(column)
+    if column.dtype.kind == "f":
+        return column, np.isnan(column)
+    values = column.astype(str) if column.dtype.kind == "O" else column
+    return values, values == "" if values.dtype.kind == "U" else np.zeros(len(values), bool)
+
+
 def counted_groups(count: int, panel: str) -> str:
     """How many groups, in words.
 
-    >>> counted_groups(1, "date")
-    '1 group of date'
+    >>> counted_groups(1, "desk"), counted_groups(180, "date")
+    ('1 group of desk', '180 dates')
     """
-    return f"{count:,} group{'' if count == 1 else 's'} of {panel}"
+    many = "" if count == 1 else "s"
+    return f"{count:,} date{many}" if panel == "date" else f"{count:,} group{many} of {panel}"
 
 
 def latent_of(model: Model) -> str:

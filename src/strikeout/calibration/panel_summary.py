@@ -6,6 +6,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from strikeout.calibration import summary as plain_summary
+from strikeout.calibration.constancy import one_value
+from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.panel_groups import counted_groups
 
 if TYPE_CHECKING:
@@ -91,9 +93,18 @@ def _facts(panel: PanelCalibration) -> list[tuple[str, str]]:
     middle = f"; median standard error {known[len(known) // 2]:.2g}" if known else ""
     path = f"{len(values):,} values, one a {panel.panel}: {min(values):.4g} to {max(values):.4g}{middle}"
     fit = plain_summary.fit_facts(
-        panel, counting=f", in {counted_groups(len(values), panel.panel)}", of=" of the shared parameters"
+        panel, counting=f", of {counted_groups(len(values), panel.panel)}", of=" of the shared parameters"
     )
-    return [(panel.latent_name, path), *fit]
+    return [(panel.latent_name, path), *one_value_facts(panel, "panel=None"), *fit]
+
+
+def one_value_facts(panel: PanelCalibration, remedy: str) -> list[tuple[str, str]]:
+    """What one value for all groups would cost, and how to have it where nobody asked for a panel."""
+    found = one_value(panel)
+    if found is None:
+        return []
+    chosen = f" (a value each since there are several dates; {remedy} for one)" if panel.settings.panel == AUTO else ""
+    return [("", f"{found.cost()}{chosen}")]
 
 
 def _named(groups: list[Any]) -> str:

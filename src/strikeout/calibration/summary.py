@@ -52,7 +52,7 @@ def told(calibration: AnyCalibration, facts: Facts) -> str:
 
 def shown(calibration: AnyCalibration, facts: Facts) -> str:
     """The same as HTML."""
-    items = [f"{name}: {value}" for name, value in facts]
+    items = [f"{name}: {value}" if name else value for name, value in facts]  # one without a name says more
     return html_table(HEADINGS, _parameters(calibration), items, warnings=calibration.warnings)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from strikeout.store.entry import Entry, Reason
 
 ENDING = ".book"
+ONE_VALUE = "--panel none"  # how a plain calibration is asked for here
 REASONS = ("bad-feed", "licence", "subject-request", "error", "test", "other")  # a test holds it to the ledger's
 
 book_argument = click.argument("book", type=click.Path(path_type=str))
@@ -142,7 +143,18 @@ def described_version(version: Version) -> dict[str, Any]:
         "termination": version.termination,
         "state": version.state,
         **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
+        "panel": described_kind(version),
     }
+
+
+def described_kind(version: Version) -> dict[str, Any] | None:
+    """Of a book of several dates, what was asked and decided of a panel; None where there was nothing to decide."""
+    if version.kind is None:
+        return None
+    asked, kind = version.asking.get("panel"), dict(version.kind)
+    known = {name: exits.plain(float.fromhex(kind.pop(name))) for name in ("ratio", "factor") if name in kind}
+    cost = {"one_value": {"misfit_times": known["factor"], "gain_over_noise": known["ratio"]}} if known else {}
+    return {"asked": asked, **kind, **cost}
 
 
 ENTRY = ("entry", "when", "who", "what", "counts", "why")
@@ -178,7 +190,9 @@ def show_change(change: Change) -> None:
         ("RMSE", f"{after.rmse:.4g} in price, {after.model.partition('/')[0]}"),
         ("status", after.termination),
     ]
-    pairs += [("latent", sentence) for sentence in after.latent_sentences()]
+    latent = after.latent_facts(one_value=ONE_VALUE)
+    moves_of_latent = [("" if n or latent else "latent", told) for n, told in enumerate(change.latent_moves)]
+    pairs += [*latent, *moves_of_latent]
     if change.certificate is not None:
         claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"
         pairs.append(("certificate", f"{change.certificate.digest()[:16]} claims {claims}"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import given, is_book, opened, reason_of, refuse_given, why_options
+from strikeout.cli.books import ONE_VALUE, given, is_book, opened, reason_of, refuse_given, why_options
 from strikeout.cli.calibrating import (
     READING,
     as_given,
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     type=click.Choice(["quotes", "moments"]),
     help="Of a book: through moments it forgets at a cost that does not grow with it.",
 )
+@click.option("--fresh", is_flag=True, help="Of a book: what is not given is at its default, not as the last time.")
 @click.option("--report", is_flag=True, help="Every start and every step too.")
 @why_options
 @json_option
 def command(
     file: str,
     plot: str | None,
+    fresh: bool,
     report: bool,
     through: Any,
     as_json: bool,
@@ -54,7 +56,8 @@ def command(
 ) -> int:
     """Calibrate a model to the quotes of FILE (.csv, .csv.gz, .parquet) or of a book (NAME.book).
 
-    A book keeps the result. Where no option says how, it is calibrated as it was the last time.
+    A book keeps the result. What no option says is as it was the last time; --fresh begins anew. Where it has several
+    dates and quotes enough, each date has an initial variance of its own (--panel auto).
 
     Ends with 3 where the search did not converge or the quotes do not determine the parameters; the result is printed
     all the same, and says so.
@@ -68,13 +71,16 @@ def command(
         how = {name: options[name] for name in given(set(options) - set(READING), or_configured=True)}
         how |= {} if through is None else {"through": through}
         with opened(file, who=who) as book:
-            return calibrate_book(book, how, reason=reason_of(reason, note, ticket), plot=plot, as_json=as_json)
-    refuse_given(("reason", "note", "ticket", "through"), "A file keeps nothing:")
+            why = reason_of(reason, note, ticket)
+            return calibrate_book(book, how, fresh=fresh, reason=why, plot=plot, as_json=as_json)
+    refuse_given(("reason", "note", "ticket", "through", "fresh"), "A file keeps nothing:")
     reading, calibration = calibrated(file, **options)
     if plot is not None:
         from strikeout.plots import write_plot
 
         write_plot(calibration, plot)
+    from strikeout.calibration.panel_calibration import PanelCalibration
+
     quarantine = options["quarantine"]
     if as_json:
         result = described(reading, calibration, quarantine=quarantine, plot=plot)
@@ -85,7 +91,7 @@ def command(
         _show(calibration, report=report)
         tell_reading(reading, quarantine)
         if plot:
-            terminal.note(f"the {'smiles are' if calibration.settings.panel is None else 'path is'} in {plot}.")
+            terminal.note(f"the {'path is' if isinstance(calibration, PanelCalibration) else 'smiles are'} in {plot}.")
         _hint(file, calibration, plot)
     return exits.DONE if calibration.converged else exits.REFUSED
 
@@ -131,13 +137,15 @@ def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str,
     from strikeout.calibration.constancy import constancy
     from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.calibration.panel_groups import counted_groups
+    from strikeout.calibration.panel_summary import one_value_facts
 
     if not isinstance(calibration, PanelCalibration):
         gain = constancy(calibration)
         return [] if gain is None else [(gain.latent, gain.said("--panel date"))]
     values = list(calibration.latent.values())
     span = f"{min(values):.6g} to {max(values):.6g}"
-    return [(calibration.latent_name, f"{span}, one for each of {counted_groups(len(values), calibration.panel)}")]
+    each = f"{span}, one for each of {counted_groups(len(values), calibration.panel)}"
+    return [(calibration.latent_name, each), *one_value_facts(calibration, ONE_VALUE)]
 
 
 def remedy(calibration: Calibration | PanelCalibration) -> str:

@@ -90,8 +90,10 @@ OPTIONS = (
     select_option,
     click.option(
         "--panel",
-        metavar="LABEL",
-        help="A label, such as date: the model's latent parameter (initial variance) has a value of its own for each.",
+        metavar="auto|none|LABEL",
+        callback=lambda _context, _option, word: None if word == "none" else word,
+        help="A label, such as date: the model's latent parameter (initial variance) has a value of its own for each. "
+        "auto is by date where there are several dates and quotes enough.  [default: none of a file, auto of a book]",
     ),
     max_reject_option,
     quarantine_option,
@@ -117,12 +119,15 @@ def as_given() -> str:
         if name not in REPEATED or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         value = context.params[name]
-        values = [f"{key}={_typed(part)}" for key, part in value.items()] if isinstance(value, dict) else [str(value)]
+        pairs = value.items() if isinstance(value, dict) else ()
+        values = [f"{key}={_typed(part)}" for key, part in pairs] or [_typed(value)]
         words += [f" {option.opts[0]} {quote(text)}" for text in values]
     return "".join(words)
 
 
 def _typed(value: Any) -> str:
+    if value is None:
+        return "none"
     return ":".join(str(end) for end in value) if isinstance(value, tuple) else str(value)
 
 

@@ -55,8 +55,9 @@ HOW = ("weights", "residual", "loss", "select")  # of a calibration's options, t
 def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> int:
     """Calibrate several models to the quotes of FILE or of a book (NAME.book) and put them side by side.
 
-    AIC and BIC are given as what they are above the lowest. A book is compared as it was calibrated last, where no
-    option says otherwise. Ends with 3 where no model converged.
+    AIC and BIC are given as what they are above the lowest. Of a book weights, residual, loss and selection are as it
+    was calibrated last, where no option says otherwise; every model is plain, with one value for all dates. Ends with 3
+    where no model converged.
     """
     from strikeout.assurance.comparison import HEADINGS, compare_models
 

@@ -45,6 +45,12 @@ SPELLINGS = {
     "Leave operator out": "Leave --operator out",
     "operator or tolerance": "--operator or --tolerance",
     "operator=": "--operator ",
+    "Give the model an attribute latent with that parameter's name, or leave panel out": "Leave --panel out, or take a "
+    "model with an initial variance, such as --model heston",
+    "leave panel out": "leave --panel out",
+    "Leave out panel": "Leave out --panel",
+    "panel=None": "--panel none",
+    "panel=": "--panel ",
     "tolerance=": "--tolerance ",
 }
 

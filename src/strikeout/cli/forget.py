@@ -121,12 +121,13 @@ def described(done: Forgetting | PanelForgetting) -> dict[str, Any]:
 
 def _latent_of(done: Forgetting | PanelForgetting) -> dict[str, Any]:
     """What a panel has besides: the latent path that is left, and the groups that went as a whole."""
+    from strikeout.calibration.panel_groups import latent_of
     from strikeout.forgetting.panel_forgetting import PanelForgetting
 
     if not isinstance(done, PanelForgetting):
         return {}
     values = {str(group): value for group, value in done.latent.items()}
-    latent = {"name": done.before.latent_name, "values": values}
+    latent = {"name": latent_of(done.before.asked), "values": values}
     return {"latent": latent, "dropped": [str(group) for group in done.dropped]}
 
 
@@ -137,6 +138,12 @@ def _groups_left(done: Forgetting | PanelForgetting) -> list[tuple[str, str]]:
     left, gone = len(found["latent"]["values"]), found["dropped"]
     named = f"; {', '.join(gone[:3])}{', ...' if len(gone) > 3 else ''} went as a whole" if gone else ""
     return [("groups", f"{left:,} of {left + len(gone):,} left{named}")]
+
+
+def _latent_moves(done: Forgetting | PanelForgetting) -> list[str]:
+    from strikeout.forgetting.panel_forgetting import PanelForgetting
+
+    return done.latent_moves if isinstance(done, PanelForgetting) else []
 
 
 def errors_after(done: Forgetting | PanelForgetting) -> dict[str, float]:
@@ -217,22 +224,40 @@ def _previewed(
 
     look = preview(calibration, **meant)
     if as_json:
-        terminal.show_json({**_described_look(look), "before": calibration.to_dict(), **read})
+        terminal.show_json({**_described_look(look, calibration), "before": calibration.to_dict(), **read})
     else:
         moves = {name: terminal.move_text(value) for name, value in look.moved.items()}
+        latent = [("" if n else "latent", told) for n, told in enumerate(_looked_moves(look, calibration))]
         rows = [
-            (name, f"{calibration.parameters.get(name, nan):.6g}", f"{value:.6g}", moves[name])
-            for name, value in look.parameters.items()
+            (name, _value(calibration, name), f"{value:.6g}", moves[name]) for name, value in look.parameters.items()
         ]
         terminal.show(
             terminal.table(("parameter", "before", "after", "moved (SE before)"), rows, numbers=(1, 2, 3), whole=(0,)),
             "",
-            terminal.facts([("preview", look.sentence), ("looked by", look.operator), ("changed", "nothing")]),
+            terminal.facts([("preview", look.sentence), *latent, ("looked by", look.operator), ("changed", "nothing")]),
         )
     return exits.DONE if look.refusal is None else exits.REFUSED
 
 
-def _described_look(look: Preview) -> dict[str, Any]:
+def _value(calibration: Calibration | PanelCalibration, name: str) -> str:
+    """A parameter as it was; a dash for one it did not have."""
+    return f"{calibration.parameters[name]:.6g}" if name in calibration.parameters else "-"
+
+
+def _looked_moves(look: Preview, before: Calibration | PanelCalibration) -> list[str]:
+    from strikeout.calibration.latent_moves import latent_moves
+    from strikeout.calibration.panel_calibration import PanelCalibration
+
+    if not isinstance(before, PanelCalibration):
+        return []
+    return latent_moves(before.latent, look.latent, name=before.latent_name, label=before.panel)
+
+
+def _described_look(look: Preview, before: Calibration | PanelCalibration) -> dict[str, Any]:
+    from strikeout.calibration.panel_calibration import PanelCalibration
+
+    latent = {str(group): value for group, value in look.latent.items()}
+    known = [str(group) for group in before.latent] if isinstance(before, PanelCalibration) and latent else []
     return {
         "preview": look.sentence,
         "forgotten": look.ids.tolist(),
@@ -242,6 +267,7 @@ def _described_look(look: Preview) -> dict[str, Any]:
         "moved": exits.plain(look.moved),
         "error": exits.plain(look.error),
         "refusal": look.refusal,
+        **({"latent": latent, "dropped": [group for group in known if group not in latent]} if latent else {}),
     }
 
 
@@ -251,7 +277,7 @@ def _show(done: Forgetting | PanelForgetting) -> None:
     rows = [
         (
             name,
-            f"{before.parameters.get(name, nan):.6g}",
+            _value(before, name),
             terminal.error_text(before.standard_errors.get(name, nan)),
             f"{value:.6g}",
             terminal.error_text(errors[name]),
@@ -261,6 +287,7 @@ def _show(done: Forgetting | PanelForgetting) -> None:
     ]
     pairs = [("forgotten", f"{done.count:,} of {before.size:,} quotes")]
     pairs += _groups_left(done)
+    pairs += [("" if n else "latent", sentence) for n, sentence in enumerate(_latent_moves(done))]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]
     pairs += [
         (name, f"{'claimed' if entry['claimed'] else 'not claimed'}: {entry['support']}")

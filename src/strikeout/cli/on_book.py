@@ -17,17 +17,30 @@ if TYPE_CHECKING:
     from strikeout.store.entry import Reason
 
 
-def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, plot: str | None, as_json: bool) -> int:
+def calibrate_book(
+    book: Book, how: dict[str, Any], *, fresh: bool, reason: Reason | None, plot: str | None, as_json: bool
+) -> int:
     """Calibrates the quotes a book holds and keeps the result.
+
+    Args:
+        how: the options given. Others are as the last time, or with ``fresh`` at their defaults.
 
     Raises:
         RefusedError: the book is empty, or its quotes cannot be calibrated.
         UsageError: an option that cannot be.
     """
+    from strikeout.desk.asking import as_the_last_time
+
     asked = how.pop("model", None)
-    model = None if asked is None else model_named(asked)
+    model, kept = None if asked is None else model_named(asked), {}
     last = book.status().version
-    progress = terminal.ProgressLine(starts=how.get("starts", 4))
+    if fresh:
+        how = {"panel": "auto", **how}  # something is said, so nothing is as the last time
+    elif last is not None and (how or asked):
+        kept = as_the_last_time(last.asking, given=how, model=model)
+        model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
+    starts = how.get("starts", 4)
+    progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
     try:
         change = book.calibrate(model, reason=reason, progress=progress, **how)
     finally:
@@ -36,12 +49,12 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
         from strikeout.cli.plot import hand_out_plot
 
         hand_out_plot(book, plot)
+    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
     if as_json:
-        terminal.show_json({**described_change(change), "plot": plot})
+        terminal.show_json({**described_change(change), "plot": plot, "as_last_time": kept_words})
     else:
         show_change(change)
-        if last is not None and (how or asked):
-            _tell_what_is_not_kept(last.asking, change.after.asking, given={*how, "model"})
+        _tell_what_is_kept(kept_words)
         known = book.quotes().labels
         several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
         by = ",".join(several or ["expiry"])
@@ -49,12 +62,16 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
     return exits.DONE if change.after.converged else exits.REFUSED
 
 
-def _tell_what_is_not_kept(before: Mapping[str, Any], after: Mapping[str, Any], *, given: set[str]) -> None:
-    """Options replace the last way of calibrating as a whole: what went without being asked to is said."""
-    gone = [name for name, value in before.items() if name not in given and after.get(name) != value]
-    if gone:
-        now = ", ".join(f"{name} {after.get(name) or 'none'}" for name in sorted(gone))
-        terminal.note(f"not as the last time, since options were given: {now}. Give again what you want to keep.")
+def _tell_what_is_kept(kept: Mapping[str, str]) -> None:
+    if kept:
+        words = ", ".join(f"{name} {value}" for name, value in kept.items())
+        terminal.note(f"as the last time: {words}. With --fresh, what is not given is at its default.")
+
+
+def _worded(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(value)
+    return "none" if value is None else str(getattr(value, "name", value)).partition("/")[0]
 
 
 def forget_from_book(book: Book, meant: dict[str, Any], *, yes: bool, reason: Reason | None, as_json: bool) -> int:
@@ -115,6 +132,16 @@ def _described(plan: Plan) -> dict[str, Any]:
         "path": list(plan.path),
         "touched": plan.touched,
         "refit": list(plan.refit),
+        **_latent_of(plan),
         "claims": {name: claim["claimed"] for name, claim in plan.certificate.claims.items()},
         "certificate": plan.certificate.digest(),
     }
+
+
+def _latent_of(plan: Plan) -> dict[str, Any]:
+    """What a panel has besides: its latent path before and after, and the groups that will go as a whole."""
+    if not plan.latent:
+        return {}
+    before, after = ({group: pair[at] for group, pair in plan.latent.items()} for at in (0, 1))
+    name = plan.certificate.objective["panel"]["latent"]
+    return {"latent": {"name": name, "before": before, "after": after}, "dropped": list(plan.dropped)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import book_argument, described_version, opened
+from strikeout.cli.books import ONE_VALUE, book_argument, described_version, opened
 from strikeout.cli.options import json_option
 
 
@@ -46,6 +46,7 @@ def command(book: str, as_json: bool) -> int:
         for name, value in version.parameters.items()
     ]
     pairs.insert(0, ("calibrated", f"{version.model} to {version.count:,} quotes, entry {version.entry}"))
+    pairs[1:1] = version.latent_facts(one_value=ONE_VALUE)
     drawn = terminal.table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))
     terminal.show(drawn, "", terminal.facts(pairs))
     return exits.DONE

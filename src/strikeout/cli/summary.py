@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import book_argument, described_version, opened
+from strikeout.cli.books import ONE_VALUE, book_argument, described_version, opened
 from strikeout.cli.options import json_option
 
 
@@ -15,7 +15,7 @@ from strikeout.cli.options import json_option
 def command(book: str, as_json: bool) -> int:
     """Say in a few lines what BOOK holds, what it is calibrated to, and what its quotes are."""
     with opened(book) as held:
-        text, version = held.summary(), held.status().version
+        text, version = held.summary(one_value=ONE_VALUE), held.status().version
     if as_json:
         terminal.show_json({"summary": text, "calibration": None if version is None else described_version(version)})
     else:

@@ -8,14 +8,18 @@ from typing import Any, Literal, cast, get_args
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.panel_calibration import AnyCalibration
+from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
+from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.models.named import MODELS, described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
 
 Through = Literal["quotes", "moments"]
+NAMING = ("bounds", "fixed", "starts")  # settings that may name parameters
+UNKNOWN_TO_MOMENTS = {"loss", "residual", "select", "panel"}
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,31 @@ class Asking:
         if not isinstance(how["starts"], int):
             how["starts"] = tuple(_numbers(start) for start in how["starts"])
         return Asking(remade(plain["model"]), Settings(**how), through)
+
+
+def as_the_last_time(plain: Mapping[str, Any], *, given: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
+    """What an asking has beyond the defaults of a book, as keywords of ``Desk.calibrate``; nothing that is given.
+
+    Another model has other parameters, so what may name those stays behind. So do moments, where something is given
+    that they may not know.
+
+    Raises:
+        RefusedError: it is of a model this version does not know.
+
+    >>> from strikeout.models.heston import Heston
+    >>> last = Asking(Heston(), Settings(loss="huber", select="otm", panel="auto")).to_plain()
+    >>> as_the_last_time(last, given={"select": "all"}, model=Heston())
+    {'loss': 'huber'}
+    """
+    last, defaults = Asking.from_plain(plain), Settings(panel=AUTO).keywords()
+    kept = {name: value for name, value in last.settings.keywords().items() if value != defaults[name]}
+    if model is None:
+        kept |= {} if plain["model"] == described(Heston()) else {"model": last.model}
+    elif (described(model) or {}).get("name") != plain["model"]["name"]:
+        kept = {name: value for name, value in kept.items() if name not in NAMING}
+    if last.through != "quotes" and not UNKNOWN_TO_MOMENTS & {*given}:
+        kept["through"] = last.through
+    return {name: value for name, value in kept.items() if name not in given}
 
 
 def _listed(starts: Any) -> Sequence[Any]:

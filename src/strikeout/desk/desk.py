@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.panel_calibration import AnyCalibration
+from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk, require_approval
@@ -20,7 +20,7 @@ from strikeout.desk.arriving import Arrival, sort_out
 from strikeout.desk.asking import Asking, Through
 from strikeout.desk.erasing import meant, rehearsed, residue, take_away
 from strikeout.desk.lineage import new_slices, refits_without, refuse_without_forward, whole_slices
-from strikeout.desk.plan import Plan
+from strikeout.desk.plan import Plan, paths_of, shards_of
 from strikeout.desk.records import Position, Transaction, Why, as_reason
 from strikeout.desk.results import Change, Erasure, Imported, moved
 from strikeout.desk.traces import returning
@@ -36,7 +36,6 @@ from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Reason
 
 
@@ -104,7 +103,10 @@ class Desk(ApprovingDesk):
 
         Args:
             model: and ``settings``, as ``calibrate`` takes them; where nothing is given, as the book was calibrated
-                last, or Heston with everything at its default.
+                last, or Heston with everything at its default. Of a book the default of ``panel`` is "auto": a panel by
+                date where there are several dates and quotes enough. What is asked is kept, and decided anew with every
+                quote that comes or goes, so that a book is always what its quotes alone would make it; ``panel=None``
+                is one latent parameter for all.
             through: "quotes", the default, or "moments": the book then keeps the moments of its quotes too and forgets
                 by subtracting, at a cost that does not grow with the book; for squared price residuals.
 
@@ -120,7 +122,7 @@ class Desk(ApprovingDesk):
         if model is None and not settings and through is None and version is not None:
             asking = Asking.from_plain(version.asking)
         else:
-            asked = {**Settings().keywords(), **settings}
+            asked = {**Settings(panel=AUTO).keywords(), **settings}
             asking = Asking(Heston() if model is None else model, settings_of(held, **asked), through or "quotes")
         asking.to_plain()  # refuses what could not be brought back, before the work is done
         found = asking.calibrate(held, progress=progress)
@@ -162,9 +164,10 @@ class Desk(ApprovingDesk):
             after=dict(done.parameters),
             moved=moved(before.parameters, after),
             path=done.path,
-            touched=_shards(done.forgotten),
+            touched=shards_of(done.forgotten),
             certificate=done.certificate,
             refit=tuple(map(str, done.refits)),
+            latent=paths_of(done),
         )
 
     def apply(self, plan: Plan) -> Change:
@@ -385,11 +388,3 @@ class Desk(ApprovingDesk):
 def _counts(arrival: Arrival) -> dict[str, int]:
     counts = {"imported": len(arrival.new), "repeated": arrival.repeated, "refused": len(arrival.erased)}
     return {name: count for name, count in counts.items() if count or name == "imported"}
-
-
-def _shards(quotes: Quotes | Moments) -> dict[str, int]:
-    """How many quotes are on each (date, expiry)."""
-    assert isinstance(quotes, Quotes), "a book forgets quotes it holds"
-    dates = quotes.labels["date"].astype(str).tolist() if "date" in quotes.labels else [""] * len(quotes)
-    pairs = zip(dates, quotes.contracts.expiry.tolist(), strict=True)
-    return dict(sorted(Counter(f"{date} {expiry:.6g}".strip() for date, expiry in pairs).items()))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
+from strikeout.calibration.latent_moves import latent_moves
 from strikeout.errors import UsageError
+from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.panel_forgetting import PanelForgetting
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
 
 FORMAT = "strikeout plan 1"
 SHOWN = 5  # slices that are refitted, in a summary
@@ -39,11 +45,26 @@ class Plan:
     touched: dict[str, int]
     certificate: Certificate
     refit: tuple[str, ...] = ()
+    latent: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)  # of a panel, before and after
 
     @property
     def count(self) -> int:
         """How many quotes will go."""
         return len(self.ids)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The groups of a panel that will go as a whole."""
+        return tuple(group for group, (_, after) in self.latent.items() if after is None)
+
+    @property
+    def latent_moves(self) -> list[str]:
+        """What will become of the latent path of a panel, in sentences; none where there is none."""
+        panel = self.certificate.objective.get("panel")
+        if panel is None:
+            return []
+        before, after = ({g: v[at] for g, v in self.latent.items() if v[at] is not None} for at in (0, 1))
+        return latent_moves(before, after, name=panel["latent"], label=panel["label"])  # type: ignore[arg-type]
 
     def digest(self) -> str:
         """64 hexadecimal digits that name this plan."""
@@ -66,7 +87,7 @@ class Plan:
             "certificate": self.certificate.to_bytes().decode("ascii"),
             "refit": list(self.refit),
         }
-        return canonical(content)
+        return canonical({**content, "latent": _paired(self.latent)} if self.latent else content)
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:
@@ -82,7 +103,8 @@ class Plan:
             numbers: dict[str, Any] = {name: _numbers(content.pop(name)) for name in ("before", "after", "moved")}
             certificate = Certificate.from_bytes(content.pop("certificate").encode("ascii"))
             tuples: dict[str, Any] = {name: tuple(content.pop(name)) for name in ("ids", "path", "refit")}
-            plan = Plan(certificate=certificate, **tuples, **numbers, **content)
+            latent = {g: (_read(was), _read(now)) for g, was, now in content.pop("latent", ())}
+            plan = Plan(certificate=certificate, latent=latent, **tuples, **numbers, **content)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"Plan: the bytes are no plan this version can read ({error}). Make it again.") from error
         if plan.to_bytes() != data:
@@ -93,7 +115,7 @@ class Plan:
         """Before, after and the move of every parameter, and what will be touched, one fact a line."""
         rows = [("parameter", "before", "after", "moved (SE after)")]
         rows += [
-            (name, f"{self.before[name]:.6g}", f"{value:.6g}", _moved(self.moved[name]))
+            (name, f"{self.before[name]:.6g}" if name in self.before else "-", f"{value:.6g}", _moved(self.moved[name]))
             for name, value in self.after.items()
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
@@ -104,6 +126,7 @@ class Plan:
                 *lines,
                 "",
                 f"to go    {self.count:,} of {counts['before']:,} quotes, on {len(self.touched):,} (date, expiry)",
+                *(f"latent   {sentence}" for sentence in self.latent_moves),
                 f"reason   {self.reason.get('code', '')} {self.reason.get('text', '')}".rstrip(),
                 *(f"path     {sentence}" for sentence in self.path),
                 *(f"refit    {sentence}" for sentence in self.refit[:SHOWN]),
@@ -123,8 +146,31 @@ def _hexed(numbers: Mapping[str, float | None]) -> list[list[str | None]]:
 
 
 def _numbers(pairs: list[list[str]]) -> dict[str, float | None]:
-    return {name: None if text is None else float.fromhex(text) for name, text in pairs}
+    return {name: _read(text) for name, text in pairs}
+
+
+def _paired(latent: Mapping[str, tuple[float | None, float | None]]) -> list[list[str | None]]:
+    return [[group, *(None if value is None else value.hex() for value in pair)] for group, pair in latent.items()]
+
+
+def _read(text: str | None) -> float | None:
+    return None if text is None else float.fromhex(text)
 
 
 def _moved(value: float | None) -> str:
     return "-" if value is None else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"
+
+
+def paths_of(done: Forgetting | PanelForgetting) -> dict[str, tuple[float | None, float | None]]:
+    """The latent parameter of every group before and after, None where it has none; empty but between two panels."""
+    before = done.latent_before if isinstance(done, PanelForgetting) else {}
+    after = done.latent if isinstance(done, PanelForgetting) else {}
+    return {str(group): (before[group], after.get(group)) for group in before}
+
+
+def shards_of(quotes: Quotes | Moments) -> dict[str, int]:
+    """How many quotes are on each (date, expiry)."""
+    assert isinstance(quotes, Quotes), "a book forgets quotes it holds"
+    dates = quotes.labels["date"].astype(str).tolist() if "date" in quotes.labels else [""] * len(quotes)
+    pairs = zip(dates, quotes.contracts.expiry.tolist(), strict=True)
+    return dict(sorted(Counter(f"{date} {expiry:.6g}".strip() for date, expiry in pairs).items()))

@@ -68,8 +68,12 @@ class ReadingDesk:
         """The quotes the book holds; not those set aside."""
         return self._records.store.quotes()
 
-    def summary(self) -> str:
-        """The book, its quotes and its calibration in a few lines of plain text."""
+    def summary(self, *, one_value: str = "panel=None") -> str:
+        """The book, its quotes and its calibration in a few lines of plain text.
+
+        Args:
+            one_value: how the reader asks for one latent parameter where there is one a date.
+        """
         status = self.status()
         held = f"{status.held:,} quotes held, {status.set_aside:,} set aside"
         lines = [f"book {status.book}: {held}, {status.entries:,} entries"]
@@ -80,7 +84,7 @@ class ReadingDesk:
                 f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
                 for name, value in version.parameters.items()
             ]
-            lines += [f"  {'latent':<18} {sentence}" for sentence in version.latent_sentences()]
+            lines += [f"  {name:<18} {sentence}" for name, sentence in version.latent_facts(one_value=one_value)]
         return "\n".join([*lines, status.sentence, "", self.quotes().summary()])
 
     def verify(self, *, head: Head | None = None) -> Audit:
@@ -102,7 +106,8 @@ class ReadingDesk:
         """
         mine, theirs = self._version(), other._version()
         if mine.parameters.keys() != theirs.parameters.keys():
-            raise RefusedError("The books are calibrated with different models; their parameters cannot be compared.")
+            kinds = "one has a latent parameter a date" if mine.panel != theirs.panel else "with different models"
+            raise RefusedError(f"The books are not calibrated alike ({kinds}): their parameters cannot be compared.")
         return Comparison(
             is_same_state=mine.state is not None and mine.state == theirs.state,
             is_same_parameters=dict(mine.parameters) == dict(theirs.parameters)
@@ -167,7 +172,8 @@ class ReadingDesk:
         if found.moments is None:
             return found
         assert isinstance(found, Calibration), "a panel is never made from moments"
-        return replace(found, quotes=self.quotes(), moments=None)
+        plain = replace(found.settings, panel=None)  # with its quotes beside it, it could be asked for a panel
+        return replace(found, quotes=self.quotes(), moments=None, settings=plain)
 
     def _current(self, seen: Position) -> AnyCalibration:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""

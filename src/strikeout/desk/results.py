@@ -8,6 +8,7 @@ from typing import Any
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
+from strikeout.calibration.latent_moves import latent_moves
 from strikeout.desk.version import Version
 
 
@@ -48,6 +49,18 @@ class Change:
     def moved(self) -> dict[str, float | None]:
         """By how many standard errors of after each parameter moved; None where there is no such number."""
         return {} if self.before is None else moved(self.before.parameters, self.after)
+
+    @property
+    def latent_moves(self) -> list[str]:
+        """What became of the latent path of a panel, in sentences; none where there was or is none."""
+        if self.before is None:
+            return []
+        if self.before.panel != self.after.panel:
+            return [f"until now {'one value' if self.before.panel is None else self.before.each}"]
+        if self.after.kind is None or self.after.panel is None:
+            return []
+        paths = [{g: value for g, (value, _) in version.latent.items()} for version in (self.before, self.after)]
+        return latent_moves(*paths, name=self.after.kind["latent"], label=self.after.panel, is_done=True)
 
 
 def moved(before: Mapping[str, float], after: Version) -> dict[str, float | None]:

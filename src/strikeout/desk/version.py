@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
-from typing import Any
+from typing import Any, cast
 
 from strikeout.assurance.issuing import build_of
+from strikeout.calibration.constancy import Constancy, one_value
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
+from strikeout.calibration.panel_choice import AUTO, LABEL, panel_choice
 from strikeout.calibration.panel_groups import counted_groups
+from strikeout.calibration.panel_groups import latent_of as latent_parameter
 from strikeout.desk.asking import Asking
 from strikeout.errors import RefusedError
 
@@ -34,6 +37,7 @@ class Version:
     state: str | None  # digest of the state; None where a quote is too large for one, or once it was erased
     build: Mapping[str, str]
     latent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    kind: Mapping[str, Any] | None = None  # of a book of several dates: see ``kind_of``
 
     @staticmethod
     def of(calibration: AnyCalibration, *, entry: int) -> Version:
@@ -55,6 +59,7 @@ class Version:
             state=state_of(calibration),
             build=build_of(),
             latent=latent_of(calibration),
+            kind=kind_of(calibration),
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -74,6 +79,7 @@ class Version:
             "state": self.state,
             "build": dict(self.build),
         }
+        plain |= {} if self.kind is None else {"kind": dict(self.kind)}
         return {**plain, "latent": self.plain_latent()} if self.latent else plain
 
     def plain_latent(self) -> list[list[str | None]]:
@@ -98,12 +104,41 @@ class Version:
             }
         )
 
-    def latent_sentences(self) -> tuple[str, ...]:
-        """The path of a panel in a line; none for a plain calibration."""
-        if not self.latent:
-            return ()
-        values, label = [value for value, _ in self.latent.values()], self.asking["panel"]
-        return (f"{min(values):.6g} to {max(values):.6g}, one for each of {counted_groups(len(values), label)}",)
+    @property
+    def panel(self) -> str | None:
+        """The label of a panel; None of a plain calibration."""
+        if self.kind is not None:
+            return cast("str | None", self.kind["label"])
+        return str(self.asking["panel"]) if self.latent else None  # as older versions kept it
+
+    def latent_facts(self, *, one_value: str) -> list[tuple[str, str]]:
+        """Whether the latent parameter has a value a date, why, and what another choice would mean; by its name.
+
+        Args:
+            one_value: how a plain calibration is asked for where this is read.
+        """
+        kind = self.kind
+        if kind is None:
+            return [("latent", f"{self._span()}{self.each}")] if self.latent else []
+        name, is_default = kind["latent"], self.asking.get("panel") == AUTO
+        if kind["label"] is None:
+            return [(name, f"one value for {counted_groups(kind['groups'], LABEL)}: {kind['why']}")]
+        why = f" (the default for several quote dates; {one_value} for one value)" if is_default else ""
+        facts = [(name, f"{self._span()}{self.each}{why}")]
+        if "factor" in kind:
+            cost = Constancy(name, kind["groups"], float.fromhex(kind["ratio"]), float.fromhex(kind["factor"]))
+            facts.append(("", cost.cost()))
+        return facts
+
+    def _span(self) -> str:
+        values = [value for value, _ in self.latent.values()]
+        return f"{min(values):.6g} to {max(values):.6g}, " if values else ""
+
+    @property
+    def each(self) -> str:
+        """For how many groups a panel has a latent parameter, in words."""
+        count = len(self.latent) if self.kind is None else self.kind["groups"]
+        return f"one for each of {counted_groups(count, self.panel or LABEL)}"
 
     def without_state(self) -> Version:
         """The results alone, which are about the whole book."""
@@ -114,6 +149,21 @@ class Version:
         path = {group: value for group, (value, _) in self.latent.items()}
         same = dict(self.parameters) == calibration.parameters and self.state == state_of(calibration)
         return same and path == {group: value for group, (value, _) in latent_of(calibration).items()}
+
+
+def kind_of(calibration: AnyCalibration) -> dict[str, Any] | None:
+    """What was decided where there are several dates: the label and the latent parameter of a panel, and what one
+    value would cost it; of a plain calibration that might have been one, why it is not."""
+    if isinstance(calibration, PanelCalibration):
+        found = one_value(calibration)
+        decided = {"label": calibration.panel, "latent": calibration.latent_name, "groups": len(calibration.latent)}
+        return decided if found is None else {**decided, "ratio": found.ratio.hex(), "factor": found.factor.hex()}
+    if calibration.settings.panel != AUTO or calibration.moments is not None:
+        return None
+    choice = panel_choice(calibration.book.labels.get(LABEL), calibration.asked, calibration.settings)
+    if not choice.why:
+        return None
+    return {"label": None, "latent": latent_parameter(calibration.asked), "groups": choice.dates, "why": choice.why}
 
 
 def latent_of(calibration: AnyCalibration) -> dict[str, tuple[float, float]]:

@@ -13,7 +13,9 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import chosen
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.panel_choice import AUTO
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.crossing import crossing, forget_across
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.panel import forget_panel
@@ -76,6 +78,8 @@ def forget(
     quotes, one made from moments from the subtracted moments. Parameters and state are then, bit for bit, those of a
     fresh calibration of what is retained, whatever was learnt and forgotten before. Of a panel, a group that loses all
     its quotes takes its latent parameter along, and the states of groups that lose none are taken over as they are.
+    Where a panel was left open (``panel="auto"``), what is retained decides anew: a panel may become a plain
+    calibration, or the reverse, and the answer is a ``Forgetting`` or a ``PanelForgetting`` accordingly.
 
     Args:
         ids: of the quotes to strike out.
@@ -99,6 +103,13 @@ def forget(
     True
     """
     _check(operator, tolerance)
+    if isinstance(calibration, Calibration | PanelCalibration) and calibration.settings.panel == AUTO:
+        request = request_of(calibration, ids=ids, where=where, quotes=quotes)
+        choice = crossing(calibration, request)
+        if choice is not None:
+            return forget_across(calibration, request, choice, operator=operator, tolerance=tolerance)
+        if request.book is not None:
+            ids, where, quotes = request.ids, None, None  # found once
     if isinstance(calibration, PanelCalibration):
         return forget_panel(calibration, ids=ids, where=where, quotes=quotes, operator=operator, tolerance=tolerance)
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)

@@ -13,7 +13,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import issue
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.notebook import html_table
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
@@ -38,7 +38,9 @@ def move_rows(before: Calibration | PanelCalibration, parameters: dict[str, floa
     """Name, before, after and the move of every parameter, in words."""
     moved = moves(before, parameters)
     return [
-        (name, f"{before.parameters.get(name, nan):.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+        (name, f"{before.parameters[name]:.6g}", f"{value:.6g}", f"{moved[name]:.3g}")
+        if name in before.parameters
+        else (name, "-", f"{value:.6g}", "-")
         for name, value in parameters.items()
     ]
 
@@ -97,11 +99,12 @@ class Forgetting:
 
     ``path`` says, in the order they were considered, which operators were passed over, why, and which one answered.
     ``forgotten`` are the quotes themselves, or their moments: ``restore`` needs them, and so they are data to guard.
-    ``refits`` are the slices whose forwards rested on them and were found anew.
+    ``refits`` are the slices whose forwards rested on them and were found anew. ``before`` may be a panel, where it was
+    left open (``panel="auto"``) and what is left is not one.
     """
 
     ids: Names
-    before: Calibration
+    before: AnyCalibration
     forgotten: Quotes | Moments
     parameters: dict[str, float]
     operator: str

@@ -85,7 +85,8 @@ def panel_recalibrate(retained: Quotes, before: PanelCalibration) -> PanelCalibr
         UnidentifiedError: there are too few quotes for the shared and the latent parameters.
         RefusedError: a quote lacks what is needed.
     """
-    after = calibrate_panel(retained, before.asked, settings=settings_for(retained, before.settings))
+    how = settings_for(retained, before.settings)
+    after = calibrate_panel(retained, before.asked, label=before.panel, settings=how)
     if after.model.name != before.model.name:  # what is left is priced in another form, so every state is another
         return after
     try:

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.panel_issuing import issue_panel
+from strikeout.calibration.latent_moves import latent_moves
 from strikeout.calibration.notebook import html_table
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.forgetting.forgetting import MOVED, answer_of, move_rows, move_table, moves
 from strikeout.forgetting.panel_downdate import PanelStep
 from strikeout.forgetting.trust import Trust
@@ -24,11 +25,12 @@ class PanelForgetting:
     """The panel's parameters without the quotes that were struck out, how they were found, and what was there before.
 
     As ``Forgetting``, with ``parameters`` the shared ones and ``latent`` the others by group. A group that lost all its
-    quotes is in ``dropped`` and has no latent parameter any more.
+    quotes is in ``dropped`` and has no latent parameter any more. ``before`` may be a plain calibration, where a panel
+    was left open (``panel="auto"``) and only what is left is one.
     """
 
     ids: Names
-    before: PanelCalibration
+    before: AnyCalibration
     forgotten: Quotes
     parameters: dict[str, float]
     latent: dict[Group, float]
@@ -75,7 +77,24 @@ class PanelForgetting:
     @property
     def dropped(self) -> tuple[Group, ...]:
         """The groups that went as a whole, with their latent parameters."""
-        return tuple(group for group in self.before.latent if group not in self.latent)
+        return tuple(group for group in self.latent_before if group not in self.latent)
+
+    @property
+    def latent_before(self) -> dict[Group, float]:
+        """The latent path of before; none where that was no panel."""
+        return self.before.latent if isinstance(self.before, PanelCalibration) else {}
+
+    @property
+    def latent_moves(self) -> list[str]:
+        """What became of the latent path, in sentences; none where before was no panel."""
+        before = self.before
+        if not isinstance(before, PanelCalibration):
+            return []
+        return latent_moves(before.latent, self.latent, name=before.latent_name, label=before.panel, is_done=True)
+
+    @property
+    def _groups(self) -> int:
+        return len(self.latent) + len(self.dropped)
 
     @property
     def moved(self) -> dict[str, float]:
@@ -87,19 +106,20 @@ class PanelForgetting:
         lines = move_table(self.before, self.parameters)
         lines += ["", f"forgotten  {self.count:,} of {self.before.size:,} quotes"]
         gone = f"; {', '.join(map(str, self.dropped[:3]))}{', ...' if len(self.dropped) > 3 else ''} went as a whole"
-        left = f"{len(self.latent):,} of {len(self.before.latent):,} left"
+        left = f"{len(self.latent):,} of {self._groups:,} left"
         lines += [f"groups     {left}{gone if self.dropped else ''}"]
+        lines += [f"latent     {sentence}" for sentence in self.latent_moves]
         return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
         return (
             f"PanelForgetting({values}; {self.count} quotes struck out by {self.operator}, "
-            f"{len(self.dropped)} of {len(self.before.latent)} groups with all of theirs)"
+            f"{len(self.dropped)} of {self._groups} groups with all of theirs)"
         )
 
     def _repr_html_(self) -> str:
         struck = f"forgotten: {self.count:,} of {self.before.size:,} quotes, by {self.operator}"
-        left = f"groups: {len(self.latent):,} of {len(self.before.latent):,} left"
+        left = f"groups: {len(self.latent):,} of {self._groups:,} left"
         facts = [struck, left, *(f"path: {sentence}" for sentence in self.path)]
         return html_table(MOVED, move_rows(self.before, self.parameters), facts)

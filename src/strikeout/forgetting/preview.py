@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isfinite
 
 from numpy.typing import ArrayLike
@@ -12,15 +12,18 @@ from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError
+from strikeout.forgetting.crossing import crossing
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unstepped
 from strikeout.forgetting.forgetting import aligned, moves
 from strikeout.forgetting.panel import look_at
+from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.request import Request, request_of
 from strikeout.forgetting.trust import trust
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
+from strikeout.statistics.panel_state import Group
 
 LOOKED = ("parameter", "would be", "moves by (SE)")
 
@@ -42,6 +45,7 @@ class Preview:
     moved: dict[str, float]  # in standard errors of the calibration
     error: float
     refusal: str | None
+    latent: dict[Group, float] = field(default_factory=dict)  # of a panel: what would be left of the path
 
     @property
     def sentence(self) -> str:
@@ -78,8 +82,8 @@ def preview(
 ) -> Preview:
     """What striking these quotes out would do, as cheaply as it can be told honestly: one exact downdate.
 
-    Where one step cannot stand for the answer (a robust loss, forwards that are found anew, moments), the real thing is
-    done.
+    Where one step cannot stand for the answer (a robust loss, forwards that are found anew, moments, a panel that
+    becomes plain or the reverse), the real thing is done.
 
     Raises:
         UsageError: what to forget is said in no way or in two.
@@ -88,6 +92,8 @@ def preview(
     """
     request = request_of(calibration, ids=ids, where=where, quotes=quotes, everything=True)
     names = request.ids
+    if crossing(calibration, request) is not None:
+        return _rehearsed(calibration, request)
     if isinstance(calibration, PanelCalibration):
         return _of_panel(calibration, request)
     if request.book is not None and 0 < len(names) < len(request.book) and _is_stepped(calibration, request):
@@ -123,7 +129,8 @@ def _of_panel(calibration: PanelCalibration, request: Request) -> Preview:
     step, judged = looked
     refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
     moved = moves(calibration, step.parameters)
-    return Preview(names, len(names), retained, "downdate", step.parameters, moved, judged.error, refusal)
+    latent = dict(step.latent)
+    return Preview(names, len(names), retained, "downdate", step.parameters, moved, judged.error, refusal, latent)
 
 
 def _rehearsed(calibration: Calibration | PanelCalibration, request: Request) -> Preview:
@@ -134,4 +141,5 @@ def _rehearsed(calibration: Calibration | PanelCalibration, request: Request) ->
     except RefusedError as error:
         before = calibration.parameters
         return Preview(names, count, retained, "none", dict(before), moves(calibration, before), inf, error.sentence)
-    return Preview(names, count, retained, done.operator, done.parameters, done.moved, 0.0, None)
+    latent = dict(done.latent) if isinstance(done, PanelForgetting) else {}
+    return Preview(names, count, retained, done.operator, done.parameters, done.moved, 0.0, None, latent)

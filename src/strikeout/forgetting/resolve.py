@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.settings import Settings
@@ -28,7 +30,7 @@ def calibrated(moments: Moments, model: Model, *, settings: Settings) -> Calibra
     Raises:
         UnidentifiedError: there are too few quotes for the free parameters.
     """
-    return calibrate_moments(
+    found = calibrate_moments(
         moments,
         model,
         bounds=settings.bounds,
@@ -36,3 +38,5 @@ def calibrated(moments: Moments, model: Model, *, settings: Settings) -> Calibra
         feller=settings.feller,
         starts=settings.starts,
     )
+    # Moments make no panel; whether one was left open is kept, for whoever calibrates from quotes again.
+    return replace(found, settings=replace(found.settings, panel=settings.panel))

@@ -9,14 +9,12 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import UsageError
+from strikeout.forgetting.crossing import calibrated_again
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.panel import panel_recalibrate
 from strikeout.forgetting.panel_forgetting import PanelForgetting
-from strikeout.forgetting.recalibrate import recalibrate
 from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.request import moments_for, names_of, refuse_derived
 from strikeout.forgetting.resolve import calibrated
@@ -88,11 +86,7 @@ def learn(calibration: Calibration | PanelCalibration, quotes: Quotes | Moments)
         return calibrated(moments, calibration.asked, settings=calibration.settings)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: it can learn quotes, not moments.")
-    whole = join(calibration.book, quotes)
-    if isinstance(calibration, PanelCalibration):
-        return panel_recalibrate(whole, calibration)
-    found: Calibration = calibrate(whole, calibration.asked, **calibration.settings.keywords())
-    return found
+    return calibrated_again(join(calibration.book, quotes), calibration)
 
 
 @overload
@@ -137,6 +131,4 @@ def roll(
     names = names_of(calibration.book, ids=[] if where is None and forget is None else forget, where=where)
     calibration.book.only(names)  # each known, and given once
     kept = calibration.book[~np.isin(calibration.book.ids, names)]  # forwards are found once both sets are together
-    if isinstance(calibration, PanelCalibration):
-        return determined(panel_recalibrate(join(kept, learn), calibration))
-    return recalibrate(join(kept, learn), calibration.asked, calibration.settings)
+    return determined(calibrated_again(join(kept, learn), calibration))

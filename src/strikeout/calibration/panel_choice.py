@@ -1,0 +1,84 @@
+"""Whether quotes are calibrated as a panel where that is left open: decided by counts, never by a price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.calibration.panel_groups import latent_of, values_of
+from strikeout.calibration.settings import Settings
+from strikeout.errors import UsageError
+from strikeout.models.model import Model
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+AUTO = "auto"  # what panel= is where the choice is left open
+LABEL = "date"
+ROOM = 2  # quotes at least, for every parameter a panel would have
+
+
+@dataclass(frozen=True)
+class PanelChoice:
+    """A panel by ``label``, or a plain calibration where that is None; ``why`` says in a clause why it is none.
+
+    ``why`` is empty where there is nothing to choose: one date at most, or a model without a latent parameter.
+    """
+
+    label: str | None
+    dates: int = 0
+    why: str = ""
+
+
+def panel_choice(dates: NDArray[Any] | None, model: Model, settings: Settings) -> PanelChoice:
+    """A panel where there are several dates, each quote has one, and there are quotes enough.
+
+    Enough are two for every parameter that a panel would have: those shared, and one a date. Where only quotes out of
+    the money count, half of all are taken to: which ones do may hang on a forward that is found from prices. A bad
+    feed can therefore move parameters, but not change what is a parameter.
+
+    Args:
+        dates: the label date of every quote, out of the money or not; None where the quotes have none.
+        settings: what was asked besides. A panel knows a squared loss only, and finds its latent parameter itself.
+
+    >>> from strikeout.models.heston import Heston
+    >>> dates = np.repeat(["2024-01-05", "2024-01-08"], [6, 6])
+    >>> panel_choice(dates, Heston(), Settings()).label
+    'date'
+    >>> panel_choice(dates[1:], Heston(), Settings()).why
+    '11 quotes are fewer than 2 for each of the 6 parameters of a panel'
+    """
+    try:
+        latent = latent_of(model)
+    except UsageError:  # nothing in it that could change from date to date
+        return PanelChoice(None)
+    if dates is None:
+        return PanelChoice(None)
+    values, missing = values_of(dates)
+    count = len(np.unique(values[~missing]))
+    if count < 2:
+        return PanelChoice(None, count)
+    counting = len(dates) if settings.select == "all" else len(dates) // 2
+    parameters = len(model.parameters) - 1 + count
+    if settings.loss != "squared":
+        why = f"a panel does not know a {settings.loss} loss"
+    elif latent in (settings.fixed or {}):
+        why = f"{latent} is fixed"
+    elif missing.any():
+        why = f"{int(missing.sum()):,} of {len(dates):,} quotes have no {LABEL}"
+    elif counting < ROOM * parameters:
+        kind = "" if settings.select == "all" else " out of the money"
+        why = f"{counting:,} quotes{kind} are fewer than {ROOM} for each of the {parameters:,} parameters of a panel"
+    else:
+        return PanelChoice(LABEL, count)
+    return PanelChoice(None, count, why)
+
+
+def chosen_panel(quotes: Quotes, model: Model, settings: Settings) -> str | None:
+    """The label of the panel these quotes are calibrated as: the one asked for, or the one that follows from them."""
+    if settings.panel != AUTO:
+        return settings.panel
+    return panel_choice(quotes.labels.get(LABEL), model, settings).label
