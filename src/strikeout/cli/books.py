@@ -141,8 +141,18 @@ def described_version(version: Version) -> dict[str, Any]:
         "converged": version.converged,
         "termination": version.termination,
         "state": version.state,
+        "road": described_road(version),
         **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
     }
+
+
+def described_road(version: Version) -> dict[str, Any] | None:
+    """Through what a book was calibrated, and why, as plain values; None of a version made before books kept it."""
+    road = version.road
+    if road is None:
+        return None
+    how = {"through": road.through, "asked": road.asked, "why": road.why}
+    return {**how, "error": road.error, "measured": road.entry, "sentence": road.sentence}
 
 
 ENTRY = ("entry", "when", "who", "what", "counts", "why")
@@ -178,6 +188,7 @@ def show_change(change: Change) -> None:
         ("RMSE", f"{after.rmse:.4g} in price, {after.model.partition('/')[0]}"),
         ("status", after.termination),
     ]
+    pairs += [] if after.road is None else [("road", after.road.sentence)]
     pairs += [("latent", sentence) for sentence in after.latent_sentences()]
     if change.certificate is not None:
         claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--through",
-    type=click.Choice(["quotes", "moments"]),
-    help="Of a book: through moments it forgets at a cost that does not grow with it.",
+    type=click.Choice(["auto", "quotes", "moments"]),
+    help="Of a book: through moments it forgets at a cost that does not grow with it; auto where nothing is lost.",
 )
 @click.option("--report", is_flag=True, help="Every start and every step too.")
 @why_options

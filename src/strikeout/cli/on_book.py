@@ -51,7 +51,10 @@ def calibrate_book(book: Book, how: dict[str, Any], *, reason: Reason | None, pl
 
 def _tell_what_is_not_kept(before: Mapping[str, Any], after: Mapping[str, Any], *, given: set[str]) -> None:
     """Options replace the last way of calibrating as a whole: what went without being asked to is said."""
-    gone = [name for name, value in before.items() if name not in given and after.get(name) != value]
+    aside = {*given, "road"}  # why a road was taken is no option
+    if "road" in before and before["road"]["asked"] == "auto":
+        aside.add("through")  # it was not asked for then either
+    gone = [name for name, value in before.items() if name not in aside and after.get(name) != value]
     if gone:
         now = ", ".join(f"{name} {after.get(name) or 'none'}" for name in sorted(gone))
         terminal.note(f"not as the last time, since options were given: {now}. Give again what you want to keep.")

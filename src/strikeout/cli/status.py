@@ -46,6 +46,8 @@ def command(book: str, as_json: bool) -> int:
         for name, value in version.parameters.items()
     ]
     pairs.insert(0, ("calibrated", f"{version.model} to {version.count:,} quotes, entry {version.entry}"))
+    if version.road is not None:
+        pairs.insert(1, ("road", version.road.sentence))
     drawn = terminal.table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))
     terminal.show(drawn, "", terminal.facts(pairs))
     return exits.DONE

@@ -8,29 +8,23 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.assurance.certificate import Certificate
-from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings, settings_of
-from strikeout.desk import naming
-from strikeout.desk.approving import ApprovingDesk, require_approval
+from strikeout.desk.approving import require_approval
 from strikeout.desk.arriving import Arrival, sort_out
-from strikeout.desk.asking import Asking, Through
+from strikeout.desk.asking import Asking
+from strikeout.desk.concluding import ConcludingDesk
 from strikeout.desk.erasing import meant, rehearsed, residue, take_away
-from strikeout.desk.lineage import new_slices, refits_without, refuse_without_forward, whole_slices
+from strikeout.desk.lineage import refits_without, refuse_without_forward
 from strikeout.desk.plan import Plan
-from strikeout.desk.records import Position, Transaction, Why, as_reason
+from strikeout.desk.records import Position, Why, as_reason
 from strikeout.desk.results import Change, Erasure, Imported, moved
+from strikeout.desk.roads import Asked, travelled
 from strikeout.desk.traces import returning
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.forget import forget
-from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.refusal import determined
-from strikeout.forgetting.rolling import learn
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
@@ -40,7 +34,7 @@ from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Reason
 
 
-class Desk(ApprovingDesk):
+class Desk(ConcludingDesk):
     """A book and the verbs to work on it. What is computed is computed before anything is written.
 
     ``reason`` is a ``Reason`` of the ledger, or the code of one: "bad-feed", "licence", "subject-request", "error",
@@ -98,15 +92,17 @@ class Desk(ApprovingDesk):
     # --- parameters --------------------------------------------------------------------------------------------------
 
     def calibrate(
-        self, model: Model | None = None, *, through: Through | None = None, reason: Why = None, **settings: Any
+        self, model: Model | None = None, *, through: Asked | None = None, reason: Why = None, **settings: Any
     ) -> Change:
         """Calibrates the quotes the book holds, and keeps the result as its current version.
 
         Args:
             model: and ``settings``, as ``calibrate`` takes them; where nothing is given, as the book was calibrated
                 last, or Heston with everything at its default.
-            through: "quotes", the default, or "moments": the book then keeps the moments of its quotes too and forgets
-                by subtracting, at a cost that does not grow with the book; for squared price residuals.
+            through: "quotes", or "moments": the book then keeps the moments of its quotes too and forgets by
+                subtracting, at a cost that does not grow with the book; for squared price residuals. "auto", the
+                default, takes moments of a large book where nothing is lost by it (see ``desk.roads``), and the
+                version says what it took and why. What comes and goes later keeps to the road taken here.
 
         Raises:
             RefusedError: the book is empty, or its quotes cannot be calibrated.
@@ -118,14 +114,15 @@ class Desk(ApprovingDesk):
             raise RefusedError("The book holds no quotes. Import some first.")
         progress = settings.pop("progress", None)
         if model is None and not settings and through is None and version is not None:
-            asking = Asking.from_plain(version.asking)
+            last, road = Asking.from_plain(version.asking), version.road
+            model, how, asked = last.model, last.settings, last.through if road is None else road.asked
         else:
-            asked = {**Settings().keywords(), **settings}
-            asking = Asking(Heston() if model is None else model, settings_of(held, **asked), through or "quotes")
-        asking.to_plain()  # refuses what could not be brought back, before the work is done
-        found = asking.calibrate(held, progress=progress)
+            model, asked = Heston() if model is None else model, through or "auto"
+            how = settings_of(held, **{**Settings().keywords(), **settings})
+        Asking(model, how).to_plain()  # refuses what could not be brought back, before the work is done
+        found, taken = travelled(model, how, asked, held, progress=progress)
         with self._records.writing(seen) as book:
-            return self._conclude(book, "calibrate", reason, None, found, touched=[], counts={})
+            return self._conclude(book, "calibrate", reason, None, found, touched=[], counts={}, road=taken)
 
     # --- quotes go ---------------------------------------------------------------------------------------------------
 
@@ -301,17 +298,6 @@ class Desk(ApprovingDesk):
         found = residue(records, held, aside, copies=copies, refits=refits)
         return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
 
-    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | PanelForgetting | None:
-        """The forget that goes with an erasure; None where no calibration knows the quotes, or none is left."""
-        if not len(held) or not self._records.is_current():
-            return None
-        try:
-            done = self._struck_out(self._current(seen), ids=held.ids)
-            done.certificate  # noqa: B018  (made now: it needs the quotes)
-        except RefusedError:
-            return None
-        return done
-
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _arrival(self, quotes: Quotes) -> tuple[Position, Arrival]:
@@ -330,56 +316,6 @@ class Desk(ApprovingDesk):
             erased=tuple(arrival.erased.tolist()),
             held=self._records.store.counts().retained,
         )
-
-    def _struck_out(
-        self, before: AnyCalibration, *, ids: ArrayLike | None = None, where: str | None = None
-    ) -> Forgetting | PanelForgetting:
-        """A forget from the current calibration; through moments only the quotes that go are read, unless forwards rest
-        on them."""
-        if before.moments is None:
-            return forget(before, ids=ids, where=where)
-        gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
-        return forget(before, quotes=whole_slices(self.quotes(), gone) if is_derived(gone).any() else gone)
-
-    def _learnt(self, before: AnyCalibration, new: Quotes) -> AnyCalibration:
-        through_moments = before.moments is not None and is_derived(new).any()
-        return learn(before, new_slices(self.quotes(), new) if through_moments else new)
-
-    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting | PanelForgetting) -> Change:
-        book.store.strike(done.ids, entry=book.number)
-        return self._conclude(
-            book,
-            what,
-            reason,
-            done.before,
-            done.calibration,
-            touched=done.ids.tolist(),
-            counts={"forgotten": done.count},
-            certificate=done.certificate,
-            path=done.path,
-        )
-
-    def _conclude(
-        self,
-        book: Transaction,
-        what: str,
-        reason: Why,
-        before: AnyCalibration | None,
-        after: AnyCalibration,
-        *,
-        touched: ArrayLike,
-        counts: dict[str, int],
-        certificate: Certificate | None = None,
-        path: tuple[str, ...] = (),
-    ) -> Change:
-        old = None if before is None else self._records.version()
-        version = Version.of(after, entry=book.number)
-        book.keep(version)
-        book.keep_moments(after.moments)
-        names = np.asarray(touched).tolist()
-        number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
-        self._last = None
-        return Change(number, what, len(names), old, version, certificate, path)
 
 
 def _counts(arrival: Arrival) -> dict[str, int]:

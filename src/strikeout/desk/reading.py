@@ -76,6 +76,7 @@ class ReadingDesk:
         version = status.version
         if version is not None:
             lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]
+            lines += [] if version.road is None else [version.road.sentence]
             lines += [
                 f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
                 for name, value in version.parameters.items()

@@ -11,6 +11,7 @@ from strikeout.assurance.issuing import build_of
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.calibration.panel_groups import counted_groups
 from strikeout.desk.asking import Asking
+from strikeout.desk.roads import Road
 from strikeout.errors import RefusedError
 
 
@@ -36,16 +37,20 @@ class Version:
     latent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @staticmethod
-    def of(calibration: AnyCalibration, *, entry: int) -> Version:
+    def of(calibration: AnyCalibration, *, entry: int, road: Road | None = None) -> Version:
         """What is kept of a calibration.
+
+        Args:
+            road: why it was made through quotes or moments, where that is known.
 
         Raises:
             UsageError: its model or weights cannot be kept.
         """
+        asking = Asking.of(calibration).to_plain()
         return Version(
             entry=entry,
             model=calibration.model.name,
-            asking=Asking.of(calibration).to_plain(),
+            asking=asking if road is None else {**asking, "road": road.to_plain()},
             parameters=dict(calibration.parameters),
             standard_errors=dict(calibration.standard_errors),
             rmse=calibration.rmse,
@@ -56,6 +61,11 @@ class Version:
             build=build_of(),
             latent=latent_of(calibration),
         )
+
+    @property
+    def road(self) -> Road | None:
+        """Through what it was calibrated, and why; None of a version made before books kept it."""
+        return Road.of(self.asking)
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; numbers as ``float.hex`` writes them."""
