@@ -94,7 +94,7 @@ def state_altered(data):
     ("shelf", "alter", "found"),
     [
         ("calibration", parameters_altered, {"VERSIONS", "PARAMETERS"}),
-        ("calibration", state_altered, {"VERSIONS", "PARAMETERS"}),
+        ("calibration", state_altered, {"VERSIONS", "STATES", "PARAMETERS"}),
         ("certificate", lambda data: data.replace(b"recalibrate", b"recalibrata"), {"CERTIFICATES"}),
     ],
 )

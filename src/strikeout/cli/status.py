@@ -28,12 +28,17 @@ def command(book: str, as_json: bool) -> int:
                 "head": f"{status.entries}:{status.root}",
                 "key": status.key,
                 "current": status.is_current,
+                "shards": {str(shard): count for shard, count in status.shards.items()},
+                "footprints": status.footprints,
+                "reference": status.reference,
+                "perturbed": status.noise,
                 "calibration": None if version is None else {"entry": version.entry, **described_version(version)},
             }
         )
         return exits.DONE
     pairs = [
         ("quotes", f"{status.held:,} held, {status.set_aside:,} set aside, {status.erased:,} erased"),
+        ("shards", status.shard_sentence),
         ("ledger", f"{status.entries:,} entries"),
         ("head", f"{status.entries}:{status.root}"),
         ("status", status.sentence),

@@ -11,6 +11,7 @@ from strikeout.assurance.verify import verify
 from strikeout.desk.asking import Asking
 from strikeout.desk.records import Records, page_of, recorded
 from strikeout.desk.results import Audit
+from strikeout.desk.state_check import check_members, check_states
 from strikeout.desk.traces import returning
 from strikeout.desk.version import state_of
 from strikeout.errors import StrikeoutError
@@ -33,6 +34,7 @@ def audit(records: Records, *, head: Head | None = None) -> Audit:
         "LEDGER": lambda: _ledger(records, head),
         "COUNTS": lambda: _counts(records),
         "VERSIONS": lambda: _versions(records),
+        "STATES": lambda: check_states(records),
         "PARAMETERS": lambda: _parameters(records),
         "CERTIFICATES": lambda: _certificates(records),
         "ERASED": lambda: _erased(records),
@@ -145,13 +147,15 @@ def _certificates(records: Records) -> Found:
 
 
 def _erased(records: Records) -> Found:
-    erased = records.erased()
+    erased, odd = records.erased(), check_members(records)
+    if odd is not None:
+        return False, odd
     if not erased:
         return None, "Nothing was ever erased."
     back = int(returning(records.store.quotes(struck=None), erased, records.commit).sum())
     if back:
         return False, f"{back:,} quotes that were erased are in the book."
-    return True, "No quote in the book is one that was erased."
+    return True, "No quote in the book is one that was erased, and no footprint is of a quote it does not hold."
 
 
 def _many(count: int, one: str, several: str | None = None) -> str:

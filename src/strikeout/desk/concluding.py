@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.certificate import Certificate
+from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk
+from strikeout.desk.keeping import Following, following, taken
 from strikeout.desk.lineage import new_slices, whole_slices
 from strikeout.desk.records import Position, Transaction, Why
 from strikeout.desk.results import Change
@@ -51,7 +53,15 @@ class ConcludingDesk(ApprovingDesk):
         through_moments = before.moments is not None and is_derived(new).any()
         return learn(before, new_slices(self.quotes(), new) if through_moments else new)
 
+    def _taken(self, after: AnyCalibration, *, entry: int, noise: float = 0.0) -> Following:
+        """Footprints and states at a reference that is found anew; none of a panel, or of moments."""
+        if not isinstance(after, Calibration) or after.moments is not None:
+            return Following()
+        return Following(taken(after, entry=entry, noise=noise))
+
     def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting | PanelForgetting) -> Change:
+        assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
+        follow = following(done.calibration, self._records.standing(), entry=book.number, gone=done.forgotten)
         book.store.strike(done.ids, entry=book.number)
         return self._conclude(
             book,
@@ -63,6 +73,7 @@ class ConcludingDesk(ApprovingDesk):
             counts={"forgotten": done.count},
             certificate=done.certificate,
             path=done.path,
+            follow=follow,
         )
 
     def _conclude(
@@ -78,6 +89,7 @@ class ConcludingDesk(ApprovingDesk):
         certificate: Certificate | None = None,
         path: tuple[str, ...] = (),
         road: Road | None = None,
+        follow: Following | None = None,
     ) -> Change:
         last = self._records.version()
         old = None if before is None else last
@@ -88,6 +100,7 @@ class ConcludingDesk(ApprovingDesk):
         version = Version.of(after, entry=book.number, road=road)
         book.keep(version)
         book.keep_moments(after.moments)
+        (follow or Following()).keep(book.store)
         names = np.asarray(touched).tolist()
         number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
         self._last = None

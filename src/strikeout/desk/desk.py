@@ -15,7 +15,8 @@ from strikeout.desk.approving import require_approval
 from strikeout.desk.arriving import Arrival, sort_out
 from strikeout.desk.asking import Asking
 from strikeout.desk.concluding import ConcludingDesk
-from strikeout.desk.erasing import meant, rehearsed, residue, take_away
+from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
+from strikeout.desk.keeping import following
 from strikeout.desk.lineage import refits_without, refuse_without_forward
 from strikeout.desk.plan import Plan
 from strikeout.desk.records import Position, Why, as_reason
@@ -83,10 +84,12 @@ class Desk(ConcludingDesk):
         if not len(arrival.new):
             raise RefusedError(f"None of the {arrival.count:,} quotes is new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
+        follow = following(after, self._records.standing(), entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
+            counts = _counts(arrival)
             return self._conclude(
-                book, "learn", reason, before, after, touched=arrival.new.ids, counts=_counts(arrival)
+                book, "learn", reason, before, after, touched=arrival.new.ids, counts=counts, follow=follow
             )
 
     # --- parameters --------------------------------------------------------------------------------------------------
@@ -114,15 +117,18 @@ class Desk(ConcludingDesk):
             raise RefusedError("The book holds no quotes. Import some first.")
         progress = settings.pop("progress", None)
         if model is None and not settings and through is None and version is not None:
-            last, road = Asking.from_plain(version.asking), version.road
-            model, how, asked = last.model, last.settings, last.through if road is None else road.asked
+            last, went = Asking.from_plain(version.asking), version.road
+            model, how, asked = last.model, last.settings, last.through if went is None else went.asked
         else:
             model, asked = Heston() if model is None else model, through or "auto"
             how = settings_of(held, **{**Settings().keywords(), **settings})
         Asking(model, how).to_plain()  # refuses what could not be brought back, before the work is done
-        found, taken = travelled(model, how, asked, held, progress=progress)
+        found, road = travelled(model, how, asked, held, progress=progress)
+        follow = self._taken(found, entry=seen.number + 1)
         with self._records.writing(seen) as book:
-            return self._conclude(book, "calibrate", reason, None, found, touched=[], counts={}, road=taken)
+            return self._conclude(
+                book, "calibrate", reason, None, found, touched=[], counts={}, road=road, follow=follow
+            )
 
     # --- quotes go ---------------------------------------------------------------------------------------------------
 
@@ -210,10 +216,13 @@ class Desk(ConcludingDesk):
             raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
         back, before = aside[number], self._current(seen)
         after = self._learnt(before, back)  # whatever it comes to: what was there before must be there again
+        follow = following(after, self._records.standing(), entry=seen.number + 1, come=back)
         with self._records.writing(seen) as book:
             book.store.unstrike(back.ids)
             counts = {"restored": len(back), "of": number}
-            return self._conclude(book, "restore", reason, before, after, touched=back.ids, counts=counts)
+            return self._conclude(
+                book, "restore", reason, before, after, touched=back.ids, counts=counts, follow=follow
+            )
 
     def roll(self, quotes: Quotes | None = None, *, window: int, reason: Why = None) -> Change:
         """Learns new quotes and forgets those older than the last ``window`` dates, in one step.
@@ -241,12 +250,14 @@ class Desk(ConcludingDesk):
         touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
         require_approval(self._records, "roll", touched if old else [])
         after = determined(Asking.of(before).calibrate(whole.without(old)))
+        sides = {"gone": whole.only(old), "come": whole[:0] if arrival is None else arrival.new}
+        follow = following(after, self._records.standing(), entry=seen.number + 1, **sides)
         with self._records.writing(seen) as book:
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
             book.store.strike(old, entry=book.number)
             counts = {**counts, "forgotten": len(old)}
-            return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts)
+            return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts, follow=follow)
 
     def erase(
         self,
@@ -275,6 +286,8 @@ class Desk(ConcludingDesk):
             return rehearsal
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
+        follow = None if done is None else self._taken(done.calibration, entry=seen.number + 1)
+        left = left_behind(records, held, aside)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, copies=copies)
             counts = {"erased": len(held) + len(aside), "forgotten": len(held)}
@@ -291,11 +304,12 @@ class Desk(ConcludingDesk):
                     counts=counts,
                     certificate=done.certificate,
                     path=done.path,
+                    follow=follow,
                 )
             else:
                 book.enter("erase", reason, touched=touched, counts=counts)
         self._last = None
-        found = residue(records, held, aside, copies=copies, refits=refits)
+        found = residue(records, held, aside, copies=copies, refits=refits, left=left)
         return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
 
     # --- inside ------------------------------------------------------------------------------------------------------

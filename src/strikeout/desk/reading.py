@@ -35,7 +35,7 @@ class ReadingDesk:
     def status(self) -> Status:
         """The book at a glance: what it holds, its calibration and whether that is current."""
         records = self._records
-        ledger, counts = records.ledger(), records.store.counts()
+        ledger, counts, standing = records.ledger(), records.store.counts(), records.standing()
         return Status(
             book=records.name,
             held=counts.retained,
@@ -46,6 +46,10 @@ class ReadingDesk:
             key=ledger.public or "",
             version=records.version(),
             is_current=records.is_current(),
+            shards=records.store.shards(),
+            footprints=None if standing is None else len(records.store.shards_with("footprints")),
+            reference=None if standing is None else standing.entry,
+            noise=0.0 if standing is None else standing.noise,
         )
 
     def log(self) -> tuple[Entry, ...]:

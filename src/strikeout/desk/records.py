@@ -13,7 +13,11 @@ import numpy as np
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
+from strikeout.calibration.settings import Settings
 from strikeout.desk import states
+from strikeout.desk.asking import Asking
+from strikeout.desk.standing import PAGE as STANDING
+from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
@@ -112,6 +116,26 @@ class Records:
         """
         data = self.store.page("state", MOMENTS)
         return None if data is None else states.from_bytes(data)
+
+    def standing(self) -> Standing | None:
+        """Where the book takes its footprints and what they come to; None where it keeps none.
+
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        data = self.store.page("state", STANDING)
+        return None if data is None else Standing.from_bytes(data)
+
+    def settings(self) -> Settings:
+        """How the book was calibrated last.
+
+        Raises:
+            RefusedError: it never was, or with a model this version does not know.
+        """
+        version = self.version()
+        if version is None:
+            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
+        return Asking.from_plain(version.asking).settings
 
     def certificate(self, entry: int) -> Certificate:
         """The certificate of an entry.
