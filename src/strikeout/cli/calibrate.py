@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "quotes", "moments"]),
     help="Of a book: through moments it forgets at a cost that does not grow with it; auto where nothing is lost.",
 )
+@click.option("--perturb", type=float, help="Of a book: a share of noise on the footprints it keeps, such as 1e-3.")
 @click.option("--report", is_flag=True, help="Every start and every step too.")
 @why_options
 @json_option
@@ -44,6 +45,7 @@ def command(
     plot: str | None,
     report: bool,
     through: Any,
+    perturb: float | None,
     as_json: bool,
     reason: str | None,
     note: str,
@@ -65,10 +67,10 @@ def command(
     if is_book(file):
         refuse_given(("report", *READING), "A book was read when it was imported:")
         how = {name: options[name] for name in given(set(options) - set(READING), or_configured=True)}
-        how |= {} if through is None else {"through": through}
+        how |= {name: x for name, x in (("through", through), ("perturb", perturb)) if x is not None}
         with opened(file, who=who) as book:
             return calibrate_book(book, how, reason=reason_of(reason, note, ticket), plot=plot, as_json=as_json)
-    refuse_given(("reason", "note", "ticket", "through"), "A file keeps nothing:")
+    refuse_given(("reason", "note", "ticket", "through", "perturb"), "A file keeps nothing:")
     reading, calibration = calibrated(file, **options)
     if plot is not None:
         from strikeout.plots import write_plot

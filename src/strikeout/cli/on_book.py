@@ -60,14 +60,16 @@ def _tell_what_is_not_kept(before: Mapping[str, Any], after: Mapping[str, Any], 
         terminal.note(f"not as the last time, since options were given: {now}. Give again what you want to keep.")
 
 
-def forget_from_book(book: Book, meant: dict[str, Any], *, yes: bool, reason: Reason | None, as_json: bool) -> int:
+def forget_from_book(
+    book: Book, meant: dict[str, Any], *, tolerance: float | None, yes: bool, reason: Reason | None, as_json: bool
+) -> int:
     """Plans a strike-out, and with ``yes`` does it; a plan is kept beside the book until it is applied.
 
     Raises:
         UnknownIdError: an id that no quote of the book has.
         RefusedError: no quote is meant, or what is left gives no calibration.
     """
-    plan = book.forget(**meant, reason=reason)
+    plan = book.forget(**meant, tolerance=tolerance, reason=reason)
     if yes:
         change = book.apply(plan)
         if as_json:

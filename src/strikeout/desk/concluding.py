@@ -10,13 +10,15 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk
-from strikeout.desk.keeping import Following, following, taken
+from strikeout.desk.following import Following, following
+from strikeout.desk.keeping import taken
 from strikeout.desk.lineage import new_slices, whole_slices
 from strikeout.desk.records import Position, Transaction, Why
 from strikeout.desk.results import Change
 from strikeout.desk.roads import Road
+from strikeout.desk.stepping import Stepped, stepped
 from strikeout.desk.version import Version
-from strikeout.errors import RefusedError
+from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.panel_forgetting import PanelForgetting
@@ -59,7 +61,59 @@ class ConcludingDesk(ApprovingDesk):
             return Following()
         return Following(taken(after, entry=entry, noise=noise))
 
-    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting | PanelForgetting) -> Change:
+    def _noise(self) -> float:
+        """The share by which the footprints of the book are perturbed."""
+        standing = self._records.standing()
+        return 0.0 if standing is None else standing.noise
+
+    def _decided(
+        self, seen: Position, *, ids: ArrayLike | None, where: str | None = None, tolerance: float | None
+    ) -> tuple[Forgetting | PanelForgetting | Stepped, tuple[str, ...]]:
+        """The forget that is to be done: one step where a tolerance lets it, else the exact road; and what was passed
+        over, in sentences.
+
+        Raises:
+            UsageError: the tolerance is no number of standard errors.
+            RefusedError: no quote is meant, or what is left gives no calibration.
+        """
+        passed: tuple[str, ...] = ()
+        if tolerance is not None:
+            if not tolerance > 0.0:
+                raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
+            self._check_current()
+            gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
+            refuse_nothing(len(gone))
+            found = stepped(self._records, gone, tolerance)
+            if isinstance(found, Stepped):
+                return found, ()
+            ids, where, passed = gone.ids, None, (f"downdate passed over: {found}",)
+        done = self._struck_out(self._current(seen), ids=ids, where=where)
+        refuse_nothing(done.count)
+        return done, passed
+
+    def _strike(
+        self,
+        book: Transaction,
+        what: str,
+        reason: Why,
+        done: Forgetting | PanelForgetting | Stepped,
+        path: tuple[str, ...] = (),
+    ) -> Change:
+        counts = {"forgotten": done.count}
+        if isinstance(done, Stepped):
+            book.store.strike(done.ids, entry=book.number)
+            done.follow.keep(book.store)
+            return self._enter(
+                book,
+                what,
+                reason,
+                done.last,
+                done.version(entry=book.number),
+                touched=done.ids,
+                counts=counts,
+                certificate=done.certificate,
+                path=done.path,
+            )
         assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
         follow = following(done.calibration, self._records.standing(), entry=book.number, gone=done.forgotten)
         book.store.strike(done.ids, entry=book.number)
@@ -70,9 +124,9 @@ class ConcludingDesk(ApprovingDesk):
             done.before,
             done.calibration,
             touched=done.ids.tolist(),
-            counts={"forgotten": done.count},
+            counts=counts,
             certificate=done.certificate,
-            path=done.path,
+            path=(*path, *done.path),
             follow=follow,
         )
 
@@ -92,16 +146,43 @@ class ConcludingDesk(ApprovingDesk):
         follow: Following | None = None,
     ) -> Change:
         last = self._records.version()
-        old = None if before is None else last
         if road is not None:
             road = road.at(book.number)
         elif last is not None:
             road = last.road  # whatever the count is now: the bits of a book do not depend on its history
         version = Version.of(after, entry=book.number, road=road)
-        book.keep(version)
         book.keep_moments(after.moments)
         (follow or Following()).keep(book.store)
+        old = None if before is None else last
+        return self._enter(
+            book, what, reason, old, version, touched=touched, counts=counts, certificate=certificate, path=path
+        )
+
+    def _enter(
+        self,
+        book: Transaction,
+        what: str,
+        reason: Why,
+        old: Version | None,
+        version: Version,
+        *,
+        touched: ArrayLike,
+        counts: dict[str, int],
+        certificate: Certificate | None,
+        path: tuple[str, ...],
+    ) -> Change:
+        book.keep(version)
         names = np.asarray(touched).tolist()
         number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
         self._last = None
         return Change(number, what, len(names), old, version, certificate, path)
+
+
+def refuse_nothing(count: int) -> None:
+    """Nothing, where quotes are meant.
+
+    Raises:
+        RefusedError: none is.
+    """
+    if not count:
+        raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")

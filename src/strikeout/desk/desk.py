@@ -16,12 +16,13 @@ from strikeout.desk.arriving import Arrival, sort_out
 from strikeout.desk.asking import Asking
 from strikeout.desk.concluding import ConcludingDesk
 from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
-from strikeout.desk.keeping import following
+from strikeout.desk.following import following
 from strikeout.desk.lineage import refits_without, refuse_without_forward
 from strikeout.desk.plan import Plan
 from strikeout.desk.records import Position, Why, as_reason
 from strikeout.desk.results import Change, Erasure, Imported, moved
 from strikeout.desk.roads import Asked, travelled
+from strikeout.desk.stepping import Stepped
 from strikeout.desk.traces import returning
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
@@ -31,7 +32,6 @@ from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Reason
 
 
@@ -95,7 +95,13 @@ class Desk(ConcludingDesk):
     # --- parameters --------------------------------------------------------------------------------------------------
 
     def calibrate(
-        self, model: Model | None = None, *, through: Asked | None = None, reason: Why = None, **settings: Any
+        self,
+        model: Model | None = None,
+        *,
+        through: Asked | None = None,
+        perturb: float | None = None,
+        reason: Why = None,
+        **settings: Any,
     ) -> Change:
         """Calibrates the quotes the book holds, and keeps the result as its current version.
 
@@ -106,6 +112,7 @@ class Desk(ConcludingDesk):
                 subtracting, at a cost that does not grow with the book; for squared price residuals. "auto", the
                 default, takes moments of a large book where nothing is lost by it (see ``desk.roads``), and the
                 version says what it took and why. What comes and goes later keeps to the road taken here.
+            perturb: a share of noise on the footprints the book keeps, as for ``perturb``; none where not given.
 
         Raises:
             RefusedError: the book is empty, or its quotes cannot be calibrated.
@@ -116,15 +123,21 @@ class Desk(ConcludingDesk):
         if not len(held):
             raise RefusedError("The book holds no quotes. Import some first.")
         progress = settings.pop("progress", None)
-        if model is None and not settings and through is None and version is not None:
+        if model is None and not settings and through is None and perturb is None and version is not None:
             last, went = Asking.from_plain(version.asking), version.road
             model, how, asked = last.model, last.settings, last.through if went is None else went.asked
+            noise = self._noise()
         else:
-            model, asked = Heston() if model is None else model, through or "auto"
+            model, asked, noise = Heston() if model is None else model, through or "auto", perturb or 0.0
             how = settings_of(held, **{**Settings().keywords(), **settings})
         Asking(model, how).to_plain()  # refuses what could not be brought back, before the work is done
         found, road = travelled(model, how, asked, held, progress=progress)
-        follow = self._taken(found, entry=seen.number + 1)
+        follow = self._taken(found, entry=seen.number + 1, noise=noise)
+        if perturb and follow.taken is None:
+            raise UsageError(
+                f"perturb={perturb:g}: the book is calibrated through {road.through} and keeps no footprints of its "
+                'quotes. Leave perturb out, or calibrate with through="quotes" and without a panel.'
+            )
         with self._records.writing(seen) as book:
             return self._conclude(
                 book, "calibrate", reason, None, found, touched=[], counts={}, road=road, follow=follow
@@ -137,37 +150,45 @@ class Desk(ConcludingDesk):
         *,
         ids: ArrayLike | None = None,
         where: str | None = None,
+        tolerance: float | None = None,
         reason: Why = None,
     ) -> Plan:
         """What striking these quotes out will do, ready to ``apply``; nothing is changed.
 
-        A book takes the exact road only: parameters and state are, bit for bit, those of what is retained. For a look
-        in microseconds there is ``preview(book.calibration(), ...)``.
+        By default the road is exact: parameters and state are, bit for bit, those of what is retained. For a look in
+        microseconds there is ``preview(book.calibration(), ...)``.
+
+        Args:
+            tolerance: in standard errors. One step from the footprints the book keeps is taken where it is certified
+                that near the optimum; of a book calibrated through quotes then only those that go are read. Else the
+                exact road, and the path says why.
 
         Raises:
-            UsageError: what to forget is said in no way or in two.
+            UsageError: what to forget is said in no way or in two, or the tolerance is not above zero.
             UnknownIdError: an id that no quote of the book has, or one given twice.
             RefusedError: no quote is meant, or what is left gives no calibration.
         """
         seen = self._records.position()
-        before = self._current(seen)
-        done = self._struck_out(before, ids=ids, where=where)
-        if not done.count:
-            raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")
-        after = Version.of(done.calibration, entry=seen.number + 1)
+        done, passed = self._decided(seen, ids=ids, where=where, tolerance=tolerance)
+        if isinstance(done, Stepped):
+            before, after = done.last.parameters, done.version(entry=seen.number + 1)
+        else:
+            before, after = done.before.parameters, Version.of(done.calibration, entry=seen.number + 1)
+        assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
         return Plan(
             book=self._records.name,
             position=seen.number,
             head=seen.head,
             ids=tuple(done.ids.tolist()),
             reason=(as_reason(reason) or Reason("other")).to_plain(),
-            before=dict(before.parameters),
+            before=dict(before),
             after=dict(done.parameters),
-            moved=moved(before.parameters, after),
-            path=done.path,
+            moved=moved(before, after),
+            path=(*passed, *done.path),
             touched=_shards(done.forgotten),
             certificate=done.certificate,
             refit=tuple(map(str, done.refits)),
+            tolerance=tolerance,
         )
 
     def apply(self, plan: Plan) -> Change:
@@ -189,8 +210,7 @@ class Desk(ConcludingDesk):
                 found=seen.number,
             )
         require_approval(self._records, "forget", plan.ids)
-        before = self._current(seen)
-        done = self._struck_out(before, ids=list(plan.ids))
+        done, passed = self._decided(seen, ids=list(plan.ids), tolerance=plan.tolerance)
         if done.certificate != plan.certificate:
             raise RefusedError(
                 "Here the plan comes to another certificate than the one shown: it was made by another build or "
@@ -199,7 +219,7 @@ class Desk(ConcludingDesk):
                 found=done.certificate.digest(),
             )
         with self._records.writing(seen) as book:
-            return self._strike(book, "forget", Reason.from_plain(plan.reason), done)
+            return self._strike(book, "forget", Reason.from_plain(plan.reason), done, passed)
 
     def restore(self, entry: int | None = None, *, reason: Why = None) -> Change:
         """Brings the quotes of a forget back, as if it had never been; the latest one where no entry is named.
@@ -286,7 +306,7 @@ class Desk(ConcludingDesk):
             return rehearsal
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
-        follow = None if done is None else self._taken(done.calibration, entry=seen.number + 1)
+        follow = None if done is None else self._taken(done.calibration, entry=seen.number + 1, noise=self._noise())
         left = left_behind(records, held, aside)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, copies=copies)
@@ -337,9 +357,8 @@ def _counts(arrival: Arrival) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count or name == "imported"}
 
 
-def _shards(quotes: Quotes | Moments) -> dict[str, int]:
+def _shards(quotes: Quotes) -> dict[str, int]:
     """How many quotes are on each (date, expiry)."""
-    assert isinstance(quotes, Quotes), "a book forgets quotes it holds"
     dates = quotes.labels["date"].astype(str).tolist() if "date" in quotes.labels else [""] * len(quotes)
     pairs = zip(dates, quotes.contracts.expiry.tolist(), strict=True)
     return dict(sorted(Counter(f"{date} {expiry:.6g}".strip() for date, expiry in pairs).items()))

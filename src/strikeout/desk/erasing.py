@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.assurance.canonical import canonical
-from strikeout.desk.keeping import clear, rebuild, rows_of, state_of_shard
+from strikeout.assurance.certificate import Certificate
+from strikeout.desk.keeping import Carried, clear, rows_of, state_of_shard
 from strikeout.desk.naming import named
 from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.standing import Standing
 from strikeout.desk.traces import traces
 from strikeout.errors import RefusedError
-from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, scan
@@ -86,13 +86,20 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     for shelf in WITH_STATE if len(held) else DERIVED:
         for name in store.pages(shelf):
             store.remove(shelf, name)
-    standing, shards = records.standing(), sorted(set(store.shards_of(gone).values()))
+    standing = records.standing()
     knows = _knows(records, standing, held, aside)
+    carried = []
+    if standing is not None and not knows:
+        carried = [Carried.of(store, standing, shard) for shard in sorted(set(store.shards_of(gone).values()))]
     store.erase(gone)
-    if knows or is_derived(store.quotes(struck=None)).any():
+    if knows:  # a step's certificate names its reference
+        for name in store.pages("certificate"):
+            if "reference" in Certificate.from_bytes(store.page("certificate", name) or b"").state:
+                store.remove("certificate", name)
         clear(store)
-    elif standing is not None:
-        rebuild(store, standing, records.settings(), shards)
+    for one in carried:
+        assert standing is not None, "where nothing is kept, nothing is carried"
+        one.put_back(store, standing)
     store.remove("setting", FILES)
     for path in copies:
         path.unlink(missing_ok=True)
@@ -167,7 +174,7 @@ def _footprints_gone(records: Records, held: Quotes, aside: Quotes) -> list[str]
     if standing is None:
         return []
     if not _knows(records, standing, held, aside):
-        return ["all that is kept of their shards, taken again from the quotes that stay"]
+        return ["their footprints, if any are kept"]
     again = "taken again at one found without them" if len(held) else "until the book is calibrated again"
     return [f"every footprint and state, for the reference of them was found with these quotes ({again})"]
 

@@ -1,24 +1,20 @@
-"""Footprints and states of a book, in step with its quotes: taken when it is calibrated, then added and subtracted."""
+"""Footprints and states of a book: taken when it is calibrated, and kept shard by shard."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strikeout.assurance.perturbation import perturb, with_noise
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import is_out_of_the_money
-from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.desk.leavings import ShardRows, rows_from_bytes, rows_to_bytes, state_from_bytes, state_to_bytes
 from strikeout.desk.standing import PAGE, Standing, reference_of
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.kernels import exact
 from strikeout.kernels.exact import Integers
-from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.bending import bending_of
 from strikeout.statistics.footprinting import footprints_of
@@ -56,8 +52,8 @@ def taken(calibration: Calibration, *, entry: int, at: Standing | None = None, n
         return None
     found, drift = entry if at is None else at.entry, 0.0
     if noise:
-        noisy = perturb(footprints, noise, draw=np.random.default_rng())
-        footprints, drift = noisy.footprints, noisy.drift.value
+        perturbed = perturb(footprints, noise, draw=np.random.default_rng())
+        footprints, drift = perturbed.footprints, perturbed.drift.value
     states = footprints.total(), start_of(calibration)
     return Taken(Standing(calibration.model, found, *states, bending, float(noise), float(drift)), footprints)
 
@@ -103,136 +99,36 @@ def keep(store: Writing, taken: Taken | None) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Touched:
-    """What becomes of one shard: its state, and its footprints where they change."""
+class Carried:
+    """What is kept of a shard while the store takes some of its quotes away, none of which is in the state."""
 
-    before: NormalEquations
-    after: NormalEquations
-    rows: ShardRows | None = None
-    is_healed: bool = False  # a footprint was missing, and the state was built again from the quotes of the shard
+    shard: int
+    members: tuple[str, ...]
+    rows: ShardRows | None
+    state: bytes | None
 
+    @staticmethod
+    def of(store: Reading, standing: Standing, shard: int) -> Carried:
+        """All that is kept of a shard.
 
-def touched(
-    store: Reading, standing: Standing, how: Settings, *, gone: Quotes, come: Quotes
-) -> dict[int, Touched] | None:
-    """What comes of the shards that some quotes leave and others join, by number; of these alone anything is read.
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        state = store.left(shard, "states")
+        return Carried(shard, store.members(shard), rows_of(store, standing, shard), state)
 
-    None where what is kept cannot tell: there is no state of a shard that had quotes.
-
-    Args:
-        gone: quotes that count no longer, struck out already or not; without derived forwards.
-        come: quotes that count from now on.
-
-    Raises:
-        RefusedError: a quote is too large for the grid, or what is kept cannot be read.
-    """
-    gone, come = counting(gone, how), counting(come, how)
-    news = standing.footprints(come, how) if len(come) else None
-    names = [*gone.ids.tolist(), *come.ids.tolist()]
-    homes, found = store.shards_of(names), {}
-    for shard in sorted(set(homes.values())):
-        out = [name for name in gone.ids.tolist() if homes[name] == shard]
-        into = [name for name in come.ids.tolist() if homes[name] == shard]
-        one = _one(store, standing, how, shard, out, into, news)
-        if one is None:
-            return None
-        found[shard] = one
-    return found
-
-
-def move(
-    store: Writing,
-    standing: Standing,
-    how: Settings,
-    changes: Mapping[int, Touched],
-    *,
-    gone: Quotes,
-    come: Quotes,
-    start: NormalEquations | None,
-) -> None:
-    """Keeps what becomes of these shards, and of the whole.
-
-    Args:
-        start: of what is retained, at the model's first start.
-
-    Raises:
-        ParameterError: the reference is too close to where the model ends.
-    """
-    bending, whole = standing.bending, standing.equations
-    gone, come = counting(gone, how), counting(come, how)
-    if len(gone):
-        bending = bending - standing.bent(gone, how)
-    if len(come):
-        bending = bending + standing.bent(come, how)
-    for shard, one in changes.items():
-        whole = whole + (one.after - one.before)
-        store.leave(shard, "states", state_to_bytes(one.after))
-        if one.rows is not None:
-            store.leave(shard, "footprints", rows_to_bytes(standing.schema, one.rows))
-    store.put("state", PAGE, replace(standing, equations=whole, start=start, bending=bending).to_bytes())
-
-
-@dataclass(frozen=True, eq=False)
-class Following:
-    """What becomes of footprints and states with a change of the book: all of them anew, or some added and subtracted.
-
-    Made before the transaction that the change is kept in, and kept in it, once the quotes have come and gone.
-    """
-
-    taken: Taken | None = None
-    standing: Standing | None = None
-    how: Settings = field(default_factory=Settings)
-    gone: Quotes = NOBODY
-    come: Quotes = NOBODY
-    start: NormalEquations | None = None
-
-    def keep(self, store: Writing) -> None:
-        """Keeps it; where what was kept cannot tell, nothing is kept until the book is calibrated again."""
-        if self.standing is None:
-            keep(store, self.taken)
+    def put_back(self, store: Writing, standing: Standing) -> None:
+        """Keeps it again, without the footprints of members that are gone."""
+        if self.shard not in store.shards():
             return
-        sides = {"gone": self.gone, "come": self.come}
-        try:
-            changes = touched(store, self.standing, self.how, **sides)
-        except RefusedError:  # a quote that comes is too large for the grid
-            changes = None
-        if changes is None:
-            clear(store)
-        else:
-            move(store, self.standing, self.how, changes, **sides, start=self.start)
-
-
-def following(
-    after: AnyCalibration, standing: Standing | None, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY
-) -> Following:
-    """What follows for a book when quotes come and go, at the reference it has; nothing where it keeps no footprints.
-
-    Where forwards rest on quotes that come or go, or the model takes another form, every footprint is taken anew.
-    """
-    if standing is None or not isinstance(after, Calibration) or after.moments is not None:
-        return Following()
-    if after.model.name == standing.schema.model and not is_derived(gone).any() and not is_derived(come).any():
-        return Following(None, standing, after.settings, gone, come, start_of(after))
-    same = after.model.name == standing.schema.model
-    return Following(taken(after, entry=entry, at=standing if same else None, noise=standing.noise))
-
-
-def rebuild(store: Writing, standing: Standing, how: Settings, shards: Iterable[int]) -> None:
-    """Footprints and states of these shards from the quotes they retain, at the reference the book has; none of whose
-    forwards rests on others.
-
-    Raises:
-        RefusedError: a quote is too large for the grid.
-    """
-    struck, there = store.struck(), store.shards()
-    for shard in shards:
-        members = store.members(shard) if shard in there else ()
-        stay = counting(store.named([name for name in members if name not in struck]), how)
-        if len(stay):
-            footprints, names = standing.footprints(stay, how), set(stay.ids.tolist())
-            has = np.array([name in names for name in members], bool)
-            store.leave(shard, "footprints", rows_to_bytes(standing.schema, ShardRows.of(has, footprints.rows)))
-            store.leave(shard, "states", state_to_bytes(footprints.total()))
+        stay = set(store.members(self.shard))
+        if self.state is not None:
+            store.leave(self.shard, "states", self.state)
+        if self.rows is not None:
+            here = np.array([name in stay for name in self.members], bool)
+            rows = self.rows.at(np.flatnonzero(here & self.rows.has))
+            data = rows_to_bytes(standing.schema, ShardRows.of(self.rows.has[here], rows))
+            store.leave(self.shard, "footprints", data)
 
 
 def counting(quotes: Quotes, how: Settings) -> Quotes:
@@ -260,63 +156,17 @@ def state_of_shard(store: Reading, standing: Standing, shard: int) -> NormalEqua
     return None if data is None else state_from_bytes(standing.schema, data)
 
 
-def _one(
-    store: Reading,
-    standing: Standing,
-    how: Settings,
-    shard: int,
-    out: Sequence[str],
-    into: Sequence[str],
-    news: Footprints | None,
-) -> Touched | None:
-    schema = standing.schema
-    before, rows = state_of_shard(store, standing, shard), rows_of(store, standing, shard)
-    members = store.members(shard)
-    if before is None:
-        others = [name for name in members if name not in {*store.struck(), *into}]
-        if out or rows is not None or len(counting(store.named(others), how)):
-            return None
-        before, rows = NormalEquations.zero(schema), ShardRows(np.zeros(len(members), bool), _no_rows(standing))
-    at = {name: place for place, name in enumerate(members)}
-    leaving, joining = _places(at, out), _places(at, into)
-    if rows is None or not rows.has[leaving].all():
-        # Built again, a state has no noise in it, and could not be told from one that lost some.
-        return None if standing.noise else _healed(store, standing, how, members, before, out)
-    fresh = joining[~rows.has[joining]]
-    more = None
-    if len(fresh):
-        assert news is not None, "quotes that join have footprints"
-        new = news.only([members[place] for place in fresh.tolist()])
-        order = _places(at, new.ids.tolist())
-        noisy = with_noise(new.rows, standing.noise, np.random.default_rng()) if standing.noise else new.rows
-        rows = more = rows.with_rows(order, noisy)
-    after = before - _sum(standing, rows.at(leaving)) + _sum(standing, rows.at(joining))
-    return Touched(before, after, more)
+def noisy(rows: Integers, noise: float) -> Integers:
+    """Rows with the noise of the book's footprints on them, drawn where nobody can draw it again.
+
+    Raises:
+        UsageError: a row leaves the grid with it.
+    """
+    return with_noise(rows, noise, np.random.default_rng()) if noise else rows
 
 
-def _healed(
-    store: Reading,
-    standing: Standing,
-    how: Settings,
-    members: Sequence[str],
-    before: NormalEquations,
-    out: Sequence[str],
-) -> Touched:
-    """The shard built again from the quotes of it that stay: none of those that go needs a footprint."""
-    away = {*store.struck(), *out}
-    stay = counting(store.named([name for name in members if name not in away]), how)
-    return Touched(before, standing.footprints(stay, how).total(), is_healed=True)
-
-
-def _places(at: Mapping[str, int], names: Sequence[str]) -> NDArray[np.intp]:
-    return np.array([at[name] for name in names], np.intp)
-
-
-def _no_rows(standing: Standing) -> Integers:
-    return np.zeros((0, standing.schema.columns), np.int64)
-
-
-def _sum(standing: Standing, rows: Integers) -> NormalEquations:
+def summed(standing: Standing, rows: Integers) -> NormalEquations:
+    """What these rows come to at the reference of the book."""
     schema = standing.schema
     counted = int(np.count_nonzero(np.logical_or.reduce(rows != 0, axis=1)))
     return NormalEquations(schema, exact.change(exact.zero(schema.columns), np.ascontiguousarray(rows)), counted)

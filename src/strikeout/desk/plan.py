@@ -39,6 +39,7 @@ class Plan:
     touched: dict[str, int]
     certificate: Certificate
     refit: tuple[str, ...] = ()
+    tolerance: float | None = None  # in standard errors, where one step may stand for the optimum
 
     @property
     def count(self) -> int:
@@ -66,7 +67,7 @@ class Plan:
             "certificate": self.certificate.to_bytes().decode("ascii"),
             "refit": list(self.refit),
         }
-        return canonical(content)
+        return canonical(content if self.tolerance is None else {**content, "tolerance": self.tolerance.hex()})
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:
@@ -82,7 +83,9 @@ class Plan:
             numbers: dict[str, Any] = {name: _numbers(content.pop(name)) for name in ("before", "after", "moved")}
             certificate = Certificate.from_bytes(content.pop("certificate").encode("ascii"))
             tuples: dict[str, Any] = {name: tuple(content.pop(name)) for name in ("ids", "path", "refit")}
-            plan = Plan(certificate=certificate, **tuples, **numbers, **content)
+            asked = content.pop("tolerance", None)
+            tolerance = None if asked is None else float.fromhex(asked)
+            plan = Plan(certificate=certificate, tolerance=tolerance, **tuples, **numbers, **content)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"Plan: the bytes are no plan this version can read ({error}). Make it again.") from error
         if plan.to_bytes() != data:

@@ -178,11 +178,7 @@ class ReadingDesk:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
         if self._last is not None and self._last[0] == seen.number:
             return self._last[1]
-        version = self._records.version()
-        if version is None:
-            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
-        if not self._records.is_current():
-            raise RefusedError("Quotes were imported since the last calibration. Calibrate the book again first.")
+        version = self._check_current()
         moments = self._records.moments()
         found = Asking.from_plain(version.asking).calibrate(
             self._records.store.quotes() if moments is None else moments
@@ -194,6 +190,17 @@ class ReadingDesk:
             )
         self._last = (seen.number, found)
         return found
+
+    def _check_current(self) -> Version:
+        """The latest calibration, where it is of the quotes the book holds.
+
+        Raises:
+            RefusedError: there is none, or quotes came since.
+        """
+        version = self._version()
+        if not self._records.is_current():
+            raise RefusedError("Quotes were imported since the last calibration. Calibrate the book again first.")
+        return version
 
     def _plans(self) -> tuple[Path, ...]:
         """Files beside the book that name quotes."""

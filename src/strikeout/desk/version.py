@@ -35,6 +35,7 @@ class Version:
     state: str | None  # digest of the state; None where a quote is too large for one, or once it was erased
     build: Mapping[str, str]
     latent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    step: Mapping[str, Any] | None = None  # of one step: the entry of its reference, and the tolerance it was taken to
 
     @staticmethod
     def of(calibration: AnyCalibration, *, entry: int, road: Road | None = None) -> Version:
@@ -84,6 +85,7 @@ class Version:
             "state": self.state,
             "build": dict(self.build),
         }
+        plain |= {} if self.step is None else {"step": dict(self.step)}
         return {**plain, "latent": self.plain_latent()} if self.latent else plain
 
     def plain_latent(self) -> list[list[str | None]]:
@@ -119,8 +121,15 @@ class Version:
         """The results alone, which are about the whole book."""
         return replace(self, state=None, latent={})
 
+    @property
+    def tolerance(self) -> float | None:
+        """Standard errors within which one step was certified; None of a calibration, which is the optimum itself."""
+        return None if self.step is None else float.fromhex(self.step["tolerance"])
+
     def agrees(self, calibration: AnyCalibration) -> bool:
-        """Whether a calibration has these parameters, this path and this state, bit for bit."""
+        """Whether a calibration has these parameters, this path and this state, bit for bit; of a step, the state."""
+        if self.step is not None:
+            return self.state is not None and self.state == state_of(calibration)
         path = {group: value for group, (value, _) in self.latent.items()}
         same = dict(self.parameters) == calibration.parameters and self.state == state_of(calibration)
         return same and path == {group: value for group, (value, _) in latent_of(calibration).items()}
