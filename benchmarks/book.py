@@ -19,7 +19,8 @@ from benchmarks.timing import Candidate, Work, interleave, same
 
 FORGOTTEN = 27
 FARTHEST = 1.5  # times: the large book over the small one
-Road = Literal["auto", "quotes", "moments"]
+TOLERANCE = 0.05  # standard errors
+Road = Literal["auto", "quotes", "one step", "moments"]
 
 
 def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
@@ -37,6 +38,9 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
         for road, rounds in (("quotes", few), ("moments", many)):
             rows += _calibrated(road, files)
             rows += _apart(road, {n: _verbs(book, drawn[n]) for n, book in files.items()}, rounds=rounds)
+            if road == "quotes":  # the road whose footprints are kept
+                stepping = {n: _verbs(book, drawn[n], tolerance=TOLERANCE) for n, book in files.items()}
+                rows += _apart("one step", stepping, rounds=many)
         closing.close()  # until then a part of a book is in the log beside it
         facts |= {
             "seconds of one fsync here": interleave({"fsync": same(_fsync(folder))}, rounds=21)["fsync"].seconds,
@@ -63,6 +67,7 @@ def _apart(road: Road, work: dict[int, Candidate], *, rounds: int) -> list[Row]:
     note, required = {
         "auto": (f"as it comes; {flat}", 1 / FARTHEST),
         "quotes": ("what is left is calibrated anew: the cost grows with the book", None),
+        "one step": (f"27 footprints subtracted, certified to {TOLERANCE} standard errors", 1 / FARTHEST),
         "moments": (flat, 1 / FARTHEST),
     }[road]
     (large, first), (small, second) = timed.items()
@@ -98,12 +103,12 @@ def _road(book: so.Book) -> str:
     return version.road.sentence
 
 
-def _verbs(book: so.Book, drawn: Iterator[list[str]]) -> Candidate:
+def _verbs(book: so.Book, drawn: Iterator[list[str]], *, tolerance: float | None = None) -> Candidate:
     """Each turn strikes out other quotes: the plan, its execution, the certificate, the signed entry, the commit."""
 
     def one() -> Work:
         ids = next(drawn)
-        return lambda: book.apply(book.forget(ids=ids, reason="test"))
+        return lambda: book.apply(book.forget(ids=ids, tolerance=tolerance, reason="test"))
 
     return one
 

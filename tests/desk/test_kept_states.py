@@ -192,6 +192,29 @@ def test_a_shard_whose_footprints_or_state_were_changed_is_named(book, what):
     assert "not those of their quotes: 1 (1)." in found["STATES"].found
 
 
+def test_a_flipped_byte_of_a_footprint_or_a_state_is_found_by_verify(path, tmp_path):
+    """Sampled; every byte of the rows and their checksums is flipped in the tests of the store."""
+    draw, flipped = np.random.default_rng(2), tmp_path / "flipped.book"
+    with so.Book.open(path) as book:
+        store = book._records.store
+        kept = [
+            store.left(0, "states"),
+            store.left(0, "footprints")[-4000:-40],
+            book._records.standing().to_bytes()[-900:],
+        ]
+    whole = path.read_bytes()
+    (tmp_path / "flipped.book.key").write_bytes((tmp_path / "a.book.key").read_bytes())
+    (tmp_path / "flipped.book.key").chmod(0o600)
+    for data in kept:
+        begin = whole.index(data[:40])
+        for place in draw.integers(begin, begin + 40, 6).tolist():
+            changed = bytearray(whole)
+            changed[place] ^= 1 << int(draw.integers(8))
+            flipped.write_bytes(changed)
+            with so.Book.open(flipped) as book:
+                assert not book.verify().holds
+
+
 def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
     store, standing = book._records.store, book._records.standing()
     state = store.left(2, "states")

@@ -142,6 +142,7 @@ def described_version(version: Version) -> dict[str, Any]:
         "termination": version.termination,
         "state": version.state,
         "road": described_road(version),
+        "tolerance": version.tolerance,
         **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
     }
 
@@ -152,7 +153,8 @@ def described_road(version: Version) -> dict[str, Any] | None:
     if road is None:
         return None
     how = {"through": road.through, "asked": road.asked, "why": road.why}
-    return {**how, "error": road.error, "measured": road.entry, "sentence": road.sentence}
+    measured = None if road.error is None else road.entry
+    return {**how, "error": road.error, "measured": measured, "sentence": road.sentence}
 
 
 ENTRY = ("entry", "when", "who", "what", "counts", "why")
@@ -189,6 +191,7 @@ def show_change(change: Change) -> None:
         ("status", after.termination),
     ]
     pairs += [] if after.road is None else [("road", after.road.sentence)]
+    pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(change.path)]
     pairs += [("latent", sentence) for sentence in after.latent_sentences()]
     if change.certificate is not None:
         claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"

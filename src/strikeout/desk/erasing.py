@@ -175,8 +175,8 @@ def _footprints_gone(records: Records, held: Quotes, aside: Quotes) -> list[str]
         return []
     if not _knows(records, standing, held, aside):
         return ["their footprints, if any are kept"]
-    again = "taken again at one found without them" if len(held) else "until the book is calibrated again"
-    return [f"every footprint and state, for the reference of them was found with these quotes ({again})"]
+    again = "they are taken anew without them" if len(held) else "the next calibration takes them anew"
+    return [f"every footprint and state, taken at a reference these quotes had a part in; {again}"]
 
 
 def _since(records: Records, held: Quotes, aside: Quotes) -> int:
