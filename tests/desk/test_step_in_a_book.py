@@ -121,6 +121,21 @@ def test_only_quotes_that_count_move_a_step(tmp_path, quotes):
         assert book.verify().holds, book.verify().summary()
 
 
+def test_a_step_keeps_the_form_of_the_model_where_fewer_quotes_would_suit_another(tmp_path):
+    """1,600 quotes on 100 expiries are priced by expiry; one fewer, and a calibration takes panels of ln T."""
+    edge = so.random_quotes(1600, maturities=100, seed=2)
+    with so.Book.create(tmp_path / "edge.book") as book:
+        book.import_quotes(edge)
+        assert "shared" in book.calibrate().after.model
+        step = book.apply(book.forget(ids=edge.ids[:1], tolerance=TOLERANCE)).after
+        assert (step.tolerance, "shared" in step.model) == (TOLERANCE, True)
+        assert book.verify().holds, book.verify().summary()
+        exact = book.apply(book.forget(ids=edge.ids[1:2])).after
+        assert "scattered" in exact.model
+        assert dict(exact.parameters) == so.calibrate(edge[2:], so.Heston()).parameters
+        assert book.verify().holds, book.verify().summary()
+
+
 def test_a_step_altered_with_the_right_tools_is_found(book, quotes):
     book.apply(book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE))
     records = book._records

@@ -50,7 +50,8 @@ def touched(
 ) -> dict[int, Touched] | None:
     """What comes of the shards that some quotes leave and others join, by number; of these alone anything is read.
 
-    None where what is kept cannot tell: there is no state of a shard that had quotes.
+    None where what is kept cannot tell: there is no state of a shard that had quotes, or a footprint is missing and the
+    shard cannot be built again from its own quotes, since there is noise on it or forwards rest on other quotes.
 
     Args:
         gone: quotes that count no longer, struck out already or not; without derived forwards.
@@ -170,8 +171,7 @@ def _one(
     at = {name: place for place, name in enumerate(members)}
     leaving, joining = _places(at, out), _places(at, into)
     if rows is None or not rows.has[leaving].all():
-        # Built again, a state has no noise in it, and could not be told from one that lost some.
-        return None if standing.noise else _healed(store, standing, how, members, before, out)
+        return _healed(store, standing, how, members, before, out)
     fresh = joining[~rows.has[joining]]
     more = None
     if len(fresh):
@@ -190,10 +190,14 @@ def _healed(
     members: Sequence[str],
     before: NormalEquations,
     out: Sequence[str],
-) -> Touched:
+) -> Touched | None:
     """The shard built again from the quotes of it that stay: none of those that go needs a footprint."""
     away = {*store.struck(), *out}
-    stay = counting(store.named([name for name in members if name not in away]), how)
+    stay = store.named([name for name in members if name not in away])
+    # Without its noise a state could not be told from one that lost some; without the book a forward is a stand-in.
+    if standing.noise or is_derived(stay).any():
+        return None
+    stay = counting(stay, how)
     return Touched(before, standing.footprints(stay, how).total(), is_healed=True)
 
 

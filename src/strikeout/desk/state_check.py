@@ -114,7 +114,10 @@ def _whole(records: Records, standing: Standing, footprints: Footprints, *, is_c
         named = None if standing.start is None else standing.start.digest()
         if named != version.state:
             return False, "The state at the first start is not the one the calibration is named by."
-        found = standing.bent(chosen(records.store.quotes(), settings.select), settings)
+        used = chosen(records.store.quotes(), settings.select)
+        if standing.start is not None and standing.start != standing.started(used, settings):
+            return False, "The state at the first start is not that of the quotes."
+        found = standing.bent(used, settings)
         for kept, anew in (
             (standing.bending.residual, found.residual),
             (standing.bending.sensitivity, found.sensitivity),

@@ -141,8 +141,10 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
         return why
     used = counting(gone, how)
     changes = touched(records.store, standing, how, gone=gone, come=gone[:0])
-    if not changes:
-        return "none of these quotes counts in the objective" if not len(used) else "the state of a shard is missing"
+    if not len(used):
+        return "none of these quotes counts in the objective"
+    if changes is None:
+        return "footprints of these quotes are missing, and their shards cannot be built again"
     equations = standing.equations + NormalEquations.total(one.after - one.before for one in changes.values())
     step = OneStep(equations, None, free_numbers(standing.model, how))
     size = standing.equations.count if how.select == "all" else records.store.counts().retained

@@ -127,9 +127,13 @@ class Version:
         return None if self.step is None else float.fromhex(self.step["tolerance"])
 
     def agrees(self, calibration: AnyCalibration) -> bool:
-        """Whether a calibration has these parameters, this path and this state, bit for bit; of a step, the state."""
+        """Whether a calibration has these parameters, this path and this state, bit for bit.
+
+        Of one step only the state, and that only where the model has the same form: with fewer quotes it may suit them
+        in another, which a step does not look for.
+        """
         if self.step is not None:
-            return self.state is not None and self.state == state_of(calibration)
+            return self.model != calibration.model.name or self.state == state_of(calibration)
         path = {group: value for group, (value, _) in self.latent.items()}
         same = dict(self.parameters) == calibration.parameters and self.state == state_of(calibration)
         return same and path == {group: value for group, (value, _) in latent_of(calibration).items()}
