@@ -32,6 +32,7 @@ def command(book: str, as_json: bool) -> int:
                 "footprints": status.footprints,
                 "reference": status.reference,
                 "perturbed": status.noise,
+                "groups": status.groups,
                 "calibration": None if version is None else {"entry": version.entry, **described_version(version)},
             }
         )

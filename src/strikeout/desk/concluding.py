@@ -11,6 +11,7 @@ from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
 from strikeout.desk.approving import ApprovingDesk
 from strikeout.desk.following import Following, following
+from strikeout.desk.group_states import GroupStates
 from strikeout.desk.keeping import taken
 from strikeout.desk.lineage import new_slices, whole_slices
 from strikeout.desk.records import Position, Transaction, Why
@@ -152,6 +153,7 @@ class ConcludingDesk(ApprovingDesk):
             road = last.road  # whatever the count is now: the bits of a book do not depend on its history
         version = Version.of(after, entry=book.number, road=road)
         book.keep_moments(after.moments)
+        book.keep_groups(GroupStates.of(after))
         (follow or Following()).keep(book.store)
         old = None if before is None else last
         return self._enter(

@@ -119,6 +119,9 @@ def left_behind(records: Records, held: Quotes, aside: Quotes) -> LeftBehind:
     names = {*held.ids.tolist(), *aside.ids.tolist()}
     rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     words: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+    groups = records.groups()
+    if groups is not None:
+        words.append(groups.words())
     if standing is not None:
         words += [state.words.ravel() for state in (standing.equations, standing.start) if state is not None]
         for shard in sorted(set(store.shards_of(sorted(names)).values())):

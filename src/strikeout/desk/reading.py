@@ -35,7 +35,8 @@ class ReadingDesk:
     def status(self) -> Status:
         """The book at a glance: what it holds, its calibration and whether that is current."""
         records = self._records
-        ledger, counts, standing = records.ledger(), records.store.counts(), records.standing()
+        ledger, counts = records.ledger(), records.store.counts()
+        standing, groups = records.standing(), records.groups()
         return Status(
             book=records.name,
             held=counts.retained,
@@ -50,6 +51,7 @@ class ReadingDesk:
             footprints=None if standing is None else len(records.store.shards_with("footprints")),
             reference=None if standing is None else standing.entry,
             noise=0.0 if standing is None else standing.noise,
+            groups=None if groups is None else len(groups.states),
         )
 
     def log(self) -> tuple[Entry, ...]:

@@ -78,6 +78,7 @@ class Status:
     footprints: int | None  # shards of which footprints are kept; None where the book keeps none
     reference: int | None  # the entry with which the reference of the footprints was found
     noise: float = 0.0  # share by which footprints are perturbed
+    groups: int | None = None  # of a panel: how many of them a state is kept of
 
     @property
     def shard_sentence(self) -> str:
@@ -86,6 +87,8 @@ class Status:
         named = ", ".join(f"{shard} ({count:,})" for shard, count in few)
         more = f" and {len(self.shards) - SHOWN:,} more" if len(self.shards) > SHOWN else ""
         what = f"{len(self.shards):,}: {named}{more}" if self.shards else "none"
+        if self.groups is not None:
+            return f"{what}; no footprints are kept, but the states of {self.groups:,} groups"
         if self.footprints is None:
             return f"{what}; no footprints are kept"
         noise = f", perturbed by {self.noise:g}" if self.noise else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -86,7 +87,7 @@ class Standing:
             "entry": self.entry,
             "noise": self.noise.hex(),
             "drift": self.drift.hex(),
-            "states": [_described(state) for state in (self.equations, self.start)],
+            "states": [None if state is None else described_state(state) for state in (self.equations, self.start)],
         }
         states = [state.words.astype("<u8").tobytes() for state in (self.equations, self.start) if state is not None]
         bent = [sums.astype("<f8").tobytes() for sums in (self.bending.residual, self.bending.sensitivity)]
@@ -105,22 +106,8 @@ class Standing:
             raise RefusedError(f"A page of {len(data):,} bytes is not {FORMAT!r}. Calibrate the book again.")
         states: list[NormalEquations | None] = []
         for plain in head["states"]:
-            if plain is None:
-                states.append(None)
-                continue
-            schema = Schema(
-                plain["model"],
-                tuple(plain["parameters"]),
-                tuple(map(float.fromhex, plain["reference"])),
-                tuple(plain["exponents"]),
-                plain["residual"],
-                plain["weights"],
-            )
-            shape = (schema.columns * (schema.columns + 1) // 2, 3)
-            length = 24 * shape[0]
-            words = np.frombuffer(rest[:length].ljust(length, b"\0"), "<u8").astype(np.uint64).reshape(shape)
-            states.append(NormalEquations(schema, words, plain["count"]))
-            rest = rest[length:]
+            state, rest = (None, rest) if plain is None else remade_state(plain, rest)
+            states.append(state)
         size = len(head["states"][0]["parameters"])
         if len(rest) != 8 * size * size * (1 + size):
             raise RefusedError(f"A page of {len(data):,} bytes is not all there. Calibrate the book again.")
@@ -149,9 +136,30 @@ def reference_of(calibration: Calibration) -> dict[str, float]:
     return found.reference
 
 
-def _described(state: NormalEquations | None) -> dict[str, Any] | None:
-    if state is None:
-        return None
+def remade_state(plain: Mapping[str, Any], data: bytes) -> tuple[NormalEquations, bytes]:
+    """The state that ``described_state`` described, its words first in these bytes; and the bytes after them.
+
+    Raises:
+        RefusedError: not all of its words are there.
+    """
+    schema = Schema(
+        plain["model"],
+        tuple(plain["parameters"]),
+        tuple(map(float.fromhex, plain["reference"])),
+        tuple(plain["exponents"]),
+        plain["residual"],
+        plain["weights"],
+    )
+    shape = (schema.columns * (schema.columns + 1) // 2, 3)
+    length = 24 * shape[0]
+    if len(data) < length:
+        raise RefusedError(f"The words of a state end after {len(data):,} bytes. Calibrate the book again.")
+    words = np.frombuffer(data[:length], "<u8").astype(np.uint64).reshape(shape)
+    return NormalEquations(schema, words, plain["count"]), data[length:]
+
+
+def described_state(state: NormalEquations) -> dict[str, Any]:
+    """All of a state but its words, as plain values."""
     schema = state.schema
     return {
         "model": schema.model,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from strikeout.calibration.choosing import chosen
+from strikeout.desk.group_states import GroupStates
 from strikeout.desk.keeping import counting, rows_of, state_of_shard
 from strikeout.desk.records import Records
 from strikeout.desk.standing import Standing
@@ -29,12 +30,14 @@ def check_states(records: Records) -> Found:
     Raises:
         StrikeoutError: something cannot be read.
     """
-    store, standing = records.store, records.standing()
+    store, standing, groups = records.store, records.standing(), records.groups()
+    if groups is not None:
+        return _groups(records, groups)
     if standing is None:
         kept = [what for what in LEAVINGS if store.shards_with(what)]
         if kept:
             return False, f"Of shards {' and '.join(kept)} are kept, and nothing says at which reference."
-        return None, "The book keeps no footprints: it goes through moments, has a panel, or none were taken yet."
+        return None, "The book keeps no footprints: it goes through moments, or none were taken yet."
     held = store.quotes()
     is_current = records.is_current()
     if not is_current and is_derived(held).any():
@@ -53,6 +56,22 @@ def check_states(records: Records) -> Found:
     if last < 0:
         return False, "The book keeps a state of all its quotes, and none of any shard."
     return _whole(records, standing, footprints, is_current=is_current)
+
+
+def _groups(records: Records, groups: GroupStates) -> Found:
+    """Whether the state of every group of a panel is that of the quotes retained."""
+    version, held = records.version(), records.store.quotes()
+    if version is None or not records.is_current():
+        return None, "Quotes came or went since the states of the groups were taken: calibrate again."
+    anew = groups.anew(held, records.settings())
+    found = {str(group): state for group, state in anew.parts.items()}
+    odd = sorted(name for name in found.keys() | groups.states.keys() if found.get(name) != groups.states.get(name))
+    if odd:
+        named = ", ".join(odd[:NAMED]) + (", ..." if len(odd) > NAMED else "")
+        return False, f"Groups whose state is not that of their quotes: {named} ({len(odd):,})."
+    if anew.digest() != version.state:
+        return False, "The states of the groups are not those the calibration is named by."
+    return True, f"The states of {len(found):,} groups are those of the retained quotes, bit for bit."
 
 
 def check_members(records: Records) -> str | None:
