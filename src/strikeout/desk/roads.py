@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from strikeout.assurance.issuing import THROUGH_MOMENTS
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.interpolation import interpolation_error
 from strikeout.calibration.panel_calibration import AnyCalibration
@@ -23,7 +24,7 @@ from strikeout.statistics.basis import Basis
 Asked = Literal["auto", "quotes", "moments"]
 
 FEWEST = 10_000  # quotes, from which on a forget through quotes takes longer than writing it to the disk does
-FARTHEST = 0.01  # standard errors by which moments may miss the optimum of the quotes
+FARTHEST = THROUGH_MOMENTS / 2  # standard errors from the optimum of the quotes: half of what certificates then claim
 
 
 @dataclass(frozen=True)
