@@ -236,6 +236,32 @@ def test_influence_looks_at_the_book_as_it_is_calibrated(book):
     )
 
 
+def test_a_tolerance_lets_a_book_forget_by_one_step_and_the_page_says_so(book, quotes):
+    told("calibrate", book)
+    ids = ",".join(quotes.ids[:3].tolist())
+    planned = told("forget", book, "--ids", ids, "--tolerance", "0.5")
+    assert planned["path"][0].startswith("downdate: one step misses the optimum by at most")
+    done = told("apply", book)
+    assert (done["tolerance"], done["parameters"]) == (0.5, planned["parameters"])
+    shown = run("forget", book, "--ids", quotes.ids[3], "--tolerance", "1e-12", "--yes")
+    assert "downdate passed over" in " ".join(shown.output.split())
+    assert run("forget", book, "--ids", quotes.ids[4], "--tolerance", "0.5", "--preview").exit_code == 2
+    assert run("verify", book).exit_code == 0
+
+
+def test_status_and_doctor_tell_of_shards_footprints_and_the_road(book, quotes):
+    told("calibrate", book, "--perturb", "1e-3")
+    status = told("status", book)
+    assert sum(status["shards"].values()) == len(quotes)
+    assert (status["footprints"], status["perturbed"]) == (len(status["shards"]), 1e-3)
+    road = status["calibration"]["road"]
+    assert (road["through"], road["asked"], road["error"], road["measured"]) == ("quotes", "auto", None, None)
+    assert "shards" in {finding["name"] for finding in told("doctor", book)["findings"]}
+    assert "perturbed by 0.001" in " ".join(run("status", book).output.split())
+    assert run("calibrate", book, "--through", "moments", "--perturb", "1e-3").exit_code == 2
+    assert run("calibrate", "quotes.csv", "--perturb", "1e-3").exit_code == 2
+
+
 def test_a_book_is_calibrated_through_moments_and_forgets_through_them(book, quotes):
     through = told("calibrate", book, "--through", "moments", "--plot", "smiles.png")
     assert through["parameters"] == so.calibrate(so.moments_of(quotes), so.Heston()).parameters

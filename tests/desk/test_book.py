@@ -94,7 +94,7 @@ def state_altered(data):
     ("shelf", "alter", "found"),
     [
         ("calibration", parameters_altered, {"VERSIONS", "PARAMETERS"}),
-        ("calibration", state_altered, {"VERSIONS", "PARAMETERS"}),
+        ("calibration", state_altered, {"VERSIONS", "STATES", "PARAMETERS"}),
         ("certificate", lambda data: data.replace(b"recalibrate", b"recalibrata"), {"CERTIFICATES"}),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_quote_taken_out_or_put_aside_behind_the_ledgers_back_is_found(path, q
         with book._records.store.writing() as store:
             store.unstrike(quotes.ids[:1])
         reasons = book.verify().reasons
-    assert [reason.partition(":")[0] for reason in reasons] == ["PARAMETERS", "CERTIFICATES"]
+    assert [reason.partition(":")[0] for reason in reasons] == ["STATES", "PARAMETERS", "CERTIFICATES"]
 
 
 def failing(book):

@@ -166,3 +166,24 @@ def _renamed(book: so.Quotes) -> so.Quotes:
         ids=[name + "/b" for name in book.ids.tolist()], contracts=book.contracts, observed=book.observed,
         spread=book.spread, labels=dict(book.labels),
     )  # fmt: skip
+
+
+def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> None:
+    gone = at(quotes(), 100.0, EXPIRIES[1])
+    before = book._records.standing()
+    plan = book.forget(ids=gone, tolerance=1.0)
+    assert plan.path[0] == (
+        "downdate passed over: forwards rest on these quotes, and with them the footprints of quotes that stay"
+    )
+    change = book.apply(plan)
+    after = book._records.standing()
+    assert (after.reference, after.entry) == (before.reference, before.entry)
+    left = so.calibrate(book.quotes(), so.Heston(), select="otm")
+    assert after.equations == so.footprints_of(left.quotes, after.model, after.reference).total()
+    assert book.verify().holds, book.verify().summary()
+    book.restore(change.entry)
+    assert book._records.standing().equations == before.equations
+    with book._records.store.writing() as tx:
+        tx.unleave("footprints", tx.shards_with("footprints"))
+    book.apply(book.forget(ids=gone))  # every footprint is taken anew: none was needed
+    assert book.verify().holds, book.verify().summary()

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.cli import strikeout
 from strikeout.desk.asking import Asking
+from strikeout.desk.group_states import GroupStates
 from strikeout.desk.version import Version
 from strikeout.errors import UsageError
 
@@ -51,6 +52,33 @@ def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
     with so.Book.open(book.path) as again:
         assert is_fresh(again, QUOTES)
         assert "one for each of 8 dates" in again.summary()
+
+
+def test_the_state_of_every_group_is_kept_in_step_and_one_that_differs_is_named(book):
+    kept = book._records.groups()
+    assert {group: state.digest() for group, state in kept.states.items()} == {
+        group: state.digest() for group, state in fresh(QUOTES).state.parts.items()
+    }
+    assert GroupStates.from_bytes(kept.to_bytes()).to_bytes() == kept.to_bytes()
+    assert "states of 8 groups" in book.status().shard_sentence
+    book.apply(book.forget(where=DAY))
+    assert set(book._records.groups().states) == set(kept.states) - {"2024-01-08"}
+    assert book.verify().holds, book.verify().summary()
+    data = bytearray(book._records.groups().to_bytes())
+    data[-24] ^= 1
+    with book._records.store.writing() as tx:
+        tx.put("state", "groups", bytes(data))
+    last = list(kept.states)[-1]
+    assert f"STATES: Groups whose state is not that of their quotes: {last} (1)." in book.verify().reasons
+
+
+def test_an_erasure_takes_the_old_states_of_groups_along(book):
+    before = book._records.groups().states["2024-01-08"].words.tobytes()
+    assert book.erase(where=DAY, yes=True).residue == 0
+    assert before[:24] not in b"".join(path.read_bytes() for path in book._records.store.files())
+    assert is_fresh(book, REST)
+    book.calibrate(panel=None, starts=4)
+    assert book._records.groups() is None
 
 
 def test_a_version_comes_back_from_its_bytes(book):

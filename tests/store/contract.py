@@ -176,6 +176,59 @@ class StorePromises:
         with pytest.raises(UsageError, match="needs a name"), store.writing() as tx:
             tx.put("state", "", b"x")
 
+    def test_shards_hold_every_quote_once_in_the_order_they_came(self, store: Store):
+        book = quotes(700)
+        with store.writing() as tx:
+            tx.add(book[:300])
+            tx.add(book[300:])
+            tx.strike(["q-0-0002"], entry=0)
+        shards = store.shards()
+        assert sum(shards.values()) == 700
+        assert [name for shard in shards for name in store.members(shard)] == book.ids.tolist()
+        assert [len(store.members(shard)) for shard in shards] == list(shards.values())
+        homes = store.shards_of(book.ids[[2, 650]])
+        assert all(name in store.members(shard) for name, shard in homes.items())
+        with pytest.raises(UnknownIdError, match="1 of the 2 ids"):
+            store.shards_of(["q-0-0001", "none"])
+
+    def test_what_shards_leave_behind_is_kept_replaced_and_taken_away(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(600))
+            for shard in tx.shards():
+                tx.leave(shard, "footprints", b"%d" % shard)
+                tx.leave(shard, "states", b"old")
+            tx.leave(0, "states", b"\x00\xffnew")
+            tx.unleave("footprints", [1])
+            tx.unleave("footprints", [1])
+        assert (store.left(0, "states"), store.left(1, "states")) == (b"\x00\xffnew", b"old")
+        assert (store.left(0, "footprints"), store.left(1, "footprints")) == (b"0", None)
+        assert store.shards_with("footprints") == tuple(shard for shard in store.shards() if shard != 1)
+        assert store.faults() == []
+
+    def test_only_of_shards_that_are_there_and_only_what_is_known_is_kept(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(10))
+        with pytest.raises(UsageError, match="There is no shard 9"), store.writing() as tx:
+            tx.leave(9, "states", b"x")
+        with pytest.raises(UsageError, match="footprints and states are kept, not 'pages'"):
+            store.left(0, "pages")
+        with pytest.raises(UsageError, match="not 'chunks'"), store.writing() as tx:
+            tx.leave(0, "chunks", b"x")
+
+    def test_what_a_shard_leaves_behind_goes_when_one_of_its_quotes_is_erased(self, store: Store):
+        with store.writing() as tx:
+            tx.add(quotes(600))
+            for shard in tx.shards():
+                tx.leave(shard, "footprints", b"f")
+                tx.leave(shard, "states", b"s")
+        touched = store.shards_of(["q-0-0003"])["q-0-0003"]
+        with store.writing() as tx:
+            tx.strike(["q-0-0599"], entry=0)  # a strike-out takes nothing away
+            tx.erase(["q-0-0003"])
+        for what in ("footprints", "states"):
+            assert store.shards_with(what) == tuple(shard for shard in store.shards() if shard != touched)
+        assert store.faults() == []
+
     def test_entries_are_numbered_from_zero_in_the_order_they_came(self, store: Store):
         with store.writing() as tx:
             assert [tx.append(b"first"), tx.append(b"second")] == [0, 1]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from strikeout.store.memory import MemoryStore
-from strikeout.store.store import SHELVES, Reading, Writing
+from strikeout.store.store import LEAVINGS, SHELVES, Reading, Writing
 from tests.store.books import bits, quotes
 
 
@@ -26,6 +26,10 @@ def step(tx: Writing, number: int, *, erasing: bool = True) -> None:
     else:
         tx.add(quotes(int(draw.integers(1, 400)), seed=number))
         tx.put("plan", "latest", draw.bytes(2000))
+    for shard in draw.permutation(list(tx.shards()))[:3].tolist():
+        tx.leave(shard, "footprints", draw.bytes(3000))
+        tx.leave(shard, "states", draw.bytes(504))
+    tx.unleave("footprints", tx.shards_with("footprints")[:1])
     tx.put("state", "s", tx.quotes().observed.tobytes())
     tx.append(f"{number} {verb}".encode())
 
@@ -33,7 +37,16 @@ def step(tx: Writing, number: int, *, erasing: bool = True) -> None:
 def content(store: Reading) -> list[Any]:
     """All that a store holds."""
     pages = [(shelf, name, store.page(shelf, name)) for shelf in SHELVES for name in store.pages(shelf)]
-    return [bits(store.quotes(struck=None)), store.struck(), store.counts(), pages, store.entries()]
+    left = [(what, shard, store.left(shard, what)) for what in LEAVINGS for shard in store.shards_with(what)]
+    return [
+        bits(store.quotes(struck=None)),
+        store.struck(),
+        store.counts(),
+        pages,
+        store.shards(),
+        left,
+        store.entries(),
+    ]
 
 
 class Replay:

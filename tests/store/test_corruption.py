@@ -10,11 +10,12 @@ import pytest
 
 from strikeout.errors import DamagedBookError, StrikeoutError
 from strikeout.store.sqlite import SqliteStore
-from strikeout.store.store import SHELVES
+from strikeout.store.store import LEAVINGS, SHELVES
 from tests.store.books import bits, quotes
 
 ENTRIES = tuple(random.Random(number).randbytes(300) for number in range(3))
-STATE = random.Random(9).randbytes(504)
+STATE, SHARD = random.Random(9).randbytes(504), random.Random(10).randbytes(504)
+FOOTPRINTS = random.Random(11).randbytes(700)
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +26,9 @@ def sound(tmp_path_factory) -> Path:
         tx.add(quotes(300))
         tx.strike(["q-0-0005", "q-0-0200"], entry=1)
         tx.put("state", "shard-1", STATE)
+        tx.leave(0, "footprints", FOOTPRINTS)
+        tx.leave(0, "states", SHARD)
+        tx.leave(1, "states", SHARD[::-1])
         tx.put("calibration", "0", b'{"mean_reversion":"0x1.8p+0"}')
         for entry in ENTRIES:
             tx.append(entry)
@@ -33,7 +37,9 @@ def sound(tmp_path_factory) -> Path:
 
 def content(store: SqliteStore) -> list[Any]:
     pages = [(shelf, name, store.page(shelf, name)) for shelf in SHELVES for name in store.pages(shelf)]
+    left = [(what, shard, store.left(shard, what)) for what in LEAVINGS for shard in store.shards_with(what)]
     return [
+        left,
         bits(store.quotes(struck=None)),
         bits(store.quotes()),
         store.struck(),
@@ -62,9 +68,18 @@ def test_a_sound_book_is_sound(sound):
     assert found_in(sound) == []
 
 
-@pytest.mark.parametrize("what", ["entry 0", "entry 2", "state"])
+WATCHED = {
+    "entry 0": ENTRIES[0],
+    "entry 2": ENTRIES[2],
+    "state": STATE,
+    "state of a shard": SHARD,
+    "footprints": FOOTPRINTS,
+}
+
+
+@pytest.mark.parametrize("what", WATCHED)
 def test_every_byte_of_the_ledger_and_the_states_is_watched(sound, tmp_path, what):
-    data = STATE if what == "state" else ENTRIES[int(what[-1])]
+    data = WATCHED[what]
     path, begin, draw = tmp_path / "flipped.book", sound.read_bytes().index(data), random.Random(1)
     # The checksum stands behind the bytes it is of: 32 more.
     missed = []
@@ -110,6 +125,15 @@ def test_a_damaged_page_is_refused_when_it_is_read(sound, tmp_path):
         assert store.entries() == ENTRIES
 
 
+def test_a_damaged_state_of_a_shard_is_refused_when_it_is_read(sound, tmp_path):
+    path = tmp_path / "flipped.book"
+    flipped(sound, path, sound.read_bytes().index(SHARD) + 7, 0)
+    with SqliteStore.open(path) as store:
+        with pytest.raises(DamagedBookError, match="what is kept of the states of shard 0 is not as it was written"):
+            store.left(0, "states")
+        assert store.left(0, "footprints") == FOOTPRINTS
+
+
 def test_a_damaged_quote_is_refused_when_it_is_read(sound, tmp_path):
     path = tmp_path / "flipped.book"
     price = quotes(300).observed[7].tobytes()
@@ -127,6 +151,11 @@ TAMPERING = {
     "an entry is taken from the end": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 2"],
     "an entry is taken from the middle": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 1"],
     "a state is taken away": ["DELETE FROM pages WHERE shelf = 'state'"],
+    "footprints are taken away": ["DELETE FROM footprints"],
+    "the state of a shard is taken away": ["DELETE FROM states WHERE shard = 1"],
+    "the state of a shard is that of another": [
+        "UPDATE states SET (data, sum) = (SELECT data, sum FROM states WHERE shard = 1) WHERE shard = 0"
+    ],
     "a chunk is taken away": ["DELETE FROM chunks WHERE number = 1"],
     "a strike-out is taken away": ["DELETE FROM marks WHERE id = x'712d302d30303035'"],
     "a strike-out is of another entry": ["UPDATE marks SET entry = 2 WHERE id = x'712d302d30303035'"],

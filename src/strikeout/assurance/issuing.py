@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from strikeout.statistics.weights import name_of
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.calibration.panel_calibration import PanelCalibration
+    from strikeout.models.model import Model
     from strikeout.statistics.normal_equations import NormalEquations, Ridge
 
 # A converged search ends below 1e-8 standard errors; who recomputes the gradient elsewhere meets other rounding.
@@ -33,8 +34,27 @@ REFERENCE_LEAKS = (
 )
 
 
+class Before(Protocol):
+    """What a certificate says of the calibration quotes were struck out of."""
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def threshold(self) -> float | None: ...
+
+    @property
+    def on_bound(self) -> Mapping[str, float]: ...
+
+
 def issue(
-    before: Calibration | PanelCalibration,
+    before: Before,
     answer: Answer,
     *,
     after: Calibration | None = None,
@@ -93,7 +113,7 @@ def issue(
     )
 
 
-def counts_of(before: Calibration | PanelCalibration, retained: int, struck: int | None) -> dict[str, int]:
+def counts_of(before: Before | PanelCalibration, retained: int, struck: int | None) -> dict[str, int]:
     """How many quotes there were, went and stay: of the book, where not every quote counts."""
     if before.settings.select != "all" and struck is not None:
         retained = before.size - struck  # of the book: how many of them count may change with the forwards
@@ -185,7 +205,7 @@ def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:
     return claim_entry(True, f"solved from the {source} alone, from cold starts", source=source)
 
 
-def asked_of(settings: Settings, posed: Calibration | PanelCalibration) -> dict[str, Any]:
+def asked_of(settings: Settings, posed: Before | PanelCalibration) -> dict[str, Any]:
     """What ``calibrate`` was asked; weights given as numbers stay out, since they are listed by id."""
     starts = settings.starts
     return {

@@ -46,7 +46,7 @@ def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) 
     """
     if not 0.0 <= share < np.inf:
         raise UsageError(f"share={share!r}: give a number from 0 on, such as 1e-3.")
-    noisy = Footprints(footprints.schema, footprints.ids, _with_noise(footprints.rows, share, draw))
+    noisy = Footprints(footprints.schema, footprints.ids, with_noise(footprints.rows, share, draw))
     before, after = footprints.total(), noisy.total()
     change = (after.step() - before.step()).tolist()
     return Perturbation(
@@ -56,7 +56,12 @@ def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) 
     )
 
 
-def _with_noise(rows: Integers, share: float, draw: np.random.Generator) -> Integers:
+def with_noise(rows: Integers, share: float, draw: np.random.Generator) -> Integers:
+    """These rows with the noise of ``perturb``.
+
+    Raises:
+        UsageError: the share is so large that a row leaves the grid.
+    """
     counted: NDArray[np.bool_] = np.logical_or.reduce(rows != 0, axis=1)
     values = rows.astype(float)
     spread = share * np.sqrt(np.mean(values[counted] ** 2, axis=0)) if counted.any() else np.zeros(rows.shape[1])

@@ -142,6 +142,8 @@ def described_version(version: Version) -> dict[str, Any]:
         "converged": version.converged,
         "termination": version.termination,
         "state": version.state,
+        "road": described_road(version),
+        "tolerance": version.tolerance,
         **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
         "panel": described_kind(version),
     }
@@ -155,6 +157,16 @@ def described_kind(version: Version) -> dict[str, Any] | None:
     known = {name: exits.plain(float.fromhex(kind.pop(name))) for name in ("ratio", "factor") if name in kind}
     cost = {"one_value": {"misfit_times": known["factor"], "gain_over_noise": known["ratio"]}} if known else {}
     return {"asked": asked, **kind, **cost}
+
+
+def described_road(version: Version) -> dict[str, Any] | None:
+    """Through what a book was calibrated, and why, as plain values; None of a version made before books kept it."""
+    road = version.road
+    if road is None:
+        return None
+    how = {"through": road.through, "asked": road.asked, "why": road.why}
+    measured = None if road.error is None else road.entry
+    return {**how, "error": road.error, "measured": measured, "sentence": road.sentence}
 
 
 ENTRY = ("entry", "when", "who", "what", "counts", "why")
@@ -190,6 +202,8 @@ def show_change(change: Change) -> None:
         ("RMSE", f"{after.rmse:.4g} in price, {after.model.partition('/')[0]}"),
         ("status", after.termination),
     ]
+    pairs += [] if after.road is None else [("road", after.road.sentence)]
+    pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(change.path)]
     latent = after.latent_facts(one_value=ONE_VALUE)
     moves_of_latent = [("" if n or latent else "latent", told) for n, told in enumerate(change.latent_moves)]
     pairs += [*latent, *moves_of_latent]

@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--through",
-    type=click.Choice(["quotes", "moments"]),
-    help="Of a book: through moments it forgets at a cost that does not grow with it.",
+    type=click.Choice(["auto", "quotes", "moments"]),
+    help="Of a book: through moments it forgets at a cost that does not grow with it; auto where nothing is lost.",
 )
 @click.option("--fresh", is_flag=True, help="Of a book: what is not given is at its default, not as the last time.")
+@click.option("--perturb", type=float, help="Of a book: a share of noise on the footprints it keeps, such as 1e-3.")
 @click.option("--report", is_flag=True, help="Every start and every step too.")
 @why_options
 @json_option
@@ -47,6 +48,7 @@ def command(
     fresh: bool,
     report: bool,
     through: Any,
+    perturb: float | None,
     as_json: bool,
     reason: str | None,
     note: str,
@@ -69,11 +71,11 @@ def command(
     if is_book(file):
         refuse_given(("report", *READING), "A book was read when it was imported:")
         how = {name: options[name] for name in given(set(options) - set(READING), or_configured=True)}
-        how |= {} if through is None else {"through": through}
+        how |= {name: x for name, x in (("through", through), ("perturb", perturb)) if x is not None}
         with opened(file, who=who) as book:
             why = reason_of(reason, note, ticket)
             return calibrate_book(book, how, fresh=fresh, reason=why, plot=plot, as_json=as_json)
-    refuse_given(("reason", "note", "ticket", "through", "fresh"), "A file keeps nothing:")
+    refuse_given(("reason", "note", "ticket", "through", "perturb", "fresh"), "A file keeps nothing:")
     reading, calibration = calibrated(file, **options)
     if plot is not None:
         from strikeout.plots import write_plot

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from strikeout.forgetting.preview import Preview
 
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")  # a test holds it to forget's
-ON_FILES = ("tolerance", "operator", "certificate_path", "out")  # what a book has its own way for
+ON_FILES = ("operator", "certificate_path", "out")  # what a book has its own way for
 
 
 @click.command("forget")
@@ -71,8 +71,9 @@ def command(
         why = reason_of(reason, note, ticket)
         with opened(file, who=who) as held:
             if is_preview:
+                refuse_given(("tolerance",), "A preview decides nothing:")
                 return _previewed(held.calibration(), meant, as_json=as_json, read={"book": file})
-            return forget_from_book(held, meant, yes=yes, reason=why, as_json=as_json)
+            return forget_from_book(held, meant, tolerance=tolerance, yes=yes, reason=why, as_json=as_json)
     refuse_given(("yes", "reason", "note", "ticket"), "A file has no ledger and is not changed:")
     _check(file, is_preview, tolerance=tolerance, operator=operator, certificate=certificate_path, out=out)
     reading, calibration = calibrated(file, **options)

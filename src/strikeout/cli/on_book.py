@@ -74,14 +74,16 @@ def _worded(value: Any) -> str:
     return "none" if value is None else str(getattr(value, "name", value)).partition("/")[0]
 
 
-def forget_from_book(book: Book, meant: dict[str, Any], *, yes: bool, reason: Reason | None, as_json: bool) -> int:
+def forget_from_book(
+    book: Book, meant: dict[str, Any], *, tolerance: float | None, yes: bool, reason: Reason | None, as_json: bool
+) -> int:
     """Plans a strike-out, and with ``yes`` does it; a plan is kept beside the book until it is applied.
 
     Raises:
         UnknownIdError: an id that no quote of the book has.
         RefusedError: no quote is meant, or what is left gives no calibration.
     """
-    plan = book.forget(**meant, reason=reason)
+    plan = book.forget(**meant, tolerance=tolerance, reason=reason)
     if yes:
         change = book.apply(plan)
         if as_json:

@@ -28,12 +28,18 @@ def command(book: str, as_json: bool) -> int:
                 "head": f"{status.entries}:{status.root}",
                 "key": status.key,
                 "current": status.is_current,
+                "shards": {str(shard): count for shard, count in status.shards.items()},
+                "footprints": status.footprints,
+                "reference": status.reference,
+                "perturbed": status.noise,
+                "groups": status.groups,
                 "calibration": None if version is None else {"entry": version.entry, **described_version(version)},
             }
         )
         return exits.DONE
     pairs = [
         ("quotes", f"{status.held:,} held, {status.set_aside:,} set aside, {status.erased:,} erased"),
+        ("shards", status.shard_sentence),
         ("ledger", f"{status.entries:,} entries"),
         ("head", f"{status.entries}:{status.root}"),
         ("status", status.sentence),
@@ -46,7 +52,8 @@ def command(book: str, as_json: bool) -> int:
         for name, value in version.parameters.items()
     ]
     pairs.insert(0, ("calibrated", f"{version.model} to {version.count:,} quotes, entry {version.entry}"))
-    pairs[1:1] = version.latent_facts(one_value=ONE_VALUE)
+    facts = [] if version.road is None else [("road", version.road.sentence)]
+    pairs[1:1] = [*facts, *version.latent_facts(one_value=ONE_VALUE)]
     drawn = terminal.table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))
     terminal.show(drawn, "", terminal.facts(pairs))
     return exits.DONE

@@ -112,6 +112,7 @@ class Asking:
         if plain["model"]["name"] not in MODELS:
             raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
         del how["model"]
+        how.pop("road", None)  # of a version: why it was made this way, which changes no bit
         through = how.pop("through")
         if how["bounds"] is not None:
             how["bounds"] = {name: (_float(low), _float(high)) for name, (low, high) in how["bounds"].items()}
@@ -142,8 +143,10 @@ def as_the_last_time(plain: Mapping[str, Any], *, given: Mapping[str, Any], mode
         kept |= {} if plain["model"] == described(Heston()) else {"model": last.model}
     elif (described(model) or {}).get("name") != plain["model"]["name"]:
         kept = {name: value for name, value in kept.items() if name not in NAMING}
-    if last.through != "quotes" and not UNKNOWN_TO_MOMENTS & {*given}:
-        kept["through"] = last.through
+    # What was asked, not what "auto" came to; of a book from before there were roads, moments were asked for.
+    road = plain["road"]["asked"] if "road" in plain else "auto" if last.through == "quotes" else last.through
+    if road != "auto" and not (road == "moments" and UNKNOWN_TO_MOMENTS & {*given}):
+        kept["through"] = road
     return {name: value for name, value in kept.items() if name not in given}
 
 

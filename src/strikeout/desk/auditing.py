@@ -8,12 +8,16 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import build_of
 from strikeout.assurance.verification import Check
 from strikeout.assurance.verify import verify
+from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk.asking import Asking
 from strikeout.desk.records import Records, page_of, recorded
 from strikeout.desk.results import Audit
+from strikeout.desk.state_check import check_members, check_states
+from strikeout.desk.stepping import free_numbers
 from strikeout.desk.traces import returning
-from strikeout.desk.version import state_of
+from strikeout.desk.version import Version, state_of
 from strikeout.errors import StrikeoutError
+from strikeout.forgetting.step import OneStep
 from strikeout.store.ledger import Head, check_bytes
 
 Found = tuple[bool | None, str]
@@ -33,6 +37,7 @@ def audit(records: Records, *, head: Head | None = None) -> Audit:
         "LEDGER": lambda: _ledger(records, head),
         "COUNTS": lambda: _counts(records),
         "VERSIONS": lambda: _versions(records),
+        "STATES": lambda: check_states(records),
         "PARAMETERS": lambda: _parameters(records),
         "CERTIFICATES": lambda: _certificates(records),
         "ERASED": lambda: _erased(records),
@@ -113,6 +118,8 @@ def _parameters(records: Records) -> Found:
     if not records.is_current():
         return None, "Quotes came or went since the last calibration: there is nothing to compare it with."
     found = Asking.from_plain(version.asking).calibrate(records.store.quotes())
+    if version.step is not None and version.agrees(found):
+        return _step(records, version, found)
     if version.agrees(found):
         return True, "Calibrated anew, the retained quotes give this state and these parameters, bit for bit."
     here = build_of()
@@ -122,6 +129,22 @@ def _parameters(records: Records) -> Found:
     apart = [name for name, value in version.parameters.items() if found.parameters[name] != value]
     apart = apart or ["latent path"]
     return False, f"Calibrated anew, the retained quotes give another {', '.join(apart)}.{builds}"
+
+
+def _step(records: Records, version: Version, found: AnyCalibration) -> Found:
+    """Whether the parameters are one step from the state that is kept, and as near the optimum as was certified."""
+    standing, tolerance = records.standing(), version.tolerance or 0.0
+    if standing is not None:  # an erasure takes the states away that a step was taken from; the result stays
+        step = OneStep(standing.equations, None, free_numbers(standing.model, records.settings()))
+        if step.parameters != dict(version.parameters):
+            return False, "The parameters are not one step from the state that is kept."
+    errors = found.standard_errors
+    moves = {n: abs(x - version.parameters[n]) / errors[n] for n, x in found.parameters.items() if errors[n] > 0.0}
+    apart = max(moves.values(), default=0.0)
+    said = (
+        f"One step, {apart:.2g} standard errors from the optimum of the retained quotes; {tolerance:g} was certified."
+    )
+    return apart <= tolerance, said
 
 
 def _certificates(records: Records) -> Found:
@@ -145,13 +168,15 @@ def _certificates(records: Records) -> Found:
 
 
 def _erased(records: Records) -> Found:
-    erased = records.erased()
+    erased, odd = records.erased(), check_members(records)
+    if odd is not None:
+        return False, odd
     if not erased:
         return None, "Nothing was ever erased."
     back = int(returning(records.store.quotes(struck=None), erased, records.commit).sum())
     if back:
         return False, f"{back:,} quotes that were erased are in the book."
-    return True, "No quote in the book is one that was erased."
+    return True, "No quote in the book is one that was erased, and no footprint is of a quote it does not hold."
 
 
 def _many(count: int, one: str, several: str | None = None) -> str:

@@ -7,30 +7,26 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.assurance.certificate import Certificate
-from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings, settings_of
-from strikeout.desk import naming
-from strikeout.desk.approving import ApprovingDesk, require_approval
+from strikeout.desk.approving import require_approval
 from strikeout.desk.arriving import Arrival, sort_out
-from strikeout.desk.asking import Asking, Through
-from strikeout.desk.erasing import meant, rehearsed, residue, take_away
-from strikeout.desk.lineage import new_slices, refits_without, refuse_without_forward, whole_slices
+from strikeout.desk.asking import Asking
+from strikeout.desk.concluding import ConcludingDesk
+from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
+from strikeout.desk.following import following
+from strikeout.desk.lineage import refits_without, refuse_without_forward
 from strikeout.desk.plan import Plan, paths_of, shards_of
-from strikeout.desk.records import Position, Transaction, Why, as_reason
+from strikeout.desk.records import Position, Why, as_reason
 from strikeout.desk.results import Change, Erasure, Imported, moved
+from strikeout.desk.roads import Asked, travelled
+from strikeout.desk.stepping import Stepped
 from strikeout.desk.traces import returning
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.forget import forget
-from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.refusal import determined
-from strikeout.forgetting.rolling import learn
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
@@ -39,7 +35,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Reason
 
 
-class Desk(ApprovingDesk):
+class Desk(ConcludingDesk):
     """A book and the verbs to work on it. What is computed is computed before anything is written.
 
     ``reason`` is a ``Reason`` of the ledger, or the code of one: "bad-feed", "licence", "subject-request", "error",
@@ -88,16 +84,24 @@ class Desk(ApprovingDesk):
         if not len(arrival.new):
             raise RefusedError(f"None of the {arrival.count:,} quotes is new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
+        follow = following(after, self._records.standing(), entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
+            counts = _counts(arrival)
             return self._conclude(
-                book, "learn", reason, before, after, touched=arrival.new.ids, counts=_counts(arrival)
+                book, "learn", reason, before, after, touched=arrival.new.ids, counts=counts, follow=follow
             )
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
     def calibrate(
-        self, model: Model | None = None, *, through: Through | None = None, reason: Why = None, **settings: Any
+        self,
+        model: Model | None = None,
+        *,
+        through: Asked | None = None,
+        perturb: float | None = None,
+        reason: Why = None,
+        **settings: Any,
     ) -> Change:
         """Calibrates the quotes the book holds, and keeps the result as its current version.
 
@@ -107,8 +111,11 @@ class Desk(ApprovingDesk):
                 date where there are several dates and quotes enough. What is asked is kept, and decided anew with every
                 quote that comes or goes, so that a book is always what its quotes alone would make it; ``panel=None``
                 is one latent parameter for all.
-            through: "quotes", the default, or "moments": the book then keeps the moments of its quotes too and forgets
-                by subtracting, at a cost that does not grow with the book; for squared price residuals.
+            through: "quotes", or "moments": the book then keeps the moments of its quotes too and forgets by
+                subtracting, at a cost that does not grow with the book; for squared price residuals. "auto", the
+                default, takes moments of a large book where nothing is lost by it (see ``desk.roads``), and the
+                version says what it took and why. What comes and goes later keeps to the road taken here.
+            perturb: a share of noise on the footprints the book keeps, as for ``perturb``; none where not given.
 
         Raises:
             RefusedError: the book is empty, or its quotes cannot be calibrated.
@@ -119,15 +126,25 @@ class Desk(ApprovingDesk):
         if not len(held):
             raise RefusedError("The book holds no quotes. Import some first.")
         progress = settings.pop("progress", None)
-        if model is None and not settings and through is None and version is not None:
-            asking = Asking.from_plain(version.asking)
+        if model is None and not settings and through is None and perturb is None and version is not None:
+            last, went = Asking.from_plain(version.asking), version.road
+            model, how, asked = last.model, last.settings, last.through if went is None else went.asked
+            noise = self._noise()
         else:
-            asked = {**Settings(panel=AUTO).keywords(), **settings}
-            asking = Asking(Heston() if model is None else model, settings_of(held, **asked), through or "quotes")
-        asking.to_plain()  # refuses what could not be brought back, before the work is done
-        found = asking.calibrate(held, progress=progress)
+            model, asked, noise = Heston() if model is None else model, through or "auto", perturb or 0.0
+            how = settings_of(held, **{**Settings(panel=AUTO).keywords(), **settings})
+        Asking(model, how).to_plain()  # refuses what could not be brought back, before the work is done
+        found, road = travelled(model, how, asked, held, progress=progress)
+        follow = self._taken(found, entry=seen.number + 1, noise=noise)
+        if perturb and follow.taken is None:
+            raise UsageError(
+                f"perturb={perturb:g}: the book is calibrated through {road.through} and keeps no footprints of its "
+                'quotes. Leave perturb out, or calibrate with through="quotes" and without a panel.'
+            )
         with self._records.writing(seen) as book:
-            return self._conclude(book, "calibrate", reason, None, found, touched=[], counts={})
+            return self._conclude(
+                book, "calibrate", reason, None, found, touched=[], counts={}, road=road, follow=follow
+            )
 
     # --- quotes go ---------------------------------------------------------------------------------------------------
 
@@ -136,37 +153,45 @@ class Desk(ApprovingDesk):
         *,
         ids: ArrayLike | None = None,
         where: str | None = None,
+        tolerance: float | None = None,
         reason: Why = None,
     ) -> Plan:
         """What striking these quotes out will do, ready to ``apply``; nothing is changed.
 
-        A book takes the exact road only: parameters and state are, bit for bit, those of what is retained. For a look
-        in microseconds there is ``preview(book.calibration(), ...)``.
+        By default the road is exact: parameters and state are, bit for bit, those of what is retained. For a look in
+        microseconds there is ``preview(book.calibration(), ...)``.
+
+        Args:
+            tolerance: in standard errors. One step from the footprints the book keeps is taken where it is certified
+                that near the optimum; of a book calibrated through quotes then only those that go are read. Else the
+                exact road, and the path says why.
 
         Raises:
-            UsageError: what to forget is said in no way or in two.
+            UsageError: what to forget is said in no way or in two, or the tolerance is not above zero.
             UnknownIdError: an id that no quote of the book has, or one given twice.
             RefusedError: no quote is meant, or what is left gives no calibration.
         """
         seen = self._records.position()
-        before = self._current(seen)
-        done = self._struck_out(before, ids=ids, where=where)
-        if not done.count:
-            raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")
-        after = Version.of(done.calibration, entry=seen.number + 1)
+        done, passed = self._decided(seen, ids=ids, where=where, tolerance=tolerance)
+        if isinstance(done, Stepped):
+            before, after = done.last.parameters, done.version(entry=seen.number + 1)
+        else:
+            before, after = done.before.parameters, Version.of(done.calibration, entry=seen.number + 1)
+        assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
         return Plan(
             book=self._records.name,
             position=seen.number,
             head=seen.head,
             ids=tuple(done.ids.tolist()),
             reason=(as_reason(reason) or Reason("other")).to_plain(),
-            before=dict(before.parameters),
+            before=dict(before),
             after=dict(done.parameters),
-            moved=moved(before.parameters, after),
-            path=done.path,
+            moved=moved(before, after),
+            path=(*passed, *done.path),
             touched=shards_of(done.forgotten),
             certificate=done.certificate,
             refit=tuple(map(str, done.refits)),
+            tolerance=tolerance,
             latent=paths_of(done),
         )
 
@@ -189,8 +214,7 @@ class Desk(ApprovingDesk):
                 found=seen.number,
             )
         require_approval(self._records, "forget", plan.ids)
-        before = self._current(seen)
-        done = self._struck_out(before, ids=list(plan.ids))
+        done, passed = self._decided(seen, ids=list(plan.ids), tolerance=plan.tolerance)
         if done.certificate != plan.certificate:
             raise RefusedError(
                 "Here the plan comes to another certificate than the one shown: it was made by another build or "
@@ -199,7 +223,7 @@ class Desk(ApprovingDesk):
                 found=done.certificate.digest(),
             )
         with self._records.writing(seen) as book:
-            return self._strike(book, "forget", Reason.from_plain(plan.reason), done)
+            return self._strike(book, "forget", Reason.from_plain(plan.reason), done, passed)
 
     def restore(self, entry: int | None = None, *, reason: Why = None) -> Change:
         """Brings the quotes of a forget back, as if it had never been; the latest one where no entry is named.
@@ -216,10 +240,13 @@ class Desk(ApprovingDesk):
             raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
         back, before = aside[number], self._current(seen)
         after = self._learnt(before, back)  # whatever it comes to: what was there before must be there again
+        follow = following(after, self._records.standing(), entry=seen.number + 1, come=back)
         with self._records.writing(seen) as book:
             book.store.unstrike(back.ids)
             counts = {"restored": len(back), "of": number}
-            return self._conclude(book, "restore", reason, before, after, touched=back.ids, counts=counts)
+            return self._conclude(
+                book, "restore", reason, before, after, touched=back.ids, counts=counts, follow=follow
+            )
 
     def roll(self, quotes: Quotes | None = None, *, window: int, reason: Why = None) -> Change:
         """Learns new quotes and forgets those older than the last ``window`` dates, in one step.
@@ -247,12 +274,14 @@ class Desk(ApprovingDesk):
         touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
         require_approval(self._records, "roll", touched if old else [])
         after = determined(Asking.of(before).calibrate(whole.without(old)))
+        sides = {"gone": whole.only(old), "come": whole[:0] if arrival is None else arrival.new}
+        follow = following(after, self._records.standing(), entry=seen.number + 1, **sides)
         with self._records.writing(seen) as book:
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
             book.store.strike(old, entry=book.number)
             counts = {**counts, "forgotten": len(old)}
-            return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts)
+            return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts, follow=follow)
 
     def erase(
         self,
@@ -281,6 +310,8 @@ class Desk(ApprovingDesk):
             return rehearsal
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
+        follow = None if done is None else self._taken(done.calibration, entry=seen.number + 1, noise=self._noise())
+        left = left_behind(records, held, aside)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, copies=copies)
             counts = {"erased": len(held) + len(aside), "forgotten": len(held)}
@@ -297,23 +328,13 @@ class Desk(ApprovingDesk):
                     counts=counts,
                     certificate=done.certificate,
                     path=done.path,
+                    follow=follow,
                 )
             else:
                 book.enter("erase", reason, touched=touched, counts=counts)
         self._last = None
-        found = residue(records, held, aside, copies=copies, refits=refits)
+        found = residue(records, held, aside, copies=copies, refits=refits, left=left)
         return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
-
-    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | PanelForgetting | None:
-        """The forget that goes with an erasure; None where no calibration knows the quotes, or none is left."""
-        if not len(held) or not self._records.is_current():
-            return None
-        try:
-            done = self._struck_out(self._current(seen), ids=held.ids)
-            done.certificate  # noqa: B018  (made now: it needs the quotes)
-        except RefusedError:
-            return None
-        return done
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -333,56 +354,6 @@ class Desk(ApprovingDesk):
             erased=tuple(arrival.erased.tolist()),
             held=self._records.store.counts().retained,
         )
-
-    def _struck_out(
-        self, before: AnyCalibration, *, ids: ArrayLike | None = None, where: str | None = None
-    ) -> Forgetting | PanelForgetting:
-        """A forget from the current calibration; through moments only the quotes that go are read, unless forwards rest
-        on them."""
-        if before.moments is None:
-            return forget(before, ids=ids, where=where)
-        gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
-        return forget(before, quotes=whole_slices(self.quotes(), gone) if is_derived(gone).any() else gone)
-
-    def _learnt(self, before: AnyCalibration, new: Quotes) -> AnyCalibration:
-        through_moments = before.moments is not None and is_derived(new).any()
-        return learn(before, new_slices(self.quotes(), new) if through_moments else new)
-
-    def _strike(self, book: Transaction, what: str, reason: Why, done: Forgetting | PanelForgetting) -> Change:
-        book.store.strike(done.ids, entry=book.number)
-        return self._conclude(
-            book,
-            what,
-            reason,
-            done.before,
-            done.calibration,
-            touched=done.ids.tolist(),
-            counts={"forgotten": done.count},
-            certificate=done.certificate,
-            path=done.path,
-        )
-
-    def _conclude(
-        self,
-        book: Transaction,
-        what: str,
-        reason: Why,
-        before: AnyCalibration | None,
-        after: AnyCalibration,
-        *,
-        touched: ArrayLike,
-        counts: dict[str, int],
-        certificate: Certificate | None = None,
-        path: tuple[str, ...] = (),
-    ) -> Change:
-        old = None if before is None else self._records.version()
-        version = Version.of(after, entry=book.number)
-        book.keep(version)
-        book.keep_moments(after.moments)
-        names = np.asarray(touched).tolist()
-        number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
-        self._last = None
-        return Change(number, what, len(names), old, version, certificate, path)
 
 
 def _counts(arrival: Arrival) -> dict[str, int]:

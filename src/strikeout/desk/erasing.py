@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from strikeout.assurance.canonical import canonical
+from strikeout.assurance.certificate import Certificate
+from strikeout.desk.keeping import Carried, clear, rows_of, state_of_shard
 from strikeout.desk.naming import named
 from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
+from strikeout.desk.standing import Standing
 from strikeout.desk.traces import traces
 from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
-from strikeout.store.residue import needles_of, needles_of_numbers, scan
+from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, scan
 from strikeout.store.store import Shelf
 
 DERIVED: tuple[Shelf, ...] = ("plan", "request")
@@ -61,6 +65,7 @@ def rehearsed(
     gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
+    gone += _footprints_gone(records, held, aside)
     gone += [f"the file {path}" for path in copies]
     return Erasure(None, len(held) + len(aside), len(held), tuple(gone), STAYS)
 
@@ -81,19 +86,67 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     for shelf in WITH_STATE if len(held) else DERIVED:
         for name in store.pages(shelf):
             store.remove(shelf, name)
+    standing = records.standing()
+    knows = _knows(records, standing, held, aside)
+    carried = []
+    if standing is not None and not knows:
+        carried = [Carried.of(store, standing, shard) for shard in sorted(set(store.shards_of(gone).values()))]
     store.erase(gone)
+    if knows:  # a step's certificate names its reference
+        for name in store.pages("certificate"):
+            if "reference" in Certificate.from_bytes(store.page("certificate", name) or b"").state:
+                store.remove("certificate", name)
+        clear(store)
+    for one in carried:
+        assert standing is not None, "where nothing is kept, nothing is carried"
+        one.put_back(store, standing)
     store.remove("setting", FILES)
     for path in copies:
         path.unlink(missing_ok=True)
 
 
+@dataclass(frozen=True, eq=False)
+class LeftBehind:
+    """What quotes leave behind in a book: their footprints, and the words of every state they are part of."""
+
+    footprints: NDArray[np.int64]
+    words: NDArray[np.int64]
+
+
+def left_behind(records: Records, held: Quotes, aside: Quotes) -> LeftBehind:
+    """What the book keeps of these quotes beside them; read before they are erased, to look for it afterwards."""
+    standing, store = records.standing(), records.store
+    names = {*held.ids.tolist(), *aside.ids.tolist()}
+    rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    words: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+    groups = records.groups()
+    if groups is not None:
+        words.append(groups.words())
+    if standing is not None:
+        words += [state.words.ravel() for state in (standing.equations, standing.start) if state is not None]
+        for shard in sorted(set(store.shards_of(sorted(names)).values())):
+            kept, state = rows_of(store, standing, shard), state_of_shard(store, standing, shard)
+            if kept is not None:
+                here = np.array([name in names for name in store.members(shard)], bool) & kept.has
+                rows.append(kept.at(np.flatnonzero(here)).ravel())
+            words += [] if state is None else [state.words.ravel()]
+    return LeftBehind(np.concatenate(rows), np.concatenate(words).view(np.int64))
+
+
 def residue(
-    records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path], refits: Sequence[Refit] = ()
+    records: Records,
+    held: Quotes,
+    aside: Quotes,
+    *,
+    copies: Sequence[Path],
+    refits: Sequence[Refit] = (),
+    left: LeftBehind | None = None,
 ) -> int:
     """In how many places of the book's files, and of files it knew of, something of these quotes is still found.
 
     Args:
         refits: the slices whose forwards rested on them: what these were before must be gone too.
+        left: what they left behind, footprints and states: that must be gone too.
 
     Raises:
         OSError: a file is there and cannot be read.
@@ -104,7 +157,29 @@ def residue(
     if refits:
         needles |= needles_of_numbers("derived forward", [refit.forward[0] for refit in refits], retained=retained)
         needles |= needles_of_numbers("derived discount", [refit.discount[0] for refit in refits], retained=retained)
+    if left is not None:
+        everybody = left_behind(records, retained, retained[:0])  # what is known of those that stay proves nothing
+        needles |= needles_of_integers("footprint", left.footprints, retained=everybody.footprints)
+        needles |= needles_of_integers("state", left.words, retained=everybody.words)
     return len(scan([*store.files(), *copies], needles))
+
+
+def _knows(records: Records, standing: Standing | None, held: Quotes, aside: Quotes) -> bool:
+    """Whether what the book keeps beside its quotes knows of these: in a state, or in the reference it is taken at."""
+    if standing is None:
+        return True  # there is nothing to keep up
+    struck = records.store.struck()
+    return bool(len(held)) or any(struck[name] > standing.entry for name in aside.ids.tolist())
+
+
+def _footprints_gone(records: Records, held: Quotes, aside: Quotes) -> list[str]:
+    standing = records.standing()
+    if standing is None:
+        return []
+    if not _knows(records, standing, held, aside):
+        return ["their footprints, if any are kept"]
+    again = "they are taken anew without them" if len(held) else "the next calibration takes them anew"
+    return [f"every footprint and state, taken at a reference these quotes had a part in; {again}"]
 
 
 def _since(records: Records, held: Quotes, aside: Quotes) -> int:

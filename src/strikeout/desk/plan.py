@@ -13,7 +13,7 @@ from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.latent_moves import latent_moves
 from strikeout.errors import UsageError
-from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.forgetting import Answered
 from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
@@ -46,6 +46,7 @@ class Plan:
     certificate: Certificate
     refit: tuple[str, ...] = ()
     latent: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)  # of a panel, before and after
+    tolerance: float | None = None  # in standard errors, where one step may stand for the optimum
 
     @property
     def count(self) -> int:
@@ -87,6 +88,7 @@ class Plan:
             "certificate": self.certificate.to_bytes().decode("ascii"),
             "refit": list(self.refit),
         }
+        content |= {} if self.tolerance is None else {"tolerance": self.tolerance.hex()}
         return canonical({**content, "latent": _paired(self.latent)} if self.latent else content)
 
     @staticmethod
@@ -104,7 +106,9 @@ class Plan:
             certificate = Certificate.from_bytes(content.pop("certificate").encode("ascii"))
             tuples: dict[str, Any] = {name: tuple(content.pop(name)) for name in ("ids", "path", "refit")}
             latent = {g: (_read(was), _read(now)) for g, was, now in content.pop("latent", ())}
-            plan = Plan(certificate=certificate, latent=latent, **tuples, **numbers, **content)
+            asked = content.pop("tolerance", None)
+            tolerance = None if asked is None else float.fromhex(asked)
+            plan = Plan(certificate=certificate, tolerance=tolerance, latent=latent, **tuples, **numbers, **content)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"Plan: the bytes are no plan this version can read ({error}). Make it again.") from error
         if plan.to_bytes() != data:
@@ -161,7 +165,7 @@ def _moved(value: float | None) -> str:
     return "-" if value is None else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"
 
 
-def paths_of(done: Forgetting | PanelForgetting) -> dict[str, tuple[float | None, float | None]]:
+def paths_of(done: Answered) -> dict[str, tuple[float | None, float | None]]:
     """The latent parameter of every group before and after, None where it has none; empty but between two panels."""
     before = done.latent_before if isinstance(done, PanelForgetting) else {}
     after = done.latent if isinstance(done, PanelForgetting) else {}

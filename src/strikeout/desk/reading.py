@@ -36,6 +36,7 @@ class ReadingDesk:
         """The book at a glance: what it holds, its calibration and whether that is current."""
         records = self._records
         ledger, counts = records.ledger(), records.store.counts()
+        standing, groups = records.standing(), records.groups()
         return Status(
             book=records.name,
             held=counts.retained,
@@ -46,6 +47,11 @@ class ReadingDesk:
             key=ledger.public or "",
             version=records.version(),
             is_current=records.is_current(),
+            shards=records.store.shards(),
+            footprints=None if standing is None else len(records.store.shards_with("footprints")),
+            reference=None if standing is None else standing.entry,
+            noise=0.0 if standing is None else standing.noise,
+            groups=None if groups is None else len(groups.states),
         )
 
     def log(self) -> tuple[Entry, ...]:
@@ -80,6 +86,7 @@ class ReadingDesk:
         version = status.version
         if version is not None:
             lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]
+            lines += [] if version.road is None else [version.road.sentence]
             lines += [
                 f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
                 for name, value in version.parameters.items()
@@ -179,11 +186,7 @@ class ReadingDesk:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
         if self._last is not None and self._last[0] == seen.number:
             return self._last[1]
-        version = self._records.version()
-        if version is None:
-            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
-        if not self._records.is_current():
-            raise RefusedError("Quotes were imported since the last calibration. Calibrate the book again first.")
+        version = self._check_current()
         moments = self._records.moments()
         found = Asking.from_plain(version.asking).calibrate(
             self._records.store.quotes() if moments is None else moments
@@ -195,6 +198,17 @@ class ReadingDesk:
             )
         self._last = (seen.number, found)
         return found
+
+    def _check_current(self) -> Version:
+        """The latest calibration, where it is of the quotes the book holds.
+
+        Raises:
+            RefusedError: there is none, or quotes came since.
+        """
+        version = self._version()
+        if not self._records.is_current():
+            raise RefusedError("Quotes were imported since the last calibration. Calibrate the book again first.")
+        return version
 
     def _plans(self) -> tuple[Path, ...]:
         """Files beside the book that name quotes."""

@@ -13,7 +13,13 @@ import numpy as np
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
+from strikeout.calibration.settings import Settings
 from strikeout.desk import states
+from strikeout.desk.asking import Asking
+from strikeout.desk.group_states import PAGE as GROUPS
+from strikeout.desk.group_states import GroupStates
+from strikeout.desk.standing import PAGE as STANDING
+from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
@@ -113,6 +119,35 @@ class Records:
         data = self.store.page("state", MOMENTS)
         return None if data is None else states.from_bytes(data)
 
+    def standing(self) -> Standing | None:
+        """Where the book takes its footprints and what they come to; None where it keeps none.
+
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        data = self.store.page("state", STANDING)
+        return None if data is None else Standing.from_bytes(data)
+
+    def groups(self) -> GroupStates | None:
+        """The states of a panel's groups; None of a book that has none.
+
+        Raises:
+            RefusedError: they cannot be read.
+        """
+        data = self.store.page("state", GROUPS)
+        return None if data is None else GroupStates.from_bytes(data)
+
+    def settings(self) -> Settings:
+        """How the book was calibrated last.
+
+        Raises:
+            RefusedError: it never was, or with a model this version does not know.
+        """
+        version = self.version()
+        if version is None:
+            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
+        return Asking.from_plain(version.asking).settings
+
     def certificate(self, entry: int) -> Certificate:
         """The certificate of an entry.
 
@@ -173,6 +208,13 @@ class Transaction:
             self.store.remove("state", MOMENTS)
         else:
             self.store.put("state", MOMENTS, states.to_bytes(moments))
+
+    def keep_groups(self, groups: GroupStates | None) -> None:
+        """Makes these the states of the groups of the book; None for one that has none."""
+        if groups is None:
+            self.store.remove("state", GROUPS)
+        else:
+            self.store.put("state", GROUPS, groups.to_bytes())
 
     def know_of(self, path: str) -> None:
         """Remembers a file outside the book that holds copies of its quotes."""

@@ -11,6 +11,8 @@ from strikeout.assurance.verification import Check
 from strikeout.calibration.latent_moves import latent_moves
 from strikeout.desk.version import Version
 
+SHOWN = 4  # shards in a line
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -85,6 +87,25 @@ class Status:
     key: str  # the public key that signs
     version: Version | None
     is_current: bool
+    shards: Mapping[int, int]  # by number: how many quotes, set aside or not
+    footprints: int | None  # shards of which footprints are kept; None where the book keeps none
+    reference: int | None  # the entry with which the reference of the footprints was found
+    noise: float = 0.0  # share by which footprints are perturbed
+    groups: int | None = None  # of a panel: how many of them a state is kept of
+
+    @property
+    def shard_sentence(self) -> str:
+        """The shards with their counts, and what is kept of them, in a line."""
+        few = list(self.shards.items())[:SHOWN]
+        named = ", ".join(f"{shard} ({count:,})" for shard, count in few)
+        more = f" and {len(self.shards) - SHOWN:,} more" if len(self.shards) > SHOWN else ""
+        what = f"{len(self.shards):,}: {named}{more}" if self.shards else "none"
+        if self.groups is not None:
+            return f"{what}; no footprints are kept, but the states of {self.groups:,} groups"
+        if self.footprints is None:
+            return f"{what}; no footprints are kept"
+        noise = f", perturbed by {self.noise:g}" if self.noise else ""
+        return f"{what}; footprints and states of {self.footprints:,} at the reference of entry {self.reference}{noise}"
 
     @property
     def sentence(self) -> str:

@@ -14,6 +14,7 @@ from strikeout.calibration.panel_choice import AUTO, LABEL, panel_choice
 from strikeout.calibration.panel_groups import counted_groups
 from strikeout.calibration.panel_groups import latent_of as latent_parameter
 from strikeout.desk.asking import Asking
+from strikeout.desk.roads import Road
 from strikeout.errors import RefusedError
 
 
@@ -38,18 +39,23 @@ class Version:
     build: Mapping[str, str]
     latent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kind: Mapping[str, Any] | None = None  # of a book of several dates: see ``kind_of``
+    step: Mapping[str, Any] | None = None  # of one step: the entry of its reference, and the tolerance it was taken to
 
     @staticmethod
-    def of(calibration: AnyCalibration, *, entry: int) -> Version:
+    def of(calibration: AnyCalibration, *, entry: int, road: Road | None = None) -> Version:
         """What is kept of a calibration.
+
+        Args:
+            road: why it was made through quotes or moments, where that is known.
 
         Raises:
             UsageError: its model or weights cannot be kept.
         """
+        asking = Asking.of(calibration).to_plain()
         return Version(
             entry=entry,
             model=calibration.model.name,
-            asking=Asking.of(calibration).to_plain(),
+            asking=asking if road is None else {**asking, "road": road.to_plain()},
             parameters=dict(calibration.parameters),
             standard_errors=dict(calibration.standard_errors),
             rmse=calibration.rmse,
@@ -61,6 +67,11 @@ class Version:
             latent=latent_of(calibration),
             kind=kind_of(calibration),
         )
+
+    @property
+    def road(self) -> Road | None:
+        """Through what it was calibrated, and why; None of a version made before books kept it."""
+        return Road.of(self.asking)
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; numbers as ``float.hex`` writes them."""
@@ -80,6 +91,7 @@ class Version:
             "build": dict(self.build),
         }
         plain |= {} if self.kind is None else {"kind": dict(self.kind)}
+        plain |= {} if self.step is None else {"step": dict(self.step)}
         return {**plain, "latent": self.plain_latent()} if self.latent else plain
 
     def plain_latent(self) -> list[list[str | None]]:
@@ -144,8 +156,19 @@ class Version:
         """The results alone, which are about the whole book."""
         return replace(self, state=None, latent={})
 
+    @property
+    def tolerance(self) -> float | None:
+        """Standard errors within which one step was certified; None of a calibration, which is the optimum itself."""
+        return None if self.step is None else float.fromhex(self.step["tolerance"])
+
     def agrees(self, calibration: AnyCalibration) -> bool:
-        """Whether a calibration has these parameters, this path and this state, bit for bit."""
+        """Whether a calibration has these parameters, this path and this state, bit for bit.
+
+        Of one step only the state, and that only where the model has the same form: with fewer quotes it may suit them
+        in another, which a step does not look for.
+        """
+        if self.step is not None:
+            return self.model != calibration.model.name or self.state == state_of(calibration)
         path = {group: value for group, (value, _) in self.latent.items()}
         same = dict(self.parameters) == calibration.parameters and self.state == state_of(calibration)
         return same and path == {group: value for group, (value, _) in latent_of(calibration).items()}

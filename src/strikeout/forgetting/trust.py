@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isinf, sqrt
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.indicator import Indicator, indicator, sizes
-from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.identifiability import FREE, INFLATION
 from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError
 from strikeout.forgetting.step import OneStep
 from strikeout.kernels.symmetric import inverse
-from strikeout.models.model import ParameterSpace
+from strikeout.models.model import Model, ParameterSpace
+from strikeout.statistics.bending import Bending
 from strikeout.statistics.linearization import Linearization
 
 Verdict = Literal["trusted", "unidentified", "out of bounds", "too far"]
@@ -66,7 +67,25 @@ def known_error(judged: Trust) -> str:
     return f"one step misses the optimum by at most {judged.error:.2g} standard errors"
 
 
-def trust(step: OneStep, calibration: Calibration, *, ids: ArrayLike) -> Trust:
+class Posed(Protocol):
+    """What a step is judged by: the model and how it was calibrated, and how prices bend around the reference."""
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def fixed(self) -> Mapping[str, float]: ...
+
+    @property
+    def bending(self) -> Bending: ...
+
+    def bending_of(self, ids: ArrayLike) -> Bending: ...
+
+
+def trust(step: OneStep, calibration: Posed, *, ids: ArrayLike) -> Trust:
     """Judges the step of a calibration's footprints once these quotes are struck out.
 
     Raises:
@@ -129,7 +148,7 @@ def determined_to(
     return errors, tuple(free)
 
 
-def outside_bounds(parameters: Mapping[str, float], calibration: Calibration | PanelCalibration) -> tuple[str, ...]:
+def outside_bounds(parameters: Mapping[str, float], calibration: Posed | PanelCalibration) -> tuple[str, ...]:
     """The parameters that were estimated and are not inside the model's bounds and those that were asked for."""
     space, asked = calibration.model.parameters, calibration.settings.bounds or {}
     limits = dict(zip(space.names, zip(space.lower.tolist(), space.upper.tolist(), strict=True), strict=True))
@@ -144,9 +163,7 @@ def _inside(value: float, limits: tuple[float, float]) -> bool:
     return limits[0] < value < limits[1]
 
 
-def _missed(
-    step: OneStep, calibration: Calibration, ids: ArrayLike, kept: tuple[int, ...], errors: list[float]
-) -> float:
+def _missed(step: OneStep, calibration: Posed, ids: ArrayLike, kept: tuple[int, ...], errors: list[float]) -> float:
     """The worst parameter's predicted error over its standard error; infinite where nothing can be predicted."""
     try:
         bending = (calibration.bending - calibration.bending_of(ids)).only(kept)

@@ -40,6 +40,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
     CREATE TRIGGER entries_hold BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
     """,
+    """
+    CREATE TABLE footprints (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
+    CREATE TABLE states (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
+    """,
 )
 
 

@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from strikeout.errors import StrikeoutError
@@ -35,7 +36,8 @@ def book(path: Path) -> tuple[Finding, ...]:
     """A book's file, key file, bytes and ledger. Computes no calibration; ``verify`` does."""
     found = [_judged("file", lambda: _file(path)), _judged("key file", lambda: _keys(path))]
     if found[0].is_well:
-        found += [_judged("bytes", lambda: _bytes(path)), _judged("ledger", lambda: _ledger(path))]
+        looks = {"bytes": _bytes, "shards": _shards, "ledger": _ledger}
+        found += [_judged(name, partial(look, path)) for name, look in looks.items()]
     return tuple(found)
 
 
@@ -89,6 +91,18 @@ def _bytes(path: Path) -> tuple[bool, str]:
         faults = store.faults()
         counts = store.counts()
     return not faults, " ".join(faults) or f"as written; {counts.retained:,} quotes held, {counts.struck:,} set aside"
+
+
+def _shards(path: Path) -> tuple[bool, str]:
+    """A shard that keeps footprints without a state, or the other way round, was not written by us."""
+    with SqliteStore.open(path) as store:
+        counts, kept, states = store.shards(), store.shards_with("footprints"), store.shards_with("states")
+    named = ", ".join(f"{shard} ({count:,})" for shard, count in list(counts.items())[:4])
+    more = f" and {len(counts) - 4:,} more" if len(counts) > 4 else ""
+    stateless = set(kept) - set(states)
+    if stateless:
+        return False, f"{len(stateless):,} shards keep footprints and no state, the first {min(stateless)}."
+    return True, f"{len(counts):,}: {named}{more}; footprints of {len(kept):,}, states of {len(states):,}"
 
 
 def _ledger(path: Path) -> tuple[bool, str]:

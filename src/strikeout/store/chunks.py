@@ -8,7 +8,7 @@ Numbers are kept as they are, little-endian. An id is text; a label of text is k
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -24,6 +24,9 @@ from strikeout.quotes.quotes import Quotes
 MAGIC = b"SQC1"
 OPTION = ("forward", "strike", "expiry", "discount", "is_call")
 OWN = ("observed", "weight", "spread")
+# Quotes in a chunk, which is a shard of the book. Larger, and forgetting few of a million reads much that it does not
+# need; smaller, and reading all of them spends its time between chunks.
+CHUNK = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +87,11 @@ def chunk_of(quotes: Quotes) -> Chunk:
     )
     own = {name: getattr(quotes, name) for name in OWN}
     return Chunk(kind_of(quotes), quotes.ids.tolist(), own, described, dict(quotes.labels))
+
+
+def chunks_of(quotes: Quotes) -> Iterator[Chunk]:
+    """The columns of these quotes in chunks of ``CHUNK``, in their order."""
+    return (chunk_of(quotes[begin : begin + CHUNK]) for begin in range(0, len(quotes), CHUNK))
 
 
 def encoded(chunk: Chunk) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,29 +14,30 @@ from strikeout.errors import BusyError, UsageError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
-from strikeout.store.chunks import Chunk, chunk_of, quotes_of, refuse_other_kind, retained_of
-from strikeout.store.store import Counts, Shelf, Writing, on_shelf
+from strikeout.store.chunks import Chunk, chunks_of, quotes_of, refuse_other_kind, retained_of
+from strikeout.store.store import Counts, Leaving, Shelf, Writing, is_left, on_shelf
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
     """A book at one moment. A change is a new moment; the old one stays as it was."""
 
-    chunks: tuple[Chunk, ...] = ()
+    chunks: dict[int, Chunk] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
     marks: dict[str, int] = field(default_factory=dict)
+    leavings: dict[tuple[str, int], bytes] = field(default_factory=dict)
     shelved: dict[tuple[str, str], bytes] = field(default_factory=dict)
     ledger: tuple[bytes, ...] = ()
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         if struck is None:
-            return quotes_of(self.chunks)
+            return quotes_of(list(self.chunks.values()))
         if struck:
-            return quotes_of(self.chosen(self.marks.keys()))
-        return retained_of(self.chosen(self.held - self.marks.keys()))
+            return quotes_of(list(self.chosen(self.marks.keys()).values()))
+        return retained_of(list(self.chosen(self.held - self.marks.keys()).values()))
 
     def named(self, ids: ArrayLike) -> Quotes:
-        return quotes_of(self.chosen(set(self.asked(ids))))
+        return quotes_of(list(self.chosen(set(self.asked(ids))).values()))
 
     def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
         return np.array([name in self.held for name in as_names(ids).tolist()], bool)
@@ -46,6 +47,24 @@ class Moment:
 
     def counts(self) -> Counts:
         return Counts(retained=len(self.held) - len(self.marks), struck=len(self.marks))
+
+    def shards(self) -> dict[int, int]:
+        return {number: len(chunk) for number, chunk in self.chunks.items()}
+
+    def shards_of(self, ids: ArrayLike) -> dict[str, int]:
+        asked = set(self.asked(ids))
+        return {name: number for number, chunk in self.chunks.items() for name in chunk.ids if name in asked}
+
+    def members(self, shard: int) -> tuple[str, ...]:
+        return tuple(self.chunks[shard].ids)
+
+    def left(self, shard: int, what: Leaving) -> bytes | None:
+        is_left(what)
+        return self.leavings.get((what, shard))
+
+    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+        is_left(what)
+        return tuple(sorted(shard for kind, shard in self.leavings if kind == what))
 
     def page(self, shelf: Shelf, name: str) -> bytes | None:
         on_shelf(shelf)
@@ -68,9 +87,10 @@ class Moment:
         asking.refuse_unknown([name for name in asked if name not in self.held], asked=len(asked))
         return asked
 
-    def chosen(self, names: Set[str]) -> tuple[Chunk, ...]:
+    def chosen(self, names: Set[str]) -> dict[int, Chunk]:
         """The quotes of these names, chunk by chunk."""
-        return tuple(chunk.only(np.array([name in names for name in chunk.ids], bool)) for chunk in self.chunks)
+        kept = {number: np.array([name in names for name in chunk.ids], bool) for number, chunk in self.chunks.items()}
+        return {number: self.chunks[number].only(mask) for number, mask in kept.items()}
 
 
 class Transaction:
@@ -94,6 +114,21 @@ class Transaction:
     def counts(self) -> Counts:
         return self.moment.counts()
 
+    def shards(self) -> dict[int, int]:
+        return self.moment.shards()
+
+    def shards_of(self, ids: ArrayLike) -> dict[str, int]:
+        return self.moment.shards_of(ids)
+
+    def members(self, shard: int) -> tuple[str, ...]:
+        return self.moment.members(shard)
+
+    def left(self, shard: int, what: Leaving) -> bytes | None:
+        return self.moment.left(shard, what)
+
+    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+        return self.moment.shards_with(what)
+
     def page(self, shelf: Shelf, name: str) -> bytes | None:
         return self.moment.page(shelf, name)
 
@@ -105,11 +140,12 @@ class Transaction:
 
     def add(self, quotes: Quotes) -> None:
         now = self.moment
-        refuse_other_kind(now.chunks[0].kind if now.chunks else None, quotes)
+        refuse_other_kind(next((chunk.kind for chunk in now.chunks.values()), None), quotes)
         asking.refuse_present(quotes.ids[now.known(quotes.ids)].tolist(), given=len(quotes))
         if len(quotes):
             held = now.held | set(quotes.ids.tolist())
-            self.moment = replace(now, chunks=(*now.chunks, chunk_of(quotes)), held=held)
+            new = dict(enumerate(chunks_of(quotes), start=max(now.chunks, default=-1) + 1))
+            self.moment = replace(now, chunks=now.chunks | new, held=held)
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         now = self.moment
@@ -125,13 +161,26 @@ class Transaction:
 
     def erase(self, ids: ArrayLike) -> None:
         now = self.moment
-        gone = set(now.asked(ids))
+        gone, touched = set(now.asked(ids)), set(now.shards_of(ids).values())
         self.moment = replace(
             now,
-            chunks=tuple(chunk for chunk in now.chosen(now.held - gone) if len(chunk)),
+            chunks={number: chunk for number, chunk in now.chosen(now.held - gone).items() if len(chunk)},
+            leavings={key: data for key, data in now.leavings.items() if key[1] not in touched},
             held=now.held - gone,
             marks={name: entry for name, entry in now.marks.items() if name not in gone},
         )
+
+    def leave(self, shard: int, what: Leaving, data: bytes) -> None:
+        is_left(what)
+        if shard not in self.moment.chunks:
+            raise UsageError(f"There is no shard {shard} in the book.", shard=shard)
+        self.moment = replace(self.moment, leavings={**self.moment.leavings, (what, shard): bytes(data)})
+
+    def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
+        is_left(what)
+        gone = {(what, shard) for shard in shards}
+        left = {key: data for key, data in self.moment.leavings.items() if key not in gone}
+        self.moment = replace(self.moment, leavings=left)
 
     def put(self, shelf: Shelf, name: str, data: bytes) -> None:
         on_shelf(shelf, name)
@@ -194,6 +243,21 @@ class MemoryStore:
 
     def counts(self) -> Counts:
         return self._moment.counts()
+
+    def shards(self) -> dict[int, int]:
+        return self._moment.shards()
+
+    def shards_of(self, ids: ArrayLike) -> dict[str, int]:
+        return self._moment.shards_of(ids)
+
+    def members(self, shard: int) -> tuple[str, ...]:
+        return self._moment.members(shard)
+
+    def left(self, shard: int, what: Leaving) -> bytes | None:
+        return self._moment.left(shard, what)
+
+    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+        return self._moment.shards_with(what)
 
     def page(self, shelf: Shelf, name: str) -> bytes | None:
         return self._moment.page(shelf, name)

@@ -13,7 +13,9 @@ _MODULUS = 1 << (8 * SIZE)
 
 
 def checksum(kind: str, key: str | int, data: bytes) -> bytes:
-    """Of one row: what kind it is, its key and its bytes."""
+    """Of one row: what kind it is, its key and its bytes. A damaged row may hold no bytes: of that there is none."""
+    if not isinstance(data, bytes):
+        return b""
     digest = blake2b(f"{kind}\0{key!r}\0".encode("utf-8", "backslashreplace"), digest_size=SIZE)
     digest.update(data)
     return digest.digest()

@@ -1,11 +1,12 @@
-"""Encryption at rest: every chunk of quotes and every state under a key of its own, the keys in a file apart.
+"""Encryption at rest: every shard and every page of a book under a key of its own, the keys in a file apart.
 
     the file            16 bytes that name the format, 16 that name the book, then 48 a key: its name and the key
     what is encrypted   magic (4), name of its key (16), nonce (12), AES-256-GCM with its place as associated data
 
-Erasing writes a chunk anew under a new key and overwrites the old key with zeros, where it stands. Then every copy of
-the book made before, wherever it is, has a chunk that nobody can read. A copy of the key file would undo that: keep
-none longer than you would keep the quotes.
+A shard is a chunk of quotes and what they leave behind, footprints and state: all under one key. Erasing writes a chunk
+anew under a new key and overwrites the old key with zeros, where it stands. Then every copy of the book made before,
+wherever it is, has a shard that nobody can read. A copy of the key file would undo that: keep none longer than you
+would keep the quotes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def key_name(data: bytes) -> bytes | None:
 
 
 class ShardKeys:
-    """The keys of a book's chunks. Each is used once; a new one is on disk before the chunk it belongs to is."""
+    """The keys of a book's shards and pages. A new one is on disk before what it locks is."""
 
     def __init__(self, path: Path, book: bytes) -> None:
         self.book = book  # the name the book knows this file by
@@ -97,11 +98,22 @@ class ShardKeys:
         found._read()
         return found
 
-    def sealed(self, data: bytes, *, place: str) -> bytes:
-        """Encrypted under a new key; readable only at this place of the book. ``settle`` before it is committed."""
-        name, key, nonce = secrets.token_bytes(NAME), secrets.token_bytes(KEY), secrets.token_bytes(NONCE)
-        self._new.append((name, key))
-        self._keys[name] = key
+    def sealed(self, data: bytes, *, place: str, under: bytes | None = None) -> bytes:
+        """Encrypted under a new key; readable only at this place of the book. ``settle`` before it is committed.
+
+        Args:
+            under: the name of a key that is there already, to lock more under it: of a shard, whatever belongs to it.
+
+        Raises:
+            RefusedError: there is no key of that name.
+        """
+        nonce = secrets.token_bytes(NONCE)
+        if under is None:
+            name, key = secrets.token_bytes(NAME), secrets.token_bytes(KEY)
+            self._new.append((name, key))
+            self._keys[name] = key
+        else:
+            name, key = under, self._found(under, place)
         return MAGIC + name + nonce + AESGCM(key).encrypt(nonce, data, place.encode())
 
     def opened(self, data: bytes, *, place: str) -> bytes:
@@ -113,16 +125,10 @@ class ShardKeys:
         name = key_name(data)
         if name is None:
             return data
-        if name not in self._keys:
-            self._read()  # another process may have written since
-        if name not in self._keys:
-            raise RefusedError(
-                f"The key of {place} is not in {self._path}: an erasure has destroyed it, and with it every copy of "
-                "what it locked. Work with the book as it is now; this copy is older."
-            )
+        key = self._found(name, place)
         nonce, body = data[HEAD : HEAD + NONCE], data[HEAD + NONCE :]
         try:
-            return AESGCM(self._keys[name]).decrypt(nonce, body, place.encode())
+            return AESGCM(key).decrypt(nonce, body, place.encode())
         except InvalidTag as error:
             raise RefusedError(
                 f"{place} does not open with its key in {self._path}: one of the two was changed. Bring back a copy of "
@@ -176,6 +182,16 @@ class ShardKeys:
         for name in spent:
             del self._keys[name]
         return len(spent)
+
+    def _found(self, name: bytes, place: str) -> bytes:
+        if name not in self._keys:
+            self._read()  # another process may have written since
+        if name not in self._keys:
+            raise RefusedError(
+                f"The key of {place} is not in {self._path}: an erasure has destroyed it, and with it every copy of "
+                "what it locked. Work with the book as it is now; this copy is older."
+            )
+        return self._keys[name]
 
     def _read(self) -> None:
         try:

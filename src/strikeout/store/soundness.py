@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from strikeout.errors import StrikeoutError
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
 from strikeout.store.sqlite_reading import SqliteReading, key
-from strikeout.store.store import SHELVES
+from strikeout.store.store import LEAVINGS, SHELVES
 
 MOST = 20  # sentences; a file that is damaged all over needs no more
 
@@ -48,6 +48,11 @@ def _faults(book: SqliteReading) -> Iterator[str]:
         yield f"The index of names and the quotes differ in {odd:,} rows."
     for name, entry in book.rows("SELECT id, entry FROM marks"):
         seal = seal.with_row(mark_sum(name, homes.get(name, -1), entry)).counting(marked=1)
+    for what in LEAVINGS:
+        for shard, data, row in book.rows(f"SELECT shard, data, sum FROM {what}"):
+            if row != checksum(what, shard, data):
+                yield f"What is kept of the {what} of shard {shard} is not as it was written."
+            seal = seal.with_row(row)
     for shelf, name, data, row in book.rows("SELECT shelf, name, data, sum FROM pages"):
         if shelf not in SHELVES or row != checksum(shelf, name, data):
             yield f"The page {name!r} on the shelf {shelf!r} is not as it was written."

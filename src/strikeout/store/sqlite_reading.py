@@ -17,7 +17,7 @@ from strikeout.store.bookfile import damaged, told
 from strikeout.store.chunks import Chunk, decoded, quotes_of, retained_of
 from strikeout.store.sealing import Seal, checksum, chunk_sum
 from strikeout.store.shard_keys import LOCKED, ShardKeys
-from strikeout.store.store import Counts, Shelf, on_shelf
+from strikeout.store.store import Counts, Leaving, Shelf, is_left, on_shelf
 
 AT_ONCE = 500  # names in one question; SQLite's smallest limit in use is 999
 
@@ -49,9 +49,7 @@ class SqliteReading:
         return retained_of([_without(chunk, marks.get(number)) for number, chunk in self._chunks()])
 
     def named(self, ids: ArrayLike) -> Quotes:
-        asked = asking.distinct(ids)
-        homes = self.homes(asked)
-        asking.refuse_unknown([name for name in asked if name not in homes], asked=len(asked))
+        homes = self.shards_of(ids)
         return quotes_of([_only(self.chunk(number), names) for number, names in by_chunk(homes)])
 
     def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
@@ -65,6 +63,29 @@ class SqliteReading:
     def counts(self) -> Counts:
         seal = self.seal()
         return Counts(retained=seal.held - seal.marked, struck=seal.marked)
+
+    def shards(self) -> dict[int, int]:
+        return dict(self.rows("SELECT number, count FROM chunks ORDER BY number"))
+
+    def shards_of(self, ids: ArrayLike) -> dict[str, int]:
+        asked = asking.distinct(ids)
+        homes = self.homes(asked)
+        asking.refuse_unknown([name for name in asked if name not in homes], asked=len(asked))
+        return homes
+
+    def members(self, shard: int) -> tuple[str, ...]:
+        return tuple(self.chunk(shard).ids)
+
+    def left(self, shard: int, what: Leaving) -> bytes | None:
+        is_left(what)
+        for data, found in self.rows(f"SELECT data, sum FROM {what} WHERE shard = ?", (shard,)):
+            self._hold(found == checksum(what, shard, data), f"what is kept of the {what} of shard {shard}")
+            return bytes(data) if self._keys is None else self._keys.opened(data, place=f"{what} {shard}")
+        return None
+
+    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+        is_left(what)
+        return tuple(shard for (shard,) in self.rows(f"SELECT shard FROM {what} ORDER BY shard"))
 
     def page(self, shelf: Shelf, name: str) -> bytes | None:
         on_shelf(shelf)

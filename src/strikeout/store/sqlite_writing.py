@@ -14,15 +14,11 @@ from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
 from strikeout.store.bookfile import told
-from strikeout.store.chunks import chunk_of, encoded, refuse_other_kind
+from strikeout.store.chunks import chunks_of, encoded, refuse_other_kind
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
-from strikeout.store.shard_keys import LOCKED, ShardKeys
+from strikeout.store.shard_keys import HEAD, LOCKED, ShardKeys, key_name
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
-from strikeout.store.store import Shelf, on_shelf
-
-# Quotes in a chunk. Larger, and forgetting few of a million reads much that it does not need; smaller, and reading all
-# of them spends its time between chunks.
-CHUNK = 256
+from strikeout.store.store import LEAVINGS, Leaving, Shelf, is_left, on_shelf
 
 
 class SqliteWriting(SqliteReading):
@@ -38,8 +34,7 @@ class SqliteWriting(SqliteReading):
         asking.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
         seal, number = self.seal(), 0 if first[1] is None else first[1] + 1
         names: list[tuple[bytes, int]] = []
-        for begin in range(0, len(quotes), CHUNK):
-            chunk = chunk_of(quotes[begin : begin + CHUNK])
+        for chunk in chunks_of(quotes):
             names += [(key(name), number) for name in chunk.ids]
             seal = self._keep_chunk(number, len(chunk), encoded(chunk), seal)
             number += 1
@@ -48,7 +43,7 @@ class SqliteWriting(SqliteReading):
         self._seal(seal.counting(held=len(quotes)))
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
-        homes = self._asked(ids)
+        homes = self.shards_of(ids)
         asking.refuse_struck(self._marked(list(homes)), asked=len(homes))
         seal = self.seal()
         for name, chunk in homes.items():
@@ -63,7 +58,9 @@ class SqliteWriting(SqliteReading):
         self._unmark(asked)
 
     def erase(self, ids: ArrayLike) -> None:
-        homes = self._asked(ids)
+        homes = self.shards_of(ids)
+        for what in LEAVINGS:
+            self.unleave(what, sorted(set(homes.values())))
         self._unmark(self._marked(list(homes)))
         self._each("DELETE FROM names WHERE id = ?", [(key(name),) for name in homes])
         seal = self.seal()
@@ -79,6 +76,27 @@ class SqliteWriting(SqliteReading):
         self._seal(seal.counting(held=-len(homes)))
         self._each("UPDATE seal SET scrub = 1", [()])
         self.erased = True
+
+    def leave(self, shard: int, what: Leaving, data: bytes) -> None:
+        is_left(what)
+        heads = self.rows("SELECT substr(data, 1, ?) FROM chunks WHERE number = ?", (HEAD, shard))
+        head = next((head for (head,) in heads), None)
+        if head is None:
+            raise UsageError(f"There is no shard {shard} in the book.", shard=shard)
+        if self._keys is not None:
+            # Under the key of the quotes themselves: whatever destroys that makes all of this unreadable too.
+            data = self._keys.sealed(data, place=f"{what} {shard}", under=key_name(head))
+        row = checksum(what, shard, data)
+        seal = self._without_left(what, shard).with_row(row)
+        self._each(f"INSERT OR REPLACE INTO {what} VALUES (?, ?, ?)", [(shard, bytes(data), row)])
+        self._seal(seal)
+
+    def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
+        is_left(what)
+        for shard in shards:
+            seal = self._without_left(what, shard)
+            self._each(f"DELETE FROM {what} WHERE shard = ?", [(shard,)])
+            self._seal(seal)
 
     def put(self, shelf: Shelf, name: str, data: bytes) -> None:
         on_shelf(shelf, name)
@@ -104,12 +122,6 @@ class SqliteWriting(SqliteReading):
         self._seal(self.seal().with_row(row))
         return int(number)
 
-    def _asked(self, ids: ArrayLike) -> dict[str, int]:
-        asked = asking.distinct(ids)
-        homes = self.homes(asked)
-        asking.refuse_unknown([name for name in asked if name not in homes], asked=len(asked))
-        return homes
-
     def _marked(self, names: Sequence[str]) -> list[str]:
         marks = (next(self.rows("SELECT 1 FROM marks WHERE id = ?", (key(name),)), None) for name in names)
         return [name for name, mark in zip(names, marks, strict=True) if mark is not None]
@@ -132,6 +144,12 @@ class SqliteWriting(SqliteReading):
     def _without_page(self, shelf: str, name: str) -> Seal:
         seal = self.seal()
         for (old,) in self.rows("SELECT sum FROM pages WHERE shelf = ? AND name = ?", (shelf, name)):
+            seal = seal.without_row(old)
+        return seal
+
+    def _without_left(self, what: Leaving, shard: int) -> Seal:
+        seal = self.seal()
+        for (old,) in self.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,)):
             seal = seal.without_row(old)
         return seal
 

@@ -4,12 +4,16 @@
     store.writing()   one transaction: all of it or nothing; one writer at a time
     store.quotes() .. single reads, each of the moment it is made
 
-Four kinds of things are kept: quotes, in the order they came; which of them are struck out, and by which entry of the
-ledger; pages, bytes with a name on a shelf; and the entries of the ledger, which are only ever added.
+Five kinds of things are kept: quotes, in the order they came; which of them are struck out, and by which entry of the
+ledger; what the quotes of a shard leave behind, bytes that go when one of them is erased; pages, bytes with a name on a
+shelf; and the entries of the ledger, which are only ever added.
+
+A shard is some quotes that came one after the other: what is read at once, and encrypted under one key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +27,8 @@ from strikeout.quotes.quotes import Quotes
 
 Shelf = Literal["calibration", "certificate", "erased", "plan", "request", "setting", "state"]
 SHELVES: tuple[Shelf, ...] = get_args(Shelf)
+Leaving = Literal["footprints", "states"]  # what the quotes of a shard leave behind
+LEAVINGS: tuple[Leaving, ...] = get_args(Leaving)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,48 @@ class Reading(Protocol):
         """
         ...
 
+    def shards(self) -> dict[int, int]:
+        """The numbers of the shards in the order they came, each with how many quotes it holds, struck out or not.
+
+        Raises:
+            DamagedBookError: bytes are not those that were written.
+        """
+        ...
+
+    def shards_of(self, ids: ArrayLike) -> dict[str, int]:
+        """Of each of these ids the number of the shard it is in. Does not read the quotes.
+
+        Raises:
+            UnknownIdError: an id that the book does not hold, or one given twice.
+        """
+        ...
+
+    def members(self, shard: int) -> tuple[str, ...]:
+        """The ids of a shard in the order they came, struck out or not.
+
+        Raises:
+            DamagedBookError: it is missing, or bytes are not those that were written.
+        """
+        ...
+
+    def left(self, shard: int, what: Leaving) -> bytes | None:
+        """What is kept of what the quotes of a shard leave behind; None where nothing is.
+
+        Raises:
+            UsageError: nothing of that name is kept of a shard.
+            DamagedBookError: bytes are not those that were written.
+        """
+        ...
+
+    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+        """The shards of which this is kept, in order.
+
+        Raises:
+            UsageError: nothing of that name is kept of a shard.
+            DamagedBookError: bytes are not those that were written.
+        """
+        ...
+
     def page(self, shelf: Shelf, name: str) -> bytes | None:
         """The page of this name on this shelf; None where there is none.
 
@@ -137,11 +185,28 @@ class Writing(Reading, Protocol):
         ...
 
     def erase(self, ids: ArrayLike) -> None:
-        """Takes the quotes with these ids away, struck out or not. Once the transaction is done nothing of them is left
-        in the store's files; pages and entries are the caller's to remove.
+        """Takes the quotes with these ids away, struck out or not, and all that is kept of what their shards leave
+        behind. Once the transaction is done nothing of them is left in the store's files; pages and entries are the
+        caller's to remove.
 
         Raises:
             UnknownIdError: an id that the book does not hold, or one given twice.
+        """
+        ...
+
+    def leave(self, shard: int, what: Leaving, data: bytes) -> None:
+        """Keeps what the quotes of a shard leave behind, in the place of what was there.
+
+        Raises:
+            UsageError: there is no such shard, or nothing of that name is kept of one.
+        """
+        ...
+
+    def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
+        """Takes that away of these shards; nothing where there is none.
+
+        Raises:
+            UsageError: nothing of that name is kept of a shard.
         """
         ...
 
@@ -216,3 +281,13 @@ def on_shelf(shelf: str, name: str | None = None) -> None:
         raise UsageError(f"There is no shelf {shelf!r}; the shelves are {', '.join(SHELVES)}.", shelf=shelf)
     if name is not None and not name:
         raise UsageError(f"A page on the shelf {shelf!r} needs a name.", shelf=shelf)
+
+
+def is_left(what: str) -> None:
+    """Nothing, where this is kept of shards.
+
+    Raises:
+        UsageError: otherwise.
+    """
+    if what not in LEAVINGS:
+        raise UsageError(f"Of a shard {' and '.join(LEAVINGS)} are kept, not {what!r}.", what=what)

@@ -1,0 +1,190 @@
+"""How a verb of a desk ends: the forget or learn that it comes to, kept with its entry in one transaction."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panel_calibration import AnyCalibration
+from strikeout.desk import naming
+from strikeout.desk.approving import ApprovingDesk
+from strikeout.desk.following import Following, following
+from strikeout.desk.group_states import GroupStates
+from strikeout.desk.keeping import taken
+from strikeout.desk.lineage import new_slices, whole_slices
+from strikeout.desk.records import Position, Transaction, Why
+from strikeout.desk.results import Change
+from strikeout.desk.roads import Road
+from strikeout.desk.stepping import Stepped, stepped
+from strikeout.desk.version import Version
+from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.forget import forget
+from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.panel_forgetting import PanelForgetting
+from strikeout.forgetting.rolling import learn
+from strikeout.quotes.forwards import is_derived
+from strikeout.quotes.quotes import Quotes
+
+
+class ConcludingDesk(ApprovingDesk):
+    """What the verbs of a desk have in common once it is clear which quotes come or go."""
+
+    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | PanelForgetting | None:
+        """The forget that goes with an erasure; None where no calibration knows the quotes, or none is left."""
+        if not len(held) or not self._records.is_current():
+            return None
+        try:
+            done = self._struck_out(self._current(seen), ids=held.ids)
+            done.certificate  # noqa: B018  (made now: it needs the quotes)
+        except RefusedError:
+            return None
+        return done
+
+    def _struck_out(
+        self, before: AnyCalibration, *, ids: ArrayLike | None = None, where: str | None = None
+    ) -> Forgetting | PanelForgetting:
+        """A forget from the current calibration; through moments only the quotes that go are read, unless forwards rest
+        on them."""
+        if before.moments is None:
+            return forget(before, ids=ids, where=where)
+        gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
+        return forget(before, quotes=whole_slices(self.quotes(), gone) if is_derived(gone).any() else gone)
+
+    def _learnt(self, before: AnyCalibration, new: Quotes) -> AnyCalibration:
+        through_moments = before.moments is not None and is_derived(new).any()
+        return learn(before, new_slices(self.quotes(), new) if through_moments else new)
+
+    def _taken(self, after: AnyCalibration, *, entry: int, noise: float = 0.0) -> Following:
+        """Footprints and states at a reference that is found anew; none of a panel, or of moments."""
+        if not isinstance(after, Calibration) or after.moments is not None:
+            return Following()
+        return Following(taken(after, entry=entry, noise=noise))
+
+    def _noise(self) -> float:
+        """The share by which the footprints of the book are perturbed."""
+        standing = self._records.standing()
+        return 0.0 if standing is None else standing.noise
+
+    def _decided(
+        self, seen: Position, *, ids: ArrayLike | None, where: str | None = None, tolerance: float | None
+    ) -> tuple[Forgetting | PanelForgetting | Stepped, tuple[str, ...]]:
+        """The forget that is to be done: one step where a tolerance lets it, else the exact road; and what was passed
+        over, in sentences.
+
+        Raises:
+            UsageError: the tolerance is no number of standard errors.
+            RefusedError: no quote is meant, or what is left gives no calibration.
+        """
+        passed: tuple[str, ...] = ()
+        if tolerance is not None:
+            if not tolerance > 0.0:
+                raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
+            self._check_current()
+            gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
+            refuse_nothing(len(gone))
+            found = stepped(self._records, gone, tolerance)
+            if isinstance(found, Stepped):
+                return found, ()
+            ids, where, passed = gone.ids, None, (f"downdate passed over: {found}",)
+        done = self._struck_out(self._current(seen), ids=ids, where=where)
+        refuse_nothing(done.count)
+        return done, passed
+
+    def _strike(
+        self,
+        book: Transaction,
+        what: str,
+        reason: Why,
+        done: Forgetting | PanelForgetting | Stepped,
+        path: tuple[str, ...] = (),
+    ) -> Change:
+        counts = {"forgotten": done.count}
+        if isinstance(done, Stepped):
+            book.store.strike(done.ids, entry=book.number)
+            done.follow.keep(book.store)
+            return self._enter(
+                book,
+                what,
+                reason,
+                done.last,
+                done.version(entry=book.number),
+                touched=done.ids,
+                counts=counts,
+                certificate=done.certificate,
+                path=done.path,
+            )
+        assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
+        follow = following(done.calibration, self._records.standing(), entry=book.number, gone=done.forgotten)
+        book.store.strike(done.ids, entry=book.number)
+        return self._conclude(
+            book,
+            what,
+            reason,
+            done.before,
+            done.calibration,
+            touched=done.ids.tolist(),
+            counts=counts,
+            certificate=done.certificate,
+            path=(*path, *done.path),
+            follow=follow,
+        )
+
+    def _conclude(
+        self,
+        book: Transaction,
+        what: str,
+        reason: Why,
+        before: AnyCalibration | None,
+        after: AnyCalibration,
+        *,
+        touched: ArrayLike,
+        counts: dict[str, int],
+        certificate: Certificate | None = None,
+        path: tuple[str, ...] = (),
+        road: Road | None = None,
+        follow: Following | None = None,
+    ) -> Change:
+        last = self._records.version()
+        if road is not None:
+            road = road.at(book.number)
+        elif last is not None:
+            road = last.road  # whatever the count is now: the bits of a book do not depend on its history
+        version = Version.of(after, entry=book.number, road=road)
+        book.keep_moments(after.moments)
+        book.keep_groups(GroupStates.of(after))
+        (follow or Following()).keep(book.store)
+        old = None if before is None else last
+        return self._enter(
+            book, what, reason, old, version, touched=touched, counts=counts, certificate=certificate, path=path
+        )
+
+    def _enter(
+        self,
+        book: Transaction,
+        what: str,
+        reason: Why,
+        old: Version | None,
+        version: Version,
+        *,
+        touched: ArrayLike,
+        counts: dict[str, int],
+        certificate: Certificate | None,
+        path: tuple[str, ...],
+    ) -> Change:
+        book.keep(version)
+        names = np.asarray(touched).tolist()
+        number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
+        self._last = None
+        return Change(number, what, len(names), old, version, certificate, path)
+
+
+def refuse_nothing(count: int) -> None:
+    """Nothing, where quotes are meant.
+
+    Raises:
+        RefusedError: none is.
+    """
+    if not count:
+        raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")

@@ -1,0 +1,172 @@
+"""Footprints and states of a book: taken when it is calibrated, and kept shard by shard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from strikeout.assurance.perturbation import perturb, with_noise
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.choosing import is_out_of_the_money
+from strikeout.calibration.settings import Settings
+from strikeout.desk.leavings import ShardRows, rows_from_bytes, rows_to_bytes, state_from_bytes, state_to_bytes
+from strikeout.desk.standing import PAGE, Standing, reference_of
+from strikeout.errors import ParameterError, RefusedError
+from strikeout.kernels import exact
+from strikeout.kernels.exact import Integers
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.bending import bending_of
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.store.chunks import quotes_of
+from strikeout.store.store import LEAVINGS, Reading, Writing
+
+NOBODY = quotes_of([])
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What is to be kept of a calibration: how the book stands, and the footprint of every quote that counts."""
+
+    standing: Standing
+    footprints: Footprints
+
+
+def taken(calibration: Calibration, *, entry: int, at: Standing | None = None, noise: float = 0.0) -> Taken | None:
+    """The footprints of a calibration's quotes, at a reference of its own or where the book takes them already.
+
+    None where a quote is too large to have one, or there is no reference; the book then keeps none.
+
+    Raises:
+        UsageError: the noise is no share, or so large that a row leaves the grid.
+    """
+    how = calibration.settings
+    try:
+        reference = reference_of(calibration) if at is None else at.reference
+        asked = (calibration.quotes, calibration.model, reference)
+        footprints = footprints_of(*asked, residual=how.residual, weights=how.weights)
+        bending = bending_of(*asked, residual=how.residual, weights=how.weights)
+    except (RefusedError, ParameterError):
+        return None
+    found, drift = entry if at is None else at.entry, 0.0
+    if noise:
+        perturbed = perturb(footprints, noise, draw=np.random.default_rng())
+        footprints, drift = perturbed.footprints, perturbed.drift.value
+    states = footprints.total(), start_of(calibration)
+    return Taken(Standing(calibration.model, found, *states, bending, float(noise), float(drift)), footprints)
+
+
+def start_of(calibration: Calibration) -> NormalEquations | None:
+    """The state a version is named by; None where a quote is too large for one."""
+    try:
+        found: NormalEquations = calibration.state
+    except RefusedError:
+        return None
+    return found
+
+
+def clear(store: Writing) -> None:
+    """Takes all that is kept of shards and of the whole away."""
+    for what in LEAVINGS:
+        store.unleave(what, store.shards_with(what))
+    store.remove("state", PAGE)
+
+
+def keep(store: Writing, taken: Taken | None) -> None:
+    """Keeps this in the place of all that was kept; nothing where there is nothing to keep."""
+    clear(store)
+    if taken is None:
+        return
+    schema, footprints = taken.standing.schema, taken.footprints
+    places, row = {}, 0
+    is_whole = len(footprints) == sum(store.shards().values())  # then the rows are in the order of the shards
+    if not is_whole:
+        places = dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
+    for shard, count in store.shards().items():
+        has = np.ones(count, bool)
+        pick = np.arange(row, row + count)
+        if not is_whole:
+            found = [places.get(name, -1) for name in store.members(shard)]
+            has = np.array(found) >= 0
+            pick = np.array(found, np.int64)[has]
+        row += count
+        if has.any():
+            store.leave(shard, "footprints", rows_to_bytes(schema, ShardRows.of(has, footprints.rows[pick])))
+            store.leave(shard, "states", state_to_bytes(footprints.total(pick.astype(np.int64))))
+    store.put("state", PAGE, taken.standing.to_bytes())
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What is kept of a shard while the store takes some of its quotes away, none of which is in the state."""
+
+    shard: int
+    members: tuple[str, ...]
+    rows: ShardRows | None
+    state: bytes | None
+
+    @staticmethod
+    def of(store: Reading, standing: Standing, shard: int) -> Carried:
+        """All that is kept of a shard.
+
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        state = store.left(shard, "states")
+        return Carried(shard, store.members(shard), rows_of(store, standing, shard), state)
+
+    def put_back(self, store: Writing, standing: Standing) -> None:
+        """Keeps it again, without the footprints of members that are gone."""
+        if self.shard not in store.shards():
+            return
+        stay = set(store.members(self.shard))
+        if self.state is not None:
+            store.leave(self.shard, "states", self.state)
+        if self.rows is not None:
+            here = np.array([name in stay for name in self.members], bool)
+            rows = self.rows.at(np.flatnonzero(here & self.rows.has))
+            data = rows_to_bytes(standing.schema, ShardRows.of(self.rows.has[here], rows))
+            store.leave(self.shard, "footprints", data)
+
+
+def counting(quotes: Quotes, how: Settings) -> Quotes:
+    """Those of quotes with forwards of their own that count in the objective."""
+    return quotes if how.select == "all" or not len(quotes) else quotes[is_out_of_the_money(quotes.contracts)]
+
+
+def rows_of(store: Reading, standing: Standing, shard: int) -> ShardRows | None:
+    """The footprints that are kept of a shard; None where none are.
+
+    Raises:
+        RefusedError: they cannot be read.
+    """
+    data = store.left(shard, "footprints")
+    return None if data is None else rows_from_bytes(standing.schema, data)
+
+
+def state_of_shard(store: Reading, standing: Standing, shard: int) -> NormalEquations | None:
+    """The state that is kept of a shard; None where none is.
+
+    Raises:
+        RefusedError: it cannot be read.
+    """
+    data = store.left(shard, "states")
+    return None if data is None else state_from_bytes(standing.schema, data)
+
+
+def noisy(rows: Integers, noise: float) -> Integers:
+    """Rows with the noise of the book's footprints on them, drawn where nobody can draw it again.
+
+    Raises:
+        UsageError: a row leaves the grid with it.
+    """
+    return with_noise(rows, noise, np.random.default_rng()) if noise else rows
+
+
+def summed(standing: Standing, rows: Integers) -> NormalEquations:
+    """What these rows come to at the reference of the book."""
+    schema = standing.schema
+    counted = int(np.count_nonzero(np.logical_or.reduce(rows != 0, axis=1)))
+    return NormalEquations(schema, exact.change(exact.zero(schema.columns), np.ascontiguousarray(rows)), counted)

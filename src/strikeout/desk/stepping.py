@@ -1,0 +1,180 @@
+"""Striking quotes out by one step from what a book keeps of its shards: no quote is read but those that go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import nan, sqrt
+
+from numpy.typing import ArrayLike
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.issuing import build_of, issue
+from strikeout.calibration.panel_choice import AUTO
+from strikeout.calibration.settings import Settings
+from strikeout.desk.following import Following, touched
+from strikeout.desk.keeping import counting
+from strikeout.desk.records import Records
+from strikeout.desk.standing import Standing
+from strikeout.desk.version import Version
+from strikeout.forgetting.forgetting import answer_of
+from strikeout.forgetting.step import OneStep
+from strikeout.forgetting.trust import Trust, known_error, trust
+from strikeout.models.model import Model
+from strikeout.quotes.forwards import is_derived
+from strikeout.quotes.names import Names
+from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.refits import Refit
+from strikeout.statistics.bending import Bending
+from strikeout.statistics.normal_equations import NormalEquations
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """What a step is judged and certified by, from what the book keeps: the calibration itself is not made again."""
+
+    standing: Standing
+    settings: Settings
+    gone: Quotes  # those that count
+    size: int  # how many quotes there were
+    threshold: float | None = None
+    on_bound: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Model:
+        return self.standing.model
+
+    @property
+    def fixed(self) -> Mapping[str, float]:
+        return self.settings.fixed or {}
+
+    @property
+    def bending(self) -> Bending:
+        return self.standing.bending
+
+    def bending_of(self, ids: ArrayLike) -> Bending:
+        return self.standing.bent(self.gone.only(ids), self.settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """A strike-out by one step: certified to be within ``tolerance`` standard errors of the optimum of what is left."""
+
+    ids: Names
+    forgotten: Quotes
+    last: Version
+    posed: Posed
+    step: OneStep
+    trust: Trust
+    tolerance: float
+    healed: int  # shards of which a footprint was missing
+    start: NormalEquations | None
+    refits: tuple[Refit, ...] = ()  # a step is taken only where there are none
+
+    @property
+    def operator(self) -> str:
+        return "downdate"
+
+    @property
+    def count(self) -> int:
+        return len(self.forgotten)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return self.step.parameters
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        healed = f"; {self.healed:,} of the shards were built again, for want of footprints" if self.healed else ""
+        return (f"downdate: {known_error(self.trust)}, and {self.tolerance:g} were asked for{healed}",)
+
+    @property
+    def follow(self) -> Following:
+        """What becomes of what the book keeps."""
+        return Following(None, self.posed.standing, self.posed.settings, gone=self.forgotten, start=self.start)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is claimed of it: STATE and STEP to the bit, OPTIMUM to the tolerance."""
+        step = self.step
+        return issue(self.posed, answer_of(self), equations=step.equations, free=step.free)
+
+    def version(self, *, entry: int) -> Version:
+        """The results as a book keeps them. The RMSE is the one its state predicts after the step, weights included."""
+        system, change = self.step.equations.system(), self.step.change.tolist()
+        rest = system.cost - sum(g * d for g, d in zip(system.rows[-1], change, strict=False))
+        errors = self.trust.standard_errors
+        return replace(
+            self.last,
+            entry=entry,
+            parameters=self.parameters,
+            standard_errors={name: errors.get(name, nan) for name in self.parameters},
+            rmse=sqrt(max(rest, 0.0) / system.count),
+            count=system.count,
+            converged=True,
+            termination=f"One step from the reference of entry {self.posed.standing.entry}: {known_error(self.trust)}.",
+            state=None if self.start is None else self.start.digest(),
+            build=build_of(),
+            step={"reference": self.posed.standing.entry, "tolerance": self.tolerance.hex()},
+        )
+
+
+def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
+    """The strike-out of quotes by one step from what the book keeps; or why that cannot stand for the optimum.
+
+    Reads the quotes given and what is kept of their shards, and nothing else of the book.
+
+    Raises:
+        RefusedError: what is kept cannot be read.
+    """
+    standing, last = records.standing(), records.version()
+    if standing is None or last is None:
+        return "the book keeps no footprints; calibrate it again, through quotes"
+    how = records.settings()
+    why = _unsuited(standing, how, gone) or _undecided(last, how)
+    if why is not None:
+        return why
+    used = counting(gone, how)
+    changes = touched(records.store, standing, how, gone=gone, come=gone[:0])
+    if not len(used):
+        return "none of these quotes counts in the objective"
+    if changes is None:
+        return "footprints of these quotes are missing, and their shards cannot be built again"
+    equations = standing.equations + NormalEquations.total(one.after - one.before for one in changes.values())
+    step = OneStep(equations, None, free_numbers(standing.model, how))
+    size = standing.equations.count if how.select == "all" else records.store.counts().retained
+    posed = Posed(standing, how, used, size)
+    judged = trust(step, posed, ids=used.ids)
+    verdict = judged.verdict(tolerance)
+    if verdict != "trusted":
+        return known_error(judged) if verdict == "too far" else verdict
+    start = None if standing.start is None else standing.start - standing.started(used, how)
+    healed = sum(one.is_healed for one in changes.values())
+    return Stepped(gone.ids, gone, last, posed, step, judged, tolerance, healed, start)
+
+
+def free_numbers(model: Model, how: Settings) -> tuple[int, ...] | None:
+    """Numbers of the parameters that are not fixed; None where none is."""
+    if not how.fixed:
+        return None
+    return tuple(i for i, name in enumerate(model.parameters.names) if name not in how.fixed)
+
+
+def _unsuited(standing: Standing, how: Settings, gone: Quotes) -> str | None:
+    if how.loss != "squared":
+        return "a robust loss decides its weights again, which a step does not"
+    if how.feller == "enforce":
+        return "Feller's condition is enforced, and a step knows nothing of it"
+    if is_derived(gone).any():
+        return "forwards rest on these quotes, and with them the footprints of quotes that stay"
+    if standing.noise:
+        return "the footprints are perturbed, and nothing can be certified from them"
+    return None
+
+
+def _undecided(last: Version, how: Settings) -> str | None:
+    """Fewer quotes on fewer dates may be a panel where all of them were not: that is for the exact road to decide."""
+    if how.panel == AUTO and last.kind is not None:
+        return "the book has several dates, and what is left of them may be a panel"
+    return None

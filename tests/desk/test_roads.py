@@ -1,0 +1,132 @@
+"""Which way a book is calibrated when nobody says: moments where it is large and nothing is lost, quotes otherwise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.calibration.settings import Settings
+from strikeout.desk.roads import FARTHEST, FEWEST, Road, travelled, unsuited
+
+CORNERED = {
+    "mean_reversion": 0.5,
+    "long_variance": 0.04,
+    "vol_of_vol": 1.0,
+    "correlation": -0.9,
+    "initial_variance": 0.04,
+}
+
+
+@pytest.fixture(scope="module")
+def large() -> so.Quotes:
+    return so.random_quotes(FEWEST + 20, maturities=8, seed=5)
+
+
+@pytest.fixture
+def book(tmp_path: Path, large: so.Quotes):
+    with so.Book.create(tmp_path / "large.book") as made:
+        made.import_quotes(large)
+        made.calibrate()
+        yield made
+
+
+def test_a_large_book_goes_through_moments_and_says_how_far_off_they_are(book, large):
+    version = book.status().version
+    assert version.asking["through"] == "moments"
+    assert (version.road.asked, version.road.entry) == ("auto", 3)
+    assert version.road.error == so.interpolation_error(so.calibrate(so.moments_of(large), so.Heston()), large)
+    assert version.road.error < FARTHEST
+    assert "standard errors from the optimum of the quotes themselves (entry 3)" in book.summary()
+
+
+def test_what_comes_and_goes_keeps_to_the_road_whatever_the_count_is_then(book, large):
+    road = book.status().version.road
+    change = book.apply(book.forget(ids=large.ids[:100], reason="test"))
+    assert len(book.quotes()) < FEWEST
+    assert change.after.asking["through"] == "moments"
+    assert change.after.road == road
+    assert dict(change.after.parameters) == so.calibrate(so.moments_of(large[100:]), so.Heston()).parameters
+    assert book.verify().holds, book.verify().summary()
+    assert book.restore(change.entry).after.road == road
+    assert book.erase(ids=large.ids[:50], yes=True).change.after.road == road
+
+
+def test_calibrating_again_decides_again(book, large):
+    book.apply(book.forget(ids=large.ids[:100], reason="test"))
+    again = book.calibrate().after
+    assert (again.asking["through"], again.road.why) == ("quotes", "9,920 quotes are fewer than 10,000")
+    assert again.road.asked == "auto"
+
+
+def test_a_road_that_was_named_stays_named(book):
+    book.calibrate(through="quotes")
+    assert book.calibrate().after.road == Road("quotes", "quotes", "as asked", None, 5)
+    assert book.calibrate(through="auto").after.asking["through"] == "moments"
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({"panel": "date"}, "a panel tells"),
+        ({"loss": "huber"}, "squared price residuals only"),
+        ({"residual": "implied_vol"}, "squared price residuals only"),
+        ({"select": "otm"}, "cannot choose among quotes"),
+    ],
+)
+def test_what_moments_do_not_know_goes_through_quotes(large, how, why):
+    assert why in unsuited(so.Heston(), Settings(**how), large)
+    assert unsuited(so.Heston(), Settings(), large) is None
+
+
+def test_few_quotes_and_scattered_expiries_go_through_quotes(large):
+    assert unsuited(so.Heston(), Settings(), large[:-21]) == "9,999 quotes are fewer than 10,000"
+    c = large.contracts
+    scattered = so.Contracts(
+        forward=c.forward,
+        strike=c.strike,
+        expiry=np.linspace(0.1, 2.0, len(large)),
+        discount=c.discount,
+        is_call=c.is_call,
+    )
+    ticks = so.Quotes(ids=large.ids, contracts=scattered, observed=large.observed)
+    assert "nodes, no fewer than the 10,020 quotes" in unsuited(so.Heston(), Settings(), ticks)
+
+
+def test_forwards_that_rest_on_other_quotes_keep_a_book_on_the_road_of_quotes(large):
+    derived = so.Quotes(
+        ids=large.ids,
+        contracts=large.contracts,
+        observed=large.observed,
+        labels={"forward_from": np.full(len(large), "parity", object)},
+    )
+    assert "cannot be refitted" in unsuited(so.Heston(), Settings(), derived)
+
+
+def test_moments_that_would_be_too_far_off_are_not_taken():
+    """A smile with all but a corner in it: 32 polynomials a panel miss it by about a standard error."""
+    quotes = so.random_quotes(20_000, maturities=12, seed=1, theta=CORNERED)
+    found, road = travelled(so.Heston(), Settings(), "auto", quotes)
+    assert found.moments is None
+    assert road.error > FARTHEST
+    assert road.why == f"moments would be off by {road.error:.2g} standard errors"
+
+
+def test_a_model_that_moments_refuse_goes_through_quotes(large):
+    found, road = travelled(so.SVI(), Settings(starts=1), "auto", large[:])
+    assert (found.moments, road.through) == (None, "quotes")
+    assert road.why.startswith("moments are refused")
+
+
+def test_a_version_made_before_books_kept_their_road_is_read_and_calibrated_as_it_was(book, large):
+    records = book._records
+    plain = records.version().to_plain()
+    del plain["asking"]["road"]
+    with records.store.writing() as store:
+        store.put("calibration", records.store.pages("calibration")[-1], json.dumps(plain).encode())
+    assert book.status().version.road is None
+    assert book.forget(ids=large.ids[:2]).count == 2
+    assert book.calibrate().after.asking["through"] == "moments"
