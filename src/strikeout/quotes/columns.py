@@ -160,15 +160,15 @@ def understand(
     empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
     places = {name: name for name in frame.columns if name in ALIASES and name not in empty} if vendor else {}
     places = places or _places(frame, empty)
-    for role, value in (constants or {}).items():
+    for role in constants or {}:
         if role not in ALIASES:
             raise UsageError(f"constants: {role!r} is no canonical column. They are {', '.join(ALIASES)}.")
         if role in places:
             raise ColumnError(
                 f"constants gives {role}, but the file has it in column {places[role]!r}. Drop one.", role=role
             )
-        frame = frame.with_columns(pl.lit(value).alias(f"{role} (constant)"))
         places[role] = f"{role} (constant)"
+    frame = with_constants(frame, constants)
     routes = routes_of(frame, places, empty, forwards=forwards)
     labels = tuple(name for name in frame.columns if name not in empty and name not in places.values())
     layout = Layout(
@@ -182,6 +182,12 @@ def understand(
         ),
     )  # fmt: skip
     return frame, layout
+
+
+def with_constants(frame: pl.DataFrame, constants: Mapping[str, float | str] | None) -> pl.DataFrame:
+    """The table without what a quarantine file says of its rows, and with a column for every constant."""
+    made = [pl.lit(value).alias(f"{role} (constant)") for role, value in (constants or {}).items()]
+    return frame.drop(QUARANTINE, strict=False).with_columns(made)
 
 
 def _places(frame: pl.DataFrame, empty: list[str]) -> dict[str, str]:

@@ -181,12 +181,15 @@ def shortened(text: pl.Series) -> pl.Series:
     return text.replace_strict(distinct, pl.Series(short), return_dtype=pl.String)
 
 
-def label_array(column: pl.Series) -> NDArray[np.generic]:
-    """A column as an array; text as an array of shared strings, empty where there is none."""
+def label_array(column: pl.Series, *, is_gappy: bool = False) -> NDArray[np.generic]:
+    """A column as an array; text as an array of shared strings, empty where there is none.
+
+    ``is_gappy``: as an array of the kind it would be if a cell were empty. Whole numbers are then not whole ones.
+    """
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
-        return np.array(column.to_numpy())
+        return np.array(column.extend_constant(None, 1).to_numpy()[:-1] if is_gappy else column.to_numpy())
     filled = column.fill_null("")
     distinct = filled.unique().sort()
     if distinct.len() > column.len() // 4:
