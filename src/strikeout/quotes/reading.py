@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,9 @@ from strikeout.quotes.rules import Rules
 from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
+
+if TYPE_CHECKING:
+    from strikeout.quotes.survey import Survey
 
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
 
@@ -56,8 +59,24 @@ class Reading:
     @property
     def layout(self) -> str:
         """The profile the source was read by, in words."""
-        profile = self.table.profile
-        return "strikeout's own column names" if profile is None else f"{profile.name}, {profile.title}"
+        return self.table.layout
+
+    @property
+    def count(self) -> int:
+        """How many rows became quotes."""
+        return len(self.quotes)
+
+    def sample(self, count: int) -> Quotes:
+        """The first quotes."""
+        return self.quotes[:count]
+
+    def write_quarantine(self, path: str | PathLike[str]) -> None:
+        """Writes the rejected rows to a CSV, whole or not at all.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        write_quarantine(self.table, self.issues, path)
 
     def headline(self) -> str:
         """How many rows went where, with the codes."""
@@ -204,22 +223,36 @@ def accept(
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
         UsageError: ``max_reject`` is no share, or the quarantine file cannot be written.
     """
+    refuse_bad(reading, max_reject=max_reject, quarantine=quarantine)
+    return reading.quotes
+
+
+def refuse_bad(
+    reading: Reading | Survey, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None
+) -> None:
+    """Nothing, where few enough rows are bad; they are written to ``quarantine`` either way.
+
+    Raises:
+        RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
+        UsageError: ``max_reject`` is no share, or the quarantine file cannot be written.
+    """
     if not 0.0 <= max_reject <= 1.0:
         raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
     if quarantine is not None and reading.rejected:
-        write_quarantine(reading.table, reading.issues, quarantine)
-    if (reading.rejected - reading.cut) / reading.rows > max_reject or not len(reading.quotes):
-        first = next(issue for issue in reading.issues if issue.is_rejected)
-        raise RejectedError(
-            f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
-            f"allowed ({reading.issues.rejections()}). The first: {first.sentence} "
-            "Correct the file, or raise max_reject."
-            if len(reading.quotes)
-            else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({reading.issues.rejections()}). "
-            f"The first: {first.sentence}",
-            issues=reading.issues,
-            counts=reading.issues.counts,
-            rows=reading.rows,
-            rejected=reading.rejected,
-        )
-    return reading.quotes
+        reading.write_quarantine(quarantine)
+    if (reading.rejected - reading.cut) / reading.rows <= max_reject and reading.count:
+        return
+    issues, first = reading.issues, reading.issues.first_rejected()
+    assert first is not None, "no row was rejected"
+    raise RejectedError(
+        f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
+        f"allowed ({issues.rejections()}). The first: {first.sentence} "
+        "Correct the file, or raise max_reject."
+        if reading.count
+        else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({issues.rejections()}). "
+        f"The first: {first.sentence}",
+        issues=issues,
+        counts=issues.counts,
+        rows=reading.rows,
+        rejected=reading.rejected,
+    )

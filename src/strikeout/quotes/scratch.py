@@ -68,6 +68,11 @@ class Scratch:
         """The tables that were put there, below one another; of no places a table without columns."""
         return pl.concat([self.get(place) for place in places]) if places else pl.DataFrame()
 
+    def clear(self) -> None:
+        """Begins anew: what was put away is gone."""
+        self._file.truncate(0)
+        self._end = 0
+
     def close(self) -> None:
         """Gives the room back."""
         self._file.close()

@@ -48,6 +48,11 @@ class Table:
         """The rows at these positions of this table, with the columns and cells of the source."""
         return self.frame[at] if self.found is None else self.found(at)
 
+    @property
+    def layout(self) -> str:
+        """The profile it is read by, in words."""
+        return "strikeout's own column names" if self.profile is None else f"{self.profile.name}, {self.profile.title}"
+
     def called(self, role: str) -> str:
         """What the source calls this canonical column."""
         names = dict.fromkeys(column.name for column in self.columns if column.role == role)

@@ -7,6 +7,7 @@ read in pieces is understood as if it were there as a whole.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -24,6 +25,11 @@ class Witness:
     frame: pl.DataFrame | None = None
     shown: frozenset[tuple[str, str]] = frozenset()
 
+    @property
+    def rows(self) -> pl.DataFrame:
+        """The rows; a table without columns where none was seen."""
+        return pl.DataFrame() if self.frame is None else self.frame
+
     def of(self, rows: pl.DataFrame) -> Witness:
         """With the rows among these that show something new; the same witness where none does."""
         wanted: dict[int, None] = {}
@@ -38,7 +44,7 @@ class Witness:
             return self
         return self._with(rows[list(wanted)], frozenset(shown))
 
-    def with_pairs(self, rows: pl.DataFrame, places: dict[str, str]) -> Witness:
+    def with_pairs(self, rows: pl.DataFrame, places: Mapping[str, str]) -> Witness:
         """With the rows of a slice that has enough calls and puts at one strike; the same where none has."""
         slice_ = paired_rows(rows, places)
         return self if not slice_.height else self._with(slice_, self.shown)
