@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
 from strikeout.store.chunks import Chunk, chunk_of, quotes_of, refuse_other_kind, retained_of
-from strikeout.store.store import Counts, Shelf, Writing, on_shelf
+from strikeout.store.store import Counts, Shelf, Told, Writing, on_shelf
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,11 @@ class Moment:
         if struck:
             return quotes_of(self.chosen(self.marks.keys()))
         return retained_of(self.chosen(self.held - self.marks.keys()))
+
+    def pieces(self) -> Iterator[Quotes]:
+        for chunk in self.chosen(self.held - self.marks.keys()):
+            if len(chunk):
+                yield quotes_of([chunk])
 
     def named(self, ids: ArrayLike) -> Quotes:
         return quotes_of(self.chosen(set(self.asked(ids))))
@@ -82,6 +87,9 @@ class Transaction:
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         return self.moment.quotes(struck=struck)
 
+    def pieces(self) -> Iterator[Quotes]:
+        return self.moment.pieces()
+
     def named(self, ids: ArrayLike) -> Quotes:
         return self.moment.named(ids)
 
@@ -110,6 +118,15 @@ class Transaction:
         if len(quotes):
             held = now.held | set(quotes.ids.tolist())
             self.moment = replace(now, chunks=(*now.chunks, chunk_of(quotes)), held=held)
+
+    def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
+        before = self.moment.held
+        for quotes in pieces:
+            self.add(quotes)
+        new = sorted(name.encode("utf-8", "surrogatepass") for name in self.moment.held - before)
+        if told is not None and new:
+            told(new)
+        return len(new)
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         now = self.moment
@@ -182,6 +199,9 @@ class MemoryStore:
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         return self._moment.quotes(struck=struck)
+
+    def pieces(self) -> Iterator[Quotes]:
+        return self._moment.pieces()
 
     def named(self, ids: ArrayLike) -> Quotes:
         return self._moment.named(ids)

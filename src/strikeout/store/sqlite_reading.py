@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from strikeout.store.sealing import Seal, checksum, chunk_sum
 from strikeout.store.shard_keys import LOCKED, ShardKeys
 from strikeout.store.store import Counts, Shelf, on_shelf
 
+TOGETHER = 400  # chunks in a piece
 AT_ONCE = 500  # names in one question; SQLite's smallest limit in use is 999
 
 
@@ -47,6 +49,14 @@ class SqliteReading:
             return quotes_of([chunk for _, chunk in self._chunks()])
         marks = self._marks_by_chunk()
         return retained_of([_without(chunk, marks.get(number)) for number, chunk in self._chunks()])
+
+    def pieces(self) -> Iterator[Quotes]:
+        marks = self._marks_by_chunk()
+        chunks = self._chunks()
+        while some := list(islice(chunks, TOGETHER)):
+            quotes = quotes_of([_without(chunk, marks.get(number)) for number, chunk in some])
+            if len(quotes):
+                yield quotes
 
     def named(self, ids: ArrayLike) -> Quotes:
         asked = asking.distinct(ids)
