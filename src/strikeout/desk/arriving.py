@@ -60,9 +60,10 @@ def told_apart(arriving: Quotes, held: Quotes, aside: Quotes, *, is_erased: Eras
     known = np.isin(arriving.ids, held.ids)
     struck = np.isin(arriving.ids, aside.ids)
     clashes = (*_clashes(arriving, held, known), *_clashes(arriving, aside, struck))
-    rest = arriving[~(known | struck)]
+    # A copy of a large book is not made for nothing.
+    rest = arriving[~(known | struck)] if known.any() or struck.any() else arriving
     gone = is_erased(rest)
-    return Arrival(rest[~gone], int(known.sum()), int(struck.sum()), rest.ids[gone], clashes)
+    return Arrival(rest[~gone] if gone.any() else rest, int(known.sum()), int(struck.sum()), rest.ids[gone], clashes)
 
 
 def refuse_clashes(names: Sequence[str], arrived: int) -> None:

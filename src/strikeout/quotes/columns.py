@@ -257,6 +257,16 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Series:
         ) from error
 
 
+def quotient(column: pl.Series, by: float) -> pl.Series:
+    """Numbers divided by a number, each rounded once.
+
+    Polars multiplies by the reciprocal unless there is a single row, and rounds twice: 1001 / 1000 would be
+    1.0010000000000001 in a large file and 1.001 alone.
+    """
+    whole = pl.Series(column.cast(pl.Float64).to_numpy() / by)
+    return pl.select(pl.when(column.is_not_null()).then(whole).alias(column.name)).to_series()
+
+
 def label_name(role_or_name: Any) -> str:
     """The name a column goes by among the labels."""
     return LABEL_NAMES.get(str(role_or_name), str(role_or_name))

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.columns import Layout, as_text
+from strikeout.quotes.columns import Layout, as_text, quotient
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.rules import DAYS_PER_YEAR, to_dates
 
@@ -32,8 +32,8 @@ def with_expiry(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout, *, cloc
     if "expiry_years" in layout.used:
         return work
     if clock is None or not is_timed(layout, clock):
-        days = (pl.col("expiry") - pl.col("quote_date")).dt.total_days()
-        return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
+        days = (work["expiry"] - work["quote_date"]).dt.total_days()
+        return work.with_columns(quotient(days, DAYS_PER_YEAR).alias("expiry_years"))
     at = [_told(frame, layout, "quote_time")]
     taken = _moments(work["quote_date"], at, lambda day, text: clock.taken(day, text or None))
     beside = [_told(frame, layout, "settlement"), _told(frame, layout, "expiry_time")]
