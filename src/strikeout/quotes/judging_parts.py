@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.quotes.checks.catalogue import RULES
-from strikeout.quotes.checks.frames import market_of
+from strikeout.quotes.checks.frames import market_by
 from strikeout.quotes.checks.market import applies, check_market, unchecked
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.checks.stale import LOOKED_AT
@@ -18,13 +18,14 @@ from strikeout.quotes.findings import WITHOUT_FORWARD, WITHOUT_FORWARD_NOW
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import is_derived, with_forwards
 from strikeout.quotes.judging import LOOK_BACK, Beside, beside_others, places_told, without_forward
+from strikeout.quotes.parts import Parts, divided, is_derived_by, moments
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.rowwise import book_of
 from strikeout.quotes.scratch import Place
-from strikeout.quotes.sifting import LABEL, WORK, Sifted, unpacked
+from strikeout.quotes.sifting import LABEL, WORK, unpacked
 from strikeout.quotes.slices import MOMENT_LABELS, slice_numbers
 
 Rows = NDArray[np.intp]
+OWN = ("strike", "is_call", "expiry_years", "forward", "discount", "observed")
 Share = Callable[[float], None]
 
 
@@ -35,56 +36,6 @@ class Verdict:
     cut: int
     unchecked: Mapping[str, str]
     forwards: Forwards | None
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """The rows of a file once more, in parts that hold all rows of a moment; ``gappy`` are labels with empty cells."""
-
-    sifted: Sifted
-    places: tuple[list[Place], ...]
-    gappy: frozenset[str]
-    at_once: int
-
-    @staticmethod
-    def of(sifted: Sifted, at_once: int) -> Parts:
-        """The rows that are left, in parts of so many or, where a moment has more, of so much more."""
-        count = max(1, -(-int(np.count_nonzero(sifted.findings.kept)) // at_once))
-        places: tuple[list[Place], ...] = tuple([] for _ in range(count))
-        gappy: set[str] = set()
-        for rows in sifted.blocks():
-            labels = unpacked(rows, LABEL)
-            gappy |= {one.name for one in labels.get_columns() if one.dtype != pl.String and one.null_count()}
-            for part, some in _divided(rows, _moments(labels), count):
-                places[part].append(sifted.scratch.put(some))
-        return Parts(sifted, places, frozenset(gappy), at_once)
-
-    def quotes(self, rows: pl.DataFrame) -> Quotes:
-        """Rows put away as quotes again, with stand-ins for forwards that are derived."""
-        return book_of(rows["id"], unpacked(rows, WORK), unpacked(rows, LABEL), gappy=self.gappy)
-
-    def rows(self, part: int) -> pl.DataFrame:
-        """The rows of a part that no rule has taken out so far, in the order of the file."""
-        rows = self.sifted.scratch.all(self.places[part])
-        return rows.filter(pl.Series(self.sifted.findings.kept[rows["at"].to_numpy()])) if rows.width else rows
-
-    def sample(self, count: int) -> Quotes:
-        """The first quotes that are left, with the forwards of their slices."""
-        first = np.flatnonzero(self.sifted.findings.kept)[:count]
-        found: list[tuple[Rows, Quotes]] = []
-        for part in range(len(self.places)):
-            rows = self.rows(part)
-            here = np.flatnonzero(np.isin(rows["at"].to_numpy(), first)) if rows.width else np.empty(0, np.intp)
-            if here.size:
-                found.append((rows["at"].to_numpy()[here], with_forwards(self.quotes(rows))[0][here]))
-        from strikeout.quotes.joining import stacked
-
-        if not found:
-            return self.quotes(self.sifted.scratch.get(self.sifted.places[0]).clear())
-        at, quotes = found[0]
-        for more, others in found[1:]:
-            at, quotes = np.concatenate([at, more]), stacked(quotes, others)
-        return quotes[np.argsort(at)]
 
 
 def judged_in_parts(parts: Parts, checks: Checks, beside: Beside | None, *, progress: Share) -> Verdict:
@@ -138,22 +89,20 @@ class _Trial:
             if not rows.height:
                 continue
             rules = parts.sifted.rules(rows)
-            made, forwards, lost = _carried(parts.quotes(rows), self._held)
+            market, forwards, lost = _market(parts, rows, self._held)
             if lost.any() and give_up:
                 return False
             if lost.any():
                 self.lost.append(scratch.put(_placed(without_forward(rules, np.flatnonzero(lost)), rows["at"])))
             if forwards is not None:
                 self.slices.append((_firsts(parts.quotes(rows), rows["at"]), forwards))
-            left = rows.select("at", "row").filter(pl.Series(~lost))
-            market = market_of(made, left["at"], left["row"])
             numbering = rules.table.numbering
             issues = check_market(market, checks, numbering=numbering, places=places_told(rules))
             self.found.append(scratch.put(issues))
             self._columns = market.columns
             if not LOOK_BACK & self._checks.off and all(applies(code, market.columns) for code in LOOK_BACK):
                 past = market.select(name for name in LOOKED_AT if name in market.columns)
-                for some, those in _divided(past, past["strike"].hash(), len(self._past)):
+                for some, those in divided(past, past["strike"].hash(), len(self._past)):
                     self._past[some].append(scratch.put(those))
         return True
 
@@ -170,7 +119,7 @@ class _Trial:
         """The rules that were not run, and why."""
         if not self._columns:  # not a row is left: the columns are those it would have had
             first = self._parts.sifted.scratch.get(self._parts.sifted.places[0]).clear()
-            self._columns = market_of(self._parts.quotes(first)).columns
+            self._columns = _market(self._parts, first, None)[0].columns
         return unchecked(self._columns, self._checks)
 
 
@@ -179,9 +128,9 @@ def _refitted(parts: Parts, held: Quotes | None) -> list[tuple[Rows, Forwards]]:
     slices = []
     for part in range(len(parts.places)):
         rows = parts.rows(part)
-        quotes = parts.quotes(rows) if rows.height else None
-        if quotes is None or not is_derived(quotes).any():
+        if not rows.height or not is_derived_by(rows):
             continue
+        quotes = parts.quotes(rows)
         _, forwards, lost = _carried(quotes, None)
         if lost.any() and held is not None:
             _, forwards, lost = _carried(quotes, held)
@@ -192,11 +141,27 @@ def _refitted(parts: Parts, held: Quotes | None) -> list[tuple[Rows, Forwards]]:
     return slices
 
 
+def _market(
+    parts: Parts, rows: pl.DataFrame, held: Quotes | None
+) -> tuple[pl.DataFrame, Forwards | None, NDArray[np.bool_]]:
+    """The rows as rules look at them; how their forwards were found, and which rows, left out, have none."""
+    work = unpacked(rows, WORK)
+    own = {name: rows[name] for name in ("at", "row")}
+    own |= {name: work[name] for name in OWN}
+    labels = {column.name: column for column in unpacked(rows, LABEL).get_columns()}
+    if not is_derived_by(rows):
+        return market_by(own, labels), None, np.zeros(rows.height, bool)
+    made, forwards, lost = _carried(parts.quotes(rows), held)
+    own = {name: column.filter(~lost) for name, column in own.items()}
+    own |= {"forward": pl.Series(made.contracts.forward), "discount": pl.Series(made.contracts.discount)}
+    return market_by(own, {name: column.filter(~lost) for name, column in labels.items()}), forwards, lost
+
+
 def _carried(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
     if held is None:
         return with_forwards(quotes)
     names = [name for name in MOMENT_LABELS if name in quotes.labels]
-    mine, theirs = (_moments(_texts(book, names)) for book in (quotes, held))
+    mine, theirs = (moments(_texts(book, names)) for book in (quotes, held))
     made, _, lost = beside_others(quotes, held[theirs.is_in(mine.unique().implode()).to_numpy()])
     return made, None, lost
 
@@ -207,29 +172,6 @@ def _texts(quotes: Quotes, names: list[str]) -> pl.DataFrame:
     return (
         pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String)) if names else pl.DataFrame({"": blank.tolist()})
     )
-
-
-def _moments(labels: pl.DataFrame) -> pl.Series:
-    """A number that rows of one moment share."""
-    key = pl.Series([0], dtype=pl.UInt64).new_from_index(0, labels.height)
-    for name in (name for name in MOMENT_LABELS if name in labels.columns):
-        key = (key + labels[name].cast(pl.String).fill_null("").hash()).hash()
-    return key
-
-
-def _divided(rows: pl.DataFrame, key: pl.Series, count: int) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The rows by the rest of their key, those of one rest in the order they come."""
-    if count == 1:
-        if rows.height:
-            yield 0, rows
-        return
-    number = (key % count).to_numpy()
-    order = np.argsort(number, kind="stable")
-    edges = np.searchsorted(number[order], np.arange(count + 1))
-    gathered = rows[order]
-    for part in range(count):
-        if edges[part + 1] > edges[part]:
-            yield part, gathered[int(edges[part]) : int(edges[part + 1])]
 
 
 def _placed(issues: pl.DataFrame, at: pl.Series) -> pl.DataFrame:

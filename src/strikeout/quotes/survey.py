@@ -26,7 +26,8 @@ from strikeout.quotes.findings import AS_A_TWIN, CODES, Tally
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.issues import Issues
 from strikeout.quotes.judging import Beside
-from strikeout.quotes.judging_parts import Parts, judged_in_parts
+from strikeout.quotes.judging_parts import judged_in_parts
+from strikeout.quotes.parts import Parts
 from strikeout.quotes.quarantine import quarantined, write_parts
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rowwise import routes_told, twin_issues

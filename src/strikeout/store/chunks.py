@@ -131,9 +131,10 @@ def encoded(chunk: Chunk) -> bytes:
     for role, columns in (("own", chunk.own), ("described", chunk.described), ("label", chunk.labels)):
         for name, column in columns.items():
             if column.dtype.kind in "OU":
-                codes: dict[str, int] = {}
-                rows = [codes.setdefault(text, len(codes)) for text in column.tolist()]
-                keep(role, name, column.dtype.kind, np.array(rows, "<u4").tobytes(), *_texts(list(codes)))
+                texts = column.tolist()
+                codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+                rows = np.fromiter(map(codes.__getitem__, texts), "<u4", len(texts))
+                keep(role, name, column.dtype.kind, rows.tobytes(), *_texts(list(codes)))
             else:
                 plain = column.astype(column.dtype.newbyteorder("<"), copy=False)
                 keep(role, name, plain.dtype.str, plain.tobytes())

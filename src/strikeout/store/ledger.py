@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store import merkle
@@ -253,7 +254,10 @@ class SetCommitment:
     def add(self, touched: Sequence[bytes]) -> None:
         """Adds quotes, from the lowest to the highest, all above those added before."""
         # Lengths first, so that no two sets run together into the same bytes.
-        self._running.update(b"".join(len(data).to_bytes(8, "little") + data for data in touched))
+        lengths = list(map(len, touched))
+        written = {length: length.to_bytes(8, "little") for length in set(lengths)}
+        told = zip(map(written.__getitem__, lengths), touched, strict=True)
+        self._running.update(b"".join(chain.from_iterable(told)))
         self._is_empty = self._is_empty and not touched
 
     def __str__(self) -> str:

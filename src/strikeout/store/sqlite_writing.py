@@ -80,7 +80,8 @@ class SqliteWriting(SqliteReading):
 
     def _unknown(self, pieces: Iterable[Quotes]) -> Iterator[Quotes]:
         for quotes in pieces:
-            asking.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
+            if self.seal().held:
+                asking.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
             yield quotes
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
