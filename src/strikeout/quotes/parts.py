@@ -10,7 +10,7 @@ import polars as pl
 
 from strikeout.quotes.checks.frames import KNOWN
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.forwards import FORWARD_FROM, NEEDED, is_derived, with_forwards
+from strikeout.quotes.forwards import FORWARD_FROM, NEEDED, derived, is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rowwise import book_of
 from strikeout.quotes.scratch import Place
@@ -49,7 +49,7 @@ class Parts:
         return rows.filter(pl.Series(self.sifted.findings.kept[rows["at"].to_numpy()])) if rows.width else rows
 
     def sample(self, count: int) -> Quotes:
-        """The first quotes that are left, with the forwards of their slices."""
+        """The first quotes that are left, with the forwards of their slices; stand-ins where those are elsewhere."""
         heads = [rows.head(count) for rows in self.sifted.blocks()]
         rows = pl.concat(heads).head(count)
         quotes = self.quotes(rows)
@@ -60,7 +60,7 @@ class Parts:
             here = self.rows(part)
             wanted = np.isin(here["at"].to_numpy(), rows["at"].to_numpy()) if here.width else np.empty(0, bool)
             if wanted.any():
-                made = with_forwards(self.quotes(here))[0][wanted]
+                made = derived(self.quotes(here))[0][wanted]
                 c, source = made.contracts, made.labels[FORWARD_FROM]
                 found += list(zip(here["at"].filter(wanted), c.forward, c.discount, source, strict=True))
         _, forward, discount, sources = zip(*sorted(found), strict=True)
