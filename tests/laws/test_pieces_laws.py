@@ -24,7 +24,7 @@ CHECKS = (
 )
 
 
-@settings(max_examples=40, phases=(Phase.explicit, Phase.generate))  # a file shrinks slowly, and its seed says it all
+@settings(max_examples=25, phases=(Phase.explicit, Phase.generate))  # a file shrinks slowly, and its seed says it all
 @given(
     seed=st.integers(0, 10_000),
     blocks=st.integers(2, 12),
