@@ -1,7 +1,9 @@
 """A file of quotes from text to book: seconds of the processor and peak memory, by rows.
 
 The rows are made up: days of 20 expiries, 500 strikes, calls and puts at bid and ask with forwards, 80 bytes a row. A
-million of them, ten million with ``--full``. Each size is read in a process of its own, so that its peak is its own.
+million of them, ten million with ``--full``. Each size is read in a process of its own, so that its peak is its own:
+once as one book in memory, and once as `strikeout import` does it, in pieces into a book on disk. The second must not
+grow with the file.
 """
 
 from __future__ import annotations
@@ -35,6 +37,23 @@ reading = inspect_quotes(table)
 ended, as_book = used()
 print(len(reading.quotes), opened - begun, as_table - empty, ended - opened, as_book - empty)
 """
+IMPORT = """
+import resource, sys, time
+from pathlib import Path
+from strikeout.book import Book
+from strikeout.quotes.survey import survey_quotes
+
+def used():
+    return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+begun, empty = used()
+file = Path(sys.argv[1])
+with Book.create(file.with_suffix(".book")) as book, survey_quotes(file, folder=file.parent) as survey:
+    checked, on_the_way = used()
+    done = book.import_pieces(survey.pieces())
+ended, at_most = used()
+print(done.imported, checked - begun, on_the_way - empty, ended - checked, at_most - empty)
+"""
 
 
 def run(*, is_quick: bool, is_full: bool) -> Result:
@@ -44,16 +63,30 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
         with tempfile.TemporaryDirectory() as folder:
             path = written(Path(folder) / "quotes.csv", count)
             size = path.stat().st_size
-            done = subprocess.run([sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True)
-        read, opening, as_table, reading, as_book = map(float, done.stdout.split())
-        assert read == count, "every row of this file is a quote"
+            opening, as_table, reading, as_book = _measured(MEASURE, path, count)
+            checking, surveyed, writing, imported = _measured(IMPORT, path, count)
         task = f"{count:,} rows, {size / MEGABYTE:,.0f} MB"
-        rows.append(Row(task, "strikeout, to a table", opening, note=f"peak {as_table / MEGABYTE:,.0f} MB"))
-        rows.append(
-            Row(task, "strikeout, to a book", reading, note=f"peak {as_book / MEGABYTE:,.0f} MB, rules included")
-        )
+        rows += [
+            Row(task, "strikeout, to a table", opening, note=f"peak {as_table / MEGABYTE:,.0f} MB"),
+            Row(task, "strikeout, to a book", reading, note=f"peak {as_book / MEGABYTE:,.0f} MB, rules included"),
+            Row(task, "strikeout, in pieces, checked", checking, note=f"peak {surveyed / MEGABYTE:,.0f} MB"),
+            Row(
+                task,
+                "strikeout, in pieces, imported",
+                writing,
+                note=f"peak {imported / MEGABYTE:,.0f} MB, {count / (checking + writing):,.0f} rows a second with both",
+            ),
+        ]
         facts[f"{count:,} rows: bytes a row at the peak"] = as_book / count
+        facts[f"{count:,} rows: megabytes at the peak of an import"] = imported / MEGABYTE
     return Result("reading", is_quick, tuple(rows), facts)
+
+
+def _measured(program: str, path: Path, count: int) -> list[float]:
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    read, *found = map(float, done.stdout.split())
+    assert read == count, "every row of this file is a quote"
+    return found
 
 
 def written(path: Path, count: int) -> Path:

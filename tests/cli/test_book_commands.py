@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import strikeout as so
-from strikeout.cli import books, strikeout
+from strikeout.cli import books, strikeout, terminal
 from strikeout.store.entry import ReasonCode
 from tests.quotes.chains import chain
 
@@ -190,6 +190,34 @@ def test_a_roll_says_which_rows_of_its_file_were_left_out(folder, quotes):
     done("import", "c.book", "one.csv")
     done("calibrate", "c.book")
     assert "1 of" in done("roll", "c.book", "bad.csv", "--window", 60).stderr
+
+
+@pytest.mark.parametrize("verb", [["learn"], ["roll", "--window", 90]])
+def test_bad_rows_of_what_is_learnt_go_to_quarantine_and_the_book_knows_the_file(folder, quotes, verb):
+    dates = quotes.labels["date"]
+    so.write_quotes(quotes[dates < "2024-04-01"], "one.csv")
+    so.write_quotes(quotes[dates >= "2024-04-01"], "two.csv")
+    lines = (folder / "two.csv").read_text().splitlines()
+    (folder / "two.csv").write_text("\n".join([*lines, lines[-1].replace(lines[-1].split(",")[0], "", 1)]) + "\n")
+    for words in (["init", "b.book"], ["import", "b.book", "one.csv"], ["calibrate", "b.book"]):
+        done(*words)
+    result = told(verb[0], "b.book", "two.csv", *verb[1:], "--quarantine", "bad.csv")
+    assert (result["rejected"], result["quarantine"]) == (1, "bad.csv")
+    assert (folder / "bad.csv").read_text().count("\n") == 2
+    done("erase", "b.book", "--where", EARLY, "--yes")
+    assert not (folder / "bad.csv").exists()
+
+
+def test_an_import_says_how_far_it_is_on_a_terminal(folder, monkeypatch):
+    assert folder
+    said = []
+    line = terminal.ReadingLine.step
+    monkeypatch.setattr(
+        terminal.ReadingLine, "step", lambda self, what, share: (said.append(what), line(self, what, share))
+    )
+    done("init", "b.book")
+    done("import", "b.book", "quotes.csv")
+    assert list(dict.fromkeys(said)) == ["reading", "checking", "writing"]
 
 
 def test_a_single_row_is_learnt_beside_the_slice_its_forward_rests_on(folder):

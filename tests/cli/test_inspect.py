@@ -105,3 +105,18 @@ def test_profiles_are_listed_and_one_is_shown_in_full():
     strike = next(column for column in one["columns"] if column["canonical"] == "strike")
     assert (strike["column"], strike["how"]) == ("strike_price", "divided by 1,000")
     assert "-99.99 is none" in CliRunner().invoke(strikeout, ["profiles", "optionmetrics"]).stdout
+
+
+def test_what_is_wrong_with_a_row_that_holds_a_call_and_a_put_is_listed_once(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(
+        "ticker,stkPx,expirDate,yte,strike,cVolu,cOi,pVolu,pOi,cBidPx,cAskPx,pBidPx,pAskPx,cMidIv,pMidIv,trade_date\n"
+        "SPX,4490.1,03/15/2024,0.12,4500,10,20,10,20,100.5,101.5,90.5,91.5,0.15,0.15,01/31/2024\n"
+        "SPX,4490.1,soon,0.12,4600,10,20,10,20,60.5,61.5,150.5,151.5,0.15,0.15,01/31/2024\n"
+    )
+    options = ("--constant", "forward=4510", "--constant", "discount=0.99")
+    result = json.loads(run(path, *options, "--json").stdout)
+    assert (result["rejected"], result["issues"]["counts"]["Q110"]) == (2, 2)
+    told = [issue["sentence"] for issue in result["issues"]["first"] if issue["code"] == "Q110"]
+    assert len(told) == 1
+    assert run(path, *options).stdout.count(told[0]) == 1

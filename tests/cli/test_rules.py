@@ -71,6 +71,17 @@ def test_the_counts_of_a_file_follow_what_is_checked(table):
     assert run("rules", table, "--format", "latex").stdout.startswith(r"\begin{tabular}")
 
 
+def test_a_row_that_a_rule_rejects_is_flagged_by_none(table):
+    """The crossed row has a zero bid too, and it is not there any more to be looked at."""
+    table.write_text(TABLE + "130,C,0,-1,0.5,100,1\n80,P,0,0.2,0.5,100,1\n")
+    steps = {step["code"]: step for step in json.loads(run("rules", table, "--json").stdout)["steps"]}
+    assert (steps["Q103"]["removed"], steps["Q207"]["flagged"]) == (2, 2)
+    strict = json.loads(run("rules", table, "--json", "--check", "Q207=reject", "--check", "Q208=0.01").stdout)
+    wide = {step["code"]: step["flagged"] for step in strict["steps"]}
+    assert wide["Q207"] == 0
+    assert wide["Q208"] == 2  # of the two with a bid
+
+
 def test_checks_reach_every_command_that_reads_a_file(table):
     strict = ("--check", "Q207=reject", "--max-reject", "0.5", "--json")
     assert json.loads(run("inspect", table, *strict[:2], "--json").stdout)["count"] == 2

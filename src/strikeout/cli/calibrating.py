@@ -11,8 +11,7 @@ from click.core import ParameterSource
 
 from strikeout.cli import terminal
 from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option, profile_option
-from strikeout.cli.reading import reading_of
-from strikeout.errors import RejectedError
+from strikeout.cli.reading import reading_of, refuse_bad_rows
 from strikeout.models.named import MODELS, model_named
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
+    from strikeout.quotes.survey import Survey
 
 READING = ("checks", "constants", "max_reject", "profile", "quarantine")
 REPEATED = (  # what a command that takes it further must be told again
@@ -166,23 +166,15 @@ def accepted(
     Raises:
         QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
     """
-    from strikeout.quotes.reading import accept
-
     reading = reading_of(file, profile=profile, constants=constants, checks=checks, beside=beside)
-    try:
-        accept(reading, max_reject=max_reject, quarantine=quarantine)
-    except RejectedError as error:
-        if quarantine is None:
-            raise
-        sentence = f"{error.sentence} The bad rows are in {quarantine}."
-        raise RejectedError(sentence, **error.facts, quarantine=quarantine) from error
+    refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
     return reading
 
 
-def tell_reading(reading: Reading, quarantine: str | None = None) -> None:
+def tell_reading(reading: Reading | Survey, quarantine: str | None = None) -> None:
     """Says which rows were left out, kept once or are doubtful; nothing where all are fine."""
     if reading.rejected:
-        first = next(issue for issue in reading.issues if issue.is_rejected)
+        first = reading.issues.first_rejected()
         where = f"quarantined in {quarantine}" if quarantine else "left out"
         terminal.note(f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows {where}. The first: {first}")
     if reading.repeated:
@@ -192,7 +184,7 @@ def tell_reading(reading: Reading, quarantine: str | None = None) -> None:
         terminal.note(f"{reading.source}: kept, but look at them: {flags}.")
 
 
-def described_reading(reading: Reading, quarantine: str | None = None) -> dict[str, Any]:
+def described_reading(reading: Reading | Survey, quarantine: str | None = None) -> dict[str, Any]:
     """What was read, as plain values."""
     return {
         "source": reading.source,

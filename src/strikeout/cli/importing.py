@@ -17,6 +17,7 @@ from strikeout.cli.calibrating import (
     tell_reading,
 )
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
+from strikeout.cli.reading import refuse_bad_rows, survey_of, written
 
 if TYPE_CHECKING:
     from strikeout.book import Book
@@ -27,7 +28,7 @@ source_option = click.option("--source", help="Where the quotes come from, where
 
 def arrival_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command every option of a file that is to become part of a book; for ``accepted_for``."""
-    for option in (check_option, constant_option, profile_option, max_reject_option, source_option):
+    for option in (quarantine_option, check_option, constant_option, profile_option, max_reject_option, source_option):
         command = option(command)
     return command
 
@@ -36,7 +37,6 @@ def arrival_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @book_argument
 @file_argument
 @arrival_options
-@quarantine_option
 @why_options
 @json_option
 def command(book: str, file: str, who: str | None, as_json: bool, **options: Any) -> int:
@@ -45,14 +45,22 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     Rows that are no quotes are left out; --quarantine keeps them to be corrected and imported again. The book remembers
     that file, and erasing takes it away.
 
+    A file of any size is read in the same memory: in pieces, which wait on the disk of BOOK until all are checked.
+
     Quotes the book has already change nothing. Quotes that were erased are refused and named, and the command ends
     with 1. The calibration stays as it is until the book is calibrated again.
     """
     why = reason_of(options["reason"], options["note"], options["ticket"])
     quarantine = options["quarantine"]
-    with opened(book, who=who) as held:
-        reading = accepted_for(held, file, options)
-        done = held.import_quotes(reading.quotes, quarantine=quarantine if reading.rejected else None, reason=why)
+    line = terminal.ReadingLine()
+    how = {name: value for name, value in reading_options(options).items() if name not in ("max_reject", "quarantine")}
+    with (
+        opened(book, who=who) as held,
+        survey_of(file, line=line, beside=held.quotes, folder=held.path.parent, **how) as reading,
+    ):
+        refuse_bad_rows(reading, max_reject=options["max_reject"], quarantine=quarantine)
+        kept = quarantine if reading.rejected else None
+        done = held.import_pieces(written(reading, line), quarantine=kept, reason=why)
     if as_json:
         result = {
             "entry": done.entry,
@@ -78,13 +86,11 @@ def accepted_for(book: Book, file: str, options: dict[str, Any]) -> Reading:
     Raises:
         QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
     """
+    return accepted(file, beside=book.quotes, **reading_options(options))
+
+
+def reading_options(options: dict[str, Any]) -> dict[str, Any]:
+    """What the options of a command say of how a file is to be read."""
     source = {} if options["source"] is None else {"source": options["source"]}
-    return accepted(
-        file,
-        constants={**options["constants"], **source},
-        max_reject=options["max_reject"],
-        quarantine=options.get("quarantine"),
-        profile=options["profile"],
-        checks=options["checks"],
-        beside=book.quotes,
-    )
+    plain = {name: options[name] for name in ("max_reject", "quarantine", "profile", "checks")}
+    return {**plain, "constants": {**options["constants"], **source}}

@@ -10,12 +10,13 @@ import click
 from strikeout.cli import exits, terminal
 from strikeout.cli.calibrating import as_given
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
-from strikeout.cli.reading import reading_of
+from strikeout.cli.reading import survey_of
 
 if TYPE_CHECKING:
     from strikeout.quotes.forward_table import Forwards
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
+    from strikeout.quotes.survey import Survey
 
 SHOWN_ROWS = 3
 SHOWN_ISSUES = 5
@@ -36,23 +37,24 @@ def command(file: str, as_json: bool, **options: Any) -> int:
 
     Ends with 1 where rows would be rejected, with 0 where all can be used.
     """
-    reading = reading_of(file, **options)
-    if as_json:
-        terminal.show_json(described(reading))
-    else:
-        _show(reading)
+    with survey_of(file, **options) as reading:
+        if as_json:
+            terminal.show_json(described(reading))
+        else:
+            _show(reading)
+    if not as_json:
         terminal.hint(f"strikeout calibrate {file}{as_given()}" + (" --quarantine bad.csv" if reading.rejected else ""))
     return exits.FINDINGS if reading.rejected else exits.DONE
 
 
-def described(reading: Reading) -> dict[str, Any]:
+def described(reading: Reading | Survey) -> dict[str, Any]:
     """The reading as plain values."""
     return {
         "source": reading.source,
         "profile": profile_name(reading),
         "notes": list(reading.table.notes),
         "rows": reading.rows,
-        "count": len(reading.quotes),
+        "count": reading.count,
         "rejected": reading.rejected,
         "repeated": reading.repeated,
         "columns": [exits.plain(column) for column in reading.columns],
@@ -60,16 +62,22 @@ def described(reading: Reading) -> dict[str, Any]:
         "forwards": None if reading.forwards is None else reading.forwards.to_frame().to_dicts(),
         "issues": {
             "counts": reading.issues.counts,
-            "first": [exits.plain(issue) for issue in reading.issues[:LISTED_ISSUES]],
+            "first": [exits.plain(issue) for issue in reading.issues.listed(LISTED_ISSUES)],
         },
         "screening": reading.screening.to_dict(),
-        "quotes": [sample(reading.quotes, row) for row in range(min(SHOWN_ROWS, len(reading.quotes)))],
+        "quotes": samples(reading),
     }
 
 
-def profile_name(reading: Reading) -> str:
+def profile_name(reading: Reading | Survey) -> str:
     """The layout the file was read by; "strikeout" where its columns have our own names."""
     return "strikeout" if reading.table.profile is None else reading.table.profile.name
+
+
+def samples(reading: Reading | Survey) -> list[dict[str, Any]]:
+    """The first quotes, in canonical units."""
+    quotes = reading.sample(SHOWN_ROWS)
+    return [sample(quotes, row) for row in range(len(quotes))]
 
 
 def sample(quotes: Quotes, row: int) -> dict[str, Any]:
@@ -95,13 +103,13 @@ def sample(quotes: Quotes, row: int) -> dict[str, Any]:
     }
 
 
-def _show(reading: Reading) -> None:
+def _show(reading: Reading | Survey) -> None:
     columns = [
         (c.name, c.role or "-", c.meaning + ("" if c.is_used or not c.role else " (kept as a label)"))
         for c in reading.columns
     ]
     terminal.show(
-        f"{reading.source}: {reading.rows:,} rows, {len(reading.quotes):,} quotes, {reading.rejected:,} rejected, "
+        f"{reading.source}: {reading.rows:,} rows, {reading.count:,} quotes, {reading.rejected:,} rejected, "
         f"{reading.repeated:,} repeated",
         f"layout: {reading.layout}",
         *(f"note: {note}" for note in reading.table.notes),
@@ -116,15 +124,15 @@ def _show(reading: Reading) -> None:
         counts = [(step.code, step.name, f"{step.removed:,}", f"{step.flagged:,}") for step in reading.screening.steps]
         heads = ("code", "rule", "rows removed", "rows flagged")
         terminal.show("", terminal.table(heads, counts, numbers=(2, 3), whole=(0,)))
-        shown = reading.issues[:SHOWN_ISSUES]
+        shown = reading.issues.listed(SHOWN_ISSUES)
         terminal.show("", *(f"  {issue}" for issue in shown))
-        if len(reading.issues) > len(shown):
-            terminal.show(f"  and {len(reading.issues) - len(shown):,} more")
-    samples = [sample(reading.quotes, row) for row in range(min(SHOWN_ROWS, len(reading.quotes)))]
-    if samples:
-        names = [name for name in samples[0] if name != "labels"]
-        rows = [(name, *(_cell(quote[name]) for quote in samples)) for name in names]
-        terminal.show("", terminal.table(("quote", *("" for _ in samples)), rows, whole=(0,)))
+        if reading.issues.distinct > len(shown):
+            terminal.show(f"  and {reading.issues.distinct - len(shown):,} more")
+    shown_quotes = samples(reading)
+    if shown_quotes:
+        names = [name for name in shown_quotes[0] if name != "labels"]
+        rows = [(name, *(_cell(quote[name]) for quote in shown_quotes)) for name in names]
+        terminal.show("", terminal.table(("quote", *("" for _ in shown_quotes)), rows, whole=(0,)))
 
 
 def _show_forwards(forwards: Forwards) -> None:

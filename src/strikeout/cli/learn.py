@@ -22,15 +22,19 @@ from strikeout.cli.options import file_argument, json_option
 def command(book: str, file: str, who: str | None, as_json: bool, **options: Any) -> int:
     """Append the quotes of FILE to BOOK and calibrate it with them, or do nothing at all.
 
+    Rows that are no quotes are left out; --quarantine keeps them, as in import.
+
     Ends with 3 where nothing is new or no calibration is found.
     """
+    quarantine = options["quarantine"]
     why = reason_of(options["reason"], options["note"], options["ticket"])
     with opened(book, who=who) as held:
         reading = accepted_for(held, file, options)
-        change = held.learn(reading.quotes, reason=why)
+        kept = quarantine if reading.rejected else None
+        change = held.learn(reading.quotes, quarantine=kept, reason=why)
     if as_json:
-        terminal.show_json({**described_reading(reading), **described_change(change)})
+        terminal.show_json({**described_reading(reading, quarantine), **described_change(change)})
     else:
         show_change(change)
-        tell_reading(reading)
+        tell_reading(reading, quarantine)
     return exits.DONE

@@ -22,15 +22,18 @@ from strikeout.cli.options import json_option
 @json_option
 def command(book: str, file: str | None, window: int, who: str | None, as_json: bool, **options: Any) -> int:
     """Learn the quotes of FILE, if there is one, and forget those of BOOK older than the last dates, in one step."""
+    quarantine = options["quarantine"]
     why = reason_of(options["reason"], options["note"], options["ticket"])
     with opened(book, who=who) as held:
         reading = None if file is None else accepted_for(held, file, options)
-        change = held.roll(None if reading is None else reading.quotes, window=window, reason=why)
+        kept = quarantine if reading is not None and reading.rejected else None
+        quotes = None if reading is None else reading.quotes
+        change = held.roll(quotes, window=window, quarantine=kept, reason=why)
     if as_json:
-        read = {} if reading is None else described_reading(reading)
+        read = {} if reading is None else described_reading(reading, quarantine)
         terminal.show_json({**read, **described_change(change)})
         return exits.DONE
     show_change(change)
     if reading is not None:
-        tell_reading(reading)
+        tell_reading(reading, quarantine)
     return exits.DONE

@@ -8,7 +8,7 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.options import check_option, constant_option, json_option, profile_option
-from strikeout.cli.reading import reading_of
+from strikeout.cli.reading import survey_of
 from strikeout.cli.rule import described
 from strikeout.errors import UsageError
 
@@ -23,15 +23,17 @@ FORMS = ("text", "markdown", "latex", "csv")  # a test holds them to those of a 
 @constant_option
 @json_option
 def command(file: str | None, form: str, as_json: bool, **options: Any) -> int:
-    """List every rule; of FILE, count what each of them finds: rows in, removed, flagged, left.
+    """List every rule; of FILE, count what each of them finds: rows in, removed, left, flagged.
+
+    Removed are rows that no rule before it took out; flagged are rows that stay.
 
     The table can be pasted into a paper: --format latex.
     """
     if file is None:
         _list(form, as_json=as_json)
         return exits.DONE
-    reading = reading_of(file, **options)
-    screening = reading.screening
+    with survey_of(file, **options) as reading:
+        screening = reading.screening
     if as_json:
         terminal.show_json({"source": reading.source, **screening.to_dict()})
         return exits.DONE

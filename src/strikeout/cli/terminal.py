@@ -171,13 +171,17 @@ class PassingLine:
 
 @dataclass(kw_only=True)
 class ReadingLine(PassingLine):
-    """How much of a file is read."""
+    """How much of a file is read; and, of a large one, how far it is with what comes after."""
 
     patience: float = 1.0
 
     def __call__(self, share: float) -> None:
+        self.step("reading", share)
+
+    def step(self, what: str, share: float) -> None:
+        """So much of this is done."""
         if self.is_due:
-            self.write(f"reading {self.bar(share)} {share:4.0%}")
+            self.write(f"{what} {self.bar(share)} {share:4.0%}")
 
 
 @dataclass(kw_only=True)

@@ -9,9 +9,9 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
-from strikeout.desk.approving import ApprovingDesk
 from strikeout.desk.following import Following, following
 from strikeout.desk.group_states import GroupStates
+from strikeout.desk.importing import ImportingDesk
 from strikeout.desk.keeping import taken
 from strikeout.desk.lineage import new_slices, whole_slices
 from strikeout.desk.records import Position, Transaction, Why
@@ -28,7 +28,7 @@ from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 
 
-class ConcludingDesk(ApprovingDesk):
+class ConcludingDesk(ImportingDesk):
     """What the verbs of a desk have in common once it is clear which quotes come or go."""
 
     def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | PanelForgetting | None:

@@ -12,18 +12,17 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.desk.approving import require_approval
-from strikeout.desk.arriving import Arrival, sort_out
 from strikeout.desk.asking import Asking
 from strikeout.desk.concluding import ConcludingDesk
 from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
 from strikeout.desk.following import following
-from strikeout.desk.lineage import refits_without, refuse_without_forward
+from strikeout.desk.importing import counted
+from strikeout.desk.lineage import refits_without
 from strikeout.desk.plan import Plan, paths_of, shards_of
-from strikeout.desk.records import Position, Why, as_reason
-from strikeout.desk.results import Change, Erasure, Imported, moved
+from strikeout.desk.records import Why, as_reason
+from strikeout.desk.results import Change, Erasure, moved
 from strikeout.desk.roads import Asked, travelled
 from strikeout.desk.stepping import Stepped
-from strikeout.desk.traces import returning
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.refusal import determined
@@ -45,35 +44,11 @@ class Desk(ConcludingDesk):
 
     # --- quotes come -------------------------------------------------------------------------------------------------
 
-    def import_quotes(
-        self, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None
-    ) -> Imported:
-        """New quotes go into the book; those it has change nothing; those it erased are refused and named.
-
-        The calibration stays as it is until ``calibrate``.
+    def learn(self, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None) -> Change:
+        """New quotes go into the book and into the calibration, in one step.
 
         Args:
-            quarantine: the file that holds the rows which did not become quotes. A row of it may be corrected and come
-                back, so the book remembers the file, and erasing takes it away.
-
-        Raises:
-            RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
-                moved meanwhile. Nothing is imported.
-        """
-        seen, arrival = self._arrival(quotes)
-        entry = None
-        if len(arrival.new) or quarantine is not None:
-            if is_derived(arrival.new).any():
-                refuse_without_forward(self.quotes(), arrival.new)
-            with self._records.writing(seen) as book:
-                book.store.add(arrival.new)
-                if quarantine is not None:
-                    book.know_of(str(Path(quarantine).resolve()))
-                entry = book.enter("import", reason, touched=arrival.new.ids.tolist(), counts=_counts(arrival))
-        return self._imported(arrival, entry)
-
-    def learn(self, quotes: Quotes, *, reason: Why = None) -> Change:
-        """New quotes go into the book and into the calibration, in one step.
+            quarantine: the file that holds the rows which did not become quotes; see ``import_quotes``.
 
         Raises:
             RefusedError: nothing is new, the book is not calibrated or quotes came since, an id is there with other
@@ -87,7 +62,8 @@ class Desk(ConcludingDesk):
         follow = following(after, self._records.standing(), entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
-            counts = _counts(arrival)
+            book.know_of_quarantine(quarantine)
+            counts = counted(arrival)
             return self._conclude(
                 book, "learn", reason, before, after, touched=arrival.new.ids, counts=counts, follow=follow
             )
@@ -248,8 +224,18 @@ class Desk(ConcludingDesk):
                 book, "restore", reason, before, after, touched=back.ids, counts=counts, follow=follow
             )
 
-    def roll(self, quotes: Quotes | None = None, *, window: int, reason: Why = None) -> Change:
+    def roll(
+        self,
+        quotes: Quotes | None = None,
+        *,
+        window: int,
+        quarantine: str | PathLike[str] | None = None,
+        reason: Why = None,
+    ) -> Change:
         """Learns new quotes and forgets those older than the last ``window`` dates, in one step.
+
+        Args:
+            quarantine: the file that holds the rows which did not become quotes; see ``import_quotes``.
 
         Raises:
             UsageError: the window is not above zero, or the quotes have no label date.
@@ -262,7 +248,7 @@ class Desk(ConcludingDesk):
         whole, counts = self.quotes(), {}
         arrival = None if quotes is None else self._arrival(quotes)[1]
         if arrival is not None and len(arrival.new):
-            whole, counts = join(whole, arrival.new), _counts(arrival)
+            whole, counts = join(whole, arrival.new), counted(arrival)
         if "date" not in whole.labels:
             raise UsageError("A window rolls over dates, and the quotes have no label date.", window=window)
         dates = whole.labels["date"].astype(str)
@@ -280,6 +266,7 @@ class Desk(ConcludingDesk):
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
             book.store.strike(old, entry=book.number)
+            book.know_of_quarantine(quarantine)
             counts = {**counts, "forgotten": len(old)}
             return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts, follow=follow)
 
@@ -335,27 +322,3 @@ class Desk(ConcludingDesk):
         self._last = None
         found = residue(records, held, aside, copies=copies, refits=refits, left=left)
         return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
-
-    # --- inside ------------------------------------------------------------------------------------------------------
-
-    def _arrival(self, quotes: Quotes) -> tuple[Position, Arrival]:
-        records = self._records
-        seen, erased = records.position(), records.erased()
-        again = records.known(quotes)
-        arrival = sort_out(quotes, again[0], again[1], is_erased=lambda rest: returning(rest, erased, records.commit))
-        return seen, arrival
-
-    def _imported(self, arrival: Arrival, entry: int | None) -> Imported:
-        return Imported(
-            entry=entry,
-            imported=len(arrival.new),
-            repeated=arrival.repeated,
-            set_aside=arrival.set_aside,
-            erased=tuple(arrival.erased.tolist()),
-            held=self._records.store.counts().retained,
-        )
-
-
-def _counts(arrival: Arrival) -> dict[str, int]:
-    counts = {"imported": len(arrival.new), "repeated": arrival.repeated, "refused": len(arrival.erased)}
-    return {name: count for name, count in counts.items() if count or name == "imported"}

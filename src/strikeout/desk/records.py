@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Act, Reason
 from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Ledger
-from strikeout.store.store import Store, Writing
+from strikeout.store.store import Reading, Store, Writing
 
 Why = Reason | str | None
 MOMENTS = "moments"  # the page of the state
@@ -100,10 +102,7 @@ class Records:
 
     def known(self, quotes: Quotes) -> tuple[Quotes, Quotes]:
         """Of these quotes, what the book has under their ids: held, and set aside."""
-        there = self.store.named(quotes.ids[self.store.known(quotes.ids)])
-        struck = self.store.struck()
-        aside = np.array([name in struck for name in there.ids.tolist()], bool)
-        return there[~aside], there[aside]
+        return known_in(self.store, quotes, struck=self.store.struck())
 
     def erased(self) -> frozenset[str]:
         """The commitments to what was erased."""
@@ -221,6 +220,11 @@ class Transaction:
         known = json.loads(self.store.page("setting", FILES) or b"[]")
         self.store.put("setting", FILES, canonical(sorted({*known, path})))
 
+    def know_of_quarantine(self, path: str | PathLike[str] | None) -> None:
+        """Remembers the file of rows that did not become quotes, where there is one: one of them may come back."""
+        if path is not None:
+            self.know_of(str(Path(path).resolve()))
+
     def enter(
         self,
         what: str,
@@ -230,8 +234,13 @@ class Transaction:
         counts: Mapping[str, int] | None = None,
         version: Version | None = None,
         certificate: Certificate | None = None,
+        commitment: str = "",
     ) -> int:
-        """Writes the entry of this transaction, and the certificate that goes with it."""
+        """Writes the entry of this transaction, and the certificate that goes with it.
+
+        Args:
+            commitment: to the quotes touched, where those are too many to be named.
+        """
         records = self._records
         act = Act(
             who=records.who,
@@ -242,6 +251,7 @@ class Transaction:
             digests={} if version is None else _digests(version),
             touched=tuple(name.encode() for name in touched),
             certificate="" if certificate is None else certificate.digest(),
+            commitment=commitment,
         )
         ledger = self._ledger.append(act, records.keyring)
         if certificate is not None:
@@ -268,6 +278,13 @@ class Transaction:
             self.store.append(entry.to_bytes())
         self.is_entered = True
         return self.number + 1
+
+
+def known_in(store: Reading, quotes: Quotes, *, struck: Mapping[str, int]) -> tuple[Quotes, Quotes]:
+    """Of these quotes, what a store has under their ids: held, and set aside (``struck``)."""
+    there = store.named(quotes.ids[store.known(quotes.ids)])
+    aside = np.array([name in struck for name in there.ids.tolist()], bool)
+    return there[~aside], there[aside]
 
 
 def as_reason(why: Why) -> Reason | None:

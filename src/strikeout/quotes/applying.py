@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from strikeout.quotes.columns import NUMBERS, as_text
+from strikeout.quotes.columns import NUMBERS, as_text, quotient
 from strikeout.quotes.profile import CLOCKS, Origin, Profile, plain
 from strikeout.quotes.symbols import parse_symbols
 
@@ -135,7 +135,7 @@ def _number(column: pl.Series, origin: Origin) -> pl.Series:
         garbled = number.is_null() & text.is_not_null() & (text != "")
     if origin.sentinels:
         number = pl.select(pl.when(~number.is_in(list(origin.sentinels))).then(number)).to_series()
-    number = number / origin.divide
+    number = quotient(number, origin.divide)
     if garbled is None or not garbled.any():
         return number
     return pl.select(pl.when(garbled).then(column).otherwise(number.cast(pl.String))).to_series()

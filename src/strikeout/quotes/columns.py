@@ -160,15 +160,15 @@ def understand(
     empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
     places = {name: name for name in frame.columns if name in ALIASES and name not in empty} if vendor else {}
     places = places or _places(frame, empty)
-    for role, value in (constants or {}).items():
+    for role in constants or {}:
         if role not in ALIASES:
             raise UsageError(f"constants: {role!r} is no canonical column. They are {', '.join(ALIASES)}.")
         if role in places:
             raise ColumnError(
                 f"constants gives {role}, but the file has it in column {places[role]!r}. Drop one.", role=role
             )
-        frame = frame.with_columns(pl.lit(value).alias(f"{role} (constant)"))
         places[role] = f"{role} (constant)"
+    frame = with_constants(frame, constants)
     routes = routes_of(frame, places, empty, forwards=forwards)
     labels = tuple(name for name in frame.columns if name not in empty and name not in places.values())
     layout = Layout(
@@ -182,6 +182,12 @@ def understand(
         ),
     )  # fmt: skip
     return frame, layout
+
+
+def with_constants(frame: pl.DataFrame, constants: Mapping[str, float | str] | None) -> pl.DataFrame:
+    """The table without what a quarantine file says of its rows, and with a column for every constant."""
+    made = [pl.lit(value).alias(f"{role} (constant)") for role, value in (constants or {}).items()]
+    return frame.drop(QUARANTINE, strict=False).with_columns(made)
 
 
 def _places(frame: pl.DataFrame, empty: list[str]) -> dict[str, str]:
@@ -249,6 +255,16 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Series:
         raise ColumnError(
             f"Column {name!r} holds {column.dtype}, not one value a row. Flatten or drop it.", column=name
         ) from error
+
+
+def quotient(column: pl.Series, by: float) -> pl.Series:
+    """Numbers divided by a number, each rounded once.
+
+    Polars multiplies by the reciprocal unless there is a single row, and rounds twice: 1001 / 1000 would be
+    1.0010000000000001 in a large file and 1.001 alone.
+    """
+    whole = pl.Series(column.cast(pl.Float64).to_numpy() / by)
+    return pl.select(pl.when(column.is_not_null()).then(whole).alias(column.name)).to_series()
 
 
 def label_name(role_or_name: Any) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.columns import Layout, as_text
+from strikeout.quotes.columns import Layout, as_text, quotient
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.rules import DAYS_PER_YEAR, to_dates
 
@@ -32,8 +32,8 @@ def with_expiry(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout, *, cloc
     if "expiry_years" in layout.used:
         return work
     if clock is None or not is_timed(layout, clock):
-        days = (pl.col("expiry") - pl.col("quote_date")).dt.total_days()
-        return work.with_columns((days / DAYS_PER_YEAR).alias("expiry_years"))
+        days = (work["expiry"] - work["quote_date"]).dt.total_days()
+        return work.with_columns(quotient(days, DAYS_PER_YEAR).alias("expiry_years"))
     at = [_told(frame, layout, "quote_time")]
     taken = _moments(work["quote_date"], at, lambda day, text: clock.taken(day, text or None))
     beside = [_told(frame, layout, "settlement"), _told(frame, layout, "expiry_time")]
@@ -181,12 +181,15 @@ def shortened(text: pl.Series) -> pl.Series:
     return text.replace_strict(distinct, pl.Series(short), return_dtype=pl.String)
 
 
-def label_array(column: pl.Series) -> NDArray[np.generic]:
-    """A column as an array; text as an array of shared strings, empty where there is none."""
+def label_array(column: pl.Series, *, is_gappy: bool = False) -> NDArray[np.generic]:
+    """A column as an array; text as an array of shared strings, empty where there is none.
+
+    ``is_gappy``: as an array of the kind it would be if a cell were empty. Whole numbers are then not whole ones.
+    """
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
-        return np.array(column.to_numpy())
+        return np.array(column.extend_constant(None, 1).to_numpy()[:-1] if is_gappy else column.to_numpy())
     filled = column.fill_null("")
     distinct = filled.unique().sort()
     if distinct.len() > column.len() // 4:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,19 @@ class Forwards:
         """Of no slices."""
         number, count = np.empty(0), np.empty(0, np.intp)
         return Forwards((), (), number, number, number, number, count, count, number, number, np.empty(0, bool))
+
+    @staticmethod
+    def joined(parts: Sequence[Forwards], order: NDArray[np.intp]) -> Forwards:
+        """The slices of several tables as one, in this order."""
+        columns: dict[str, Any] = {}
+        for column in fields(Forwards):
+            values = [getattr(part, column.name) for part in parts]
+            if column.name in ("names", "source"):
+                texts = [text for value in values for text in value]
+                columns[column.name] = tuple(texts[place] for place in order)
+            else:
+                columns[column.name] = np.concatenate(values)[order]
+        return Forwards(**columns)
 
     def __len__(self) -> int:
         return len(self.names)

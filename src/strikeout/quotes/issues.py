@@ -83,6 +83,19 @@ class Issues(Sequence[RowIssue]):
         """How many issues have each code."""
         return dict(self.frame.group_by("code").len().sort("code").iter_rows())
 
+    @property
+    def distinct(self) -> int:
+        """How many there are, one that is found in the call and in the put of a wide row counted once."""
+        return self._told().n_unique()
+
+    def listed(self, count: int) -> tuple[RowIssue, ...]:
+        """The first issues, so many at most; what is wrong with the call and the put of one row is told once."""
+        return tuple(RowIssue(*values) for values in self._told().unique(maintain_order=True).head(count).iter_rows())
+
+    def first_rejected(self) -> RowIssue | None:
+        """The first that keeps a row out; None where all rows stay."""
+        return next(iter(Issues(self.frame.filter("is_rejected")[:1])), None)
+
     def ids(self, *codes: str) -> list[str]:
         """The ids of the quotes that issues with these codes speak of (all codes if none is given), in file order.
 
@@ -97,7 +110,7 @@ class Issues(Sequence[RowIssue]):
 
     def rejections(self) -> str:
         """The counts of what keeps rows out, in words."""
-        return _worded(Issues(self.frame.filter("is_rejected")).counts)
+        return worded(Issues(self.frame.filter("is_rejected")).counts)
 
     def flags(self, *, besides: str = "") -> str:
         """How many rows are doubtful and stay in, by code, in words."""
@@ -106,8 +119,9 @@ class Issues(Sequence[RowIssue]):
         rejected = self.frame.filter("is_rejected")["at"].unique()
         kept = self.frame.filter(~pl.col("at").is_in(rejected.implode()))
         rows = dict(kept.group_by("code").agg(pl.col("at").n_unique()).sort("code").iter_rows())
-        return _worded(rows, besides=besides)
+        return worded(rows, besides=besides)
 
 
-def _worded(counts: Mapping[str, int], besides: str = "") -> str:
+def worded(counts: Mapping[str, int], besides: str = "") -> str:
+    """Counts by code in words: "Q103 crossed market: 2, Q114 no market: 7"."""
     return ", ".join(f"{code} {CODES[code]}: {count:,}" for code, count in counts.items() if code != besides)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from strikeout.quotes.checks.catalogue import RULES
 from strikeout.quotes.checks.frames import market_of
-from strikeout.quotes.checks.market import check_market, unchecked
+from strikeout.quotes.checks.market import CHECKED, check_market, unchecked
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import with_forwards
@@ -66,15 +66,27 @@ def _checked(
     quotes: Quotes, at: NDArray[np.intp], rules: Rules, checks: Checks
 ) -> tuple[pl.DataFrame, Mapping[str, str]]:
     """What the rules find, and which were not run. A large book is looked at a piece at a time."""
-    table, layout = rules.table, rules.layout
-    called = {role: table.called(role) if table.profile else name for role, name in layout.places.items()}
-    price = next(role for role in ("price", "bid", "iv") if role in layout.used)
-    places = {"price": called[price], **called}
+    table, places = rules.table, places_told(rules)
     found = []
     for rows, asked in _pieces(quotes, checks):
         market = market_of(quotes if rows is None else quotes._rows(rows), *_where(at, rows, table.rows))
         found.append(check_market(market, asked, numbering=table.numbering, places=places))
-    return pl.concat(found), unchecked(market_of(quotes[:1]).columns, checks)
+    return _in_turn(pl.concat(found)), unchecked(market_of(quotes[:1]).columns, checks)
+
+
+def places_told(rules: Rules) -> dict[str, str]:
+    """What the source calls each canonical column; "price" is whatever the price is made of."""
+    table, layout = rules.table, rules.layout
+    called = {role: table.called(role) if table.profile else name for role, name in layout.places.items()}
+    price = next(role for role in ("price", "bid", "iv") if role in layout.used)
+    return {"price": called[price], **called}
+
+
+def _in_turn(found: pl.DataFrame) -> pl.DataFrame:
+    """Issues in the order of the rules, whether they were looked for in one piece or in many."""
+    turn = {code: place for place, code in enumerate(CHECKED)}
+    by = pl.col("code").replace_strict(turn, return_dtype=pl.Int64)
+    return found.sort(by, maintain_order=True)
 
 
 def _where(at: NDArray[np.intp], rows: NDArray[np.intp] | None, numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -108,10 +120,19 @@ def _carried(
     """The quotes that have a forward, and an issue for each that has none."""
     made, forwards, lost = with_forwards(quotes)
     if lost.any() and beside is not None:
-        held = beside()
-        held = held[~np.isin(held.ids, quotes.ids)]
-        everything, forwards, nowhere = with_forwards(stacked(held, quotes))
-        made, lost = everything[np.isin(everything.ids, quotes.ids)], nowhere[len(held) :]
+        made, forwards, lost = beside_others(quotes, beside())
+    return made, forwards, at[~lost], without_forward(rules, at[lost])
+
+
+def beside_others(quotes: Quotes, held: Quotes) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
+    """As ``with_forwards``, where forwards rest on these quotes and on others that are held."""
+    held = held[~np.isin(held.ids, quotes.ids)]
+    everything, forwards, nowhere = with_forwards(stacked(held, quotes))
+    return everything[np.isin(everything.ids, quotes.ids)], forwards, nowhere[len(held) :]
+
+
+def without_forward(rules: Rules, at: NDArray[np.intp]) -> pl.DataFrame:
+    """An issue for each of these rows of the table: it has no forward."""
     fails = np.zeros(rules.frame.height, bool)
-    fails[at[lost]] = True
-    return made, forwards, at[~lost], rules.failures("Q116", "strike", pl.Series(fails), NO_FORWARD)
+    fails[at] = True
+    return rules.failures("Q116", "strike", pl.Series(fails), NO_FORWARD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -38,12 +39,21 @@ def write_quarantine(table: Table, issues: Issues, path: str | PathLike[str]) ->
     Raises:
         UsageError: the file cannot be written.
     """
-    bad = quarantined(table, issues)
+    return write_parts(table.preamble, [quarantined(table, issues)], path)
+
+
+def write_parts(preamble: Sequence[str], parts: Iterable[pl.DataFrame], path: str | PathLike[str]) -> Path:
+    """Writes rejected rows that come in parts, whole or not at all. ``preamble`` stands above the vendor's header.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
 
     def write(target: Path) -> None:
         with target.open("wb") as file:
             # What stands above a vendor's header (the day, the underlying) is needed to read the rows again.
-            file.write("".join(f"{line}\n" for line in table.preamble).encode())
-            bad.write_csv(file)
+            file.write("".join(f"{line}\n" for line in preamble).encode())
+            for number, bad in enumerate(parts):
+                bad.write_csv(file, include_header=number == 0)
 
     return replace_file(path, write)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -14,28 +14,23 @@ import polars as pl
 from strikeout.errors import ColumnError, RejectedError, UsageError
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.columns import CARRIED, NUMBERS, Column, Layout, as_text, label_name
-from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.derive import derived_ids, is_timed, label_array, with_expiry, with_money
+from strikeout.quotes.columns import Column, Layout
 from strikeout.quotes.forward_table import Forwards
-from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM
 from strikeout.quotes.issues import Issues, QuotesWarning
 from strikeout.quotes.judging import Beside, judged
 from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.routes import BESIDE, NO_ROAD
-from strikeout.quotes.rules import Rules, to_dates
+from strikeout.quotes.rowwise import clock_of, read_rows, routes_told, twin_issues
+from strikeout.quotes.rules import Rules
 from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
 
-PIECE = 100_000  # rows turned from one kind of text into another at once
+if TYPE_CHECKING:
+    from strikeout.quotes.survey import Survey
+
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
-LABELLED = (
-    "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
-    "dividend_yield", "source", "expiry_time", "settlement", "volume", "open_interest", "last_trade_time",
-    "deliverable", "iv_bid", "iv_ask",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +59,24 @@ class Reading:
     @property
     def layout(self) -> str:
         """The profile the source was read by, in words."""
-        profile = self.table.profile
-        return "strikeout's own column names" if profile is None else f"{profile.name}, {profile.title}"
+        return self.table.layout
+
+    @property
+    def count(self) -> int:
+        """How many rows became quotes."""
+        return len(self.quotes)
+
+    def sample(self, count: int) -> Quotes:
+        """The first quotes."""
+        return self.quotes[:count]
+
+    def write_quarantine(self, path: str | PathLike[str]) -> None:
+        """Writes the rejected rows to a CSV, whole or not at all.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        write_quarantine(self.table, self.issues, path)
 
     def headline(self) -> str:
         """How many rows went where, with the codes."""
@@ -132,35 +143,21 @@ def inspect_quotes(
     table = open_table(source, profile=profile, given=frozenset(constants or {}))
     frame, layout = _understood(table, constants, forwards, is_asked=profile is not None, is_beside=beside is not None)
     rules = Rules(table, frame, layout)
-    work, parts = rules.parse()
-    clock = Clock.of(table.profile.time) if clock is None and table.profile is not None else clock
-    work = with_expiry(work, frame, layout, clock=clock)
-    parts += _untimed(rules, work, clock)
-    parts += rules.judge(work)
-    work = with_money(work, frame, layout)
-    parts += rules.judge_money(work, _unmarked(frame.height, parts))
-    good = _unmarked(frame.height, parts)
-    ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
-    labels = _labels(frame, work, layout)
-    repeats, clashes = twins(ids, work, labels, good)
-    same = "id" if "id" in layout.places else "contract, date and source"
-    words = f"another row has the same {same} and other values; keep the right one, or give each its own id."
-    parts.append(rules.failures("Q108", "id", clashes, words))
-    parts.append(rules.failures("Q201", "id", repeats, "an exact repeat of an earlier row; kept once."))
+    clock = clock_of(table, clock)
+    rows = read_rows(rules, clock)
+    good, ids = rows.good, rows.ids
+    repeats, clashes = twins(ids, rows.work, rows.labels, good)
+    parts = [*rows.found, *twin_issues(rules, repeats, clashes)]
     good &= ~(repeats | clashes)
-    book = _book(ids, work, labels, good)
-    del work, labels  # the book has what they held; of ten million rows it is gigabytes
+    book = rows.only(good)
+    del rows  # the book has what they held; of ten million rows it is gigabytes
     judgement = judged(book, good, rules, Checks.of(checks), beside=beside)
     quotes = judgement.quotes
     parts += judgement.found
     names = pl.select(pl.when(pl.Series(np.isin(np.arange(frame.height), judgement.at))).then(ids)).to_series()
     return Reading(
         source=table.name, quotes=quotes, issues=Issues.joined(parts, names), columns=layout.columns,
-        routes={
-            "observed": layout.observed_from, "forward": layout.forward_from,
-            "expiry_years": str(clock) if is_timed(layout, clock) else layout.expiry_from,
-            "discount": layout.discount_from, "id": "id" if "id" in layout.places else "the contract, date and source",
-        },
+        routes=routes_told(layout, clock),
         rows=frame.height, rejected=frame.height - len(quotes) - int(repeats.sum()), repeated=int(repeats.sum()),
         cut=judgement.cut, unchecked=judgement.unchecked, numbering=table.numbering, table=table,
         forwards=judgement.forwards,
@@ -226,84 +223,36 @@ def accept(
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
         UsageError: ``max_reject`` is no share, or the quarantine file cannot be written.
     """
-    if not 0.0 <= max_reject <= 1.0:
-        raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
-    if quarantine is not None and reading.rejected:
-        write_quarantine(reading.table, reading.issues, quarantine)
-    if (reading.rejected - reading.cut) / reading.rows > max_reject or not len(reading.quotes):
-        first = next(issue for issue in reading.issues if issue.is_rejected)
-        raise RejectedError(
-            f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
-            f"allowed ({reading.issues.rejections()}). The first: {first.sentence} "
-            "Correct the file, or raise max_reject."
-            if len(reading.quotes)
-            else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({reading.issues.rejections()}). "
-            f"The first: {first.sentence}",
-            issues=reading.issues,
-            counts=reading.issues.counts,
-            rows=reading.rows,
-            rejected=reading.rejected,
-        )
+    refuse_bad(reading, max_reject=max_reject, quarantine=quarantine)
     return reading.quotes
 
 
-def _untimed(rules: Rules, work: pl.DataFrame, clock: Clock | None) -> list[pl.DataFrame]:
-    """Rows whose dates are understood and whose time of day is not."""
-    if not is_timed(rules.layout, clock):
-        return []
-    dated = work["quote_date"].is_not_null() & work["expiry"].is_not_null()
-    words = "'{}' is not understood as a time; write 15:45:00, or 2024-01-31T15:45:00."
-    return [rules.failures("Q110", "quote_time", dated & work["expiry_years"].is_null(), words)]
+def refuse_bad(
+    reading: Reading | Survey, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None
+) -> None:
+    """Nothing, where few enough rows are bad; they are written to ``quarantine`` either way.
 
-
-def _unmarked(height: int, parts: list[pl.DataFrame]) -> pl.Series:
-    good = np.ones(height, bool)
-    for part in parts:
-        rejected = part.filter(pl.col("code").str.starts_with("Q1"))
-        good[rejected["at"].to_numpy()] = False
-    return pl.Series(good)
-
-
-def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Every column that is not part of a contract or its price, under the name it will have as a label."""
-    columns: dict[str, pl.Series] = {}
-    for role in (role for role in LABELLED if role in layout.places):
-        if role in NUMBERS:
-            columns[label_name(role)] = work[role].cast(pl.Float64)
-        elif role in ("quote_date", "expiry"):
-            text = as_text(frame, layout.places[role])
-            days = work[role] if role in work.columns else to_dates(frame[layout.places[role]])
-            columns[label_name(role)] = days.cast(pl.String).fill_null(text) if role in layout.used else text
-        else:
-            columns[label_name(role)] = as_text(frame, layout.places[role])
-    for name in (FORWARD_FROM, DISCOUNT_FROM):
-        if name in work.columns:
-            columns[name] = work[name]
-    for name in layout.labels:
-        nested = frame[name].dtype.is_nested()
-        columns[name] = as_text(frame, name) if nested else frame[name]
-    return pl.DataFrame(columns)
-
-
-def _book(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Series) -> Quotes:
-    kept, tags = work.filter(good), labels.filter(good) if labels.width else labels
-    column = {name: kept[name].to_numpy() for name in kept.columns if name in (*CARRIED, "is_call", "observed")}
-    contracts = Contracts(
-        forward=column["forward"], strike=column["strike"], expiry=column["expiry_years"], discount=column["discount"],
-        is_call=column["is_call"].astype(bool),
-    )  # fmt: skip
-    count = int(good.sum())
-    # Every rule of a book was a rule of its rows, and a second copy of the names alone is a gigabyte in ten million.
-    return Quotes._trusted(
-        ids=_names(ids.filter(good)), contracts=contracts, observed=column["observed"].astype(float),
-        weight=column["weight"].astype(float) if "weight" in column else np.ones(count),
-        spread=column["spread"].astype(float), labels={name: label_array(tags[name]) for name in tags.columns},
-    )  # fmt: skip
-
-
-def _names(ids: pl.Series) -> np.ndarray[Any, np.dtype[np.str_]]:
-    """As an array of text, some at a time: as objects of Python, all at once would take more room than the book."""
-    names = np.empty(ids.len(), f"U{np.max(ids.str.len_chars().to_numpy(), initial=1)}")
-    for begin in range(0, ids.len(), PIECE):
-        names[begin : begin + PIECE] = ids.slice(begin, PIECE).to_numpy()
-    return names
+    Raises:
+        RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
+        UsageError: ``max_reject`` is no share, or the quarantine file cannot be written.
+    """
+    if not 0.0 <= max_reject <= 1.0:
+        raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
+    if quarantine is not None and reading.rejected:
+        reading.write_quarantine(quarantine)
+    if (reading.rejected - reading.cut) / reading.rows <= max_reject and reading.count:
+        return
+    issues, first = reading.issues, reading.issues.first_rejected()
+    assert first is not None, "no row was rejected"
+    raise RejectedError(
+        f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
+        f"allowed ({issues.rejections()}). The first: {first.sentence} "
+        "Correct the file, or raise max_reject."
+        if reading.count
+        else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({issues.rejections()}). "
+        f"The first: {first.sentence}",
+        issues=issues,
+        counts=issues.counts,
+        rows=reading.rows,
+        rejected=reading.rejected,
+    )

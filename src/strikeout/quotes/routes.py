@@ -123,11 +123,22 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
 
 def _has_pairs(frame: pl.DataFrame, places: Mapping[str, str]) -> bool:
     """Whether any slice has calls and puts at enough strikes for a line."""
+    return bool(_paired(frame, places).height)
+
+
+def paired_rows(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
+    """The rows of the first slice that has calls and puts at enough strikes for a line; none where none has."""
+    keys = [places[role] for role in SLICE if role in places]
+    first = _paired(frame, places).head(1)
+    return frame.join(first.select(keys), on=keys, how="semi", nulls_equal=True, maintain_order="left")
+
+
+def _paired(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
     slice_ = [places[role] for role in SLICE if role in places]
     strike, right = places["strike"], places["right"]
     strikes = frame.lazy().group_by([*slice_, strike]).agg(pl.col(right).n_unique().alias("strikeout:rights"))
     pairs = strikes.filter(pl.col("strikeout:rights") > 1).group_by(slice_).len("strikeout:pairs")
-    return bool(pairs.select((pl.col("strikeout:pairs") >= PAIRS).any()).collect().item())
+    return pairs.filter(pl.col("strikeout:pairs") >= PAIRS).collect()
 
 
 def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str], str]:

@@ -18,7 +18,7 @@ REPEATED = "Q201"  # no fault, but the row is not counted twice
 
 @dataclass(frozen=True)
 class Step:
-    """One rule's line: how many rows it took out, how many were left then, and how many it only flagged."""
+    """One rule's line: how many rows it took out, how many were left then, and how many it flagged that stay in."""
 
     code: str
     name: str
@@ -32,7 +32,8 @@ class Screening:
     """How many rows came in, what each rule did in turn, how many quotes are left.
 
     A row that several rules reject is counted once, under the first of them in the order of codes. A row that several
-    rules flag is counted by each. Rules that found nothing have no line.
+    rules flag is counted by each; one that any rule takes out is flagged by none. Rules with nothing to count have no
+    line.
 
     ``print(reading.screening.table("markdown"))`` is the table to paste.
     """
@@ -74,7 +75,15 @@ def screening_of(issues: Issues, rows: int, unchecked: Mapping[str, str]) -> Scr
     takes_out = pl.col("is_rejected") | (pl.col("code") == REPEATED)
     first = frame.filter(takes_out).group_by("at").agg(pl.col("code").min())
     removed = dict(first.group_by("code").len().iter_rows())
-    flagged = dict(frame.filter(~takes_out).group_by("code").agg(pl.col("at").n_unique()).iter_rows())
+    stays = ~pl.col("at").is_in(first["at"].implode())
+    flagged = dict(frame.filter(~takes_out & stays).group_by("code").agg(pl.col("at").n_unique()).iter_rows())
+    return screening_by(removed, flagged, rows, unchecked)
+
+
+def screening_by(
+    removed: Mapping[str, int], flagged: Mapping[str, int], rows: int, unchecked: Mapping[str, str]
+) -> Screening:
+    """The counts where it is known how many rows each rule removed and flagged."""
     steps, left = [], rows
     for code in sorted(removed.keys() | flagged.keys()):
         left -= removed.get(code, 0)

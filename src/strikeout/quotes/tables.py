@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from strikeout.errors import ColumnError, UnreadableFileError, UsageError
+from strikeout.errors import ColumnError, UnreadableFileError
 from strikeout.quotes.applying import apply_profile, filled_columns, sources, stacked
 from strikeout.quotes.columns import ALIASES, NUMBERS, UNITS, Column, Layout, understand
 from strikeout.quotes.matching import is_header, match, missing, told_nearest
 from strikeout.quotes.preambles import said_above
 from strikeout.quotes.profile import Profile, plain, profile_of
-from strikeout.quotes.text_files import ENDINGS, Block, Dress, Progress, blocks_of, dress_of, western_dress_of
+from strikeout.quotes.sheets import Sheet, sheet_of
+from strikeout.quotes.text_files import Progress
 
 CANONICAL = "strikeout"  # the name of the layout with our own columns, which is no vendor's
 NAMED = ("root", "expiry", "strike", "right")  # what a contract's name says, in the order it is told
@@ -48,6 +48,11 @@ class Table:
         """The rows at these positions of this table, with the columns and cells of the source."""
         return self.frame[at] if self.found is None else self.found(at)
 
+    @property
+    def layout(self) -> str:
+        """The profile it is read by, in words."""
+        return "strikeout's own column names" if self.profile is None else f"{self.profile.name}, {self.profile.title}"
+
     def called(self, role: str) -> str:
         """What the source calls this canonical column."""
         names = dict.fromkeys(column.name for column in self.columns if column.role == role)
@@ -55,15 +60,115 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sheet:
-    """A source before its layout is known: its header, and its rows some at a time."""
+class Piece:
+    """Some rows of a sheet as a table of their own; ``origin`` is the row of the block each came from."""
 
-    name: str
-    header: tuple[str, ...]
-    numbering: str
-    blocks: Callable[[Progress | None], Iterator[Block]]
-    notes: tuple[str, ...] = ()
-    preamble: tuple[str, ...] = ()
+    table: Table
+    origin: pl.Series
+    height: int  # of the block
+
+
+class Refilled(Exception):  # noqa: N818 - it tells of something found, not of an error
+    """A later block has values in a column that was empty before, and the layout would be another for it."""
+
+    def __init__(self, filled: frozenset[str]) -> None:
+        super().__init__()
+        self.filled = filled
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A sheet whose layout is known: a vendor's ``profile``, or our own columns where it is None.
+
+    ``said`` is what the lines above the header say; ``given`` are columns the caller will add.
+    """
+
+    sheet: Sheet
+    profile: Profile | None
+    said: Mapping[str, float | str]
+    notes: tuple[str, ...]
+    given: frozenset[str]
+
+    def pieces(self, filled: frozenset[str], progress: Progress | None = None) -> Iterator[Piece]:
+        """The rows, block by block.
+
+        Args:
+            filled: the columns known to have values; those of the first block where empty.
+
+        Raises:
+            Refilled: a block has others too, and they matter. Begin again with those.
+            UnreadableFileError: the file is damaged.
+            UnicodeDecodeError: the text is in another encoding; see ``Sheet``.
+        """
+        seen = filled
+        for block in self.sheet.blocks(progress):
+            if self.profile is None:
+                table = self._table(block.frame, block.rows, block.overflow)
+                yield Piece(table, pl.int_range(0, block.frame.height, eager=True), block.frame.height)
+                continue
+            seen |= filled_columns(block.frame)
+            filled = filled or seen
+            if sources(self.profile, seen) != sources(self.profile, filled):
+                raise Refilled(seen)
+            fixed = {**self.profile.constants, **self.said}
+            applied = apply_profile(self.profile, block.frame, filled=filled, fixed=fixed, given=self.given)
+            columns = _understood(self.profile, self.sheet.header, seen, self.said, self.given)
+            table = self._table(applied.frame, block.rows[applied.at], block.overflow[applied.at], columns=columns)
+            yield Piece(replace(table, found=_picker(block.frame, applied.at)), applied.at, block.frame.height)
+
+    def _table(
+        self, frame: pl.DataFrame, rows: pl.Series, overflow: pl.Series, *, columns: tuple[Column, ...] = ()
+    ) -> Table:
+        return Table(
+            name=self.sheet.name, frame=frame, rows=rows, numbering=self.sheet.numbering, overflow=overflow,
+            profile=self.profile, columns=columns, notes=self.notes, preamble=self.sheet.preamble,
+        )  # fmt: skip
+
+    def no_rows(self) -> UnreadableFileError:
+        """The error for a sheet without a single row."""
+        name, columns = self.sheet.name, len(self.sheet.header)
+        return UnreadableFileError(
+            f"{name}: {columns} columns and no rows. Check that the export finished.", source=name
+        )
+
+
+def open_sheet(
+    source: Any, *, profile: str | PathLike[str] | None = None, given: frozenset[str] = frozenset(), size: int = 0
+) -> Opened:
+    """A path or a frame with its layout known and no row read yet; see ``open_table``.
+
+    Raises:
+        UnreadableFileError: no such file, an unknown ending, an empty or damaged file.
+        ColumnError: two columns share a name, or those of the profile asked for are not there.
+        UsageError: the source is neither a path nor a frame, or there is no such profile.
+    """
+    forced = None if profile is None or str(profile) == CANONICAL else profile_of(profile)
+    looks_right = is_header if forced is None else lambda cells: not missing(forced, set(map(plain, cells)))
+    return opened(sheet_of(source, looks_right, size=size), profile, given)
+
+
+def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str]) -> Opened:
+    """A sheet with the layout asked for, or the one its header shows.
+
+    Raises:
+        ColumnError: two columns share a name, or those of the profile asked for are not there.
+        UsageError: there is no such profile.
+    """
+    forced = None if asked is None or str(asked) == CANONICAL else profile_of(asked)
+    profile = forced if asked is not None else match(sheet.header)
+    if profile is None:
+        _refuse_repeated(sheet)
+        return Opened(sheet, None, {}, sheet.notes, given)
+    absent = missing(profile, set(map(plain, sheet.header)))
+    if absent:
+        raise ColumnError(
+            f"{sheet.name}: the profile {profile.name} needs {', '.join(absent)}, which the header does not have. "
+            "Choose another profile, or none.",
+            missing=absent,
+            columns=list(sheet.header),
+        )
+    said, notes = said_above(profile, sheet.preamble)
+    return Opened(sheet, profile, said, (*sheet.notes, *notes), given)
 
 
 def open_table(
@@ -87,19 +192,17 @@ def open_table(
     """
     if isinstance(source, Table):
         return source
-    forced = None if profile is None or str(profile) == CANONICAL else profile_of(profile)
-    looks_right = is_header if forced is None else lambda cells: not missing(forced, set(map(plain, cells)))
-    if not isinstance(source, (str, PathLike)):
-        return _table(_frame_sheet(source), profile, forced, given)
-    path = Path(source)
-    kind = _kind(path)
-    if kind == "parquet":
-        return _table(_parquet_sheet(path), profile, forced, given)
-    dress = dress_of(path, looks_right)
-    try:
-        return _table(_text_sheet(path, dress), profile, forced, given, progress)
-    except UnicodeDecodeError:  # its first megabyte was UTF-8, the rest is not
-        return _table(_text_sheet(path, western_dress_of(path, looks_right)), profile, forced, given, progress)
+    sheet = open_sheet(source, profile=profile, given=given)
+    filled: frozenset[str] = frozenset()
+    while True:
+        try:
+            return _whole(sheet, filled, progress)
+        except Refilled as found:
+            filled = found.filled
+        except UnicodeDecodeError:  # its first megabyte was UTF-8, the rest is not
+            if sheet.sheet.western is None:
+                raise
+            sheet, filled = opened(sheet.sheet.western(), profile, given), frozenset()
 
 
 def understood(
@@ -119,114 +222,60 @@ def understood(
         raise ColumnError(f"{error.sentence}{told_nearest(table.frame.columns)}", **error.facts) from error
 
 
-def _kind(path: Path) -> str:
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "there is no such file"
-        raise UnreadableFileError(
-            f"{path}: {what}. Give the path of a .csv, .csv.gz or .parquet file.", source=str(path)
-        )
-    ending = path.name.lower().removesuffix(".gz")
-    if path.name.lower().endswith(".parquet"):
-        return "parquet"
-    if ending.endswith(ENDINGS):
-        return "text"
-    raise UnreadableFileError(
-        f"{path.name}: the ending says neither .csv, .csv.gz nor .parquet. Rename it, or give a DataFrame.",
-        source=path.name,
+def _whole(opened: Opened, filled: frozenset[str], progress: Progress | None) -> Table:
+    """All pieces as one table. With our own column names cells are as found, save that the numbers of a large file are
+    kept as numbers."""
+    tables: list[Table] = []
+    origins, count, first = [], 0, None
+    for piece in opened.pieces(filled, progress):
+        first = first or piece.table
+        if opened.profile is None and len(tables) == 1:
+            tables[0] = _compacted(tables[0])
+        tables.append(_compacted(piece.table) if opened.profile is None and tables else piece.table)
+        origins.append(piece.origin + count)
+        count += piece.height
+    if first is None or not count:
+        raise opened.no_rows()
+    if len(tables) == 1:
+        return first
+    return replace(
+        tables[-1],  # it knows of the columns that are empty everywhere else
+        frame=stacked([table.frame for table in tables]),
+        rows=pl.concat([table.rows for table in tables]),
+        overflow=pl.concat([table.overflow for table in tables if table.overflow is not None]),
+        found=_finder(opened.sheet, pl.concat(origins)),
     )
 
 
-def _table(
-    sheet: _Sheet,
-    asked: str | PathLike[str] | None,
-    forced: Profile | None,
-    given: frozenset[str],
-    progress: Progress | None = None,
-) -> Table:
-    profile = forced if asked is not None else match(sheet.header)
-    if profile is None:
-        return _own_columns(sheet, progress)
-    absent = missing(profile, set(map(plain, sheet.header)))
-    if absent:
-        raise ColumnError(
-            f"{sheet.name}: the profile {profile.name} needs {', '.join(absent)}, which the header does not have. "
-            "Choose another profile, or none.",
-            missing=absent,
-            columns=list(sheet.header),
-        )
-    above, notes = said_above(profile, sheet.preamble)
-    fixed = {**profile.constants, **above}
-    frames, ats, rows, overflows = [], [], [], []
-    filled: frozenset[str] = frozenset()
-    first: pl.DataFrame | None = None
-    count = 0
-    for block in sheet.blocks(progress):
-        if first is None:
-            filled, first = filled_columns(block.frame), block.frame
-        applied = apply_profile(profile, block.frame, filled=filled, fixed=fixed, given=given)
-        frames.append(applied.frame)
-        ats.append(applied.at + count)
-        rows.append(block.rows[applied.at])
-        overflows.append(block.overflow[applied.at])
-        count += block.frame.height
-    if first is None or not count:
-        raise _no_rows(sheet)
-    at = pl.concat(ats)
-    columns = _understood(profile, sheet.header, filled, above, given)
-    return Table(
-        name=sheet.name, frame=stacked(frames), rows=pl.concat(rows), numbering=sheet.numbering,
-        overflow=pl.concat(overflows), profile=profile, columns=columns, notes=(*sheet.notes, *notes),
-        preamble=sheet.preamble, found=_finder(sheet, first if len(frames) == 1 else None, at),
-    )  # fmt: skip
-
-
-def _own_columns(sheet: _Sheet, progress: Progress | None) -> Table:
-    """The table of a file with our own column names: as found, save that a large one keeps its numbers as numbers."""
+def _refuse_repeated(sheet: Sheet) -> None:
     repeated = sorted({name.rpartition(" (")[0] for name in sheet.header if name.endswith(")") and " (" in name})
     twice = [name for name in repeated if name in sheet.header and f"{name} (2)" in sheet.header]
     if twice:
         raise ColumnError(
             f"{sheet.name}: the header names {twice[0]!r} more than once. Rename or drop one.", columns=twice
         )
-    blocks: list[Block] = []
-    for block in sheet.blocks(progress):
-        if len(blocks) == 1:
-            blocks[0] = _compacted(blocks[0])
-        blocks.append(_compacted(block) if blocks else block)
-    if not blocks or not sum(block.frame.height for block in blocks):
-        raise _no_rows(sheet)
-    rows = pl.concat([block.rows for block in blocks])
-    return Table(
-        name=sheet.name, frame=stacked([block.frame for block in blocks]), rows=rows, numbering=sheet.numbering,
-        overflow=pl.concat([block.overflow for block in blocks]), notes=sheet.notes, preamble=sheet.preamble,
-        found=_finder(sheet, None, pl.int_range(0, rows.len(), eager=True)) if len(blocks) > 1 else None,
-    )  # fmt: skip
 
 
-def _compacted(block: Block) -> Block:
+def _compacted(table: Table) -> Table:
     """Numbers as numbers, a third of their size as text; a column in which one cell is no number stays text."""
     columns = []
-    for column in block.frame.get_columns():
-        if plain(column.name) in _NUMBER_NAMES:
+    for column in table.frame.get_columns():
+        if plain(column.name) in _NUMBER_NAMES and column.dtype == pl.String:
             number = column.str.strip_chars().cast(pl.Float64, strict=False)
             column = number if number.null_count() == column.null_count() else column
         columns.append(column)
-    return Block(pl.DataFrame(columns), block.rows, block.overflow)
+    return replace(table, frame=pl.DataFrame(columns))
 
 
-def _no_rows(sheet: _Sheet) -> UnreadableFileError:
-    return UnreadableFileError(
-        f"{sheet.name}: {len(sheet.header)} columns and no rows. Check that the export finished.", source=sheet.name
-    )
+def _picker(frame: pl.DataFrame, origin: pl.Series) -> Callable[[pl.Series], pl.DataFrame]:
+    return lambda at: frame[origin[at]]
 
 
-def _finder(sheet: _Sheet, whole: pl.DataFrame | None, origin: pl.Series) -> Callable[[pl.Series], pl.DataFrame]:
+def _finder(sheet: Sheet, origin: pl.Series) -> Callable[[pl.Series], pl.DataFrame]:
     """Finds rows as they were; those of a file too large to keep are read from it again."""
 
     def found(at: pl.Series) -> pl.DataFrame:
         wanted = origin[at]
-        if whole is not None:
-            return whole[wanted]
         picked, begin = [], 0
         sought = wanted.unique().sort()
         for block in sheet.blocks(None):
@@ -270,47 +319,3 @@ def _understood(
         if role not in taken
     ]
     return tuple(columns)
-
-
-def _text_sheet(path: Path, dress: Dress) -> _Sheet:
-    def blocks(progress: Progress | None) -> Iterator[Block]:
-        return blocks_of(path, dress, progress=progress)
-
-    return _Sheet(path.name, dress.header, "line", blocks, dress.notes, dress.preamble)
-
-
-def _parquet_sheet(path: Path) -> _Sheet:
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise UnreadableFileError(
-            f"{path.name}: not a readable Parquet file ({reason}). Fetch it again.", source=path.name
-        ) from error
-    return _whole(path.name, frame)
-
-
-def _frame_sheet(source: Any) -> _Sheet:
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(source)
-        whole = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    except TypeError as error:
-        raise UsageError(
-            f"read_quotes takes a path or a pandas, Polars or Arrow frame; got {type(source).__name__}."
-        ) from error
-    repeated = sorted({str(column) for column in whole.columns if list(whole.columns).count(column) > 1})
-    if repeated:
-        raise ColumnError(f"The frame has {repeated[0]!r} more than once. Rename or drop one.", columns=repeated)
-    try:
-        native = whole.to_polars()
-    except ModuleNotFoundError as error:
-        raise UsageError(f"Reading a {type(source).__name__} needs {error.name}: install strikeout[pandas].") from error
-    return _whole(f"{type(source).__module__.split('.')[0]} frame", native)
-
-
-def _whole(name: str, frame: pl.DataFrame) -> _Sheet:
-    rows = pl.int_range(0, frame.height, eager=True).alias("row")
-    nothing = pl.Series("overflow", [None], dtype=pl.String).new_from_index(0, frame.height)
-    return _Sheet(name, tuple(frame.columns), "row", lambda _: iter([Block(frame, rows, nothing)]))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+# What a quote is, beside its name and its labels.
+VALUES = ("forward", "strike", "expiry_years", "discount", "is_call", "observed", "spread", "weight")
+
 
 def twins(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Rows that repeat an earlier one exactly, and rows whose id another row has with other values."""
@@ -13,8 +16,7 @@ def twins(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Ser
     shared = at.filter(named.is_duplicated())
     repeats, clashes = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
     if shared.len():
-        values = ("forward", "strike", "expiry_years", "discount", "is_call", "observed", "spread", "weight")
-        known = work.select(name for name in values if name in work.columns)
+        known = work.select(name for name in VALUES if name in work.columns)
         rows = pl.concat(
             [
                 pl.DataFrame({"strikeout:id": ids[shared], "strikeout:at": shared}),

@@ -8,7 +8,7 @@ Numbers are kept as they are, little-endian. An id is text; a label of text is k
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
 from strikeout.quotes.forwards import FORWARD_FROM, is_derived, refitted, underived
+from strikeout.quotes.joining import stacked
 from strikeout.quotes.quotes import Quotes
 
 MAGIC = b"SQC1"
@@ -94,6 +95,37 @@ def chunks_of(quotes: Quotes) -> Iterator[Chunk]:
     return (chunk_of(quotes[begin : begin + CHUNK]) for begin in range(0, len(quotes), CHUNK))
 
 
+def in_chunks(pieces: Iterable[Quotes], size: int) -> Iterator[list[Quotes]]:
+    """The quotes of all pieces in lots of so many, the last of fewer; a list for every piece that fills a lot.
+
+    Where pieces end makes no difference, unless their labels are of other names or kinds: there a lot ends early.
+    """
+    left: Quotes | None = None
+    for quotes in pieces:
+        if left is not None and _labels(left) != _labels(quotes):
+            yield [left]
+            left = None
+        lots = []
+        if left is not None:
+            missing = size - len(left)
+            left, quotes = stacked(left, quotes[:missing]), quotes[missing:]
+            if len(left) == size:
+                lots.append(left)
+                left = None
+        whole = len(quotes) // size * size
+        lots += [quotes[begin : begin + size] for begin in range(0, whole, size)]
+        if whole < len(quotes):
+            left = quotes[whole:]
+        if lots:
+            yield lots
+    if left is not None:
+        yield [left]
+
+
+def _labels(quotes: Quotes) -> list[tuple[str, str]]:
+    return [(name, column.dtype.kind) for name, column in quotes.labels.items()]
+
+
 def encoded(chunk: Chunk) -> bytes:
     """A chunk as bytes; equal chunks give equal bytes."""
     head: dict[str, Any] = {"count": len(chunk), "kind": chunk.kind, "columns": []}
@@ -107,9 +139,10 @@ def encoded(chunk: Chunk) -> bytes:
     for role, columns in (("own", chunk.own), ("described", chunk.described), ("label", chunk.labels)):
         for name, column in columns.items():
             if column.dtype.kind in "OU":
-                codes: dict[str, int] = {}
-                rows = [codes.setdefault(text, len(codes)) for text in column.tolist()]
-                keep(role, name, column.dtype.kind, np.array(rows, "<u4").tobytes(), *_texts(list(codes)))
+                texts = column.tolist()
+                codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+                rows = np.fromiter(map(codes.__getitem__, texts), "<u4", len(texts))
+                keep(role, name, column.dtype.kind, rows.tobytes(), *_texts(list(codes)))
             else:
                 plain = column.astype(column.dtype.newbyteorder("<"), copy=False)
                 keep(role, name, plain.dtype.str, plain.tobytes())

@@ -81,6 +81,7 @@ class Act:
     digests: Mapping[str, str] = field(default_factory=dict)  # of the book afterwards; never before
     touched: Sequence[bytes] = ()  # one string of bytes a quote touched; the order does not matter
     certificate: str = ""
+    commitment: str = ""  # to the quotes touched, where they are too many to be named here
 
     def __post_init__(self) -> None:
         for name in ("who", "what"):

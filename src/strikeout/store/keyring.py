@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from pathlib import Path
 
 from strikeout.assurance.canonical import canonical, from_canonical
 from strikeout.errors import RefusedError
-from strikeout.store.keys import SECRET_BYTES, Signer, commit, is_hex
+from strikeout.store.keys import SECRET_BYTES, Signer, commit, committing, is_hex
 
 FORMAT = "strikeout keys 1"
 VARIABLE = "STRIKEOUT_KEY_FILE"
@@ -48,6 +48,10 @@ class Keyring:
     def commit(self, shard: str, data: bytes) -> str:
         """What stands for ``data`` in ``shard``; see ``keys.commit``."""
         return commit(self.secret, shard, data=data)
+
+    def committing(self, shard: str) -> blake2b:
+        """A commitment to data that come piece by piece; see ``keys.committing``."""
+        return committing(self.secret, shard)
 
     def with_new_signer(self) -> Keyring:
         """These secrets and one more key pair: the first half of a rotation."""

@@ -70,10 +70,21 @@ def commit(key: bytes, shard: str, *, data: bytes) -> str:
     Raises:
         UsageError: the key has not 32 bytes.
     """
+    running = committing(key, shard)
+    running.update(data)
+    return running.hexdigest()
+
+
+def committing(key: bytes, shard: str) -> blake2b:
+    """A commitment to data that come piece by piece: ``update`` it with each, then ask for ``hexdigest``.
+
+    Raises:
+        UsageError: the key has not 32 bytes.
+    """
     if len(key) != SECRET_BYTES:
         raise UsageError(f"commit: a key has {SECRET_BYTES} bytes, this one {len(key)}.")
     shard_key = blake2b(shard.encode(), key=key, digest_size=SECRET_BYTES, person=b"strikeout shard").digest()
-    return blake2b(data, key=shard_key, digest_size=32, person=b"strikeout quote").hexdigest()
+    return blake2b(key=shard_key, digest_size=32, person=b"strikeout quote")
 
 
 def is_hex(text: object, width: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store import merkle
@@ -16,7 +17,18 @@ from strikeout.store.entry import Act, Entry, Reason, ReasonCode
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
 
-__all__ = ["Act", "Entry", "Head", "Ledger", "Reason", "ReasonCode", "check_bytes", "commitment_of", "entry_after"]
+__all__ = [
+    "Act",
+    "Entry",
+    "Head",
+    "Ledger",
+    "Reason",
+    "ReasonCode",
+    "SetCommitment",
+    "check_bytes",
+    "commitment_of",
+    "entry_after",
+]
 
 FIRST = "0" * 64  # what the first entry names as the one before it
 
@@ -205,7 +217,7 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
         why=act.why,
         counts=dict(act.counts),
         digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
-        touched=commitment_of(act.touched, keyring),
+        touched=act.commitment or commitment_of(act.touched, keyring),
         certificate=act.certificate,
         software=f"strikeout {__version__}",
         previous=last.hash().hex() if last else FIRST,
@@ -232,11 +244,31 @@ def check_bytes(
     return found or Ledger.from_bytes(rows).check(keyring=keyring, first_public=first_public, head=head)
 
 
+class SetCommitment:
+    """What stands for a set of quotes that come in order, some at a time; see ``commitment_of``."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._running = keyring.committing("set")
+        self._is_empty = True
+
+    def add(self, touched: Sequence[bytes]) -> None:
+        """Adds quotes, from the lowest to the highest, all above those added before."""
+        # Lengths first, so that no two sets run together into the same bytes.
+        lengths = list(map(len, touched))
+        written = {length: length.to_bytes(8, "little") for length in set(lengths)}
+        told = zip(map(written.__getitem__, lengths), touched, strict=True)
+        self._running.update(b"".join(chain.from_iterable(told)))
+        self._is_empty = self._is_empty and not touched
+
+    def __str__(self) -> str:
+        return "" if self._is_empty else self._running.hexdigest()
+
+
 def commitment_of(touched: Sequence[bytes], keyring: Keyring) -> str:
     """What stands for a set of quotes, whatever their order; nothing for none."""
-    # Lengths first, so that no two sets run together into the same bytes.
-    members = b"".join(len(data).to_bytes(8, "little") + data for data in sorted(touched))
-    return keyring.commit("set", members) if touched else ""
+    found = SetCommitment(keyring)
+    found.add(sorted(touched))
+    return str(found)
 
 
 def _read(row: bytes, place: int) -> Entry:

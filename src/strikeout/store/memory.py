@@ -15,7 +15,7 @@ from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
 from strikeout.store.chunks import Chunk, chunks_of, quotes_of, refuse_other_kind, retained_of
-from strikeout.store.store import Counts, Leaving, Shelf, Writing, is_left, on_shelf
+from strikeout.store.store import Counts, Leaving, Shelf, Told, Writing, is_left, on_shelf
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,11 @@ class Moment:
         if struck:
             return quotes_of(list(self.chosen(self.marks.keys()).values()))
         return retained_of(list(self.chosen(self.held - self.marks.keys()).values()))
+
+    def pieces(self) -> Iterator[Quotes]:
+        for chunk in self.chosen(self.held - self.marks.keys()).values():
+            if len(chunk):
+                yield quotes_of([chunk])
 
     def named(self, ids: ArrayLike) -> Quotes:
         return quotes_of(list(self.chosen(set(self.asked(ids))).values()))
@@ -102,6 +107,9 @@ class Transaction:
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         return self.moment.quotes(struck=struck)
 
+    def pieces(self) -> Iterator[Quotes]:
+        return self.moment.pieces()
+
     def named(self, ids: ArrayLike) -> Quotes:
         return self.moment.named(ids)
 
@@ -146,6 +154,15 @@ class Transaction:
             held = now.held | set(quotes.ids.tolist())
             new = dict(enumerate(chunks_of(quotes), start=max(now.chunks, default=-1) + 1))
             self.moment = replace(now, chunks=now.chunks | new, held=held)
+
+    def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
+        before = self.moment.held
+        for quotes in pieces:
+            self.add(quotes)
+        new = sorted(name.encode("utf-8", "surrogatepass") for name in self.moment.held - before)
+        if told is not None and new:
+            told(new)
+        return len(new)
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         now = self.moment
@@ -231,6 +248,9 @@ class MemoryStore:
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         return self._moment.quotes(struck=struck)
+
+    def pieces(self) -> Iterator[Quotes]:
+        return self._moment.pieces()
 
     def named(self, ids: ArrayLike) -> Quotes:
         return self._moment.named(ids)

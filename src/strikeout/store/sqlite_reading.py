@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from strikeout.store.sealing import Seal, checksum, chunk_sum
 from strikeout.store.shard_keys import LOCKED, ShardKeys
 from strikeout.store.store import Counts, Leaving, Shelf, is_left, on_shelf
 
+TOGETHER = 400  # chunks in a piece
 AT_ONCE = 500  # names in one question; SQLite's smallest limit in use is 999
 
 
@@ -48,12 +50,23 @@ class SqliteReading:
         marks = self._marks_by_chunk()
         return retained_of([_without(chunk, marks.get(number)) for number, chunk in self._chunks()])
 
+    def pieces(self) -> Iterator[Quotes]:
+        marks = self._marks_by_chunk()
+        chunks = self._chunks()
+        while some := list(islice(chunks, TOGETHER)):
+            quotes = quotes_of([_without(chunk, marks.get(number)) for number, chunk in some])
+            if len(quotes):
+                yield quotes
+
     def named(self, ids: ArrayLike) -> Quotes:
         homes = self.shards_of(ids)
         return quotes_of([_only(self.chunk(number), names) for number, names in by_chunk(homes)])
 
     def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
-        asked = as_names(ids).tolist()
+        names = as_names(ids)
+        if not self.seal().held:
+            return np.zeros(len(names), bool)
+        asked = names.tolist()
         homes = self.homes(asked)
         return np.array([name in homes for name in asked], bool)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
 from strikeout.store.bookfile import told
-from strikeout.store.chunks import chunks_of, encoded, refuse_other_kind
+from strikeout.store.chunks import CHUNK, chunk_of, chunks_of, encoded, in_chunks, refuse_other_kind
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
 from strikeout.store.shard_keys import HEAD, LOCKED, ShardKeys, key_name
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
-from strikeout.store.store import LEAVINGS, Leaving, Shelf, is_left, on_shelf
+from strikeout.store.store import LEAVINGS, Leaving, Shelf, Told, is_left, on_shelf
 
 
 class SqliteWriting(SqliteReading):
@@ -41,6 +42,42 @@ class SqliteWriting(SqliteReading):
         # In order: a million names that come sorted fill the tree from left to right.
         self._each("INSERT INTO names VALUES (?, ?)", sorted(names))
         self._seal(seal.counting(held=len(quotes)))
+
+    def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
+        from strikeout.quotes.name_runs import NameRuns
+        from strikeout.quotes.scratch import Scratch
+
+        first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
+        kind = None if first[0] is None else self.chunk(first[0]).kind
+        seal, number, count = self.seal(), 0 if first[1] is None else first[1] + 1, 0
+        with Scratch(self._path.parent) as scratch:
+            runs = NameRuns(scratch)
+            for some in in_chunks(self._unknown(pieces), CHUNK):
+                refuse_other_kind(kind, some[0])
+                names: list[bytes] = []
+                homes: list[int] = []
+                for quotes in some:
+                    chunk = chunk_of(quotes)
+                    kind, count = kind or chunk.kind, count + len(chunk)
+                    names += map(key, chunk.ids)
+                    homes += [number] * len(chunk)
+                    seal = self._keep_chunk(number, len(chunk), encoded(chunk), seal)
+                    number += 1
+                runs.add(names, homes)
+            # In order, as in `add`: names that come as the file has them would have the tree written many times over.
+            for names, homes in runs.runs():
+                asking.refuse_present([a.decode() for a, b in pairwise(names) if a == b], given=count)
+                self._each("INSERT INTO names VALUES (?, ?)", zip(names, homes, strict=True))
+                if told is not None:
+                    told(names)
+        self._seal(seal.counting(held=count))
+        return count
+
+    def _unknown(self, pieces: Iterable[Quotes]) -> Iterator[Quotes]:
+        for quotes in pieces:
+            if self.seal().held:
+                asking.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
+            yield quotes
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         homes = self.shards_of(ids)

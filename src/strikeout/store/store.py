@@ -13,7 +13,7 @@ A shard is some quotes that came one after the other: what is read at once, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 
 Shelf = Literal["calibration", "certificate", "erased", "plan", "request", "setting", "state"]
+Told = Callable[[Sequence[bytes]], None]
 SHELVES: tuple[Shelf, ...] = get_args(Shelf)
 Leaving = Literal["footprints", "states"]  # what the quotes of a shard leave behind
 LEAVINGS: tuple[Leaving, ...] = get_args(Leaving)
@@ -51,6 +52,14 @@ class Reading(Protocol):
         Raises:
             DamagedBookError: bytes are not those that were written.
             RefusedError: a slice of the retained quotes gives no forward.
+        """
+        ...
+
+    def pieces(self) -> Iterator[Quotes]:
+        """The retained quotes in the order they came, some at a time; stand-ins for forwards that are derived.
+
+        Raises:
+            DamagedBookError: bytes are not those that were written.
         """
         ...
 
@@ -165,6 +174,17 @@ class Writing(Reading, Protocol):
 
         Raises:
             UsageError: an id is in the book already, or the quotes are of another kind (options, or other features).
+        """
+        ...
+
+    def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
+        """Keeps the quotes of all pieces as ``add`` would keep them at once, one piece in memory at a time.
+
+        Args:
+            told: called with the names that were added, from the lowest to the highest, some at a time.
+
+        Raises:
+            UsageError: an id is in the book already or there twice, or the quotes are of another kind.
         """
         ...
 

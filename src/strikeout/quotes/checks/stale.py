@@ -8,6 +8,10 @@ from strikeout.quotes.checks.finding import FINDING, shown, told
 
 CONTRACT = ("underlying", "root", "expiry", "strike", "is_call", "exercise", "settlement", "source")
 WHEN = ("quote_date", "quote_time")
+# Every column the rule looks at, where it is there; the moment is numbered from the last of them.
+LOOKED_AT = (
+    "at", "row", *CONTRACT, *WHEN, "bid", "ask", "observed", "spot", "forward", "discount", "expiry_years",
+)  # fmt: skip
 UNKNOWN_SPREAD = 0.05  # where no spread is known, the price should have moved by this share of itself
 
 
@@ -17,20 +21,20 @@ def stale(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     And so far that Black's formula, at the volatility it was quoted at, moves by more than half the spread: a worthless
     option rightly stands still.
     """
-    if frame["moment"].n_unique() < 2:
-        return pl.DataFrame(schema=FINDING)
     index = "spot" if "spot" in frame.columns else "forward"
     same = [name for name in CONTRACT if name in frame.columns]
     when = [name for name in WHEN if name in frame.columns]
     stood = [name for name in ("bid", "ask", "observed") if name in frame.columns]
-    known = {*same, *when, *stood, index, "at", "forward", "discount", "expiry_years"}
+    known = {*same, *when, *stood, index, "at", "moment", "forward", "discount", "expiry_years"}
     # Sorting by a hash of the contract is quicker than by its columns; that neighbours are equal is checked below.
     seen = frame.select(pl.col(sorted(known)), pl.struct(same).hash().alias("contract")).sort("contract", *when, "at")
     is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in same)
     unchanged = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in stood)
+    # Two quotes of one contract at one moment are twins; neither is an earlier appearance of the other.
+    is_later = pl.col("moment") != pl.col("moment").shift(1)
     move = pl.col(index) / pl.col(index).shift(1) - 1.0
     held = seen.with_columns(move.alias("move"), pl.col("at").shift(1).alias("last")).filter(
-        (is_same & unchanged & (move.abs() > limit)).fill_null(value=False)
+        (is_same & is_later & unchanged & (move.abs() > limit)).fill_null(value=False)
     )
     if not held.height:
         return pl.DataFrame(schema=FINDING)

@@ -1,0 +1,167 @@
+"""What quotes come in, before anything is understood of it: a header, and rows that are given some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from strikeout.errors import ColumnError, UnreadableFileError, UsageError
+from strikeout.quotes.text_files import (
+    ENDINGS,
+    Block,
+    Dress,
+    Progress,
+    blocks_of,
+    dress_of,
+    several_blocks,
+    western_dress_of,
+)
+
+ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds
+
+IsHeader = Callable[[list[str]], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A source before its layout is known: its header, and its rows some at a time.
+
+    ``numbering`` says what a row number is: "line" of a text file, "row" (a position from 0) elsewhere. ``blocks``
+    begins at the first row each time it is called; it raises UnicodeDecodeError where the text is not in the encoding
+    its beginning showed, and ``western`` is then the sheet to read instead.
+    """
+
+    name: str
+    header: tuple[str, ...]
+    numbering: str
+    blocks: Callable[[Progress | None], Iterator[Block]]
+    notes: tuple[str, ...] = ()
+    preamble: tuple[str, ...] = ()
+    western: Callable[[], Sheet] | None = None
+
+
+def sheet_of(source: Any, is_header: IsHeader, *, size: int = 0) -> Sheet:
+    """The sheet in a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+
+    Args:
+        is_header: tells the header from the lines above it.
+        size: of a block: bytes of text, or rows of a Parquet file; as usual where 0.
+
+    Raises:
+        UnreadableFileError: no such file, an unknown ending, an empty or damaged file.
+        ColumnError: two columns of a frame share a name.
+        UsageError: the source is neither a path nor a frame.
+    """
+    if not isinstance(source, (str, PathLike)):
+        return _frame_sheet(source)
+    path = Path(source)
+    if _kind(path) == "parquet":
+        return _parquet_sheet(path, size or ROWS)
+    return _text_sheet(path, dress_of(path, is_header), is_header, size)
+
+
+def is_large(source: str | PathLike[str]) -> bool:
+    """Whether a file has more than one block, as far as its size tells.
+
+    Raises:
+        UnreadableFileError: no such file, an unknown ending, or no Parquet file.
+    """
+    path = Path(source)
+    if _kind(path) == "parquet":
+        return _height(path) > ROWS
+    return several_blocks(path)
+
+
+def _kind(path: Path) -> str:
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "there is no such file"
+        raise UnreadableFileError(
+            f"{path}: {what}. Give the path of a .csv, .csv.gz or .parquet file.", source=str(path)
+        )
+    ending = path.name.lower().removesuffix(".gz")
+    if path.name.lower().endswith(".parquet"):
+        return "parquet"
+    if ending.endswith(ENDINGS):
+        return "text"
+    raise UnreadableFileError(
+        f"{path.name}: the ending says neither .csv, .csv.gz nor .parquet. Rename it, or give a DataFrame.",
+        source=path.name,
+    )
+
+
+def _text_sheet(path: Path, dress: Dress, is_header: IsHeader, size: int) -> Sheet:
+    def blocks(progress: Progress | None) -> Iterator[Block]:
+        return blocks_of(path, dress, progress=progress, size=size)
+
+    def western() -> Sheet:
+        return _text_sheet(path, western_dress_of(path, is_header), is_header, size)
+
+    return Sheet(path.name, dress.header, "line", blocks, dress.notes, dress.preamble, western)
+
+
+def _parquet_sheet(path: Path, size: int) -> Sheet:
+    height = _height(path)
+
+    def blocks(progress: Progress | None) -> Iterator[Block]:
+        for begin in range(0, height, size):
+            with _readable(path):
+                frame = pl.scan_parquet(path).slice(begin, size).collect()
+            if progress is not None:
+                progress((begin + frame.height) / height)
+            yield _block(frame, begin)
+
+    with _readable(path):
+        header = tuple(pl.scan_parquet(path).collect_schema())
+    return Sheet(path.name, header, "row", blocks)
+
+
+def _height(path: Path) -> int:
+    with _readable(path):
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise UnreadableFileError(
+            f"{path.name}: not a readable Parquet file ({reason}). Fetch it again.", source=path.name
+        ) from error
+
+
+def _frame_sheet(source: Any) -> Sheet:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(source)
+        whole = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    except TypeError as error:
+        raise UsageError(
+            f"read_quotes takes a path or a pandas, Polars or Arrow frame; got {type(source).__name__}."
+        ) from error
+    repeated = sorted({str(column) for column in whole.columns if list(whole.columns).count(column) > 1})
+    if repeated:
+        raise ColumnError(f"The frame has {repeated[0]!r} more than once. Rename or drop one.", columns=repeated)
+    try:
+        native = whole.to_polars()
+    except ModuleNotFoundError as error:
+        raise UsageError(f"Reading a {type(source).__name__} needs {error.name}: install strikeout[pandas].") from error
+    return _whole(f"{type(source).__module__.split('.')[0]} frame", native)
+
+
+def _whole(name: str, frame: pl.DataFrame) -> Sheet:
+    return Sheet(name, tuple(frame.columns), "row", lambda _: iter([_block(frame, 0)]))
+
+
+def _block(frame: pl.DataFrame, begin: int) -> Block:
+    rows = pl.int_range(begin, begin + frame.height, eager=True).alias("row")
+    nothing = pl.Series("overflow", [None], dtype=pl.String).new_from_index(0, frame.height)
+    return Block(frame, rows, nothing)

@@ -1,0 +1,206 @@
+"""The first way through a large file: every row by itself, a block at a time; the good ones are put away on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from strikeout.errors import ColumnError
+from strikeout.quotes.clock import Clock
+from strikeout.quotes.columns import Layout, with_constants
+from strikeout.quotes.findings import BY_ITSELF, Findings
+from strikeout.quotes.routes import BESIDE, NO_ROAD
+from strikeout.quotes.rowwise import Rows, clock_of, read_rows
+from strikeout.quotes.rules import Rules
+from strikeout.quotes.scratch import Place, Scratch
+from strikeout.quotes.tables import Opened, Refilled, Table, open_sheet, open_table, opened, understood
+from strikeout.quotes.text_files import Progress
+from strikeout.quotes.twins import VALUES
+from strikeout.quotes.witness import Witness
+
+WORK, LABEL = "w:", "l:"  # in front of the columns of rows put away: what a quote is, and what else is known of it
+
+
+@dataclass(frozen=True, eq=False)
+class How:
+    """How a source is to be read; see ``inspect_quotes``."""
+
+    profile: str | PathLike[str] | None
+    constants: Mapping[str, float | str]
+    forwards: str
+    clock: Clock | None
+    is_beside: bool  # whether forwards may rest on quotes that are elsewhere
+
+    def layout(self, table: Table) -> Layout:
+        """How this table will be read.
+
+        Raises:
+            ColumnError: a needed column is missing, or two claim the same role.
+            UsageError: a constant has no canonical name.
+        """
+        is_asked = self.profile is not None
+        try:
+            return understood(table, self.constants, forwards=self.forwards, is_asked=is_asked)[1]
+        except ColumnError as error:
+            if not self.is_beside or self.forwards != "auto" or not is_roadless(error):
+                raise
+            return understood(table, self.constants, forwards=BESIDE, is_asked=is_asked)[1]
+
+
+def is_roadless(error: ColumnError) -> bool:
+    """Whether all that is missing is a way to the forwards."""
+    return error.facts.get("missing") in NO_ROAD
+
+
+@dataclass(frozen=True, eq=False)
+class Sifted:
+    """A file of which every row was looked at by itself.
+
+    ``table`` is without rows: how the file is laid out. ``prints`` are 64 bits of the id of every good row.
+    """
+
+    sheet: Opened
+    filled: frozenset[str]  # columns, see ``Opened.pieces``
+    table: Table
+    layout: Layout
+    clock: Clock | None
+    findings: Findings
+    prints: NDArray[np.uint64]
+    places: tuple[Place, ...]
+    scratch: Scratch
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """The rows that no rule has taken out so far, block by block: at, row, id, and what they hold."""
+        for place in self.places:
+            rows = self.scratch.get(place)
+            yield rows.filter(pl.Series(self.findings.kept[rows["at"].to_numpy()]))
+
+    def rules(self, rows: pl.DataFrame) -> Rules:
+        """The rules, to speak of these rows."""
+        return Rules(replace(self.table, rows=rows["row"]), rows.select("at"), self.layout)
+
+
+class _Understood(Exception):  # noqa: N818 - it tells of something found, not of an error
+    """A later block shows that the file is to be understood in another way."""
+
+    def __init__(self, witness: Witness) -> None:
+        super().__init__()
+        self.witness = witness
+
+
+def sift(source: Any, how: How, *, scratch: Scratch, progress: Progress | None = None, size: int = 0) -> Sifted:
+    """Reads a file once, row by row; more than once only where a later block changes how the first is understood.
+
+    Args:
+        size: of a block: bytes of text, or rows of a Parquet file; as usual where 0.
+
+    Raises:
+        UnreadableFileError: no such file, empty, or not the format its name says.
+        ColumnError: a needed column is missing, or two claim the same role.
+        UsageError: there is no such profile, or no room on disk.
+    """
+    given = frozenset(how.constants)
+    sheet = open_sheet(source, profile=how.profile, given=given, size=size)
+    filled, witness = frozenset[str](), Witness()
+    while True:
+        try:
+            return _sifted(sheet, how, filled, witness, scratch, progress)
+        except Refilled as found:
+            filled, witness = found.filled, Witness()
+        except _Understood as found:
+            witness = found.witness
+        except _NoPairs:
+            # No block alone has calls and puts at enough strikes of one slice. The whole file may.
+            whole = open_table(source, profile=how.profile, given=given)
+            witness = _paired(witness, whole, how, how.layout(whole).places)
+        except UnicodeDecodeError:
+            if sheet.sheet.western is None:
+                raise
+            sheet, filled, witness = opened(sheet.sheet.western(), how.profile, given), frozenset(), Witness()
+        scratch.clear()
+
+
+class _NoPairs(Exception):  # noqa: N818
+    """All that is missing is a slice with enough pairs, and it may be spread over blocks."""
+
+
+def _sifted(
+    sheet: Opened, how: How, filled: frozenset[str], witness: Witness, scratch: Scratch, progress: Progress | None
+) -> Sifted:
+    findings, places, prints = Findings(scratch), [], []
+    layout: Layout | None = None
+    missing: ColumnError | None = None
+    table: Table | None = None
+    for piece in sheet.pieces(filled, progress):
+        table = piece.table
+        grown = witness.of(table.frame)
+        if grown is not witness or layout is None:
+            witness, new, why = _understood(grown, table, how)
+            if missing is not None and new is not None:
+                raise _Understood(witness)  # blocks before this one were left lying
+            if layout is not None and (new is None or replace(new, columns=()) != replace(layout, columns=())):
+                raise _Understood(witness)
+            layout, missing = new, why
+        if layout is None:
+            continue
+        clock = clock_of(table, how.clock)
+        rows = read_rows(Rules(table, with_constants(table.frame, how.constants), layout), clock)
+        begin = findings.begin(table.frame.height)
+        for part in rows.found:
+            findings.add(part.with_columns(pl.col("at") + begin), BY_ITSELF)
+        good = _packed(rows, table, begin)
+        places.append(scratch.put(good))
+        prints.append(good["id"].hash().to_numpy())
+    if table is None:
+        raise sheet.no_rows()
+    if layout is None:
+        if missing is not None and is_roadless(missing):
+            raise _NoPairs
+        raise missing or sheet.no_rows()
+    final = how.layout(replace(table, frame=witness.rows))
+    bare = replace(table, frame=table.frame.clear(), rows=table.rows.clear(), overflow=None, found=None)
+    return Sifted(
+        sheet, filled, bare, final, clock_of(bare, how.clock), findings, np.concatenate(prints), tuple(places), scratch
+    )
+
+
+def _understood(witness: Witness, table: Table, how: How) -> tuple[Witness, Layout | None, ColumnError | None]:
+    """How the file is understood as far as it is known, or what is missing; with a slice of pairs where that helps."""
+    seen = replace(table, frame=witness.rows)
+    try:
+        return witness, how.layout(seen), None
+    except ColumnError as error:
+        missing = error
+    if is_roadless(missing):
+        places = understood(seen, how.constants, forwards=BESIDE)[1].places
+        witness = _paired(witness, table, how, places)
+        try:
+            return witness, how.layout(replace(table, frame=witness.rows)), None
+        except ColumnError as error:
+            missing = error
+    return witness, None, missing
+
+
+def _paired(witness: Witness, table: Table, how: How, places: Mapping[str, str]) -> Witness:
+    paired = witness.with_pairs(with_constants(table.frame, how.constants), places)
+    return replace(paired, frame=paired.rows.select(table.frame.columns))
+
+
+def _packed(rows: Rows, table: Table, begin: int) -> pl.DataFrame:
+    """The good rows as one table: where each was, its id, what it is, what else is known of it."""
+    at = pl.int_range(begin, begin + rows.ids.len(), eager=True)
+    columns = {"at": at, "row": table.rows.cast(pl.Int64), "id": rows.ids}
+    columns |= {WORK + name: rows.work[name] for name in VALUES if name in rows.work.columns}
+    columns |= {LABEL + name: rows.labels[name] for name in rows.labels.columns}
+    return pl.DataFrame(columns).filter(rows.good)
+
+
+def unpacked(rows: pl.DataFrame, mark: str) -> pl.DataFrame:
+    """The columns with this mark, without it."""
+    return rows.select(pl.col(name).alias(name.removeprefix(mark)) for name in rows.columns if name.startswith(mark))
