@@ -113,20 +113,6 @@ void bind_exact(nb::module_& m) {
         read_into(reinterpret_cast<const exact::Wide*>(state.data()), exponents, out);
         return owned<double, 1>(out, {size});
     });
-    m.def("exact_weighted", [](Table basis, Table factors, Places starts, int basis_grid, int factor_grid) {
-        const size_t rows = basis.shape(0), columns = factors.shape(0), count = basis.shape(1), groups = starts.shape(0);
-        if (factors.shape(1) != count || !are_groups(starts, count)) throw std::invalid_argument("the groups are not those of these points");
-        auto* out = new uint64_t[groups * columns * rows * 3]();
-        {
-            nb::gil_scoped_release free;
-            for (size_t g = 0; g < groups; g++)
-                exact::weigh(reinterpret_cast<exact::Wide*>(out) + g * columns * rows, basis.data(),
-                             static_cast<int64_t>(rows), factors.data(), static_cast<int64_t>(columns),
-                             static_cast<int64_t>(count), starts(g),
-                             g + 1 < groups ? starts(g + 1) : static_cast<int64_t>(count), basis_grid, factor_grid);
-        }
-        return owned<uint64_t, 4>(out, {groups, columns, rows, 3});
-    });
     m.def("exact_merge", [](Table keys_a, Cube sums_a, Places counts_a, Table keys_b, Cube sums_b, Places counts_b, bool subtract) {
         const size_t width = sums_a.shape(1), most = keys_a.shape(0) + keys_b.shape(0);
         if (sums_b.shape(1) != width || sums_a.shape(2) != 3 || sums_b.shape(2) != 3)

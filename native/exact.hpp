@@ -76,7 +76,8 @@ static inline void add_shifted(Wide& sum, __int128 product, int shift) {
     add(sum, (static_cast<unsigned __int128>(to[1]) << 64) | to[0], to[2]);
 }
 
-// sum[q] + factor * value[q], the factor rounded to a multiple of 2^-factor_grid, ties to even; rounded it stays below 2^190.
+// sum[q] + factor * value[q], the factor rounded to a multiple of 2^-factor_grid, ties to even; rounded it stays below
+// 2^190, and values below 2^58.
 inline void add_products(Wide* sum, double factor, int factor_grid, const int64_t* value, int64_t rows) {
     const double whole = std::nearbyint(std::ldexp(factor, factor_grid));
     int shift = 0;
@@ -86,20 +87,6 @@ inline void add_products(Wide* sum, double factor, int factor_grid, const int64_
     shift = large ? shift - 53 : 0;
     if (digits == 0) return;
     for (int64_t q = 0; q < rows; q++) add_shifted(sum[q], static_cast<__int128>(digits) * value[q], shift);
-}
-
-// Sums of factor * basis over the points begin <= i < end: sum[c * rows + q], of basis[q * count + i] rounded to multiples
-// of 2^-basis_grid and factors[c * count + i] to multiples of 2^-factor_grid, ties to even. Basis values stay below 2^10
-// units of one.
-inline void weigh(Wide* sum, const double* basis, int64_t rows, const double* factors, int64_t columns, int64_t count,
-                  int64_t begin, int64_t end, int basis_grid, int factor_grid) {
-    const double unit = std::ldexp(1.0, basis_grid);
-    std::vector<int64_t> value(static_cast<size_t>(rows));
-    for (int64_t i = begin; i < end; i++) {
-        for (int64_t q = 0; q < rows; q++) value[q] = static_cast<int64_t>(std::nearbyint(basis[q * count + i] * unit));
-        for (int64_t c = 0; c < columns; c++)
-            add_products(sum + c * rows, factors[c * count + i], factor_grid, value.data(), rows);
-    }
 }
 
 // The Chebyshev polynomials T_0 .. T_{count-1} at n points, out[q * n + i], in the order of kernels/chebyshev.py.

@@ -45,12 +45,11 @@ def drive_exact(rng: np.random.Generator) -> None:
             except ValueError:
                 continue
             raise AssertionError("a row that is not there was taken away")
-    for count in (1, 2, 9):
-        factors = rng.choice([0.0, 1e-30, -0.75, 2.0**95, 2.0**-73], (2, count))
-        for starts in ([0], list(range(count))):
-            chebyshev.exact_sums(rng.choice([-1.0, 1.0, 0.3, 2.0**-49], (3, count)), factors, np.array(starts))
     for count in (0, 1, 2, 30):
-        cells, factors = rng.choice([0.25, 1.0], (count, 2)), rng.choice([0.0, -0.75, 2.0**95], (4, count))
+        cells, factors = (
+            rng.choice([0.25, 1.0], (count, 2)),
+            rng.choice([0.0, 1e-30, -0.75, 2.0**95, 2.0**-73], (4, count)),
+        )
         for across in (1, 4) if count else ():
             places = rng.uniform(-1.0, 1.0, (1 if across == 1 else 2, count))
             table = chebyshev.exact_cells(cells, places, factors, along=5, across=across)

@@ -10,7 +10,7 @@ from numpy.polynomial import chebyshev as peer
 
 from strikeout.kernels import chebyshev, exact, words
 
-BOTH = pytest.mark.parametrize("exact_sums", [chebyshev.exact_sums, chebyshev.exact_sums_twin], ids=["used", "twin"])
+BOTH = pytest.mark.parametrize("by_cell", [chebyshev.exact_cells, chebyshev.exact_cells_twin], ids=["used", "twin"])
 
 
 def points(count: int, seed: int = 0) -> np.ndarray:
@@ -39,45 +39,40 @@ def test_the_compiled_polynomials_have_the_bits_of_their_twin(count, many):
     assert found.tobytes() == chebyshev.polynomials_twin(x, count).tobytes()
 
 
-@BOTH
 @pytest.mark.parametrize("size", [1, 1e-20, 1e8, 1e12], ids=str)
 @pytest.mark.parametrize("starts", [[0], [0, 1, 2], [0, 3, 4, 200, 490]], ids=str)
-def test_exact_sums_are_those_of_python_integers(exact_sums, size, starts):
+def test_exact_sums_are_those_of_python_integers(size, starts):
     rng = np.random.default_rng(1)
     basis = chebyshev.polynomials(points(500), 7)
     factors = size * np.stack([rng.standard_normal(500), rng.lognormal(0.0, 3.0, 500), np.zeros(500)])
-    got = exact_sums(basis, factors, np.array(starts))
+    got = chebyshev.exact_sums(basis, factors, np.array(starts))
     assert got.shape == (len(starts), 3, 7, 3)
     assert exact.to_integers(got) == audit(basis, factors, starts)
 
 
-@BOTH
-def test_the_largest_digits_still_sum_exactly(exact_sums):
+def test_the_largest_digits_still_sum_exactly():
     rng, count = np.random.default_rng(4), 4 * chebyshev.AT_ONCE
     basis = 1.0 - 2.0**-48 * rng.integers(1, 9, (1, count))  # nearly every bit set
     factors = 2.0**-56 - 2.0**-72 * rng.integers(1, 9, (1, count))  # a single digit, nearly every bit set
-    got = exact.to_integers(exact_sums(basis, factors, np.zeros(1, np.intp)))
+    got = exact.to_integers(chebyshev.exact_sums(basis, factors, np.zeros(1, np.intp)))
     assert got == audit(basis, factors, [0])
 
 
-@BOTH
-def test_factors_that_fill_the_words_sum_exactly(exact_sums):
+def test_factors_that_fill_the_words_sum_exactly():
     factors = np.array([[2.0**95, -(2.0**95) / 3.0, 1e20, 1.0]])
     basis = np.full((1, 4), 2.0**-48)  # of one unit: sums of factors alone
-    got = exact.to_integers(exact_sums(basis, factors, np.array([0, 2])))
+    got = exact.to_integers(chebyshev.exact_sums(basis, factors, np.array([0, 2])))
     assert got == audit(basis, factors, [0, 2])
 
 
-@BOTH
-def test_ties_go_to_even(exact_sums):
+def test_ties_go_to_even():
     basis = np.array([[1.0, 1.0, 0.5**48 * 0.5, 0.5**48 * 1.5, 1.0]])
     factors = 0.5**72 * np.array([[0.5, -1.5, 1.0, 1.0, 2.5]])
-    assert exact.to_integers(exact_sums(basis, factors, np.arange(5))) == [0, -2 * 2**48, 0, 2, 2 * 2**48]
+    assert exact.to_integers(chebyshev.exact_sums(basis, factors, np.arange(5))) == [0, -2 * 2**48, 0, 2, 2 * 2**48]
 
 
-@BOTH
-def test_sums_of_nothing_are_zero(exact_sums):
-    got = exact_sums(np.ones((2, 3)), np.zeros((2, 3)), np.array([0, 2]))
+def test_sums_of_nothing_are_zero():
+    got = chebyshev.exact_sums(np.ones((2, 3)), np.zeros((2, 3)), np.array([0, 2]))
     assert got.shape == (2, 2, 2, 3)
     assert not got.any()
 
@@ -111,6 +106,45 @@ def test_a_degree_too_many_is_not_resolved():
     moments = chebyshev.polynomials(x, 8).sum(axis=1)
     at_nodes = (chebyshev.quadrature(8) @ moments) @ chebyshev.polynomials(chebyshev.nodes(8), 9)[8]
     assert abs(at_nodes - chebyshev.polynomials(x, 9)[8].sum()) > 0.1
+
+
+def audited_cells(cells: np.ndarray, x: np.ndarray, factors: np.ndarray) -> list[int]:
+    """What points leave behind with T_0 and T_1 alone, cell by cell in order, in Python's integers."""
+    out = []
+    for cell in sorted({tuple(cell) for cell in cells.tolist()}):
+        mine = (cells == cell).all(axis=1)
+        basis = np.stack([np.ones(mine.sum()), x[mine]])
+        out += audit(basis, factors[:2, mine], [0])
+        out += [sum(round(Fraction(value) * 2**72) for value in row[mine].tolist()) for row in factors[2:]]
+    return out
+
+
+@BOTH
+@pytest.mark.parametrize("size", [1, 1e-20, 1e8, 1e12], ids=str)
+def test_what_points_leave_behind_by_cell_is_that_of_python_integers(by_cell, size):
+    rng = np.random.default_rng(1)
+    cells, x = rng.choice([0.25, 0.5, 1.0], (500, 2)), points(500)
+    factors = size * np.stack([*rng.standard_normal((2, 500)), rng.lognormal(0.0, 3.0, 500), np.zeros(500)])
+    assert exact.to_integers(by_cell(cells, x[None], factors, along=2, across=1).sums) == audited_cells(
+        cells, x, factors
+    )
+
+
+@BOTH
+def test_factors_that_fill_the_words_and_ties_of_both_are_rounded_by_cell_as_well(by_cell):
+    # Ties of the basis, of the factors, a factor of nearly all bits, and one that is below the grid.
+    x = np.array([0.5**48 * 0.5, 0.5**48 * 1.5, 1.0, 1.0, -1.0, 0.3, 1.0 - 2.0**-48])
+    factors = np.array(
+        [
+            [1.0, 1.0, 0.5**73, -1.5 * 0.5**72, 2.0**60, 2.0**60 / 3.0, 0.5**80],
+            [1e15, -1.0, 2.5 * 0.5**72, 0.0, -(2.0**60) / 3.0, 2.0**-56 - 2.0**-72, 1.0],
+            [2.0**95, 1e20, 0.5**73, 1.5 * 0.5**72, 0.0, 1.0, 0.1],
+            [1.0, 0.0, 2.0**40, 0.3, 2.5 * 0.5**72, 0.5**80, 7.0],
+        ]
+    )
+    cells = np.array([[0.5, float(i % 2)] for i in range(7)])
+    got = exact.to_integers(by_cell(cells, x[None], factors, along=2, across=1).sums)
+    assert got == audited_cells(cells, x, factors)
 
 
 @pytest.mark.parametrize("across", [1, 4])

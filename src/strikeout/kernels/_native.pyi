@@ -54,9 +54,6 @@ def exact_change(
     state: NDArray[uint64], rows: NDArray[int64], pick: NDArray[int64] | None, subtract: bool
 ) -> NDArray[uint64]: ...
 def exact_read(state: NDArray[uint64], exponents: NDArray[int32]) -> NDArray[float64]: ...
-def exact_weighted(
-    basis: NDArray[float64], factors: NDArray[float64], starts: NDArray[int64], basis_grid: int, factor_grid: int
-) -> NDArray[uint64]: ...
 def exact_cells(
     cells: NDArray[float64],
     places: NDArray[float64],

@@ -78,18 +78,9 @@ def quadrature(count: int) -> Floats:
 def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
     """Sums of ``factor * basis`` over consecutive groups of points, ``(groups, c, q, 3)`` words of 192 bits.
 
-    Group g begins at point ``starts[g]``; none is empty. Integers, so the compiled sums and their twin have one answer.
+    Group g begins at point ``starts[g]``; none is empty. In NumPy: digits small enough that a matrix product of doubles
+    is exact.
     """
-    module = native()
-    if module is None:
-        return exact_sums_twin(basis, factors, starts)
-    basis, factors = np.ascontiguousarray(basis), np.ascontiguousarray(factors)
-    total: words.Words = module.exact_weighted(basis, factors, starts.astype(np.int64), BASIS_GRID, FACTOR_GRID)
-    return total
-
-
-def exact_sums_twin(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
-    """The same in NumPy: digits small enough that a matrix product of doubles is exact."""
     groups = len(starts)
     digits, places = _digits(factors)
     if not places:
@@ -151,8 +142,8 @@ def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: i
     basis = polynomials_twin(places[0], along)
     if across > 1:
         basis = (polynomials_twin(places[1], across)[:, None, :] * basis[None, :, :]).reshape(along * across, -1)
-    resolved = exact_sums_twin(basis, factors[:2], starts)
-    plain = exact_sums_twin(np.full((1, len(order)), 2.0**-BASIS_GRID), factors[2:], starts)
+    resolved = exact_sums(basis, factors[:2], starts)
+    plain = exact_sums(np.full((1, len(order)), 2.0**-BASIS_GRID), factors[2:], starts)
     both = np.concatenate([part.reshape(len(starts), -1, 3) for part in (resolved, plain)], axis=1)
     return words.Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
 
