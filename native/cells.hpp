@@ -13,7 +13,7 @@ constexpr int MOST_NODES = 512;
 constexpr double INNER = 8.0;   // narrowest cells on each side of k*
 constexpr int THRIFTY = 12;      // as many do where Chebyshev's polynomials replace the highest powers
 constexpr double ECONOMY = 1e-13, SLACK = 30.0;  // of a value, what may be given up for it; of a derivative, times the slack
-constexpr double LOST = -32.2;   // ln of what a thrifty term may leave out; a few of them count
+constexpr double LOST = -29.9336;  // ln ECONOMY: what a thrifty term may leave out before signs are looked at
 constexpr double LEVEL = 30.5;  // terms below exp(-30.5) are cut
 
 // x^n = sum_p instead[n][p] x^p + gap[n] T_n(x), p < n: exact in doubles.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from strikeout.kernels import heston
+from strikeout.kernels.heston_twin import Parts
 from strikeout.models.heston import Heston
 from strikeout.quotes.contracts import Contracts
 from tests.kernels.kernel_choice import each_kernel, needs_native
@@ -32,6 +33,59 @@ def native_rows(k: list[float], offsets: list[int] | None = None, theta: np.ndar
 def test_strikes_that_are_not_finite_and_ascending_are_refused(k):
     with pytest.raises(ValueError, match="finite and ascending"):
         native_rows(k)
+
+
+@needs_native
+@pytest.mark.parametrize("where", range(11))
+def test_one_strike_out_of_order_is_found_wherever_it_stands(where):
+    """Strikes are compared four at a time, and the last few one by one; the other part is sound."""
+    sound = np.linspace(-0.2, 0.2, 12)
+    k = sound.copy()
+    k[where] = k[where + 1] + 1e-9
+    assert native_rows([*sound, *sound], [0, 12, 24]).shape == (6, 24)
+    for strikes in ([*k, *sound], [*sound, *k]):
+        with pytest.raises(ValueError, match="finite and ascending"):
+            native_rows(strikes, [0, 12, 24])
+
+
+@needs_native
+def test_sums_over_strikes_out_of_order_are_refused():
+    ones, k = np.ones(2), np.array([0.1, 0.0])
+    with pytest.raises(ValueError, match="finite and ascending"):
+        heston.sums("native", THETA, Parts(np.array([0.5]), np.array([0, 2]), k), ones, ones)
+
+
+@needs_native
+def test_columns_give_the_same_bits_in_whatever_way_they_are_held():
+    """Read-only, with gaps, integers for doubles, narrow integers: read in place or converted."""
+    k = np.linspace(-0.3, 0.3, 13)
+    gaps = np.repeat(k, 2)[::2]
+    frozen = k.copy()
+    frozen.flags.writeable = False
+    module, T, ends = heston.native(), np.array([2.0]), np.array([0, 13])
+    expected = module.heston_rows(THETA, T, ends, k, None, 0.0, 1).tobytes()
+    every_other = np.repeat(THETA, 2)[::2]
+    for theta, expiries, offsets, strikes in (
+        (THETA, T, ends, frozen),
+        (every_other, T, ends, gaps),
+        (THETA, np.array([2]), ends.astype(np.int32), k),
+    ):
+        assert module.heston_rows(theta, expiries, offsets, strikes, None, 0.0, 1).tobytes() == expected
+
+
+@needs_native
+@pytest.mark.parametrize("column", ["strikes", np.zeros((2, 2)), np.array(["a", "b"])])
+def test_what_is_no_column_of_numbers_is_refused(column):
+    with pytest.raises(TypeError, match="column of numbers"):
+        heston.native().heston_rows(THETA, np.array([0.5]), np.array([0, 2]), column, None, 0.0, 1)
+
+
+@needs_native
+@pytest.mark.parametrize("out", [np.empty(20), np.empty((3, 7)), np.empty(21, np.float32), np.empty(42)[::2]])
+def test_sums_are_not_written_where_they_do_not_fit(out):
+    k = np.zeros(1)
+    with pytest.raises((TypeError, ValueError)):
+        heston.native().heston_sums(THETA, k + 0.5, np.array([0, 1]), k, None, 0.0, k, k, 1, out)
 
 
 @needs_native

@@ -34,7 +34,7 @@ def threads() -> int:
 
 
 def _threads(part: Parts) -> int:
-    small = len(part.k) + 300 * len(part.expiries) < 50_000  # the kernel would not use more than one
+    small = part.k.size + 300 * part.expiries.size < 50_000  # the kernel would not use more than one
     return 1 if small else threads()
 
 
