@@ -149,8 +149,8 @@ class ConcludingDesk(ImportingDesk):
         last = self._records.version()
         if road is not None:
             road = road.at(book.number)
-        elif last is not None:
-            road = last.road  # whatever the count is now: the bits of a book do not depend on its history
+        elif last is not None and last.road is not None:
+            road = last.road.onward(after)  # the bits of a book do not depend on its history
         version = Version.of(after, entry=book.number, road=road)
         book.keep_moments(after.moments)
         book.keep_groups(GroupStates.of(after))

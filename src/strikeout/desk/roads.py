@@ -12,7 +12,7 @@ import numpy as np
 from strikeout.assurance.issuing import THROUGH_MOMENTS
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.interpolation import interpolation_error
-from strikeout.calibration.panel_calibration import AnyCalibration
+from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.calibration.panel_choice import chosen_panel
 from strikeout.calibration.settings import Settings
 from strikeout.desk.asking import Asking, Through
@@ -26,6 +26,7 @@ Asked = Literal["auto", "quotes", "moments"]
 
 FEWEST = 10_000  # quotes, from which on a forget through quotes takes longer than writing it to the disk does
 FARTHEST = THROUGH_MOMENTS / 2  # standard errors from the optimum of the quotes: half of what certificates then claim
+OF_A_PANEL = "a panel tells its quotes apart"
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class Road:
     def at(self, entry: int) -> Road:
         """The same, measured with this entry."""
         return replace(self, entry=entry)
+
+    def onward(self, after: AnyCalibration) -> Road:
+        """The road of the next calibration, whatever the count is then; a reason that holds no longer is not repeated."""
+        if isinstance(after, PanelCalibration):
+            return replace(self, why=OF_A_PANEL)
+        return replace(self, why="as before, when it was a panel") if self.why == OF_A_PANEL else self
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; the error as ``float.hex`` writes it."""
@@ -115,7 +122,7 @@ def travelled(
 def unsuited(model: Model, settings: Settings, held: Quotes) -> str | None:
     """Why moments are not tried for these quotes and settings; None where they are."""
     if chosen_panel(held, model, settings) is not None:
-        return "a panel tells its quotes apart"
+        return OF_A_PANEL
     if settings.loss != "squared" or settings.residual != "price":
         return "moments know squared price residuals only"
     if settings.select != "all":
