@@ -123,8 +123,11 @@ INLINE Cell cell_at(double k, const Grid& grid) {
     while (e < grid.doublings && !within(two_to(e) * (INNER * grid.narrowest))) e++;
     const double width = two_to(e) * grid.narrowest;
     double n = std::floor(distance / width);
-    while (!within(width * (n + 1.0))) n += 1.0;
-    while (n > 0.0 && within(width * n)) n -= 1.0;
+    // The quotient is off by rounding, one cell at most. Where it is not a cell number at all (a variance of 1e200), there
+    // is no cell, and no price.
+    for (int tries = 0; tries < 2 && !within(width * (n + 1.0)); tries++) n += 1.0;
+    for (int tries = 0; tries < 2 && n > 0.0 && within(width * n); tries++) n -= 1.0;
+    if (!within(width * (n + 1.0))) return {NAN, NAN, k, k, width};
     const double near = width * n, middle = width * (n + 0.5), far = width * (n + 1.0);
     Cell cell = {grid.kstar + middle, 0.5 * width, grid.kstar + near, grid.kstar + far, 0.5 * width};
     if (left) cell = {grid.kstar - middle, 0.5 * width, grid.kstar - far, grid.kstar - near, 0.5 * width};

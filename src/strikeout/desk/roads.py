@@ -59,7 +59,7 @@ class Road:
         return replace(self, entry=entry)
 
     def onward(self, after: AnyCalibration) -> Road:
-        """The road of the next calibration, whatever the count is then; a reason that holds no longer is not repeated."""
+        """The road of the next calibration, whatever the count is then; a reason that held of a panel goes with it."""
         if isinstance(after, PanelCalibration):
             return replace(self, why=OF_A_PANEL)
         return replace(self, why="as before, when it was a panel") if self.why == OF_A_PANEL else self
