@@ -92,18 +92,27 @@ class ConcludingDesk(ImportingDesk):
         refuse_nothing(done.count)
         return done, passed
 
+    def _followed(self, done: Forgetting | PanelForgetting | Stepped, *, entry: int) -> Following:
+        """What a forget makes of what the book keeps."""
+        if isinstance(done, Stepped):
+            return done.follow
+        assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
+        return following(done.calibration, self._records.standing(), entry=entry, gone=done.forgotten)
+
     def _strike(
         self,
         book: Transaction,
         what: str,
         reason: Why,
         done: Forgetting | PanelForgetting | Stepped,
-        path: tuple[str, ...] = (),
+        *,
+        follow: Following,
+        passed: tuple[str, ...] = (),
     ) -> Change:
         counts = {"forgotten": done.count}
+        book.store.strike(done.ids, entry=book.number)
         if isinstance(done, Stepped):
-            book.store.strike(done.ids, entry=book.number)
-            done.follow.keep(book.store)
+            follow.keep(book.store)
             return self._enter(
                 book,
                 what,
@@ -115,9 +124,6 @@ class ConcludingDesk(ImportingDesk):
                 certificate=done.certificate,
                 path=done.path,
             )
-        assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
-        follow = following(done.calibration, self._records.standing(), entry=book.number, gone=done.forgotten)
-        book.store.strike(done.ids, entry=book.number)
         return self._conclude(
             book,
             what,
@@ -127,7 +133,7 @@ class ConcludingDesk(ImportingDesk):
             touched=done.ids.tolist(),
             counts=counts,
             certificate=done.certificate,
-            path=(*path, *done.path),
+            path=(*passed, *done.path),
             follow=follow,
         )
 

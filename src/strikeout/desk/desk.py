@@ -198,8 +198,9 @@ class Desk(ConcludingDesk):
                 planned=plan.certificate.digest(),
                 found=done.certificate.digest(),
             )
+        follow, reason = self._followed(done, entry=seen.number + 1), Reason.from_plain(plan.reason)
         with self._records.writing(seen) as book:
-            return self._strike(book, "forget", Reason.from_plain(plan.reason), done, passed)
+            return self._strike(book, "forget", reason, done, follow=follow, passed=passed)
 
     def restore(self, entry: int | None = None, *, reason: Why = None) -> Change:
         """Brings the quotes of a forget back, as if it had never been; the latest one where no entry is named.
