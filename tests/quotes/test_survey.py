@@ -189,5 +189,5 @@ def test_four_times_the_rows_are_imported_in_the_same_memory(tmp_path: Path) -> 
         assert imported == count
         peaks.append(peak)
         book.unlink()
-    # Measured: 770 MB for one million, 1160 for ten; held as a book, three million more would take 2 GB.
+    # Measured: 770 MB for one million, 1000 for ten; held as a book, three million more would take 2 GB.
     assert peaks[1] < peaks[0] + 300
