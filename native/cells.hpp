@@ -133,8 +133,10 @@ INLINE Cell cell_at(double k, const Grid& grid) {
     if (left) cell = {grid.kstar - middle, 0.5 * width, grid.kstar - far, grid.kstar - near, 0.5 * width};
     // A contour is good on its own side of the money, so a cell across it is cut there.
     if (cell.begin < 0.0 && cell.end > 0.0) {
-        if (k < 0.0) cell = {0.5 * cell.begin, -0.5 * cell.begin, cell.begin, 0.0, cell.unit};
-        else cell = {0.5 * cell.end, 0.5 * cell.end, 0.0, cell.end, cell.unit};
+        // What is left may be narrower than any number is precise; the polynomial's own unit must stay one to divide by.
+        const double least = two_to(-40) * cell.unit;
+        if (k < 0.0) cell = {0.5 * cell.begin, std::fmax(-0.5 * cell.begin, least), cell.begin, 0.0, cell.unit};
+        else cell = {0.5 * cell.end, std::fmax(0.5 * cell.end, least), 0.0, cell.end, cell.unit};
     }
     return cell;
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.assurance.answer import Answer
 from strikeout.assurance.issuing import issue
 from strikeout.calibration.box import EDGE, FACTOR, Box
 from strikeout.calibration.coordinates import coordinates_of
@@ -73,7 +74,7 @@ def test_the_answer_at_an_edge_can_be_forgotten_from_certified_and_verified():
 
 def test_a_certificate_that_calls_another_parameter_an_edge_is_refuted():
     at = so.calibrate(QUOTES, HESTON, fixed={"vol_of_vol": 1.0})
-    made = issue(FOUND, FOUND.parameters, operator="recalibrate", path=[], after=FOUND)
+    made = issue(FOUND, Answer(FOUND.parameters, "recalibrate"), after=FOUND)
     fake = replace(
         made,
         parameters={name: float(value).hex() for name, value in at.parameters.items()},

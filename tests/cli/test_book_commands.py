@@ -266,6 +266,9 @@ def test_influence_looks_at_the_book_as_it_is_calibrated(book):
 
 def test_a_tolerance_lets_a_book_forget_by_one_step_and_the_page_says_so(book, quotes):
     told("calibrate", book)
+    panel = told("forget", book, "--ids", quotes.ids[0], "--tolerance", "0.5")
+    assert panel["path"][0].startswith("downdate passed over: a panel keeps the states of its groups")
+    told("calibrate", book, "--panel", "none")
     ids = ",".join(quotes.ids[:3].tolist())
     planned = told("forget", book, "--ids", ids, "--tolerance", "0.5")
     assert planned["path"][0].startswith("downdate: one step misses the optimum by at most")
@@ -278,7 +281,8 @@ def test_a_tolerance_lets_a_book_forget_by_one_step_and_the_page_says_so(book, q
 
 
 def test_status_and_doctor_tell_of_shards_footprints_and_the_road(book, quotes):
-    told("calibrate", book, "--perturb", "1e-3")
+    assert "without a panel" in run("calibrate", book, "--perturb", "1e-3").output
+    told("calibrate", book, "--perturb", "1e-3", "--panel", "none")
     status = told("status", book)
     assert sum(status["shards"].values()) == len(quotes)
     assert (status["footprints"], status["perturbed"]) == (len(status["shards"]), 1e-3)

@@ -99,6 +99,7 @@ def test_variance_that_acts_like_jumps_is_priced_and_differentiated_as_well(thet
 @needs_native
 @settings(max_examples=150)
 @given(theta=IN_THE_BOX, T=EXPIRIES)
+@example(theta=(0.001, 0.0001, 0.05, -2.3e-308, 1e-08), T=1.0 / 365.0)  # a cell cut to nothing at the money
 def test_the_compiled_kernel_and_its_twin_agree(theta, T):
     """To rounding: 1e-12 of the forward in prices and 1e-10 in sensitivities."""
     assume(total_variance(theta, T) < 1.0 and theta[2] <= 3.0)

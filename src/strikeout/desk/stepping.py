@@ -129,6 +129,8 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
         RefusedError: what is kept cannot be read.
     """
     standing, last = records.standing(), records.version()
+    if last is not None and last.panel is not None:
+        return "a panel keeps the states of its groups, and no footprints to step from"
     if standing is None or last is None:
         return "the book keeps no footprints; calibrate it again, through quotes"
     how = records.settings()
