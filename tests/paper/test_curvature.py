@@ -36,8 +36,8 @@ def test_gauss_newton_over_the_retained_rows_is_the_downdate(calibration):
     footprints = footprints_of(calibration.quotes, calibration.model, calibration.parameters)
     exact = downdate(footprints, footprints.total(), ids).change
     cache = cached(calibration.quotes.without(ids), calibration.model, np.array(list(calibration.parameters.values())))
-    # Footprints are rounded once to their grid. Beside a step that the struck quotes nearly leave at zero that may be any
-    # share; beside what the quotes can tell it is nothing.
+    # Footprints are rounded once to their grid. Beside a step that the struck quotes nearly leave at zero that may be
+    # any share; beside what the quotes can tell it is nothing.
     errors = np.array(list(calibration.standard_errors.values()))
     np.testing.assert_array_less(np.abs(curvatures.gauss_newton(cache) - exact), 1e-9 * errors)
 
