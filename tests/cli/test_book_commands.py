@@ -152,7 +152,9 @@ def test_an_erased_quote_that_returns_ends_with_one(book):
     ended = run("import", book, "quotes.csv", "--json")
     assert ended.exit_code == 1
     assert len(json.loads(ended.stdout)["erased"]) == 36
-    assert "36 refused, for they were erased" in run("import", book, "quotes.csv").stdout
+    again = run("import", book, "quotes.csv")
+    assert "36 refused, for they were erased" in again.stdout
+    assert " and 31 more." in again.stderr
 
 
 def test_the_same_file_again_changes_nothing(book):
@@ -206,6 +208,32 @@ def test_bad_rows_of_what_is_learnt_go_to_quarantine_and_the_book_knows_the_file
     assert (folder / "bad.csv").read_text().count("\n") == 2
     done("erase", "b.book", "--where", EARLY, "--yes")
     assert not (folder / "bad.csv").exists()
+
+
+@pytest.mark.parametrize("verb", [["import"], ["learn"], ["roll", "--window", 90]])
+def test_a_verb_that_is_refused_leaves_no_quarantine_file_behind(book, folder, verb):
+    head, first, *_ = (folder / "quotes.csv").read_text().splitlines()
+    cells = dict(zip(head.split(","), first.split(","), strict=True))
+    clash = ",".join({**cells, "price": "77.5"}.values())
+    (folder / "clash.csv").write_text("\n".join([head, clash, "," * head.count(",")]) + "\n")
+    ended = run(verb[0], book, "clash.csv", *verb[1:], "--max-reject", 0.9, "--quarantine", "bad.csv")
+    assert ended.exit_code == 3, ended.output
+    assert "other values" in ended.output
+    assert not (folder / "bad.csv").exists()
+
+
+def test_learning_what_leaves_the_parameters_undetermined_ends_as_calibrating_does(folder, quotes):
+    first, second, *_ = sorted(set(quotes.contracts.expiry.tolist()))
+    so.write_quotes(quotes[quotes.contracts.expiry == first][:200], "one.csv")
+    so.write_quotes(quotes[quotes.contracts.expiry == first][200:], "more.csv")
+    assert folder
+    assert second > first
+    done("init", "b.book")
+    done("import", "b.book", "one.csv")
+    assert run("calibrate", "b.book", "--panel", "none").exit_code == 3
+    learnt = run("learn", "b.book", "more.csv")
+    assert "not identified" in learnt.output
+    assert learnt.exit_code == 3
 
 
 def test_an_import_says_how_far_it_is_on_a_terminal(folder, monkeypatch):
@@ -378,7 +406,9 @@ def test_an_option_that_is_not_given_is_as_the_last_time_and_said(book):
     said = done("calibrate", book, "--weights", "none").stderr
     assert "as the last time: fixed correlation, panel date, select otm. With --fresh" in said
     assert [asking_of(book)[name] for name in ("weights", "select", "panel")] == ["none", "otm", "date"]
-    assert "as the last time" not in done("calibrate", book).stderr  # nothing was given, so nothing is mixed
+    assert (
+        "as the last time: fixed correlation, panel date, select otm, weights none." in done("calibrate", book).stderr
+    )
     # What names parameters of another model is not kept; where no model is given, the model is.
     other = done("calibrate", book, "--model", "black-scholes", "--panel", "auto").stderr
     assert "as the last time: select otm, weights none." in other

@@ -329,3 +329,14 @@ def test_a_day_that_leads_out_of_the_models_bounds_is_named_in_the_refusal():
     panel = so.calibrate(BOOK.with_observed(worthless), so.Heston(), panel="date", fixed=fixed, starts=1)
     with pytest.raises(RefusedError, match=f"initial_variance of {days[5]} ran into 1e-08"):
         so.forget(panel, ids=DAY)
+
+
+def test_a_refusal_on_the_way_from_a_panel_to_one_value_says_that_this_is_why():
+    book = so.panel_quotes(6, seed=1)
+    few = book[np.sort(np.random.default_rng(0).permutation(len(book))[:20])]
+    panel = so.calibrate(few, so.Heston(), panel="auto")
+    assert isinstance(panel, so.PanelCalibration)
+    with pytest.raises(RefusedError, match=r"one value from here on, since 19 quotes are fewer.*stays a panel"):
+        so.forget(panel, ids=few.ids[:1])
+    asked = so.calibrate(few, so.Heston(), panel="date")
+    assert so.forget(asked, ids=few.ids[:1]).calibration.converged

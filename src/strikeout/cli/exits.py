@@ -52,6 +52,10 @@ SPELLINGS = {
     "panel=None": "--panel none",
     "panel=": "--panel ",
     "tolerance=": "--tolerance ",
+    'through="': '--through="',
+    "Leave perturb out": "Leave --perturb out",
+    "perturb=": "--perturb ",
+    "share=": "--perturb ",
 }
 
 
@@ -84,13 +88,21 @@ def conclude(error: BaseException, *, as_json: bool) -> int:
     return code
 
 
+def spelled(sentence: str) -> str:
+    """A sentence of the library with options in the place of arguments.
+
+    >>> spelled("Or take it as given (fixed={...}).")
+    'Or take it as given (--fix NAME=VALUE).'
+    """
+    for python, option in SPELLINGS.items():
+        sentence = sentence.replace(python, option)
+    return sentence
+
+
 def _told(error: BaseException) -> tuple[dict[str, Any], int]:
     if isinstance(error, StrikeoutError):
         facts = {name: plain(value) for name, value in error.facts.items()}
-        sentence = error.sentence
-        for python, option in SPELLINGS.items():
-            sentence = sentence.replace(python, option)
-        return {**facts, "code": error.code, "sentence": sentence}, error.exit_code
+        return {**facts, "code": error.code, "sentence": spelled(error.sentence)}, error.exit_code
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "strikeout"

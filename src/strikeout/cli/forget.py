@@ -235,7 +235,14 @@ def _previewed(
         terminal.show(
             terminal.table(("parameter", "before", "after", "moved (SE before)"), rows, numbers=(1, 2, 3), whole=(0,)),
             "",
-            terminal.facts([("preview", look.sentence), *latent, ("looked by", look.operator), ("changed", "nothing")]),
+            terminal.facts(
+                [
+                    ("preview", exits.spelled(look.sentence)),
+                    *latent,
+                    ("looked by", look.operator),
+                    ("changed", "nothing"),
+                ]
+            ),
         )
     return exits.DONE if look.refusal is None else exits.REFUSED
 
@@ -260,14 +267,14 @@ def _described_look(look: Preview, before: Calibration | PanelCalibration) -> di
     latent = {str(group): value for group, value in look.latent.items()}
     known = [str(group) for group in before.latent] if isinstance(before, PanelCalibration) and latent else []
     return {
-        "preview": look.sentence,
+        "preview": exits.spelled(look.sentence),
         "forgotten": look.ids.tolist(),
         "retained": look.retained,
         "operator": look.operator,
         "parameters": look.parameters,
         "moved": exits.plain(look.moved),
         "error": exits.plain(look.error),
-        "refusal": look.refusal,
+        "refusal": None if look.refusal is None else exits.spelled(look.refusal),
         **({"latent": latent, "dropped": [group for group in known if group not in latent]} if latent else {}),
     }
 

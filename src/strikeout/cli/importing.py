@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from strikeout.book import Book
     from strikeout.quotes.reading import Reading
 
+MOST = 5  # quotes that a note names
 source_option = click.option("--source", help="Where the quotes come from, where the file has no column source.")
 
 
@@ -60,7 +63,8 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     ):
         refuse_bad_rows(reading, max_reject=options["max_reject"], quarantine=quarantine)
         kept = quarantine if reading.rejected else None
-        done = held.import_pieces(written(reading, line), quarantine=kept, reason=why)
+        with taken_back(kept):
+            done = held.import_pieces(written(reading, line), quarantine=kept, reason=why)
     if as_json:
         result = {
             "entry": done.entry,
@@ -75,9 +79,21 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
         click.echo(done.sentence)
         tell_reading(reading, quarantine)
         if done.erased:
-            terminal.note(f"refused, for they were erased: {', '.join(done.erased[:5])}.")
+            more = f" and {len(done.erased) - MOST:,} more" if len(done.erased) > MOST else ""
+            terminal.note(f"refused, for they were erased: {', '.join(done.erased[:MOST])}{more}.")
         terminal.hint(f"strikeout calibrate {book}")
     return exits.FINDINGS if done.erased else exits.DONE
+
+
+@contextmanager
+def taken_back(quarantine: str | None) -> Iterator[None]:
+    """Takes a file of rows that are no quotes away again where its verb is refused: no book would know of it."""
+    try:
+        yield
+    except BaseException:
+        if quarantine is not None:
+            Path(quarantine).unlink(missing_ok=True)
+        raise
 
 
 def accepted_for(book: Book, file: str, options: dict[str, Any]) -> Reading:

@@ -9,7 +9,7 @@ import click
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import book_argument, described_change, opened, reason_of, show_change, why_options
 from strikeout.cli.calibrating import described_reading, tell_reading
-from strikeout.cli.importing import accepted_for, arrival_options
+from strikeout.cli.importing import accepted_for, arrival_options, taken_back
 from strikeout.cli.options import file_argument, json_option
 
 
@@ -31,10 +31,11 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     with opened(book, who=who) as held:
         reading = accepted_for(held, file, options)
         kept = quarantine if reading.rejected else None
-        change = held.learn(reading.quotes, quarantine=kept, reason=why)
+        with taken_back(kept):
+            change = held.learn(reading.quotes, quarantine=kept, reason=why)
     if as_json:
         terminal.show_json({**described_reading(reading, quarantine), **described_change(change)})
     else:
         show_change(change)
         tell_reading(reading, quarantine)
-    return exits.DONE
+    return exits.DONE if change.after.converged else exits.REFUSED

@@ -36,9 +36,10 @@ def calibrate_book(
     last = book.status().version
     if fresh:
         how = {"panel": "auto", **how}  # something is said, so nothing is as the last time
-    elif last is not None and (how or asked):
+    elif last is not None:
         kept = as_the_last_time(last.asking, given=how, model=model)
-        model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
+        if how or asked:  # where nothing is said, the book repeats the last time by itself, to the bit
+            model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
     starts = how.get("starts", 4)
     progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
     try:

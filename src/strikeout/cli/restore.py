@@ -29,4 +29,4 @@ def command(book: str, entry: int | None, last: bool, who: str | None, as_json: 
         terminal.show_json(described_change(change))
     else:
         show_change(change)
-    return exits.DONE
+    return exits.DONE if change.after.converged else exits.REFUSED

@@ -9,7 +9,7 @@ import click
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import book_argument, described_change, opened, reason_of, show_change, why_options
 from strikeout.cli.calibrating import described_reading, tell_reading
-from strikeout.cli.importing import accepted_for, arrival_options
+from strikeout.cli.importing import accepted_for, arrival_options, taken_back
 from strikeout.cli.options import json_option
 
 
@@ -28,12 +28,13 @@ def command(book: str, file: str | None, window: int, who: str | None, as_json: 
         reading = None if file is None else accepted_for(held, file, options)
         kept = quarantine if reading is not None and reading.rejected else None
         quotes = None if reading is None else reading.quotes
-        change = held.roll(quotes, window=window, quarantine=kept, reason=why)
+        with taken_back(kept):
+            change = held.roll(quotes, window=window, quarantine=kept, reason=why)
     if as_json:
         read = {} if reading is None else described_reading(reading, quarantine)
         terminal.show_json({**read, **described_change(change)})
-        return exits.DONE
+        return exits.DONE if change.after.converged else exits.REFUSED
     show_change(change)
     if reading is not None:
         tell_reading(reading, quarantine)
-    return exits.DONE
+    return exits.DONE if change.after.converged else exits.REFUSED

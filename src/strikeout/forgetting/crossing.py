@@ -8,7 +8,7 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.calibration.panel_choice import AUTO, LABEL, PanelChoice, chosen_panel, panel_choice
 from strikeout.calibration.panel_groups import counted_groups, latent_of
-from strikeout.errors import UsageError
+from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.panel import panel_recalibrate
 from strikeout.forgetting.panel_forgetting import PanelForgetting
@@ -65,7 +65,11 @@ def forget_across(
             f"operator={operator!r}: {said}, and one step stays among the parameters it began with. Leave operator "
             "out, or calibrate with panel said in full."
         )
-    found = determined(calibrated_again(request.retained, calibration))
+    try:
+        found = determined(calibrated_again(request.retained, calibration))
+    except RefusedError as error:  # perhaps only because the parameters are others now
+        remedy = f' With panel="{LABEL}" the book stays a panel.' if isinstance(calibration, PanelCalibration) else ""
+        raise type(error)(f"{error.sentence} ({said}.{remedy})", **error.facts) from error
     path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
     path += (said,) if tolerance is None else (said, "downdate passed over: a step stays among its parameters")
     path += ("recalibrate: the retained quotes, from cold starts",)

@@ -102,7 +102,8 @@ def _shards(path: Path) -> tuple[bool, str]:
     stateless = set(kept) - set(states)
     if stateless:
         return False, f"{len(stateless):,} shards keep footprints and no state, the first {min(stateless)}."
-    return True, f"{len(counts):,}: {named}{more}; footprints of {len(kept):,}, states of {len(states):,}"
+    left = f"footprints of {len(kept):,}, states of {len(states):,}" if states else "no footprints or states by shard"
+    return True, f"{len(counts):,}: {named}{more}; {left}"
 
 
 def _ledger(path: Path) -> tuple[bool, str]:
