@@ -159,7 +159,7 @@ def _certificates(records: Records) -> Found:
     if version is None or page_of(version.entry) != pages[-1] or not records.is_current():
         return (
             True,
-            f"{_many(len(pages), 'certificate')}, each the one its entry names; none is of the quotes held now.",
+            f"{_many(len(pages), 'certificate')}, each the one its entry names; none is of the calibration held now.",
         )
     checked = verify(certificate, records.store.quotes())
     return checked.holds, " ".join(checked.reasons) or (

@@ -114,7 +114,7 @@ class Status:
             return "The book is empty: import quotes."
         if self.version is None:
             return "The book is not calibrated yet: calibrate it."
-        return "The calibration is current." if self.is_current else "Quotes came since: calibrate again."
+        return "The calibration is current." if self.is_current else "Quotes came or went since: calibrate again."
 
 
 @dataclass(frozen=True)
