@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import BusyError, StrikeoutError, UsageError
+from strikeout.quotes import scratch
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.survey import survey_quotes
 from tests.quotes.random_files import drawn_file, quotes_frame
@@ -193,6 +195,21 @@ def test_where_nothing_is_new_a_quarantine_is_still_remembered(tmp_path, books):
     bad = tmp_path / "bad.csv"
     assert at_once(first, file, quarantine=bad) == in_pieces(second, file, quarantine=bad)
     assert tables(first) == tables(second)
+
+
+def test_what_is_put_away_meanwhile_is_on_the_disk_of_the_book(tmp_path, books, monkeypatch):
+    """Forwards by parity: new quotes are remembered until all are there."""
+    _, second = books()
+    folders: list[object] = []
+
+    def watched(**options):
+        folders.append(options.get("dir"))
+        return TemporaryFile(**options)
+
+    with survey_quotes(csv(tmp_path, quotes_frame(3).drop("rate", "dividend_yield"))) as survey, opened(second) as book:
+        monkeypatch.setattr(scratch, "TemporaryFile", watched)
+        assert book.import_pieces(survey.pieces()).imported > 0
+    assert folders == [second.parent] * 2, "names in the store, and slices at the door"
 
 
 KILLED = """

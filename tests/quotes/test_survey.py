@@ -11,10 +11,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from strikeout.errors import ColumnError, UnreadableFileError
-from strikeout.quotes.columns import quotient
+from strikeout.errors import ColumnError, UnreadableFileError, UsageError
+from strikeout.quotes import pairing
+from strikeout.quotes.columns import QUARANTINE, quotient
 from strikeout.quotes.forwards import underived
 from strikeout.quotes.reading import inspect_quotes
+from strikeout.quotes.routes import paired_rows
 from strikeout.quotes.scratch import Scratch
 from strikeout.quotes.sheets import is_large
 from strikeout.quotes.survey import survey_quotes
@@ -70,6 +72,57 @@ def test_calls_and_puts_may_be_far_apart(tmp_path: Path) -> None:
     """All calls first: no block has a pair, and the file as a whole gives its forwards by parity."""
     frame = quotes_frame(3).drop("rate", "dividend_yield").sort("right", maintain_order=True)
     both(csv(tmp_path, frame), tmp_path, size=900)
+
+
+def test_what_is_looked_at_to_pair_calls_and_puts_far_apart_is_a_part_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = quotes_frame(3).drop("rate", "dividend_yield").sort("right", maintain_order=True)
+    seen: list[int] = []
+
+    def watched(rows: pl.DataFrame, places: dict[str, str]) -> pl.DataFrame:
+        seen.append(rows.height)
+        return paired_rows(rows, places).clear()  # no part has pairs: all are looked at
+
+    monkeypatch.setattr(pairing, "AT_ONCE", frame.height // 8)
+    monkeypatch.setattr(pairing, "paired_rows", watched)
+    with pytest.raises(ColumnError, match="discount"):
+        survey_quotes(csv(tmp_path, frame), size=900)
+    assert sum(seen) == frame.height
+    assert max(seen) < frame.height / 2
+
+
+def test_a_strike_is_the_same_however_it_is_written(tmp_path: Path) -> None:
+    frame = quotes_frame(3).drop("rate", "dividend_yield").sort("right", maintain_order=True)
+    put = pl.when(pl.col("right") == "P").then(pl.col("strike") + ".00").otherwise("strike")
+    both(csv(tmp_path, frame.with_columns(put.alias("strike"))), tmp_path, size=900)
+    spoiled = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) == 2).then(pl.lit("n/a")).otherwise(put).alias("strike")
+    )
+    both(csv(tmp_path, spoiled), tmp_path, size=900)
+
+
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_parity_may_be_asked_for(tmp_path: Path, is_apart: bool) -> None:
+    frame = quotes_frame(3)
+    frame = frame.sort("right", maintain_order=True) if is_apart else frame
+    both(csv(tmp_path, frame), tmp_path, size=900, forwards="parity")
+
+
+def test_a_quarantine_with_calls_and_puts_far_apart_is_read_once_it_is_corrected(tmp_path: Path) -> None:
+    frame = quotes_frame(3).drop("rate", "dividend_yield").sort("right", maintain_order=True)
+    told = frame.with_columns(pl.lit("was wrong").alias(name) for name in QUARANTINE)
+    both(csv(tmp_path, told), tmp_path, size=900)
+
+
+def test_parity_of_volatilities_is_refused_in_the_same_words(tmp_path: Path) -> None:
+    frame = quotes_frame(3).drop("bid", "ask").with_columns(iv=pl.lit("0.2"))
+    path = csv(tmp_path, frame)
+    with pytest.raises(ColumnError) as at_once:
+        inspect_quotes(path, forwards="parity")
+    with pytest.raises(ColumnError) as in_pieces:
+        survey_quotes(path, forwards="parity", size=900)
+    assert in_pieces.value.sentence == at_once.value.sentence
 
 
 def test_a_file_without_any_road_to_a_forward_is_refused_in_the_same_words(tmp_path: Path) -> None:
@@ -138,6 +191,21 @@ def test_only_the_owner_can_read_what_is_put_away(tmp_path: Path) -> None:
         assert os.fstat(scratch._file.fileno()).st_mode & 0o077 == 0
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+def test_who_named_the_folder_is_not_sent_to_another_variable(tmp_path: Path) -> None:
+    said = []
+    for folder in (None, tmp_path):
+        with Scratch(folder) as scratch:
+            scratch._file.close()
+            scratch._file = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115 - closed with the scratch
+            with pytest.raises(UsageError) as error:
+                scratch.put(pl.DataFrame({"strike": [1.0]}))
+            said.append(error.value.sentence)
+    assert "TMPDIR" in said[0]
+    assert "TMPDIR" not in said[1]
+    assert f"the disk of {tmp_path} has no room" in said[1]
+
+
 def test_it_says_what_it_does_and_how_far_it_is(tmp_path: Path) -> None:
     said: list[tuple[str, float]] = []
     frame = quotes_frame(8)
@@ -190,4 +258,30 @@ def test_four_times_the_rows_are_imported_in_the_same_memory(tmp_path: Path) -> 
         peaks.append(peak)
         book.unlink()
     # Measured: 770 MB for one million, 1000 for ten; held as a book, three million more would take 2 GB.
+    assert peaks[1] < peaks[0] + 300
+
+
+SURVEY = """
+import resource, sys
+from strikeout.quotes.survey import survey_quotes
+
+with survey_quotes(sys.argv[1]) as survey:
+    print(survey.count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.slow
+def test_four_times_the_rows_with_all_calls_before_all_puts_are_read_in_the_same_memory(tmp_path: Path) -> None:
+    """No forward is given, so parity needs calls and puts that are half a file apart."""
+    from benchmarks.reading import written
+
+    peaks = []
+    for count in (1_000_000, 4_000_000):
+        path, apart = written(tmp_path / "quotes.csv", count), tmp_path / "apart.csv"
+        frame = pl.read_csv(path, infer_schema=False).drop("forward", "discount")
+        frame.sort("right", maintain_order=True).write_csv(apart)
+        run = subprocess.run([sys.executable, "-c", SURVEY, apart], capture_output=True, text=True, check=True)
+        found, peak = map(int, run.stdout.split())
+        assert found > 0.9 * count
+        peaks.append(peak)
     assert peaks[1] < peaks[0] + 300

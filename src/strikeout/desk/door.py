@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,15 @@ class NothingNew(Exception):  # noqa: N818 - it tells of something found, not of
 
 
 class Door:
-    """Lets new quotes in and counts the others. Quotes whose forwards rest on their slices are remembered, on disk."""
+    """Lets new quotes in and counts the others. Quotes whose forwards rest on their slices are remembered, on disk.
 
-    def __init__(self, is_erased: Erased) -> None:
+    Args:
+        folder: on whose disk; the one for temporary files where not given.
+    """
+
+    def __init__(self, is_erased: Erased, *, folder: Path | None = None) -> None:
         self._is_erased = is_erased
+        self._folder = folder
         self._slices: SliceRoom | None = None
         self.count = self.imported = self.repeated = self.set_aside = 0
         self.erased: list[str] = []
@@ -73,7 +79,7 @@ class Door:
         if rests.any():
             from strikeout.quotes.slice_room import SliceRoom
 
-            self._slices = self._slices or SliceRoom()
+            self._slices = self._slices or SliceRoom(self._folder)
             self._slices.add(new[rests])
 
     def __enter__(self) -> Door:

@@ -64,7 +64,8 @@ class ImportingDesk(ApprovingDesk):
         seen, erased = records.position(), records.erased()
         touched = SetCommitment(records.keyring)
         is_erased = partial(returning, erased=erased, commit=records.commit)
-        with Door(is_erased) as door, suppress(NothingNew), records.writing(seen) as book:
+        folder = next((file.parent for file in records.store.files()), None)  # none where a book is in memory
+        with Door(is_erased, folder=folder) as door, suppress(NothingNew), records.writing(seen) as book:
             before = book.store.counts().retained
             door.imported = book.store.add_all(door.let_in(book.store, pieces), told=touched.add)
             refuse_clashes(door.clashes, door.count)

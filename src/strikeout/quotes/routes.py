@@ -14,6 +14,7 @@ from strikeout.quotes.slices import MOMENT
 ROADS = ("given", "parity", "spot")
 BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
 SLICE = (*MOMENT, "expiry", "expiry_years")
+_BY_VALUE = ("strike", "expiry_years")
 _TOLD = {
     "given": "forward",
     "parity": "put-call parity of its slice",
@@ -123,22 +124,40 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
 
 def _has_pairs(frame: pl.DataFrame, places: Mapping[str, str]) -> bool:
     """Whether any slice has calls and puts at enough strikes for a line."""
-    return bool(_paired(frame, places).height)
+    return bool(_paired(rights(frame, places)).height)
 
 
 def paired_rows(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
-    """The rows of the first slice that has calls and puts at enough strikes for a line; none where none has."""
-    keys = [places[role] for role in SLICE if role in places]
-    first = _paired(frame, places).head(1)
-    return frame.join(first.select(keys), on=keys, how="semi", nulls_equal=True, maintain_order="left")
+    """The rows of a slice that has calls and puts at enough strikes for a line; none where none has."""
+    named = rights(frame, places)
+    slice_ = [role for role in SLICE if role in named.columns]
+    of_one = named.join(_paired(named).head(1), on=slice_, how="semi", nulls_equal=True, maintain_order="left")
+    return frame[of_one["at"]]
 
 
-def _paired(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
-    slice_ = [places[role] for role in SLICE if role in places]
-    strike, right = places["strike"], places["right"]
-    strikes = frame.lazy().group_by([*slice_, strike]).agg(pl.col(right).n_unique().alias("strikeout:rights"))
-    pairs = strikes.filter(pl.col("strikeout:rights") > 1).group_by(slice_).len("strikeout:pairs")
-    return pairs.filter(pl.col("strikeout:pairs") >= PAIRS).collect()
+def rights(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
+    """What tells slices, strikes and rights apart, by role, and where (``at``) it is."""
+    roles = [role for role in (*SLICE, "strike", "right") if role in places]
+    columns = [frame[places[role]].alias(role) for role in roles]
+    return pl.DataFrame([_by_value(one) if one.name in _BY_VALUE else one for one in columns]).with_row_index("at")
+
+
+def _by_value(column: pl.Series) -> pl.Series:
+    """Numbers as numbers: 100 and 100.0 are one strike. Where a cell is none, all as text that is as unambiguous."""
+    if column.dtype != pl.String:
+        return column
+    number = column.str.strip_chars().cast(pl.Float64, strict=False)
+    if number.null_count() == column.null_count():
+        return number
+    return pl.select(pl.coalesce(number.cast(pl.String), column)).to_series()
+
+
+def _paired(named: pl.DataFrame) -> pl.DataFrame:
+    """The slices that have calls and puts at enough strikes for a line; see ``rights``."""
+    slice_ = [role for role in SLICE if role in named.columns]
+    many = named.lazy().group_by([*slice_, "strike"]).agg(pl.col("right").n_unique().alias("rights"))
+    pairs = many.filter(pl.col("rights") > 1).group_by(slice_).len("pairs")
+    return pairs.filter(pl.col("pairs") >= PAIRS).select(slice_).collect()
 
 
 def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str], str]:
@@ -157,7 +176,7 @@ def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str],
 
 
 # What such an error says is missing.
-NO_ROAD = ("the discount", "the dividend yield", "the forward")
+NO_ROAD = ("put-call parity", "the discount", "the dividend yield", "the forward")
 
 
 def _no_road(places: Mapping[str, str], missing: _Missing, forwards: str) -> ColumnError:

@@ -36,7 +36,7 @@ class Scratch:
     def __init__(self, folder: str | PathLike[str] | None = None) -> None:
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
         self._end = 0
-        self._folder = str(folder) if folder is not None else "the folder for temporary files"
+        self._folder = folder
 
     def put(self, table: pl.DataFrame) -> Place:
         """Puts a table away.
@@ -50,14 +50,22 @@ class Scratch:
         try:
             self._file.seek(self._end)
             self._file.write(data)
+            self._file.flush()
         except OSError as error:
-            raise UsageError(
-                f"A large file is read in pieces, and {self._folder} has no room for them ({error.strerror}, after "
-                f"{self._end >> 20:,} MB). Make room, or name another folder in TMPDIR."
-            ) from error
+            raise self._no_room(error) from error
         place = Place(self._end, len(data))
         self._end += len(data)
         return place
+
+    def _no_room(self, error: OSError) -> UsageError:
+        if self._folder is None:
+            folder, remedy = "the folder for temporary files", "Make room, or name another folder in TMPDIR."
+        else:
+            folder, remedy = f"the disk of {self._folder}", "Make room there."
+        return UsageError(
+            f"A large file is read in pieces, and {folder} has no room for them ({error.strerror}, after "
+            f"{self._end >> 20:,} MB). {remedy}"
+        )
 
     def get(self, place: Place) -> pl.DataFrame:
         """The table that was put there."""

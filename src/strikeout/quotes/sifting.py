@@ -15,11 +15,12 @@ from strikeout.errors import ColumnError
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Layout, with_constants
 from strikeout.quotes.findings import BY_ITSELF, Findings
+from strikeout.quotes.pairing import pairs_across
 from strikeout.quotes.routes import BESIDE, NO_ROAD
 from strikeout.quotes.rowwise import Rows, clock_of, read_rows
 from strikeout.quotes.rules import Rules
 from strikeout.quotes.scratch import Place, Scratch
-from strikeout.quotes.tables import Opened, Refilled, Table, open_sheet, open_table, opened, understood
+from strikeout.quotes.tables import Opened, Refilled, Table, open_sheet, opened, understood
 from strikeout.quotes.text_files import Progress
 from strikeout.quotes.twins import VALUES
 from strikeout.quotes.witness import Witness
@@ -115,10 +116,10 @@ def sift(source: Any, how: How, *, scratch: Scratch, progress: Progress | None =
             filled, witness = found.filled, Witness()
         except _Understood as found:
             witness = found.witness
-        except _NoPairs:
+        except _NoPairs as found:
             # No block alone has calls and puts at enough strikes of one slice. The whole file may.
-            whole = open_table(source, profile=how.profile, given=given)
-            witness = _paired(witness, whole, how, how.layout(whole).places)
+            scratch.clear()
+            witness = _paired_across(sheet, filled, how, found, scratch)
         except UnicodeDecodeError:
             if sheet.sheet.western is None:
                 raise
@@ -127,7 +128,14 @@ def sift(source: Any, how: How, *, scratch: Scratch, progress: Progress | None =
 
 
 class _NoPairs(Exception):  # noqa: N818
-    """All that is missing is a slice with enough pairs, and it may be spread over blocks."""
+    """All that is missing is a slice with enough pairs, and it may be spread over blocks.
+
+    ``table`` is the last block, ``count`` is of the rows of the file.
+    """
+
+    def __init__(self, witness: Witness, table: Table, count: int) -> None:
+        super().__init__()
+        self.witness, self.table, self.count = witness, table, count
 
 
 def _sifted(
@@ -137,8 +145,10 @@ def _sifted(
     layout: Layout | None = None
     missing: ColumnError | None = None
     table: Table | None = None
+    count = 0
     for piece in sheet.pieces(filled, progress):
         table = piece.table
+        count += table.frame.height
         grown = witness.of(table.frame)
         if grown is not witness or layout is None:
             witness, new, why = _understood(grown, table, how)
@@ -161,7 +171,7 @@ def _sifted(
         raise sheet.no_rows()
     if layout is None:
         if missing is not None and is_roadless(missing):
-            raise _NoPairs
+            raise _NoPairs(witness, table, count)
         raise missing or sheet.no_rows()
     final = how.layout(replace(table, frame=witness.rows))
     bare = replace(table, frame=table.frame.clear(), rows=table.rows.clear(), overflow=None, found=None)
@@ -177,14 +187,43 @@ def _understood(witness: Witness, table: Table, how: How) -> tuple[Witness, Layo
         return witness, how.layout(seen), None
     except ColumnError as error:
         missing = error
-    if is_roadless(missing):
-        places = understood(seen, how.constants, forwards=BESIDE)[1].places
+    places = _pair_places(seen, how) if is_roadless(missing) else None
+    if places is not None:
         witness = _paired(witness, table, how, places)
         try:
             return witness, how.layout(replace(table, frame=witness.rows)), None
         except ColumnError as error:
             missing = error
     return witness, None, missing
+
+
+def _paired_across(sheet: Opened, filled: frozenset[str], how: How, found: _NoPairs, scratch: Scratch) -> Witness:
+    """The witness with rows of a slice whose pairs are spread over blocks.
+
+    Raises:
+        ColumnError: there is none, or it would not help.
+    """
+
+    def blocks() -> Iterator[pl.DataFrame]:
+        return (with_constants(piece.table.frame, how.constants) for piece in sheet.pieces(filled))
+
+    seen = replace(found.table, frame=found.witness.rows)
+    places = _pair_places(seen, how)
+    rows = None if places is None else pairs_across(blocks, places, scratch=scratch, count=found.count)
+    witness = found.witness if rows is None else found.witness.and_rows(rows)
+    witness = replace(witness, frame=witness.rows.select(seen.frame.columns))
+    how.layout(replace(seen, frame=witness.rows))
+    return witness
+
+
+def _pair_places(seen: Table, how: How) -> Mapping[str, str] | None:
+    """The columns by which calls and puts would be paired; None where that is not asked for or they have no prices."""
+    if how.forwards not in ("auto", "parity"):
+        return None
+    try:
+        return understood(seen, how.constants, forwards=BESIDE)[1].places
+    except ColumnError:
+        return None
 
 
 def _paired(witness: Witness, table: Table, how: How, places: Mapping[str, str]) -> Witness:

@@ -123,7 +123,7 @@ def survey_quotes(
     size: int = 0,
     at_once: int = AT_ONCE,
 ) -> Survey:
-    """Reads a file as ``inspect_quotes`` does, in a memory that does not grow with it.
+    """Reads a file as ``inspect_quotes`` does, a piece at a time: what grows with it are some tens of bytes a row.
 
     Args:
         source: a path (.csv, .csv.gz, .parquet).

@@ -47,7 +47,11 @@ class Witness:
     def with_pairs(self, rows: pl.DataFrame, places: Mapping[str, str]) -> Witness:
         """With the rows of a slice that has enough calls and puts at one strike; the same where none has."""
         slice_ = paired_rows(rows, places)
-        return self if not slice_.height else self._with(slice_, self.shown)
+        return self if not slice_.height else self.and_rows(slice_)
+
+    def and_rows(self, rows: pl.DataFrame) -> Witness:
+        """With these rows too."""
+        return self._with(rows, self.shown)
 
     def _with(self, more: pl.DataFrame, shown: frozenset[tuple[str, str]]) -> Witness:
         return Witness(more if self.frame is None else stacked([self.frame, more]), shown)
