@@ -177,7 +177,7 @@ def test_imported_quotes_wait_for_a_calibration_and_learnt_ones_do_not(store, qu
     assert desk.status().is_current
     desk.import_quotes(quotes[400:])
     assert not desk.status().is_current
-    with pytest.raises(RefusedError, match="imported since"):
+    with pytest.raises(RefusedError, match="came or went since"):
         desk.forget(where=EARLY)
     desk.calibrate()
     assert dict(desk.status().version.parameters) == so.calibrate(quotes, so.Heston(), loss="huber").parameters

@@ -112,6 +112,23 @@ def test_states_follow_every_verb_to_the_bit_at_the_reference_of_the_last_calibr
     assert book.verify().holds, book.verify().summary()
 
 
+def test_states_follow_a_roll_whose_file_has_dates_before_the_window_too(tmp_path, quotes):
+    dates = np.repeat(["2024-01-02", "2024-01-03", "2024-01-04"], 200).astype(object)
+    dated = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
+    with so.Book.create(tmp_path / "r.book") as book:
+        book.import_quotes(dated[200:400])
+        book.calibrate(panel=None)
+        change = book.roll(dated[np.r_[0:50, 400:600]], window=2)
+        assert book.status().set_aside == 50
+        assert is_in_step(book, dated[200:])
+        assert book.verify().holds, book.verify().summary()
+        book.restore(change.entry)
+        assert is_in_step(book, join(dated[200:], dated[:50]))
+        assert book.verify().holds, book.verify().summary()
+        gone = book.roll(window=2)
+        assert is_in_step(book, dated[200:]), gone
+
+
 def test_what_is_set_aside_keeps_its_footprint_and_counts_in_no_state(book, quotes):
     standing = book._records.standing()
     book.apply(book.forget(ids=quotes.ids[:1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import strikeout as so
 from strikeout.desk import keeping
+from strikeout.desk.asking import as_the_last_time
 from strikeout.errors import UsageError
 
 SHARE = 1e-3
@@ -93,6 +95,40 @@ def test_noise_stays_on_shards_that_are_built_again(book, quotes):
     true = so.footprints_of(quotes[3:256], standing.model, standing.reference).rows
     assert not (keeping.rows_of(book._records.store, standing, 0).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
+
+
+def test_noise_is_asked_for_until_something_else_is_though_an_erasure_takes_every_footprint(book, quotes):
+    book.apply(book.forget(ids=quotes.ids[:3]))
+    book.erase(ids=quotes.ids[:3], yes=True)
+    assert book._records.standing() is None
+    book.calibrate()
+    assert book._records.standing().noise == book.status().noise == SHARE
+    assert book.verify().holds, book.verify().summary()
+    assert as_the_last_time(book.status().version.asking, given={"starts": 4}, model=None)["perturb"] == SHARE
+
+
+def test_noise_is_on_what_is_kept_again_once_a_second_date_has_come_and_gone(tmp_path):
+    found = so.random_quotes(200, maturities=6, seed=5)
+    dates = np.repeat(["2024-01-02", "2024-01-03"], 100).astype(object)
+    both = so.Quotes(ids=found.ids, contracts=found.contracts, observed=found.observed, labels={"date": dates})
+    with so.Book.create(tmp_path / "two.book") as book:
+        book.import_quotes(both[:100])
+        book.calibrate(perturb=SHARE)
+        assert book.learn(both[100:]).after.panel == "date"
+        book.apply(book.forget(ids=both.ids[100:]))
+        book.calibrate()
+        assert book.status().noise == SHARE
+
+
+def test_noise_of_a_version_that_does_not_say_so_is_that_of_what_is_kept(book):
+    records = book._records
+    plain = records.version().to_plain()
+    del plain["asking"]["perturb"]
+    with records.store.writing() as store:
+        store.put("calibration", records.store.pages("calibration")[-1], json.dumps(plain).encode())
+    assert book.status().version.perturb == 0.0
+    book.calibrate()
+    assert book.status().noise == book.status().version.perturb == SHARE
 
 
 def test_where_no_footprints_are_kept_noise_on_them_is_refused(book):

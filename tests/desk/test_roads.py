@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.assurance.canonical import canonical
 from strikeout.calibration.settings import Settings
 from strikeout.desk.roads import FARTHEST, FEWEST, Road, travelled, unsuited
 
@@ -52,13 +54,56 @@ def test_what_comes_and_goes_keeps_to_the_road_whatever_the_count_is_then(book, 
     assert dict(change.after.parameters) == so.calibrate(so.moments_of(large[100:]), so.Heston()).parameters
     assert book.verify().holds, book.verify().summary()
     assert book.restore(change.entry).after.road == road
-    assert book.erase(ids=large.ids[:50], yes=True).change.after.road == road
+
+
+def test_an_erasure_takes_the_error_that_was_measured_with_the_quotes_and_keeps_the_road(book, large):
+    road = book.status().version.road
+    assert any("how far off moments were" in text for text in book.erase(ids=large.ids[:50]).gone)
+    after = book.erase(ids=large.ids[:50], yes=True).change.after
+    assert after.road == replace(road, error=None)
+    assert [version.road.error for version in book._records.versions()] == [None, None]
+    assert after.road.sentence.endswith("how far from the optimum of the quotes themselves is not known")
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_an_erasure_of_quotes_set_aside_takes_the_error_that_was_measured_with_them(book, large):
+    book.apply(book.forget(ids=large.ids[:5], reason="test"))
+    book.erase(ids=large.ids[:5], yes=True)
+    assert [version.road.error for version in book._records.versions()] == [None, None]
+    assert book.verify().holds, book.verify().summary()
+    book.calibrate()
+    kept = book.status().version.road.error
+    book.apply(book.forget(ids=large.ids[5:10], reason="test"))
+    book.calibrate()
+    book.erase(ids=large.ids[5:10], yes=True)
+    errors = [version.road.error for version in book._records.versions()]
+    assert errors[:-1] == [None] * 4, "measured with them"
+    assert errors[-1] not in (None, kept), "measured without them"
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_an_error_that_was_altered_is_found(book):
+    records = book._records
+    version = records.version()
+    road = replace(version.road, error=1e-9).to_plain()
+    altered = replace(version, asking={**version.asking, "road": road})
+    with records.store.writing() as store:
+        store.put("calibration", store.pages("calibration")[-1], canonical(altered.to_plain()))
+    assert any("The error of the calibration of entry 3 is not" in reason for reason in book.verify().reasons)
+
+
+def test_a_count_that_decided_the_road_says_when_it_was_counted(tmp_path, large):
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(large[:140])
+        book.calibrate()
+        road = book.learn(large[140:300]).after.road
+        assert road.sentence == "through quotes: 140 quotes in entry 3, fewer than 10,000"
 
 
 def test_calibrating_again_decides_again(book, large):
     book.apply(book.forget(ids=large.ids[:100], reason="test"))
     again = book.calibrate().after
-    assert (again.asking["through"], again.road.why) == ("quotes", "9,920 quotes are fewer than 10,000")
+    assert (again.asking["through"], again.road.why) == ("quotes", "9,920 quotes in entry 5, fewer than 10,000")
     assert again.road.asked == "auto"
 
 
@@ -83,7 +128,7 @@ def test_what_moments_do_not_know_goes_through_quotes(large, how, why):
 
 
 def test_few_quotes_and_scattered_expiries_go_through_quotes(large):
-    assert unsuited(so.Heston(), Settings(), large[:-21]) == "9,999 quotes are fewer than 10,000"
+    assert unsuited(so.Heston(), Settings(), large[:-21]) == "9,999 quotes, fewer than 10,000"
     c = large.contracts
     scattered = so.Contracts(
         forward=c.forward,
@@ -112,7 +157,9 @@ def test_moments_that_would_be_too_far_off_are_not_taken():
     found, road = travelled(so.Heston(), Settings(), "auto", quotes)
     assert found.moments is None
     assert road.error > FARTHEST
-    assert road.why == f"moments would be off by {road.error:.2g} standard errors"
+    off = "moments would be off by more than 0.0005 standard errors"
+    assert road.sentence == f"through quotes: {off}: {road.error:.2g}"
+    assert road.unmeasured().sentence == f"through quotes: {off}"
 
 
 def test_a_model_that_moments_refuse_goes_through_quotes(large):

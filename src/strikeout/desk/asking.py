@@ -112,7 +112,8 @@ class Asking:
         if plain["model"]["name"] not in MODELS:
             raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
         del how["model"]
-        how.pop("road", None)  # of a version: why it was made this way, which changes no bit
+        for name in ("road", "perturb"):  # of a version: why it was made this way, and the noise on what is kept of it
+            how.pop(name, None)
         through = how.pop("through")
         if how["bounds"] is not None:
             how["bounds"] = {name: (_float(low), _float(high)) for name, (low, high) in how["bounds"].items()}
@@ -147,6 +148,8 @@ def as_the_last_time(plain: Mapping[str, Any], *, given: Mapping[str, Any], mode
     road = plain["road"]["asked"] if "road" in plain else "auto" if last.through == "quotes" else last.through
     if road != "auto" and not (road == "moments" and UNKNOWN_TO_MOMENTS & {*given}):
         kept["through"] = road
+    if "perturb" in plain:
+        kept["perturb"] = _float(plain["perturb"])
     return {name: value for name, value in kept.items() if name not in given}
 
 

@@ -63,9 +63,10 @@ class ConcludingDesk(ImportingDesk):
         return Following(taken(after, entry=entry, noise=noise))
 
     def _noise(self) -> float:
-        """The share by which the footprints of the book are perturbed."""
-        standing = self._records.standing()
-        return 0.0 if standing is None else standing.noise
+        """The share by which footprints of the book are to be perturbed, whether it keeps some just now or not."""
+        version, standing = self._records.version(), self._records.standing()
+        asked = 0.0 if version is None else version.perturb
+        return asked or (0.0 if standing is None else standing.noise)  # older versions do not say
 
     def _decided(
         self, seen: Position, *, ids: ArrayLike | None, where: str | None = None, tolerance: float | None
@@ -150,14 +151,14 @@ class ConcludingDesk(ImportingDesk):
         certificate: Certificate | None = None,
         path: tuple[str, ...] = (),
         road: Road | None = None,
+        perturb: float | None = None,
         follow: Following | None = None,
     ) -> Change:
         last = self._records.version()
-        if road is not None:
-            road = road.at(book.number)
-        elif last is not None and last.road is not None:
+        if road is None and last is not None and last.road is not None:
             road = last.road.onward(after)  # the bits of a book do not depend on its history
-        version = Version.of(after, entry=book.number, road=road)
+        share = self._noise() if perturb is None else perturb
+        version = Version.of(after, entry=book.number, road=road, perturb=share)
         book.keep_moments(after.moments)
         book.keep_groups(GroupStates.of(after))
         (follow or Following()).keep(book.store)

@@ -91,7 +91,8 @@ class Desk(ConcludingDesk):
                 subtracting, at a cost that does not grow with the book; for squared price residuals. "auto", the
                 default, takes moments of a large book where nothing is lost by it (see ``desk.roads``), and the
                 version says what it took and why. What comes and goes later keeps to the road taken here.
-            perturb: a share of noise on the footprints the book keeps, as for ``perturb``; none where not given.
+            perturb: a share of noise on the footprints the book keeps, as for ``perturb``; none where not given but
+                something else is. Whatever takes footprints anew later puts it on them again.
 
         Raises:
             RefusedError: the book is empty, or its quotes cannot be calibrated.
@@ -110,16 +111,17 @@ class Desk(ConcludingDesk):
             model, asked, noise = Heston() if model is None else model, through or "auto", perturb or 0.0
             how = settings_of(held, **{**Settings(panel=AUTO).keywords(), **settings})
         Asking(model, how).to_plain()  # refuses what could not be brought back, before the work is done
-        found, road = travelled(model, how, asked, held, progress=progress)
-        follow = self._taken(found, entry=seen.number + 1, noise=noise)
+        entry = seen.number + 1
+        found, road = travelled(model, how, asked, held, entry=entry, progress=progress)
+        follow = self._taken(found, entry=entry, noise=noise)
         if perturb and follow.taken is None:
             raise UsageError(
                 f"perturb={perturb:g}: the book is calibrated through {road.through} and keeps no footprints of its "
-                'quotes. Leave perturb out, or calibrate with through="quotes" and without a panel.'
+                'quotes. Give perturb=0, or calibrate with through="quotes" and without a panel.'
             )
         with self._records.writing(seen) as book:
             return self._conclude(
-                book, "calibrate", reason, None, found, touched=[], counts={}, road=road, follow=follow
+                book, "calibrate", reason, None, found, touched=[], counts={}, road=road, perturb=noise, follow=follow
             )
 
     # --- quotes go ---------------------------------------------------------------------------------------------------
@@ -261,7 +263,9 @@ class Desk(ConcludingDesk):
         touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
         require_approval(self._records, "roll", touched if old else [])
         after = determined(Asking.of(before).calibrate(whole.without(old)))
-        sides = {"gone": whole.only(old), "come": whole[:0] if arrival is None else arrival.new}
+        at_once = [] if arrival is None else sorted({*old} & {*arrival.new.ids.tolist()})  # come and gone in one step
+        come = whole[:0] if arrival is None else arrival.new.without(at_once)
+        sides = {"gone": whole.only(old).without(at_once), "come": come}
         follow = following(after, self._records.standing(), entry=seen.number + 1, **sides)
         with self._records.writing(seen) as book:
             if arrival is not None and len(arrival.new):
@@ -299,7 +303,10 @@ class Desk(ConcludingDesk):
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
         follow = None if done is None else self._taken(done.calibration, entry=seen.number + 1, noise=self._noise())
-        left = left_behind(records, held, aside)
+        was, left = records.version(), left_behind(records, held, aside)
+        road = None
+        if done is not None and was is not None and was.road is not None:
+            road = was.road.unmeasured().onward(done.calibration)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, copies=copies)
             counts = {"erased": len(held) + len(aside), "forgotten": len(held)}
@@ -316,6 +323,7 @@ class Desk(ConcludingDesk):
                     counts=counts,
                     certificate=done.certificate,
                     path=done.path,
+                    road=road,
                     follow=follow,
                 )
             else:

@@ -17,6 +17,7 @@ from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.standing import Standing
 from strikeout.desk.traces import traces
+from strikeout.desk.version import Version
 from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
@@ -63,6 +64,8 @@ def rehearsed(
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
     paths = sum(version.entry < since and bool(version.latent) for version in records.versions())
     gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
+    errors = sum(_measured(version, since) for version in records.versions())
+    gone += [f"how far off moments were, measured with them (of {errors:,} calibrations)"] if errors else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
     gone += _footprints_gone(records, held, aside)
@@ -79,6 +82,8 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     for version in records.versions():
         if version.entry < since:
             book.keep(version.without_state())
+        elif _measured(version, since):
+            book.keep(version.without_error())
     for name in store.pages("certificate"):
         if name < page_of(since):
             store.remove("certificate", name)
@@ -180,6 +185,12 @@ def _footprints_gone(records: Records, held: Quotes, aside: Quotes) -> list[str]
         return ["their footprints, if any are kept"]
     again = "they are taken anew without them" if len(held) else "the next calibration takes them anew"
     return [f"every footprint and state, taken at a reference these quotes had a part in; {again}"]
+
+
+def _measured(version: Version, since: int) -> bool:
+    """Whether the error of the road of a calibration was measured while quotes were there that left in this entry."""
+    road = version.road
+    return road is not None and road.error is not None and (road.entry is None or road.entry < since)
 
 
 def _since(records: Records, held: Quotes, aside: Quotes) -> int:

@@ -80,21 +80,14 @@ def keep(store: Writing, taken: Taken | None) -> None:
     if taken is None:
         return
     schema, footprints = taken.standing.schema, taken.footprints
-    places, row = {}, 0
-    is_whole = len(footprints) == sum(store.shards().values())  # then the rows are in the order of the shards
-    if not is_whole:
-        places = dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
-    for shard, count in store.shards().items():
-        has = np.ones(count, bool)
-        pick = np.arange(row, row + count)
-        if not is_whole:
-            found = [places.get(name, -1) for name in store.members(shard)]
-            has = np.array(found) >= 0
-            pick = np.array(found, np.int64)[has]
-        row += count
+    places = dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
+    for shard in store.shards():  # by name: quotes that were restored come last in a calibration, not in their shard
+        found = np.array([places.get(name, -1) for name in store.members(shard)], np.int64)
+        has = found >= 0
         if has.any():
+            pick = found[has]
             store.leave(shard, "footprints", rows_to_bytes(schema, ShardRows.of(has, footprints.rows[pick])))
-            store.leave(shard, "states", state_to_bytes(footprints.total(pick.astype(np.int64))))
+            store.leave(shard, "states", state_to_bytes(footprints.total(pick)))
     store.put("state", PAGE, taken.standing.to_bytes())
 
 

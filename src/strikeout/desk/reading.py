@@ -30,7 +30,7 @@ class ReadingDesk:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._last: tuple[int, AnyCalibration] | None = None
+        self._last: tuple[Position, AnyCalibration] | None = None
 
     def status(self) -> Status:
         """The book at a glance: what it holds, its calibration and whether that is current."""
@@ -184,7 +184,7 @@ class ReadingDesk:
 
     def _current(self, seen: Position) -> AnyCalibration:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
-        if self._last is not None and self._last[0] == seen.number:
+        if self._last is not None and self._last[0] == seen:
             return self._last[1]
         version = self._check_current()
         moments = self._records.moments()
@@ -196,7 +196,7 @@ class ReadingDesk:
                 "Calibrated anew, the book gives other parameters than it keeps: another build made them, or the book "
                 "was changed. Run verify; if only the build differs, calibrate the book again."
             )
-        self._last = (seen.number, found)
+        self._last = (seen, found)
         return found
 
     def _check_current(self) -> Version:
@@ -207,7 +207,7 @@ class ReadingDesk:
         """
         version = self._version()
         if not self._records.is_current():
-            raise RefusedError("Quotes were imported since the last calibration. Calibrate the book again first.")
+            raise RefusedError("Quotes came or went since the last calibration. Calibrate the book again first.")
         return version
 
     def _plans(self) -> tuple[Path, ...]:

@@ -311,7 +311,9 @@ def _position(ledger: Ledger) -> Position:
 
 
 def _digests(version: Version) -> dict[str, str]:
-    """The results, and apart from them the state and the path of a panel: an erasure takes these away."""
+    """The results, and apart from them what an erasure takes away: state, path of a panel, error of the road."""
     found = {"results": sha256(canonical(version.without_state().to_plain())).hexdigest()}
+    error = None if version.road is None else version.road.error
+    found |= {} if error is None else {"error": error.hex()}
     found |= {} if version.state is None else {"state": version.state}
     return found | ({"latent": sha256(canonical(version.plain_latent())).hexdigest()} if version.latent else {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -27,6 +27,7 @@ Asked = Literal["auto", "quotes", "moments"]
 FEWEST = 10_000  # quotes, from which on a forget through quotes takes longer than writing it to the disk does
 FARTHEST = THROUGH_MOMENTS / 2  # standard errors from the optimum of the quotes: half of what certificates then claim
 OF_A_PANEL = "a panel tells its quotes apart"
+TOO_FAR = f"moments would be off by more than {FARTHEST:g} standard errors"
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Road:
     """The way a calibration of a book was made, what was asked for, and why it came to that.
 
     ``error`` is how far the optimum of the quotes themselves was from that of their moments, in standard errors, when
-    the book was calibrated in ``entry``; None where that was not looked at. A forget or a learn takes the same road
-    without measuring again: to measure is to read every quote.
+    the book was calibrated in ``entry``; None where that was not looked at, or quotes it was measured with are erased.
+    A forget or a learn takes the same road without measuring again: to measure is to read every quote.
     """
 
     through: Through
@@ -47,16 +48,17 @@ class Road:
     @property
     def sentence(self) -> str:
         """The road in a line."""
-        asked = "as asked" if self.asked == self.through else self.why
-        if self.error is None:
-            return f"through {self.through}: {asked}"
+        said = f"through {self.through}: {'as asked' if self.asked == self.through else self.why}"
         when = "" if self.entry is None else f" (entry {self.entry})"
-        off = f"{self.error:.2g} standard errors from the optimum of the quotes themselves{when}"
-        return f"through {self.through}: {asked}" + (f"; {off}" if self.through == "moments" else "")
+        if self.through == "moments" and self.error is None:
+            return f"{said}; how far from the optimum of the quotes themselves is not known"
+        if self.through == "moments":
+            return f"{said}; {self.error:.2g} standard errors from the optimum of the quotes themselves{when}"
+        return said if self.error is None or self.why != TOO_FAR else f"{said}: {self.error:.2g}{when}"
 
-    def at(self, entry: int) -> Road:
-        """The same, measured with this entry."""
-        return replace(self, entry=entry)
+    def unmeasured(self) -> Road:
+        """The same road, once quotes that its error was measured with are erased."""
+        return replace(self, error=None)
 
     def onward(self, after: AnyCalibration) -> Road:
         """The road of the next calibration, whatever the count is then; a reason that held of a panel goes with it."""
@@ -80,7 +82,7 @@ class Road:
 
 
 def travelled(
-    model: Model, settings: Settings, asked: Asked, held: Quotes, **options: Any
+    model: Model, settings: Settings, asked: Asked, held: Quotes, *, entry: int | None = None, **options: Any
 ) -> tuple[AnyCalibration, Road]:
     """The calibration of the quotes a book holds by the road that was asked for, or by the one that suits.
 
@@ -89,6 +91,7 @@ def travelled(
     ``FARTHEST`` standard errors of that of the quotes themselves, measured. Otherwise it takes the quotes.
 
     Args:
+        entry: of the ledger, with which it comes; what is counted and measured is of then.
         options: those that change no bit, such as ``progress``.
 
     Raises:
@@ -99,11 +102,11 @@ def travelled(
     if asked not in get_args(Asked):
         raise UsageError(f"through={asked!r} is unknown. Use one of {', '.join(get_args(Asked))}.")
     if asked == "quotes":
-        return Asking(model, settings).calibrate(held, **options), Road("quotes", asked, "as asked")
+        return Asking(model, settings).calibrate(held, **options), Road("quotes", asked, "as asked", None, entry)
     if asked == "moments":
         found = Asking(model, settings, "moments").calibrate(held, **options)
-        return found, Road("moments", asked, "as asked", _off(found, held))
-    why, error = unsuited(model, settings, held), None
+        return found, Road("moments", asked, "as asked", _off(found, held), entry)
+    why, error = unsuited(model, settings, held, entry=entry), None
     if why is None:
         try:
             found = Asking(model, settings, "moments").calibrate(held, **options)
@@ -111,16 +114,17 @@ def travelled(
             if not found.converged:
                 why = "through moments the search does not converge"
             elif error is None or error > FARTHEST:
-                why = f"moments would be off by {inf if error is None else error:.2g} standard errors"
+                why = TOO_FAR if error is not None else "how far off moments would be cannot be measured"
             else:
-                return found, Road("moments", asked, f"{len(held):,} quotes, which moments stand for", error)
+                why = f"{_counted(held, entry)}, which moments stand for"
+                return found, Road("moments", asked, why, error, entry)
         except StrikeoutError as refusal:
             why = f"moments are refused ({refusal.sentence})"
-    return Asking(model, settings).calibrate(held, **options), Road("quotes", asked, why, error)
+    return Asking(model, settings).calibrate(held, **options), Road("quotes", asked, why, error, entry)
 
 
-def unsuited(model: Model, settings: Settings, held: Quotes) -> str | None:
-    """Why moments are not tried for these quotes and settings; None where they are."""
+def unsuited(model: Model, settings: Settings, held: Quotes, *, entry: int | None = None) -> str | None:
+    """Why moments are not tried for these quotes and settings, with ``entry``; None where they are."""
     if chosen_panel(held, model, settings) is not None:
         return OF_A_PANEL
     if settings.loss != "squared" or settings.residual != "price":
@@ -128,12 +132,17 @@ def unsuited(model: Model, settings: Settings, held: Quotes) -> str | None:
     if settings.select != "all":
         return "moments cannot choose among quotes"
     if len(held) < FEWEST:
-        return f"{len(held):,} quotes are fewer than {FEWEST:,}"
+        return f"{_counted(held, entry)}, fewer than {FEWEST:,}"
     if is_derived(held).any():
         return "forwards rest on other quotes, and moments cannot be refitted"
     cells, _ = Basis().cells(held.contracts)
     nodes = len(np.unique(cells, axis=0)) * Basis().size
-    return None if nodes < len(held) else f"moments have {nodes:,} nodes, no fewer than the {len(held):,} quotes"
+    return None if nodes < len(held) else f"moments have {nodes:,} nodes, no fewer than the {_counted(held, entry)}"
+
+
+def _counted(held: Quotes, entry: int | None) -> str:
+    """How many quotes, and when: a road is kept, and the count may be another by the time it is read."""
+    return f"{len(held):,} quotes" + ("" if entry is None else f" in entry {entry}")
 
 
 def _off(found: AnyCalibration, held: Quotes) -> float | None:

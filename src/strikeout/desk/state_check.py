@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strikeout.calibration.choosing import chosen
 from strikeout.desk.group_states import GroupStates
 from strikeout.desk.keeping import counting, rows_of, state_of_shard
+from strikeout.desk.leavings import ShardRows
 from strikeout.desk.records import Records
 from strikeout.desk.standing import Standing
 from strikeout.kernels.exact import Integers
@@ -43,6 +45,9 @@ def check_states(records: Records) -> Found:
     if not is_current and is_derived(held).any():
         return None, "Quotes came since the states were taken, and forwards may rest on them: calibrate again."
     used = chosen(held, records.settings().select)
+    if not is_current:  # of quotes that came since nothing is kept, and the model may have no place for them
+        known = {name for shard in store.shards_with("states") for name in store.members(shard)}
+        used = used[np.array([name in known for name in used.ids.tolist()], bool)]
     footprints = standing.footprints(used, records.settings())
     odd, whole, last = [], NormalEquations.zero(standing.schema), -1
     for shard, is_sound, state in _shards(records, standing, footprints, is_current=is_current):
@@ -90,12 +95,7 @@ def _shards(
     records: Records, standing: Standing, footprints: Footprints, *, is_current: bool
 ) -> Iterator[tuple[int, bool, NormalEquations | None]]:
     """Every shard that keeps something or should: its number, whether that is sound, and its state."""
-    store, settings = records.store, records.settings()
-    aside = counting(store.quotes(struck=True), settings)
-    aside = aside[~is_derived(aside)]
-    struck = standing.footprints(aside, settings) if len(aside) else None
-    live = dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
-    away = {} if struck is None else dict(zip(struck.ids.tolist(), range(len(struck)), strict=True))
+    store, live = records.store, dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
     for shard in store.shards():
         state, rows = state_of_shard(store, standing, shard), rows_of(store, standing, shard)
         members = store.members(shard)
@@ -109,17 +109,28 @@ def _shards(
             yield shard, kept and rows is not None and _sums(rows.at(np.flatnonzero(here >= 0)), state), state
             continue
         sound = footprints.total(here[here >= 0]) == state
-        for places, known in ((here, footprints), (_places(away, members), struck)):
-            if rows is not None and known is not None:
-                both = (places >= 0) & rows.has
-                sound &= np.array_equal(rows.at(np.flatnonzero(both)), known.rows[places[both]])
         if rows is not None:
-            sound &= bool(((here >= 0) | (_places(away, members) >= 0))[rows.has].all())
+            both = (here >= 0) & rows.has
+            sound &= np.array_equal(rows.at(np.flatnonzero(both)), footprints.rows[here[both]])
+            sound &= _is_set_aside(records, standing, members, rows, np.flatnonzero(rows.has & (here < 0)))
         yield shard, bool(sound), state
 
 
-def _places(known: dict[str, int], members: tuple[str, ...]) -> Integers:
-    return np.array([known.get(name, -1) for name in members], np.int64)
+def _is_set_aside(
+    records: Records, standing: Standing, members: tuple[str, ...], rows: ShardRows, places: NDArray[np.intp]
+) -> bool:
+    """Whether rows of a shard that are of no quote that counts are of quotes set aside.
+
+    Not every quote set aside has one: the model may have no place for its expiry any more.
+    """
+    if not len(places):
+        return True
+    store, settings = records.store, records.settings()
+    names, struck = [members[place] for place in places.tolist()], store.struck()
+    aside = counting(store.named([name for name in names if name in struck]), settings)
+    if len(aside) < len(names) or is_derived(aside).any():
+        return False
+    return np.array_equal(standing.footprints(aside.only(names), settings).rows, rows.at(places))
 
 
 def _sums(rows: Integers, state: NormalEquations) -> bool:

@@ -20,7 +20,8 @@ from strikeout.errors import RefusedError
 
 @dataclass(frozen=True)
 class Version:
-    """One calibration of the book. Old versions stay, as results; an erasure takes the digest of their state away.
+    """One calibration of the book. Old versions stay, as results; an erasure takes the digest of their state away,
+    and the error of their road, which was measured with the quotes.
 
     ``latent`` is the path of a panel: value and standard error by the text of the group. A group's own parameter says
     much of its few quotes, so an erasure takes the path of old versions away as well.
@@ -42,20 +43,23 @@ class Version:
     step: Mapping[str, Any] | None = None  # of one step: the entry of its reference, and the tolerance it was taken to
 
     @staticmethod
-    def of(calibration: AnyCalibration, *, entry: int, road: Road | None = None) -> Version:
+    def of(calibration: AnyCalibration, *, entry: int, road: Road | None = None, perturb: float = 0.0) -> Version:
         """What is kept of a calibration.
 
         Args:
             road: why it was made through quotes or moments, where that is known.
+            perturb: the share of noise that was asked for, on footprints of the book whenever it keeps some.
 
         Raises:
             UsageError: its model or weights cannot be kept.
         """
         asking = Asking.of(calibration).to_plain()
+        asking |= {} if road is None else {"road": road.to_plain()}
+        asking |= {"perturb": float(perturb).hex()} if perturb else {}
         return Version(
             entry=entry,
             model=calibration.model.name,
-            asking=asking if road is None else {**asking, "road": road.to_plain()},
+            asking=asking,
             parameters=dict(calibration.parameters),
             standard_errors=dict(calibration.standard_errors),
             rmse=calibration.rmse,
@@ -72,6 +76,11 @@ class Version:
     def road(self) -> Road | None:
         """Through what it was calibrated, and why; None of a version made before books kept it."""
         return Road.of(self.asking)
+
+    @property
+    def perturb(self) -> float:
+        """The share of noise on footprints of the book, whether it keeps some just now or not."""
+        return float.fromhex(self.asking.get("perturb", "0x0p+0"))
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; numbers as ``float.hex`` writes them."""
@@ -154,7 +163,12 @@ class Version:
 
     def without_state(self) -> Version:
         """The results alone, which are about the whole book."""
-        return replace(self, state=None, latent={})
+        return replace(self.without_error(), state=None, latent={})
+
+    def without_error(self) -> Version:
+        """Without how far moments were from the quotes, which was measured with every one of these."""
+        road = self.road
+        return self if road is None else replace(self, asking={**self.asking, "road": road.unmeasured().to_plain()})
 
     @property
     def tolerance(self) -> float | None:
