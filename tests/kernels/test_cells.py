@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from strikeout.kernels import cells
@@ -14,9 +15,7 @@ KSTAR, WIDEST, DOUBLINGS = 0.125, 0.5, 5
 
 def occupied(k: np.ndarray) -> cells.Cells:
     """The cells of one slice with these strikes, ascending."""
-    reach = np.array([np.abs(k - KSTAR).max()])
-    edge = cells.edges(np.array([KSTAR]), np.array([WIDEST]), np.array([float(DOUBLINGS)]), reach)
-    return cells.occupied(k, np.array([0, len(k)]), edge)
+    return cells.occupied(k, np.array([0, len(k)]), np.array([KSTAR]), np.array([WIDEST]), np.array([float(DOUBLINGS)]))
 
 
 def cell_of(k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -60,6 +59,49 @@ def test_cells_grow_from_the_narrowest_at_k_star_to_the_widest_far_away():
     distance = np.abs(k - KSTAR)
     assert np.all(half[distance < 8.0 * narrowest] == 0.5 * narrowest)
     assert np.all(2.0 * half <= np.maximum(distance / 4.0, narrowest) * (1.0 + 1e-12))
+
+
+@settings(max_examples=200)
+@given(
+    kstar=st.floats(-1e9, 1e9),
+    widest=st.floats(1e-4, 1.0),
+    doublings=st.integers(0, 60),
+    ks=st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=12),
+)
+@example(kstar=1e9, widest=1e-4, doublings=0, ks=[-3.0, 0.0, 3.0])  # k* is ten million million cells away
+@example(kstar=-1e-13, widest=1e-4, doublings=60, ks=[-3.0, -1e-13, 0.0, 3.0])  # more cells between strikes than edges
+@example(kstar=5e-324, widest=0.1, doublings=0, ks=[-0.01, 0.0, 0.01])  # between the money and k* there is no number
+def test_a_strike_finds_its_cell_at_any_distance_from_k_star_and_from_other_strikes(kstar, widest, doublings, ks):
+    k = np.sort(ks)
+    while doublings and widest / 2.0**doublings < 1e-9 * abs(kstar):  # as in a Heston slice of whatever parameters
+        doublings -= 1
+    grid = np.array([[kstar], [widest], [float(doublings)]])
+    found = cells.occupied(k, np.array([0, len(k)]), *grid)
+    assert found.size.sum() == len(k)
+    centre, half = found.centre.repeat(found.size), found.half.repeat(found.size)
+    rounding = 4.0 * np.spacing(abs(kstar) + 3.0)
+    assert np.all(half > 0.0)
+    assert np.all(half <= 0.5 * widest + rounding)
+    assert np.all(np.abs(k - centre) <= half * (1.0 + 1e-15) + np.spacing(np.abs(k)))
+    hardly = np.spacing(half) + cells.LEAST_HALF
+    assert np.all((centre - half >= -hardly) | (centre + half <= hardly))  # never across the money
+    for i in range(len(k)):
+        alone = cells.occupied(k[i : i + 1], np.array([0, 1]), *grid)
+        assert (alone.centre[0], alone.half[0]) == (centre[i], half[i])
+
+
+def test_parts_without_strikes_have_no_cells():
+    k, offsets = np.array([-0.1, 0.2]), np.array([0, 0, 1, 1, 2, 2])
+    found = cells.occupied(k, offsets, *np.repeat([[KSTAR], [WIDEST], [float(DOUBLINGS)]], 5, axis=1))
+    assert found.part.tolist() == [1, 3]
+    assert found.size.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("kstar", [1e30, np.inf, np.nan])
+def test_where_edges_cannot_be_told_apart_a_cell_has_no_end_and_so_no_price(kstar):
+    found = cells.occupied(np.array([-0.1, 0.2]), np.array([0, 2]), np.array([kstar]), np.array([0.1]), np.array([2.0]))
+    assert found.size.sum() == 2
+    assert not np.isfinite(found.centre).any()
 
 
 def test_polynomials_of_a_cell_are_the_contour_sum():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from strikeout.models.characteristic import CharacteristicModel
-from strikeout.models.heston import SPACE
+from strikeout.models.heston import SMALLEST_VOL_OF_VOL, SPACE, Heston
 from tests.kernels.kernel_choice import KERNELS, needs_native, total_variance, values
 from tests.models.characteristic_functions import heston as log_cf
-from tests.reference.lewis_integral import otm
+from tests.reference.lewis_integral import cf, otm
 
 
 def between(low: float, high: float) -> st.SearchStrategy[float]:
@@ -107,6 +110,118 @@ def test_the_compiled_kernel_and_its_twin_agree(theta, T):
     native, twin = values("native", theta, T, k), values("numpy", theta, T, k)
     np.testing.assert_allclose(native[0], twin[0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(native[1:], twin[1:], rtol=0, atol=1e-10)
+
+
+WHOLE_BOX = st.tuples(
+    between(LOWER[0], UPPER[0]),
+    between(LOWER[1], UPPER[1]),
+    between(SMALLEST_VOL_OF_VOL, UPPER[2]),
+    st.floats(LOWER[3], UPPER[3]),
+    between(LOWER[4], UPPER[4]),
+)
+FAR_FROM_K_STAR = (852.0, 3.0, 0.065, -0.966, 0.04)  # 20,000 of the widest cells
+
+
+def rounding(theta: tuple[float, ...], T: float) -> float:
+    """What 2 mean_reversion long_variance / vol_of_vol^2, times a logarithm that is small, makes of a last bit."""
+    kappa, vbar, sigma, _, _ = theta
+    return 1e-15 * kappa * vbar / sigma**2 * min(1.0, float(np.sqrt(total_variance(theta, T))))
+
+
+@needs_native
+@pytest.mark.parametrize("expiries", ["shared", "scattered"])
+@settings(max_examples=150)
+@given(theta=WHOLE_BOX, T=EXPIRIES)
+@example(theta=FAR_FROM_K_STAR, T=0.57)
+@example(theta=(2000.0, 3.0, 0.001, -0.999, 3.0), T=10.0)
+@example(theta=(14.22176, 0.78932, 0.00244, -0.7313, 0.44926), T=7.133)
+def test_both_kernels_agree_or_have_no_price_anywhere_in_the_calibration_bounds(expiries, theta, T):
+    """To rounding, as amplified: 1e-12 of the forward and more where 2 / vol_of_vol^2 is large."""
+    k = np.linspace(-FIFTY_TO_TWO_HUNDRED, FIFTY_TO_TWO_HUNDRED, 41)
+    native, twin = (values(Heston(kernel, expiries), theta, T, k) for kernel in ("native", "numpy"))
+    np.testing.assert_array_equal(np.isnan(native), np.isnan(twin))
+    np.testing.assert_allclose(native[0], twin[0], rtol=0, atol=1e-12 + rounding(theta, T))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_strike_far_from_k_star_has_the_same_bits_alone(kernel):
+    k = np.linspace(-FIFTY_TO_TWO_HUNDRED, FIFTY_TO_TWO_HUNDRED, 9)
+    together = values(kernel, FAR_FROM_K_STAR, 0.57, k)
+    alone = np.hstack([values(kernel, FAR_FROM_K_STAR, 0.57, [x]) for x in k])
+    assert alone.tobytes() == together.tobytes()
+
+
+def nearly_gaussian(theta: tuple[float, ...], T: float, k: list[float], pieces: int = 6) -> np.ndarray:
+    """Lewis' integral with 30 digits again, for small vol_of_vol.
+
+    The characteristic function is then a bell that turns little, in whatever panels: those of ``otm`` must be as short
+    as its phase could be quick, and would be thousands.
+    """
+    x, w = (part.tolist() for part in np.polynomial.legendre.leggauss(40))
+    top = 9.7 / float(np.sqrt(total_variance(theta, T)))
+    longest = top / pieces
+    edges = [0.0, min(1.0, longest)]
+    while edges[-1] < top:
+        edges.append(edges[-1] + min(edges[-1], longest))
+    with mp.workdps(30):
+        assert abs(cf(mp.mpc(edges[-1], -0.5), mp.mpf(T), theta)) < mp.mpf("1e-18")
+        total = [mp.mpf(0) for _ in k]
+        for a, b in pairwise(map(mp.mpf, edges)):
+            for xi, wi in zip(x, w, strict=True):
+                u = a + (b - a) * (1 + mp.mpf(xi)) / 2
+                f = wi * (b - a) / 2 * cf(mp.mpc(u, -0.5), mp.mpf(T), theta) / (u**2 + 0.25)
+                total = [sum_ + (f * mp.expj(-u * ki)).real for sum_, ki in zip(total, k, strict=True)]
+        return np.array(
+            [
+                float(min(mp.mpf(1), mp.exp(ki)) - mp.exp(mp.mpf(ki) / 2) / mp.pi * sum_)
+                for ki, sum_ in zip(k, total, strict=True)
+            ]
+        )
+
+
+def test_the_slow_integral_of_a_bell_does_not_depend_on_its_panels():
+    theta, T, k = (757.1, 0.0111, 0.026, -0.125, 0.0103), 0.071, [-0.02, 0.0, 0.03]
+    np.testing.assert_allclose(nearly_gaussian(theta, T, k), nearly_gaussian(theta, T, k, pieces=9), rtol=0, atol=1e-14)
+    mild = (5.0, 0.06, 0.05, -0.6, 0.06)
+    np.testing.assert_allclose(nearly_gaussian(mild, 0.5, k), otm(mild, 0.5, k), rtol=0, atol=1e-14)
+
+
+@settings(max_examples=6)
+@given(
+    theta=st.tuples(
+        between(5.0, UPPER[0]),
+        between(0.01, UPPER[1]),
+        between(SMALLEST_VOL_OF_VOL, 0.1),
+        st.floats(LOWER[3], UPPER[3]),
+        between(0.01, UPPER[4]),
+    ),
+    T=between(0.02, 10.0),
+)
+def test_small_vol_of_vol_amplifies_rounding_no_more_than_said(theta, T):
+    """1e-11 while mean_reversion long_variance / vol_of_vol^2 is below 10,000, then in proportion to it."""
+    check_nearly_gaussian(theta, T, max(1e-11, rounding(theta, T)))
+
+
+@pytest.mark.parametrize(
+    ("theta", "T", "allowed"),
+    [
+        pytest.param(FAR_FROM_K_STAR, 0.25, 1e-10, id="600,000: off by 4.1e-11 and 1.5e-11"),
+        pytest.param(FAR_FROM_K_STAR, 0.57, 1e-10, id="600,000, where the twin once had no price"),
+        pytest.param((12.33254, 0.33346, 0.00153, 0.0404, 0.01902), 0.417, 1e-10, id="1.8 million"),
+        pytest.param((2000.0, 3.0, 0.01, -0.5, 0.01), 5.0, 3e-8, id="60 million, the most that calibration can reach"),
+        pytest.param((5.0, 0.06, 0.01, -0.6, 0.06), 0.5, 1e-11, id="3,000"),
+    ],
+)
+def test_prices_where_rounding_is_amplified_are_as_good_as_said(theta, T, allowed):
+    check_nearly_gaussian(theta, T, allowed)
+
+
+def check_nearly_gaussian(theta: tuple[float, ...], T: float, allowed: float) -> None:
+    sd = float(np.sqrt(total_variance(theta, T)))
+    k = [min(sd, FIFTY_TO_TWO_HUNDRED) * x for x in (-1.0, 0.0, 0.5)]
+    expected = nearly_gaussian(theta, T, k)
+    for kernel in KERNELS:
+        np.testing.assert_allclose(values(kernel, theta, T, k)[0], expected, rtol=0, atol=allowed, err_msg=kernel)
 
 
 # The ends of the calibration bounds one by one, and total variances no market has.

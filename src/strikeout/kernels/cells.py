@@ -10,7 +10,7 @@ A strike's cell follows from its own k alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial
 
 import numpy as np
@@ -20,7 +20,9 @@ from strikeout.kernels.heston_cf import Complexes, Floats
 
 DEGREE = 16  # coefficients a polynomial
 MINUS_FACTORIALS = np.array([-1.0 / factorial(p) for p in range(DEGREE)])
-MOST_EDGES = 2.0**14
+MOST_CELLS = 2.0**10  # between the ends of a row of edges; bounds the memory, changes no bit
+FARTHEST = 2.0**48  # cells from k*
+LEAST_HALF = 2.0**-1000
 AT_ONCE = 1 << 16  # terms of strikes evaluated together; bounds the memory, changes no bit
 
 
@@ -35,36 +37,63 @@ class Cells:
     size: NDArray[np.intp]  # strikes
 
 
-def edges(kstar: Floats, widest: Floats, doublings: Floats, reach: Floats) -> Floats:
-    """Where cells begin and end, ``(parts, edges)``, ascending: at least as far from k* as ``reach``, and at the money.
+def occupied(k: Floats, offsets: NDArray[np.intp], kstar: Floats, widest: Floats, doublings: Floats) -> Cells:
+    """The cells with strikes in them; part j holds ``k[offsets[j]:offsets[j + 1]]``, ascending.
 
-    Edge m on either side of k* is ``m - 4 e`` cells of width ``2^e narrowest`` away. A contour is good on its own side
-    of the money, so a cell across it is cut there. Beyond the last edge is a cell without end, where nothing has a
-    price.
+    A strike is compared with the edges alone, so its cell follows from its own k. The narrowest cell is wider than k*
+    is precise, as contours.py sees to.
     """
-    m = np.arange(1.0, min(MOST_EDGES, np.fmax.reduce(4.0 * doublings + reach / widest) + 2.0))
-    e = np.minimum(np.maximum(np.floor(0.25 * m) - 1.0, 0.0), doublings[:, None])
-    away = (widest[:, None] * np.exp2(e - doublings[:, None])) * (m - 4.0 * e)
-    out = np.empty((len(kstar), 2 * len(m) + 4))
-    out[:, 0], out[:, 1], out[:, 2], out[:, 3] = -np.inf, kstar, 0.0, np.inf
-    middle = kstar[:, None]
-    np.subtract(middle, away, out=out[:, 4 : 4 + len(m)])
-    np.add(middle, away, out=out[:, 4 + len(m) :])
-    out.sort(axis=1)
-    return out
-
-
-def occupied(k: Floats, offsets: NDArray[np.intp], edge: Floats) -> Cells:
-    """The cells with strikes in them. A strike is compared with the edges alone, so its cell follows from its own k."""
+    number = _number(k[np.minimum([offsets[:-1], offsets[1:] - 1], len(k) - 1)] - kstar, widest, doublings)
+    count = np.fmax.reduce(number[1] - number[0], initial=0.0)
+    if count > MOST_CELLS:  # few strikes far apart: a row of edges around each cell, not one from the first to the last
+        part = np.repeat(np.arange(len(kstar)), np.diff(offsets))
+        number = _number(k - kstar[part], widest[part], doublings[part])
+        is_first = np.ones(len(k), bool)
+        is_first[1:] = (number[1:] != number[:-1]) | (part[1:] != part[:-1])
+        first = np.flatnonzero(is_first)
+        part = part[first]
+        found = occupied(k, np.append(first, len(k)), kstar[part], widest[part], doublings[part])
+        return replace(found, part=part[found.part])
+    edge = _edges(number[0], count, kstar, widest, doublings)
     ends = offsets.tolist()
     at = np.concatenate([k[begin:end].searchsorted(row) for begin, end, row in zip(ends, ends[1:], edge, strict=False)])
     at = at.reshape(edge.shape) + offsets[:-1, None]
     size = at[:, 1:] - at[:, :-1]
     cell = np.flatnonzero(size)
-    part = cell // size.shape[1]
-    left = cell + part  # there is an edge more in every part
+    row = cell // size.shape[1]
+    left = cell + row  # there is an edge more in every row
     begin, end = edge.take(left), edge.take(left + 1)
-    return Cells(part, 0.5 * (begin + end), 0.5 * (end - begin), at.take(left), size.take(cell))
+    # Cut at the money, a cell may be narrower than any number; it stays one to divide by.
+    return Cells(row, 0.5 * (begin + end), np.maximum(0.5 * (end - begin), LEAST_HALF), at.take(left), size.take(cell))
+
+
+def _number(distance: Floats, widest: Floats, doublings: Floats) -> Floats:
+    """Of the edge at or before this distance from k*, counted from k* and below it negative; rounding may miss by one.
+
+    Not-a-number where cells are too narrow, and k* too far, to tell their edges apart.
+    """
+    x = np.abs(distance) / widest
+    e = np.minimum(np.maximum(np.frexp(np.maximum(x, LEAST_HALF))[1] + (doublings - 3.0), 0.0), doublings)
+    number = np.floor(np.copysign(4.0 * e + x * np.exp2(doublings - e), distance))
+    return np.where(np.abs(number) < FARTHEST, number, np.nan)
+
+
+def _edges(first: Floats, count: float, kstar: Floats, widest: Floats, doublings: Floats) -> Floats:
+    """Where cells begin and end, ``(rows, edges)``, ascending: from the edge before the first, and at the money.
+
+    Edge m on either side of k* is ``m - 4 e`` cells of width ``2^e narrowest`` away. A contour is good on its own side
+    of the money, so a cell across it is cut there. Beyond the last edges are cells without end, where nothing has a
+    price.
+    """
+    number = (first - 1.0)[:, None] + np.arange(count + 4.0)
+    m, most = np.abs(number), doublings[:, None]
+    e = np.minimum(np.maximum(np.floor(0.25 * m) - 1.0, 0.0), most)
+    away = (widest[:, None] * np.exp2(e - most)) * (m - 4.0 * e)
+    out = np.empty((len(kstar), number.shape[1] + 3))
+    out[:, 0], out[:, 1], out[:, 2] = -np.inf, 0.0, np.inf
+    np.add(kstar[:, None], np.copysign(away, number), out=out[:, 3:])
+    out.sort(axis=1)
+    return out
 
 
 def coefficients(zeta: Complexes, F: Complexes, centre: Floats, half: Floats) -> Floats:

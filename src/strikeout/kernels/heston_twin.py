@@ -93,9 +93,7 @@ def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
         if (lowest < low).any() or (highest >= high).any():
             return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
 
-    reach = np.maximum(highest - slices.kstar, slices.kstar - lowest)
-    edge = cells.edges(slices.kstar, slices.widest, slices.doublings, reach)
-    found = cells.occupied(parts.k, parts.offsets, edge)
+    found = cells.occupied(parts.k, parts.offsets, slices.kstar, slices.widest, slices.doublings)
     group = contours.group_of(found.centre, slices.kstar[found.part])
     pair = 3 * found.part + group
     is_first = np.ones(len(pair), bool)
@@ -130,10 +128,7 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
             return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
 
     # A panel's cells are those of the slice in its middle, a little narrower: no node's is wider than a slice's own.
-    kstar = centres.kstar / root
-    reach = np.maximum(highest - kstar, kstar - lowest)
-    edge = cells.edges(kstar, 0.95 * centres.widest / root, centres.doublings, reach)
-    found = cells.occupied(k, parts.offsets, edge)
+    found = cells.occupied(k, parts.offsets, centres.kstar / root, 0.95 * centres.widest / root, centres.doublings)
     node = (found.part * NODES)[:, None] + np.arange(NODES)
     at = found.centre[:, None] * node_root[node]
     group = (found.centre >= 0.0).astype(np.intp)[:, None] + (at >= nodes.kstar[node])
