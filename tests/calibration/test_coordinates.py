@@ -131,6 +131,18 @@ def test_a_question_without_an_answer_is_refused_in_words(options, says):
         coordinates(**options)
 
 
+def test_a_space_is_nobodys_to_change_once_coordinates_rest_on_it():
+    """Coordinates are found once for a space, and all Hestons share one."""
+    mine = np.array([0.5])
+    own = so.ParameterSpace(("x",), mine, np.array([2.0]), np.array([[1.0]]))
+    mine[0] = 0.9
+    assert own.lower[0] == 0.5
+    for space in (own, so.Heston().parameters):
+        for array in (space.lower, space.upper, space.starts):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0.9
+
+
 def test_fellers_condition_is_not_asked_of_a_model_without_it():
     with pytest.raises(ParameterError, match="mean_reversion, long_variance, vol_of_vol"):
         coordinates_of(Smile().parameters, bounds=None, fixed=None, enforce_feller=True)

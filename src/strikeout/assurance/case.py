@@ -114,7 +114,10 @@ class Case:
         system = linearize(objective, self.model, self.theta)
         free = [i for i, name in enumerate(self.names) if name not in {*self.fixed, *self.how["on_bound"]}]
         H = [[system.rows[i][j] for j in free] for i in free]
-        variance = system.cost / (system.count - len(free))
+        freedom = system.count - len(free)
+        if freedom <= 0:
+            return False, f"Too few quotes are left to tell: {system.count:,} for {len(free)} free parameters."
+        variance = system.cost / freedom
         if not isinstance(loss, Squared):
             difference, _ = rows(objective, self.model, np.array(self.theta))
             variance = noise_variance(loss, objective.root_weight * difference, len(free))

@@ -46,9 +46,8 @@ def basin_of(end: Descent) -> Basin:
 def joins(u: Sequence[float], at: System, known: Basin, box: Box) -> bool:
     """True where a search at u is on its way to the optimum that is known.
 
-    Measured on 4,500 later starts in 1,500 random books, many of them hardly determined: all of the 2,039 that the
-    second criterion ends would have ended at that optimum. Of the 2,162 that the first one ends, 15 would have stalled
-    beside it, at its cost to nine digits.
+    A judgement, not a proof: on 40 random books, tests follow every start that joined to an end of its own, which
+    agrees with that optimum.
     """
     end = known.end
     gap = at.cost - end.system.cost

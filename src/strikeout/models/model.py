@@ -23,7 +23,7 @@ class ParameterSpace:
 
     ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one a row).
     ``edges`` names the parameters whose lower bound stands for zero, where the model itself ends: there is nothing
-    beyond, so a search that ends there has found its optimum.
+    beyond, so a search that ends there has found its optimum. All arrays are read-only copies.
     """
 
     names: tuple[str, ...]
@@ -31,6 +31,12 @@ class ParameterSpace:
     upper: Floats
     starts: Floats
     edges: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "starts"):
+            own = np.array(getattr(self, name), dtype=float)  # of this space alone, and nobody's to change
+            own.flags.writeable = False
+            object.__setattr__(self, name, own)
 
     def __len__(self) -> int:
         return len(self.names)
