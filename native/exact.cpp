@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 
 namespace nb = nanobind;
 using Rows = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -19,7 +20,19 @@ using Cube = nb::ndarray<const uint64_t, nb::ndim<3>, nb::c_contig, nb::device::
 using Exponents = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 static_assert(sizeof(exact::Wide) == 3 * sizeof(uint64_t), "a sum is three words");
 
-static int size_of(size_t width) { return static_cast<int>(width * (width + 1) / 2); }
+constexpr size_t MOST_COLUMNS = 1 << 15;     // of a row: places in a triangle are then counted by an int
+constexpr int64_t MOST_POLYNOMIALS = 4096;   // of a point
+constexpr int32_t WIDEST_EXPONENT = 1000;    // of a column: doubles go no further
+constexpr int SUM_BITS = 191, MOST_BITS = 57;  // of the size of a sum; of a basis value on its grid
+
+// Whether a triangle of this size is that of rows of this width.
+static bool is_triangle(size_t size, size_t width) { return width <= MOST_COLUMNS && size == width * (width + 1) / 2; }
+
+static void check_exponents(const int32_t* exponents, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (exponents[i] < -WIDEST_EXPONENT || exponents[i] > WIDEST_EXPONENT)
+            throw std::invalid_argument("the exponents of columns lie between -1000 and 1000");
+}
 
 template <class T, size_t NDIM>
 static auto owned(T* data, std::initializer_list<size_t> shape) {
@@ -28,7 +41,7 @@ static auto owned(T* data, std::initializer_list<size_t> shape) {
 }
 
 static void check(const Limbs& state, const Rows& rows, const std::optional<Places>& pick) {
-    if (state.shape(1) != 3 || static_cast<int>(state.shape(0)) != size_of(rows.shape(1)))
+    if (state.shape(1) != 3 || !is_triangle(state.shape(0), rows.shape(1)))
         throw std::invalid_argument("the state is not one of rows of this width");
     if (!pick) return;
     for (size_t i = 0; i < pick->shape(0); i++)
@@ -62,10 +75,27 @@ static bool are_groups(const Places& starts, size_t rows) {
     return fits;
 }
 
-static bool are_finite(const Table& numbers) {
+// False for what is not a number.
+static bool are_below(const double* numbers, size_t count, double most) {
     bool are = true;
-    for (size_t i = 0; i < numbers.shape(0) * numbers.shape(1); i++) are = are && std::isfinite(numbers.data()[i]);
+    for (size_t i = 0; i < count; i++) are = are && std::fabs(numbers[i]) < most;
     return are;
+}
+
+// That no sum of these points can leave its words: a basis value is below two, `count` of them below 2^bits.
+static void check_points(const exact::Points& p, int basis_grid, int factor_grid) {
+    const auto count = static_cast<size_t>(p.count);
+    if (!are_below(p.cells, 2 * count, INFINITY) || !are_below(p.factors, 4 * count, INFINITY))
+        throw std::invalid_argument("a cell or a factor is not finite");
+    const double most = 1.0 + std::ldexp(1.0, -30);  // so that T_4096 is below 1.02
+    if (!are_below(p.x, count, most) || (p.t != nullptr && !are_below(p.t, count, most)))
+        throw std::invalid_argument("places must lie between -1 and 1");
+    int bits = 0;
+    while (p.count >> bits > 0) bits++;
+    const int room = SUM_BITS - bits - factor_grid;
+    if (!are_below(p.factors, 2 * count, std::ldexp(1.0, room - basis_grid - 1)) ||
+        !are_below(p.factors + 2 * count, 2 * count, std::ldexp(1.0, room)))
+        throw std::invalid_argument("a factor is too large: its sums would not fit into 192 bits");
 }
 
 static exact::Table table_of(const Table& keys, const Cube& sums, const Places& counts) {
@@ -79,22 +109,30 @@ static exact::Table table_of(const Table& keys, const Cube& sums, const Places& 
     return table;
 }
 
-// A C-contiguous array of numbers of `bytes` bytes each, by Python's own buffer protocol.
+// A C-contiguous array of integers of type T, by Python's own buffer protocol.
+template <class T>
 class Buffer {
     Py_buffer view;
 
+    bool holds_such() const {  // a letter by itself: of this machine's byte order
+        const char* letters = std::is_same_v<T, uint64_t> ? "LQN" : std::is_same_v<T, int64_t> ? "lqn" : "il";
+        return view.itemsize == sizeof(T) && std::strlen(view.format) == 1 && std::strchr(letters, view.format[0]) != nullptr;
+    }
+
   public:
-    Buffer(nb::handle array, int dimensions, Py_ssize_t bytes) {
-        if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
-        if (view.ndim == dimensions && view.itemsize == bytes) return;
+    Buffer(nb::handle array, int dimensions) {
+        if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
+        const bool fits = view.ndim == dimensions, is_such = holds_such();
+        if (fits && is_such) return;
         PyBuffer_Release(&view);
-        throw std::invalid_argument("an array of another shape or type is needed");
+        if (!is_such) throw nb::type_error("words are uint64, rows and picks int64, exponents int32");
+        throw std::invalid_argument("words and rows are tables, picks and exponents columns");
     }
     ~Buffer() { PyBuffer_Release(&view); }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     int64_t shape(int axis) const { return view.shape[axis]; }
-    const void* data() const { return view.buf; }
+    const T* data() const { return static_cast<const T*>(view.buf); }
 };
 
 void bind_exact(nb::module_& m) {
@@ -107,8 +145,9 @@ void bind_exact(nb::module_& m) {
         nb::arg("state"), nb::arg("rows"), nb::arg("pick").none(), nb::arg("subtract"));
     m.def("exact_read", [](Limbs state, Exponents exponents) {
         const size_t size = state.shape(0);
-        if (state.shape(1) != 3 || static_cast<int>(size) != size_of(exponents.shape(0)))
+        if (state.shape(1) != 3 || !is_triangle(size, exponents.shape(0)))
             throw std::invalid_argument("the state is not one of rows of this width");
+        check_exponents(exponents.data(), exponents.shape(0));
         double* out = new double[size];
         read_into(reinterpret_cast<const exact::Wide*>(state.data()), exponents, out);
         return owned<double, 1>(out, {size});
@@ -129,12 +168,15 @@ void bind_exact(nb::module_& m) {
     m.def("exact_cells", [](Table cells, Table places, Table factors, int64_t along, int64_t across, int basis_grid, int factor_grid) {
         const size_t count = cells.shape(0), axes = places.shape(0);
         if (cells.shape(1) != 2 || places.shape(1) != count || factors.shape(0) != 4 || factors.shape(1) != count ||
-            along < 1 || across < 1 || axes != (across > 1 ? 2 : 1))
+            axes != (across > 1 ? 2 : 1))
             throw std::invalid_argument("cells, places and factors are not of the same points");
-        if (!are_finite(cells) || !are_finite(places) || !are_finite(factors))  // neither sorted nor rounded without a meaning
-            throw std::invalid_argument("a cell, a place or a factor is not finite");
+        if (along < 1 || across < 1 || along > MOST_POLYNOMIALS || across > MOST_POLYNOMIALS)
+            throw std::invalid_argument("one polynomial at least, along and across, and 4,096 at most");
+        if (basis_grid < 0 || basis_grid > MOST_BITS || factor_grid < 0 || factor_grid > SUM_BITS)
+            throw std::invalid_argument("the grids are finer than words of 192 bits hold, or too coarse");
         const double* x = places.data();
         const exact::Points points = {cells.data(), x, axes == 2 ? x + count : nullptr, factors.data(), static_cast<int64_t>(count)};
+        check_points(points, basis_grid, factor_grid);
         exact::Cells found;
         {
             nb::gil_scoped_release free;
@@ -172,13 +214,14 @@ void bind_exact(nb::module_& m) {
         return owned<double, 1>(out, {count});
     });
     m.def("chebyshev_polynomials", [](nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> x, size_t count) {
-        if (count < 1) throw std::invalid_argument("at least one polynomial is needed");
+        if (count < 1 || count > static_cast<size_t>(MOST_POLYNOMIALS))
+            throw std::invalid_argument("one polynomial at least, and 4,096 at most");
         double* out = new double[count * x.shape(0) + 1];
         exact::polynomials(x.data(), static_cast<int64_t>(x.shape(0)), static_cast<int64_t>(count), out);
         return owned<double, 2>(out, {count, x.shape(0)});
     });
     m.def("symmetric_solve", [](nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> triangle, int p) {
-        if (static_cast<int>(triangle.shape(0)) != size_of(static_cast<size_t>(p) + 1) || p < 1)
+        if (p < 1 || !is_triangle(triangle.shape(0), static_cast<size_t>(p) + 1))
             throw std::invalid_argument("the triangle is not one of p parameters");
         double* x = new double[static_cast<size_t>(p)];
         exact::solve(triangle.data(), p, x);
@@ -188,26 +231,30 @@ void bind_exact(nb::module_& m) {
     // arithmetic must not take two more of conversions: arrays come in as plain buffers, and bytes go out: the state, and
     // the sums followed by the step.
     m.def("exact_downdate", [](nb::handle state, nb::handle rows, nb::handle pick, nb::handle exponents) {
-        const Buffer words(state, 2, 8), table(rows, 2, 8), grid(exponents, 1, 4);
+        const Buffer<uint64_t> words(state, 2);
+        const Buffer<int64_t> table(rows, 2);
+        const Buffer<int32_t> grid(exponents, 1);
         const int64_t size = words.shape(0), width = table.shape(1), all = table.shape(0);
-        if (words.shape(1) != 3 || size != size_of(static_cast<size_t>(width)) || grid.shape(0) != width)
+        if (words.shape(1) != 3 || width < 1 || !is_triangle(static_cast<size_t>(size), static_cast<size_t>(width)) ||
+            grid.shape(0) != width)
             throw std::invalid_argument("the state is not one of rows of this width");
-        const auto* numbers = static_cast<const int64_t*>(table.data());
+        const int32_t* e = grid.data();
+        check_exponents(e, static_cast<size_t>(width));
         auto left = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, 24 * size));
         auto solved = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, 8 * (size + width - 1)));
+        if (!left.is_valid() || !solved.is_valid()) throw nb::python_error();
         auto* out = reinterpret_cast<exact::Wide*>(PyBytes_AS_STRING(left.ptr()));
         auto* read = reinterpret_cast<double*>(PyBytes_AS_STRING(solved.ptr()));
         std::memcpy(out, words.data(), 24 * static_cast<size_t>(size));
         if (pick.is_none()) {
-            exact::accumulate(out, numbers, all, static_cast<int>(width), nullptr, true);
+            exact::accumulate(out, table.data(), all, static_cast<int>(width), nullptr, true);
         } else {
-            const Buffer places(pick, 1, 8);
-            const auto* at = static_cast<const int64_t*>(places.data());
+            const Buffer<int64_t> places(pick, 1);
+            const int64_t* at = places.data();
             for (int64_t i = 0; i < places.shape(0); i++)
                 if (at[i] < 0 || at[i] >= all) throw std::invalid_argument("a picked row is not there");
-            exact::accumulate(out, numbers, places.shape(0), static_cast<int>(width), at, true);
+            exact::accumulate(out, table.data(), places.shape(0), static_cast<int>(width), at, true);
         }
-        const auto* e = static_cast<const int32_t*>(grid.data());
         int64_t place = 0;
         for (int64_t i = 0; i < width; i++)
             for (int64_t j = i; j < width; j++, place++) read[place] = exact::nearest(out[place], -(e[i] + e[j]));

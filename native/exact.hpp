@@ -77,7 +77,7 @@ static inline void add_shifted(Wide& sum, __int128 product, int shift) {
 }
 
 // sum[q] + factor * value[q], the factor rounded to a multiple of 2^-factor_grid, ties to even; rounded it stays below
-// 2^190, and values below 2^58.
+// 2^190, and values below 2^58 (the caller sees to both).
 inline void add_products(Wide* sum, double factor, int factor_grid, const int64_t* value, int64_t rows) {
     const double whole = std::nearbyint(std::ldexp(factor, factor_grid));
     int shift = 0;

@@ -1,5 +1,5 @@
 // Heston's contours: geometry of a slice and contour terms of its three groups of strikes, from theta and T alone.
-// The NumPy twin, with the derivation and the legend of the symbols, is kernels/contours.py and kernels/heston.py.
+// The NumPy twin, with the derivation and the legend of the symbols, is kernels/contours.py and kernels/heston_cf.py.
 #pragma once
 #include <limits>
 

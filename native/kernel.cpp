@@ -2,6 +2,7 @@
 #include "kernel.hpp"
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -9,8 +10,6 @@
 #include "panels.hpp"
 
 namespace STRIKEOUT_BUILD {
-
-constexpr int64_t WORTH_THREADS = 50000;  // in quotes; a slice or a panel's node costs about as much as 300 of them
 
 // Finite, and none below the one before. Asked part by part, just before the part is run: it is then in the cache.
 static bool ascending(const double* k, int64_t count) {
@@ -27,7 +26,7 @@ static bool ascending(const double* k, int64_t count) {
 // How a book is laid out: slices of one expiry, sixteen to a chunk, or panels of ln T, each a chunk of its own.
 struct SliceLayout {
     using Space = Workspace;
-    static constexpr int64_t CHUNK = 16, COST = 300;
+    static constexpr int64_t CHUNK = 16;
     template <class Sink>
     static void run(Space& space, const Book& book, int64_t j, const Heston& m, const Sink& sink) {
         run_slice(space, book.expiries[j], book.k, book.offsets[j], book.offsets[j + 1], m, sink);
@@ -35,7 +34,7 @@ struct SliceLayout {
 };
 struct PanelLayout {
     using Space = PanelWorkspace;
-    static constexpr int64_t CHUNK = 1, COST = 300 * NODES;
+    static constexpr int64_t CHUNK = 1;
     template <class Sink>
     static void run(Space& space, const Book& book, int64_t j, const Heston& m, const Sink& sink) {
         run_panel(space, book.expiries[j], book.half, book.k, book.t, book.offsets[j], book.offsets[j + 1], m, sink);
@@ -54,22 +53,30 @@ static bool run_chunk(typename Layout::Space& space, const Book& book, int64_t c
     return true;
 }
 
-// Calls work(space, chunk) for every chunk; true if all of them were. Which thread takes which chunk is left open: chunks
-// are the same whatever the number of threads, and so is what comes out of each.
+// Calls work(space, chunk) for every chunk; true if all of them were sound. Which thread takes which chunk is left open:
+// chunks are the same whatever the number of threads, and so is what comes out of each. Nothing in a thread asks for
+// memory, and where there is none for another thread, or no thread, those there are do all the work.
 template <class Layout, class Work>
 static bool over_chunks(const Book& book, int threads, const Work& work) {
     const int64_t chunks = (book.parts + Layout::CHUNK - 1) / Layout::CHUNK;
     std::atomic<int64_t> next{0};
     std::atomic<bool> sound{true};
-    auto run = [&] {
-        std::unique_ptr<typename Layout::Space> space(new typename Layout::Space);  // not make_unique, which clears it
+    using Space = typename Layout::Space;
+    auto run = [&](Space* space) {
         for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;)
             if (!work(*space, chunk)) sound = false;
     };
+    const std::unique_ptr<Space> own(new Space);  // not make_unique, which clears it
+    std::vector<std::unique_ptr<Space>> spaces;
     std::vector<std::thread> others;
-    if (book.offsets[book.parts] + Layout::COST * book.parts >= WORTH_THREADS)
-        for (int i = 1; i < threads && i < chunks; i++) others.emplace_back(run);
-    run();
+    try {
+        for (int i = 1; i < threads && i < chunks; i++) {
+            spaces.push_back(std::unique_ptr<Space>(new Space));
+            others.emplace_back(run, spaces.back().get());
+        }
+    } catch (const std::exception&) {  // of memory or of the system
+    }
+    run(own.get());
     for (auto& thread : others) thread.join();
     return sound;
 }

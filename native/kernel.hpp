@@ -12,7 +12,8 @@ struct Book {
     double half;
 };
 
-// Each says whether the strikes of every part were finite and ascending; if not, `out` is good for nothing.
+// Each says whether the strikes of every part were finite and ascending; if not, `out` is good for nothing. `threads` is
+// how many there may be, the caller's own included; no bit depends on how many there are.
 #define STRIKEOUT_DECLARE(build)                                                                                       \
     namespace build {                                                                                                  \
     bool heston_rows(const Book& book, double* out, int threads);                                                      \

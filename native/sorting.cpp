@@ -51,10 +51,15 @@ static void sort_by(const double* column, std::vector<Entry>& rows, std::vector<
 void bind_sorting(nb::module_& m) {
     m.def("sorted_rows", [](nb::args columns) {
         std::vector<Doubles> given;
-        for (nb::handle column : columns) given.push_back(nb::cast<Doubles>(column));
+        for (nb::handle column : columns) {
+            Doubles found;
+            if (!nb::try_cast(column, found)) throw nb::type_error("columns of doubles are needed");
+            given.push_back(found);
+        }
         const size_t count = given.empty() ? 0 : given[0].shape(0);
         for (const Doubles& column : given)
-            if (column.shape(0) != count || count > UINT32_MAX) throw std::invalid_argument("columns of different lengths");
+            if (column.shape(0) != count) throw std::invalid_argument("columns of different lengths");
+        if (count > UINT32_MAX) throw std::invalid_argument("more rows than are counted here, four billion");
         std::vector<Entry> rows(count), room(count);
         for (size_t i = 0; i < count; i++) rows[i].row = static_cast<int64_t>(i);
         for (size_t c = given.size(); c-- > 0 && count > 1;) sort_by(given[c].data(), rows, room);

@@ -48,8 +48,9 @@ def drive_exact(rng: np.random.Generator) -> None:
     for count in (0, 1, 2, 30):
         cells, factors = (
             rng.choice([0.25, 1.0], (count, 2)),
-            rng.choice([0.0, 1e-30, -0.75, 2.0**95, 2.0**-73], (4, count)),
+            rng.choice([0.0, 1e-30, -0.75, 2.0**55, 2.0**-73], (4, count)),
         )
+        factors[2:] *= 2.0**40  # sums of factors alone have that much more room
         for across in (1, 4) if count else ():
             places = rng.uniform(-1.0, 1.0, (1 if across == 1 else 2, count))
             table = chebyshev.exact_cells(cells, places, factors, along=5, across=across)
@@ -62,12 +63,22 @@ def drive_exact(rng: np.random.Generator) -> None:
         sorting.sorted_rows(*np.repeat(factors, 500, axis=1)[:3])
         prices = np.abs(factors[0]) + 1.0
         black.price(prices, prices[::-1], prices, 0.2, 1.0, True)
-    for bad in (np.nan, np.inf):
+    one = np.ones((1, 1))
+    for cell, place, factor in (
+        (np.nan, 0, 0),
+        (np.inf, 0, 0),
+        (0, 1e9, 0),
+        (0, np.nan, 0),
+        (0, 0, 1e60),
+        (0, 0, -np.inf),
+    ):
         try:
-            chebyshev.exact_cells(np.full((1, 2), bad), np.zeros((1, 1)), np.zeros((4, 1)), along=5, across=1)
+            chebyshev.exact_cells(
+                cell * np.ones((1, 2)), place * one, np.full((4, 1), float(factor)), along=5, across=1
+            )
         except ValueError:
             continue
-        raise AssertionError("a cell that is nowhere was found")
+        raise AssertionError("what has no sums was summed")
     for p in (1, 5, 9):
         A = rng.normal(size=(p, p))
         for matrix in (A @ A.T, A - A.T, np.zeros((p, p)), np.full((p, p), np.nan)):

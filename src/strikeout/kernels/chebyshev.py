@@ -127,6 +127,9 @@ def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, a
         places: x, and t where ``across`` is above one: ``(1 or 2, n)``.
         factors: four a point, ``(4, n)``.
         along, across: how many polynomials in x, and in t.
+
+    Raises:
+        ValueError: a number is not finite, a place lies outside its cell, or a sum might not fit into 192 bits.
     """
     module = native()
     if module is None:
@@ -137,6 +140,7 @@ def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, a
 
 def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> words.Table:
     """``exact_cells`` without compiled code."""
+    _check_points(cells, places, factors)
     order, starts = words.grouped(cells)
     places, factors = places[:, order], factors[:, order]
     basis = polynomials_twin(places[0], along)
@@ -146,6 +150,18 @@ def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: i
     plain = exact_sums(np.full((1, len(order)), 2.0**-BASIS_GRID), factors[2:], starts)
     both = np.concatenate([part.reshape(len(starts), -1, 3) for part in (resolved, plain)], axis=1)
     return words.Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
+
+
+def _check_points(cells: Floats, places: Floats, factors: Floats) -> None:
+    """What the compiled ``exact_cells`` refuses: a basis value is below two, n of them below ``2^bit_length(n)``."""
+    if not (np.isfinite(cells).all() and np.isfinite(factors).all()):
+        raise ValueError("a cell or a factor is not finite")
+    if not (np.abs(places) < 1.0 + 2.0**-30).all():
+        raise ValueError("places must lie between -1 and 1")
+    room = 191 - len(cells).bit_length() - FACTOR_GRID
+    size = np.abs(factors)
+    if not ((size[:2] < 2.0 ** (room - BASIS_GRID - 1)).all() and (size[2:] < 2.0**room).all()):
+        raise ValueError("a factor is too large: its sums would not fit into 192 bits")
 
 
 def _digits(factors: Floats) -> tuple[Floats, list[tuple[int, int]]]:

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import heston_twin, weighing
 from strikeout.kernels.compiled import native
-from strikeout.kernels.heston_twin import Parts
+from strikeout.kernels.heston_twin import NODES, Parts
 
 Floats = NDArray[np.float64]
+
+WORTH_THREADS = 50_000  # strikes, of which more than one thread makes short work
+EXPIRY = 300  # strikes: what the contours of a slice, or of a node of a panel, cost about as much as
 
 
 def default_kernel() -> Literal["native", "numpy"]:
@@ -30,12 +33,13 @@ def default_kernel() -> Literal["native", "numpy"]:
 def threads() -> int:
     """How many threads a large book may take; ``STRIKEOUT_THREADS`` overrides the number of cores. Changes no bit."""
     wanted = os.environ.get("STRIKEOUT_THREADS", "")
-    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else _cores()
+    return int(wanted) if wanted.isdecimal() and 0 < int(wanted) < 1 << 16 else _cores()
 
 
-def _threads(part: Parts) -> int:
-    small = part.k.size + 300 * part.expiries.size < 50_000  # the kernel would not use more than one
-    return 1 if small else threads()
+def threads_for(part: Parts) -> int:
+    """How many threads these strikes are worth; the kernel takes no more, and fewer where the system has none left."""
+    expiries = part.expiries.size if part.t is None else NODES * part.expiries.size
+    return 1 if part.k.size + EXPIRY * expiries < WORTH_THREADS else threads()
 
 
 @cache
@@ -47,7 +51,7 @@ def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
     """Out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
     if kernel == "numpy":
         return heston_twin.rows(theta, part)
-    found: Floats = _compiled().heston_rows(theta, *part, _threads(part))
+    found: Floats = _compiled().heston_rows(theta, *part, threads_for(part))
     return found
 
 
@@ -66,7 +70,7 @@ def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats)
     if kernel == "numpy":
         return heston_twin.sums(theta, part, scale, target)
     total = np.empty(21)
-    _compiled().heston_sums(theta, *part, scale, target, _threads(part), total)
+    _compiled().heston_sums(theta, *part, scale, target, threads_for(part), total)
     return total
 
 
