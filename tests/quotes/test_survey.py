@@ -259,29 +259,3 @@ def test_four_times_the_rows_are_imported_in_the_same_memory(tmp_path: Path) -> 
         book.unlink()
     # Measured: 770 MB for one million, 1000 for ten; held as a book, three million more would take 2 GB.
     assert peaks[1] < peaks[0] + 300
-
-
-SURVEY = """
-import resource, sys
-from strikeout.quotes.survey import survey_quotes
-
-with survey_quotes(sys.argv[1]) as survey:
-    print(survey.count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-"""
-
-
-@pytest.mark.slow
-def test_four_times_the_rows_with_all_calls_before_all_puts_are_read_in_the_same_memory(tmp_path: Path) -> None:
-    """No forward is given, so parity needs calls and puts that are half a file apart."""
-    from benchmarks.reading import written
-
-    peaks = []
-    for count in (1_000_000, 4_000_000):
-        path, apart = written(tmp_path / "quotes.csv", count), tmp_path / "apart.csv"
-        frame = pl.read_csv(path, infer_schema=False).drop("forward", "discount")
-        frame.sort("right", maintain_order=True).write_csv(apart)
-        run = subprocess.run([sys.executable, "-c", SURVEY, apart], capture_output=True, text=True, check=True)
-        found, peak = map(int, run.stdout.split())
-        assert found > 0.9 * count
-        peaks.append(peak)
-    assert peaks[1] < peaks[0] + 300
