@@ -48,7 +48,7 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     Rows that are no quotes are left out; --quarantine keeps them to be corrected and imported again. The book remembers
     that file, and erasing takes it away.
 
-    A file of any size is read in the same memory: in pieces, which wait on the disk of BOOK until all are checked.
+    A file of any size is read in pieces, which wait on the disk of BOOK until all are checked: memory hardly grows.
 
     Quotes the book has already change nothing. Quotes that were erased are refused and named, and the command ends
     with 1. The calibration stays as it is until the book is calibrated again.
