@@ -159,6 +159,17 @@ def test_erasing_after_a_step_takes_the_certificate_that_names_its_reference(boo
     assert book.verify().holds, book.verify().summary()
 
 
+def test_a_step_from_a_reference_that_knew_an_erased_quote_is_solved_again(book, quotes):
+    book.apply(book.forget(ids=quotes.ids[:2], tolerance=TOLERANCE))
+    assert book.status().version.step is not None
+    done = book.erase(ids=quotes.ids[:1], yes=True)
+    version = book.status().version
+    assert (version.entry, version.step) == (done.entry, None)
+    assert version.parameters == so.calibrate(quotes[2:], so.Heston()).parameters
+    assert done.residue == 0
+    assert book.verify().holds, book.verify().summary()
+
+
 def test_a_tolerance_that_is_none_is_refused(book, quotes):
     for tolerance in (0.0, -1.0, float("nan")):
         with pytest.raises(UsageError, match="standard errors above zero"):

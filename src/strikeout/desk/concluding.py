@@ -9,6 +9,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
+from strikeout.desk.erasing import knows
 from strikeout.desk.following import Following, following
 from strikeout.desk.group_states import GroupStates
 from strikeout.desk.importing import ImportingDesk
@@ -27,6 +28,8 @@ from strikeout.forgetting.rolling import learn
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 
+FROM_COLD = ("recalibrate: the reference of the step knew quotes that are erased; from cold starts",)
+
 
 class ConcludingDesk(ImportingDesk):
     """What the verbs of a desk have in common once it is clear which quotes come or go."""
@@ -41,6 +44,21 @@ class ConcludingDesk(ImportingDesk):
         except RefusedError:
             return None
         return done
+
+    def _made_anew(self, seen: Position, held: Quotes, aside: Quotes) -> AnyCalibration | None:
+        """The calibration that takes the place of one step from a reference which quotes set aside were in.
+
+        None where quotes held are erased too, the parameters are no such step, or no calibration is found.
+        """
+        records, version = self._records, self._records.version()
+        if len(held) or version is None or version.step is None or not records.is_current():
+            return None
+        if not knows(records, records.standing(), held, aside):
+            return None
+        try:
+            return self._current(seen)
+        except RefusedError:
+            return None
 
     def _struck_out(
         self, before: AnyCalibration, *, ids: ArrayLike | None = None, where: str | None = None

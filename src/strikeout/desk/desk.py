@@ -13,7 +13,7 @@ from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.desk.approving import require_approval
 from strikeout.desk.asking import Asking
-from strikeout.desk.concluding import ConcludingDesk
+from strikeout.desk.concluding import FROM_COLD, ConcludingDesk
 from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
 from strikeout.desk.following import following
 from strikeout.desk.importing import counted
@@ -286,7 +286,8 @@ class Desk(ConcludingDesk):
         """Makes quotes unrecoverable, held or set aside; without ``yes`` it only says what would go and what stays.
 
         The quotes held among them are forgotten first. Where what is left gives no calibration, they are erased all
-        the same, and the book is left without a current one. There is no undo.
+        the same, and the book is left without a current one. One step from a reference that knew quotes set aside since
+        is solved again from cold starts. There is no undo.
 
         Raises:
             UnknownIdError: an id the book does not have, or one given twice.
@@ -302,27 +303,28 @@ class Desk(ConcludingDesk):
             return rehearsal
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
-        follow = None if done is None else self._taken(done.calibration, entry=seen.number + 1, noise=self._noise())
+        after = self._made_anew(seen, held, aside) if done is None else done.calibration
+        follow = None if after is None else self._taken(after, entry=seen.number + 1, noise=self._noise())
         was, left = records.version(), left_behind(records, held, aside)
         road = None
-        if done is not None and was is not None and was.road is not None:
-            road = was.road.unmeasured().onward(done.calibration)
+        if after is not None and was is not None and was.road is not None:
+            road = was.road.unmeasured().onward(after)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, copies=copies)
             counts = {"erased": len(held) + len(aside), "forgotten": len(held)}
             touched = [*held.ids.tolist(), *aside.ids.tolist()]
             change = None
-            if done is not None:
+            if after is not None:
                 change = self._conclude(
                     book,
                     "erase",
                     reason,
-                    done.before,
-                    done.calibration,
+                    after if done is None else done.before,
+                    after,
                     touched=touched,
                     counts=counts,
-                    certificate=done.certificate,
-                    path=done.path,
+                    certificate=None if done is None else done.certificate,
+                    path=FROM_COLD if done is None else done.path,
                     road=road,
                     follow=follow,
                 )

@@ -92,12 +92,12 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
         for name in store.pages(shelf):
             store.remove(shelf, name)
     standing = records.standing()
-    knows = _knows(records, standing, held, aside)
+    is_known = knows(records, standing, held, aside)
     carried = []
-    if standing is not None and not knows:
+    if standing is not None and not is_known:
         carried = [Carried.of(store, standing, shard) for shard in sorted(set(store.shards_of(gone).values()))]
     store.erase(gone)
-    if knows:  # a step's certificate names its reference
+    if is_known:  # a step's certificate names its reference
         for name in store.pages("certificate"):
             if "reference" in Certificate.from_bytes(store.page("certificate", name) or b"").state:
                 store.remove("certificate", name)
@@ -169,7 +169,7 @@ def residue(
     return len(scan([*store.files(), *copies], needles))
 
 
-def _knows(records: Records, standing: Standing | None, held: Quotes, aside: Quotes) -> bool:
+def knows(records: Records, standing: Standing | None, held: Quotes, aside: Quotes) -> bool:
     """Whether what the book keeps beside its quotes knows of these: in a state, or in the reference it is taken at."""
     if standing is None:
         return True  # there is nothing to keep up
@@ -181,7 +181,7 @@ def _footprints_gone(records: Records, held: Quotes, aside: Quotes) -> list[str]
     standing = records.standing()
     if standing is None:
         return []
-    if not _knows(records, standing, held, aside):
+    if not knows(records, standing, held, aside):
         return ["their footprints, if any are kept"]
     again = "they are taken anew without them" if len(held) else "the next calibration takes them anew"
     return [f"every footprint and state, taken at a reference these quotes had a part in; {again}"]
