@@ -81,8 +81,8 @@ def test_bad_rows_of_what_is_learnt_go_to_quarantine_and_the_book_knows_the_file
 def test_a_verb_that_is_refused_leaves_no_quarantine_file_behind(book, folder, verb):
     head, first, *_ = (folder / "quotes.csv").read_text().splitlines()
     cells = dict(zip(head.split(","), first.split(","), strict=True))
-    clash = ",".join({**cells, "price": "77.5"}.values())
-    (folder / "clash.csv").write_text("\n".join([head, clash, "," * head.count(",")]) + "\n")
+    rows = [{**cells, "price": "77.5"}, {**cells, "id": "bad", "strike": "-1"}]
+    (folder / "clash.csv").write_text("\n".join([head, *(",".join(row.values()) for row in rows)]) + "\n")
     ended = run(verb[0], book, "clash.csv", *verb[1:], "--max-reject", 0.9, "--quarantine", "bad.csv")
     assert ended.exit_code == 3, ended.output
     assert "other values" in ended.output

@@ -170,6 +170,19 @@ def test_a_step_from_a_reference_that_knew_an_erased_quote_is_solved_again(book,
     assert book.verify().holds, book.verify().summary()
 
 
+def test_a_step_does_not_decide_whether_what_is_left_is_a_panel(tmp_path, quotes):
+    few = quotes[:40]  # fewer than 2 for each of the parameters that a panel of 20 dates would have
+    dates = [f"2024-01-{2 + row % 20:02d}" for row in range(len(few))]
+    dated = so.Quotes(ids=few.ids, contracts=few.contracts, observed=few.observed, labels={"date": dates})
+    with so.Book.create(tmp_path / "dated.book") as book:
+        book.import_quotes(dated)
+        assert book.calibrate().after.panel is None
+        plan = book.forget(ids=few.ids[:1], tolerance=1.0)
+        assert plan.path[0] == (
+            "downdate passed over: the book has several dates, and what is left of them may be a panel"
+        )
+
+
 def test_a_tolerance_that_is_none_is_refused(book, quotes):
     for tolerance in (0.0, -1.0, float("nan")):
         with pytest.raises(UsageError, match="standard errors above zero"):
