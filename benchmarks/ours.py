@@ -18,13 +18,12 @@ def one_pass(
 ) -> Callable[[], Floats]:
     """A Gauss-Newton pass over contracts in canonical order, ready to be called again and again.
 
-    What depends on the book alone (its order, its targets) is made here, as a calibration makes it once; the peer's
-    tables are made beforehand, too.
+    What depends on the book alone (its order, its targets; in NumPy the polynomials of its strikes) is made here, as a
+    calibration makes it once; the peer's tables are made beforehand, too.
     """
     model = (so.Heston() if kernel is None else so.Heston(kernel=kernel)).suited(contracts)
-    model.accumulate(theta, contracts, observed, np.ones(len(observed)))  # sorted on first use
-    target = observed - contracts.intrinsic
-    return lambda: model.accumulate_scaled(theta, contracts, contracts.scale, target)
+    ready = model.accumulator(contracts, contracts.scale, observed - contracts.intrinsic)
+    return lambda: ready(theta)
 
 
 def price(theta: Floats, contracts: so.Contracts) -> Floats:

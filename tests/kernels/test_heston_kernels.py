@@ -52,7 +52,7 @@ def test_one_strike_out_of_order_is_found_wherever_it_stands(where):
 def test_sums_over_strikes_out_of_order_are_refused():
     ones, k = np.ones(2), np.array([0.1, 0.0])
     with pytest.raises(ValueError, match="finite and ascending"):
-        heston.sums("native", THETA, Parts(np.array([0.5]), np.array([0, 2]), k), ones, ones)
+        heston.accumulator("native", Parts(np.array([0.5]), np.array([0, 2]), k), ones, ones)(THETA)
 
 
 @needs_native

@@ -253,8 +253,7 @@ def _terms(along: Contours, number: Floats, theta: Floats) -> tuple[Complexes, C
     value = np.multiply(per_q, cf, out=F[0])
     if number[0] == 0.0:
         value[:, 0] *= 0.5
-    for i, by in enumerate(gradient):
-        np.multiply(value, by, out=F[i + 1])
+    np.multiply(value, gradient, out=F[1:])
     size = np.maximum.reduce(np.abs(F), axis=0)
     height = zeta.imag
     growth = np.maximum(height * along.first, height * along.last)

@@ -2,19 +2,20 @@
 
 Both take strikes in ``Parts``, agree to rounding, and treat every strike on its own: its bits depend on theta, its
 expiry and its k, never on its neighbours, the number of threads or the size of the batch. theta is (kappa, vbar,
-sigma, rho, v0), see heston_cf.py.
+sigma, rho, v0), see heston_cf.py. Sums over a book lead a search: those of the twin multiply matrices, see series.py.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import heston_twin, weighing
+from strikeout.kernels import heston_twin, series, weighing
 from strikeout.kernels.compiled import native
 from strikeout.kernels.heston_twin import NODES, Parts
 
@@ -62,16 +63,24 @@ def values(kernel: str, theta: Floats, part: Parts) -> Floats:
     return value
 
 
-def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats) -> Floats:
-    """The 21 sums of ``a a'``, ``a = (scale * derivatives, target - scale * value)``: upper triangle, row by row.
+def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Callable[[Floats], Floats]:
+    """From theta to the 21 sums of ``a a'``, ``a = (scale * derivatives, target - scale * value)``.
 
-    The order of summation follows from the strikes alone, not from threads or batches.
+    The upper triangle, row by row. The order of summation follows from the strikes alone, not from threads, batches or
+    what was asked for before.
     """
     if kernel == "numpy":
-        return heston_twin.sums(theta, part, scale, target)
-    total = np.empty(21)
-    _compiled().heston_sums(theta, *part, scale, target, threads_for(part), total)
-    return total
+        if part.t is None:
+            return series.Sums(part, scale, target)
+        return lambda theta: series.sums_of_rows(heston_twin.rows(theta, part), scale, target)
+    compiled = _compiled().heston_sums
+
+    def native_sums(theta: Floats) -> Floats:
+        total = np.empty(21)
+        compiled(theta, *part, scale, target, threads_for(part), total)
+        return total
+
+    return native_sums
 
 
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:

@@ -16,6 +16,8 @@ Source: Heston (1993), in the form of Albrecher, Mayer, Schoutens and Tistaert (
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +25,8 @@ Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
 
-def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
-    """``ln E[exp(i z X)]`` and its derivatives by kappa, vbar, sigma, rho, v0.
+def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> tuple[Complexes, Complexes]:
+    """``ln E[exp(i z X)]`` and its derivatives by kappa, vbar, sigma, rho, v0 along a first axis.
 
     With a = i z, q = z^2 + a, xi = kappa - rho sigma a, d = sqrt(xi^2 + sigma^2 q) (Re d > 0), E = exp(-d T):
 
@@ -74,13 +76,12 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
     s2q_d, by_d = s2q * invd, minus_by_d + cT
     by_rho = a_sigma * by_xi
     by_sigma = by_d * s2q_d + rho * by_rho + 2.0 * level
-    gradient = (
-        level * (1.0 / kappa) + by_xi,
-        level * (1.0 / vbar),
-        by_sigma * (-1.0 / sigma),
-        -by_rho,
-        v0B * (1.0 / v0),
-    )
+    gradient = np.empty((5, *z.shape), complex)
+    np.add(level * (1.0 / kappa), by_xi, out=gradient[0])
+    np.multiply(level, 1.0 / vbar, out=gradient[1])
+    np.multiply(by_sigma, -1.0 / sigma, out=gradient[2])
+    np.negative(by_rho, out=gradient[3])
+    np.multiply(v0B, 1.0 / v0, out=gradient[4])
     return level + v0B, gradient
 
 
@@ -119,6 +120,24 @@ def log_mgf(p: Floats, T: Floats | float, theta: Floats) -> Floats:
         value = (kappa * vbar / (sigma * sigma)) * (linear - 2.0 * np.log(Q / d)) - v0 * q * (s / Q)
     # The phase of Q begins below pi and grows by half; it has not passed pi where Q is positive and half below pi.
     return np.where((Q > 0.0) & (is_real | (half < np.pi)), value, np.inf)
+
+
+def log_moment(p: float, T: float, theta: tuple[float, ...]) -> float:
+    """``log_mgf`` of one number: for a few of them that costs less than arrays."""
+    kappa, vbar, sigma, rho, v0 = theta
+    q, xi = p - p * p, kappa - rho * sigma * p
+    D = xi * xi + sigma * sigma * q
+    d = math.sqrt(abs(D))
+    half = 0.5 * d * T
+    if D >= 0.0:
+        E = 0.5 * math.exp(-2.0 * half)
+        c, s, linear = 0.5 + E, 0.5 - E, (xi - d) * T
+    else:
+        c, s, linear = math.cos(half), math.sin(half), xi * T
+    Q = d * c + xi * s
+    if not Q > 0.0 or (D < 0.0 and half >= math.pi):
+        return math.inf
+    return kappa * vbar / (sigma * sigma) * (linear - 2.0 * math.log(Q / d)) - v0 * q * (s / Q)
 
 
 def total_variance(T: Floats | float, theta: Floats) -> Floats:

@@ -15,8 +15,6 @@ from strikeout.kernels.heston_cf import Floats
 CHUNK = 64  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
 NODES = 8  # expiries at which a panel's polynomials are found
 TERMS_AT_ONCE = 2048  # of contour sums; as many as stay in the cache with their powers
-LANES = 256  # sums side by side
-UPPER = np.triu_indices(6)
 
 
 class Parts(NamedTuple):
@@ -58,20 +56,6 @@ def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
             functions,
         )
     return out
-
-
-def sums(theta: Floats, parts: Parts, scale: Floats, target: Floats) -> Floats:
-    """The 21 sums of ``a a'``, ``a = (scale * derivatives, target - scale * value)``: upper triangle, row by row."""
-    values = rows(theta, parts)
-    count = len(scale)
-    a = np.zeros((6, -(-count // LANES), LANES))
-    flat = a.reshape(6, -1)[:, :count]
-    np.multiply(values[1:], scale, out=flat[:5])
-    np.subtract(target, scale * values[0], out=flat[5])
-    # LANES sums a pair side by side, in einsum's own loop, then the sum of those: a fixed order for a given length, and
-    # no BLAS.
-    gram: Floats = np.add.reduce(np.einsum("imw,jmw->ijw", a, a), axis=2)
-    return gram[UPPER]
 
 
 def _rows(theta: Floats, parts: Parts, functions: int) -> Floats:

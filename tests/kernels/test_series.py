@@ -1,0 +1,162 @@
+"""The sums of the NumPy twin: as accurate as its rows, and a function of the book and theta alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strikeout.kernels import heston, heston_twin, samples, series
+from strikeout.kernels.heston_cf import log_mgf, log_moment
+from strikeout.kernels.heston_twin import Parts
+
+THETA = np.array([2.0, 0.06, 0.3, -0.6, 0.06])
+OTHERS = [
+    np.array([4.0, 0.09, 0.8, -0.5, 0.09]),
+    np.array([10.0, 0.06, 2.0, -0.5, 0.2]),
+    np.array([1.0, 0.1, 0.1, 0.3, 0.02]),
+    np.array([2.0, 0.2, 1.0, -0.7, 0.1]),
+]
+SLOW = np.array([0.5, 0.01, 1.5, -0.9, 0.001])  # over a day: nearly all of its variance in a few jumps of the spot
+EXPIRIES = [0.02, 0.3, 1.0, 5.0]
+
+thetas = st.tuples(
+    st.floats(0.1, 20.0), st.floats(0.01, 0.5), st.floats(0.05, 1.5), st.floats(-0.95, 0.95), st.floats(0.001, 0.5)
+).map(np.array)
+
+
+def book(sizes: tuple[int, ...] = (3, 40, 700, 1), expiries: list[float] = EXPIRIES, seed: int = 5):
+    """Slices that are their own samples and slices that are not, with scales and targets."""
+    rng = np.random.default_rng(seed)
+    k = np.concatenate([np.sort(0.25 * rng.normal(size=n) * np.sqrt(T)) for n, T in zip(sizes, expiries, strict=True)])
+    parts = Parts(np.array(expiries), np.cumsum([0, *sizes]), k)
+    scale = rng.uniform(0.5, 2.0, len(k))
+    return parts, scale, scale * rng.uniform(0.0, 0.2, len(k))
+
+
+def each_row(theta: np.ndarray, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    """What is multiplied by itself, ``(6, n)``: derivatives, minus the value."""
+    seen = []
+    original = samples.squares
+    for module in (samples, series):
+        monkeypatch.setattr(module, "squares", lambda a: seen.append(a.copy()) or original(a))
+    ones = np.ones(len(parts.k))
+    series.Sums(parts, ones, 0.0 * ones)(theta)
+    monkeypatch.undo()
+    return np.concatenate(seen, axis=1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(theta=thetas, T=st.floats(1 / 365, 10.0), count=st.sampled_from([1, 7, 300]))
+def test_series_give_the_rows_to_the_accuracy_promised(theta, T, count):
+    k = np.linspace(np.log(0.5), np.log(2.0), count) if count > 1 else np.array([0.1])
+    parts = Parts(np.array([T]), np.array([0, count]), k)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        got = each_row(theta, parts, monkeypatch)
+    expected = heston_twin.rows(theta, parts)
+    assert np.max(np.abs(got[5] + expected[0])) < 3e-12
+    assert np.max(np.abs(got[:5] - expected[1:])) < 1e-9
+
+
+@pytest.mark.parametrize("theta", [THETA, *OTHERS, SLOW])
+def test_sums_are_those_of_the_rows(theta):
+    parts, scale, target = book()
+    got = heston.accumulator("numpy", parts, scale, target)(theta)
+    rows = heston_twin.rows(theta, parts)
+    a = np.concatenate([rows[1:] * scale, [target - scale * rows[0]]])
+    size = np.sqrt(np.sum(a * a, axis=1))
+    expected = np.array([[np.sum(x * y) for y in a] for x in a])
+    assert np.max(np.abs(got - expected[np.triu_indices(6)]) / np.outer(size, size)[np.triu_indices(6)]) < 1e-9
+
+
+def test_a_slice_of_slow_decay_is_priced_on_its_contours_and_a_usual_one_is_not():
+    for theta, expiry, by_contours in ((SLOW, 1 / 365, True), (THETA, 0.3, False)):
+        parts, scale, target = book((200,), [expiry])
+        rows = series.sums_of_rows(heston_twin.rows(theta, parts), scale, target)
+        assert (series.Sums(parts, scale, target)(theta).tobytes() == rows.tobytes()) is by_contours
+
+
+@pytest.mark.parametrize(("name", "value"), [("GAUSSIAN", 1.0), ("HALF_CELL", (9.0, 9.0))])
+def test_a_series_or_a_polynomial_that_is_cut_too_early_is_not_taken(monkeypatch, name, value):
+    """Far fewer nodes, or cells, than a slice needs: it is seen from the last terms, and contours take over."""
+    parts, scale, target = book((300,), [0.3])
+    parts = parts._replace(k=np.linspace(-1.0, 1.0, 300))
+    monkeypatch.setattr(series, name, value)
+    monkeypatch.setattr(series, "EXPONENTIAL", 1.0 if name == "GAUSSIAN" else series.EXPONENTIAL)
+    rows = series.sums_of_rows(heston_twin.rows(THETA, parts), scale, target)
+    assert series.Sums(parts, scale, target)(THETA).tobytes() == rows.tobytes()
+
+
+def test_sums_do_not_depend_on_what_was_asked_for_before():
+    """Matrices are kept for the periods, the meshes and the nodes asked for; here more than are kept."""
+    parts, scale, target = book()
+    used = series.Sums(parts, scale, target)
+    spread = [np.array([2.0, v, s, -0.6, v]) for v in (0.01, 0.03, 0.1, 0.3, 1.0) for s in (0.05, 0.3, 1.5)]
+    for theta in [THETA, *OTHERS, *spread, THETA, *spread[::-1]]:
+        assert used(theta).tobytes() == series.Sums(parts, scale, target)(theta).tobytes()
+
+
+def test_sums_are_the_same_whether_polynomials_are_kept_or_made_anew(monkeypatch):
+    parts, scale, target = book((2000, 3000), [0.3, 1.0])
+    kept = series.Sums(parts, scale, target)(THETA)
+    monkeypatch.setattr(series, "KEPT", 0)
+    assert series.Sums(parts, scale, target)(THETA).tobytes() == kept.tobytes()
+
+
+def test_strikes_all_alike_are_a_slice():
+    parts = Parts(np.array([0.5]), np.array([0, 100]), np.full(100, 0.1))
+    ones = np.ones(100)
+    one = Parts(np.array([0.5]), np.array([0, 1]), np.array([0.1]))
+    many = series.Sums(parts, ones, ones)(THETA)
+    assert many == pytest.approx(100.0 * series.Sums(one, ones[:1], ones[:1])(THETA), rel=1e-11)
+
+
+def test_no_strikes_sum_to_nothing():
+    none = np.zeros(0)
+    assert series.Sums(Parts(none, np.zeros(1, np.intp), none), none, none)(THETA).tolist() == [0.0] * 21
+
+
+def test_no_product_is_large_enough_for_a_second_thread():
+    """262,144 multiplications are where OpenBLAS begins to share (its SMP_THRESHOLD_MIN times its default of 4)."""
+    assert samples.FUNCTIONS * samples.COLUMNS * samples.STRIKES <= 262_144
+    parts, scale, target = book((20_000,), [1.0])
+    found = samples.Slice(parts.k, scale, target, is_kept=False)
+    for cells in (1, 5, 25):
+        most = samples.PRODUCT // (samples.FUNCTIONS * len(found.mesh(cells)))
+        for nodes, added in ((most // 2, True), (most // 2 + 1, False)):
+            terms = np.zeros((samples.FUNCTIONS, 2 * nodes))
+            assert found.add(terms, 0, [cells], np.zeros((6, 6))) is added
+
+
+SEARCH = """
+import strikeout as so
+found = so.calibrate(so.paper_quotes("large", seed=7), so.Heston(kernel="numpy"))
+print([value.hex() for value in found.parameters.values()], found.rmse.hex())
+"""
+
+
+def test_the_number_of_threads_of_blas_changes_no_bit_of_a_calibration():
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", SEARCH],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    ]
+    assert said[0] == said[1] != ""
+
+
+@settings(max_examples=200, deadline=None)
+@given(theta=thetas, p=st.floats(-60.0, 60.0), T=st.floats(1 / 365, 10.0))
+def test_one_moment_is_that_of_the_array(theta, p, T):
+    assert log_moment(p, T, tuple(theta.tolist())) == pytest.approx(
+        log_mgf(np.array([p]), T, theta).item(), rel=1e-12, abs=1e-13
+    )
