@@ -20,13 +20,18 @@ CORNERS = Path(__file__).parents[2] / "shared" / "data" / "reference" / "heston_
 SAMPLE = 30
 
 
+def sample(contracts: Contracts) -> NDArray[np.intp]:
+    """Rows of up to 30 contracts of a book."""
+    return np.linspace(0, len(contracts) - 1, min(SAMPLE, len(contracts))).astype(np.intp)
+
+
 def book_error(pricer: Pricer, theta: Floats, contracts: Contracts) -> float:
     """Worst error over the forward on up to 30 contracts of a book.
 
     The yardstick is the paper's formula on a mesh fine enough for ordinary parameters and expiries above two weeks:
     half the step or twice the range moves no price by more than 1e-13 of the forward.
     """
-    some = contracts[np.linspace(0, len(contracts) - 1, min(SAMPLE, len(contracts))).astype(int)]
+    some = contracts[sample(contracts)]
     exact = paper_scheme.price(
         theta, some.forward, some.strike, some.expiry, some.discount, some.is_call, u_max=600.0, nodes=6000
     )
