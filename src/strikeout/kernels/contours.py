@@ -164,7 +164,11 @@ def contours(
     for at, group in zip(pair_slice.tolist(), pair_group.tolist(), strict=True):
         T, sd, kstar, g, asymptote, widths = rows[at]
         is_call = group == 2 or (group == 1 and kstar > 0.0)
-        main, back, tolerance = 0.25 * pi + (1.3 - 0.25 * pi) / (1.0 + 4.0 * g * g), 0.0, LOG_TOLERANCE + MOMENT_CAP
+        # Along a ray at the first of these angles a Gaussian cf of total variance V grows to exp(MOMENT_CAP) at most:
+        # its phase grows like exp(V |z| sin / 2), it falls like exp(-V |z|^2 cos(2 angle) / 2). For small V, pi / 4.
+        most = 8.0 * MOMENT_CAP / (sd * sd)
+        main = atan2(sqrt(most), sqrt(1.0 + most)) + (1.3 - 0.25 * pi) / (1.0 + 4.0 * g * g)
+        back, tolerance = 0.0, LOG_TOLERANCE + MOMENT_CAP
         if group == 1:
             back, tolerance = 0.9 * min(main, limit), tolerance + MIDDLE
             reach = min(abs(kstar) / sd, 6.0) + 1e-9  # of the group, in standard deviations

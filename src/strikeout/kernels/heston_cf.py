@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
+AMPLIFIED = 64.0  # kappa vbar / sigma^2: below, a logarithm may lose its last digits
+
 
 def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> tuple[Complexes, Complexes]:
     """``ln E[exp(i z X)]`` and its derivatives by kappa, vbar, sigma, rho, v0 along a first axis.
@@ -33,7 +35,8 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
         ln cf = kappa vbar A + v0 B,    P = (d + xi) + (d - xi) E,
         A = -(T (d - xi) + 2 ln(P / 2d)) / sigma^2,    B = -q (1 - E) / P.
 
-    Of d + xi and d - xi one may cancel; (d + xi) (d - xi) = sigma^2 q gives it from the other. q is an
+    Of d + xi and d - xi one may cancel; (d + xi) (d - xi) = sigma^2 q gives it from the other. For small sigma P / 2d
+    is near one, and kappa vbar / sigma^2 amplifies what its logarithm loses: it is found from 1 - P / 2d. q is an
     argument because near the poles z = 0 and z = -i the caller knows it better than z does. T is one number, or an
     array like z: complex, because NumPy is quicker where nothing has to be converted.
 
@@ -63,8 +66,13 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
     P = plus + minus * E
     invP, half_invd = 1.0 / P, 0.5 / d
     invd = half_invd + half_invd
-    level = -2.0 * c * log(P * half_invd) - cT_minus  # kappa vbar A
     m, v0q = 1.0 - E, v0 * q
+    if c < AMPLIFIED:
+        logarithm = log(P * half_invd)
+    else:
+        lack = minus * m
+        logarithm = log_near_one(P * half_invd, lack * half_invd)
+    level = -2.0 * c * logarithm - cT_minus  # kappa vbar A
     mP, v0qP = m * invP, v0q * invP
     v0B = -(v0q * mP)
     slope = 1.0 + E - TE * minus  # dP/dd at fixed xi
@@ -92,6 +100,17 @@ def log(w: Complexes) -> Complexes:
     np.log(re * re + im * im, out=out.real)
     out.real *= 0.5
     np.arctan2(im, re, out=out.imag)
+    return out
+
+
+def log_near_one(w: Complexes, lack: Complexes) -> Complexes:
+    """``log``, with all the digits of ``lack = 1 - w`` where that is small."""
+    re, im = lack.real, lack.imag
+    x = re * (re - 2.0) + im * im  # |w|^2 - 1
+    out = log(w)
+    near = np.abs(x) < 0.5
+    out.real[near] = 0.5 * np.log1p(x[near])
+    out.imag[near] = np.arctan2(-im[near], 1.0 - re[near])
     return out
 
 
