@@ -12,6 +12,7 @@ import numpy as np
 from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.stationarity import scaled_gradient
+from strikeout.calibration.resolution import COARSEST, interpolation_bound, too_coarse
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.weights import name_of
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 # A converged search ends below 1e-8 standard errors; who recomputes the gradient elsewhere meets other rounding.
 STATIONARY = 1e-5
-# Moments stand for prices through polynomials; on real books that moves the optimum by some 1e-5 standard errors.
+# Moments stand for prices through polynomials; on real books that moves the optimum by some 1e-5 standard errors. Where
+# the moments cannot show that it is below this, what they can show is claimed.
 THROUGH_MOMENTS = 1e-3
 FARTHEST = 1.0  # standard errors; what is farther from the optimum is not called one
 
@@ -83,8 +85,9 @@ def issue(
     same = after is not None and dict(after.parameters) == dict(parameters)
     if after is not None and not same and tolerance is None:
         tolerance = _apart(after, parameters)
-    limit = THROUGH_MOMENTS if after is not None and after.moments is not None else STATIONARY
-    optimum, epsilon = optimum_of(after if same else None, tolerance, limit=limit)
+    optimum, epsilon = optimum_of(after if same else None, tolerance)
+    if same and after is not None and after.moments is not None and epsilon is not None:
+        optimum, epsilon = _optimum_through_moments(after)
     if same and after is not None and epsilon is not None and isfinite(found := _gradient(after)):
         numbers.setdefault("scaled_gradient", found)
     claims = {
@@ -153,15 +156,12 @@ def step_entry(claimed: bool, ridge: Ridge, free: Sequence[int] | None, names: t
     return claim_entry(True, "solved from the state at the reference", ridge=solved, free=moved)
 
 
-def optimum_of(
-    after: Calibration | PanelCalibration | None, tolerance: float | None, *, limit: float = STATIONARY
-) -> tuple[str, float | None]:
+def optimum_of(after: Calibration | PanelCalibration | None, tolerance: float | None) -> tuple[str, float | None]:
     """Within how many standard errors of the optimum the answer is claimed to be, and why; None where it is not.
 
     Args:
         after: the calibration whose parameters are the answer.
         tolerance: asked of an answer that is no calibration.
-        limit: what is claimed of a calibration.
     """
     if after is None:
         if tolerance is None:
@@ -171,7 +171,17 @@ def optimum_of(
         return f"the calibration did not converge: {after.termination}", None
     if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
         return "the parameters lie on Feller's condition, where the gradient need not vanish", None
-    return f"the next step is below {limit:g} standard errors, or below rounding", limit
+    return f"the next step is below {STATIONARY:g} standard errors, or below rounding", STATIONARY
+
+
+def _optimum_through_moments(after: Calibration) -> tuple[str, float | None]:
+    """What the moments themselves can show of the optimum of their quotes, which nobody has to have kept."""
+    bound = interpolation_bound(after)
+    if bound > COARSEST:
+        return too_coarse(after, bound), None
+    # In two digits, upward: who issues it again on another machine, with other rounding, is to claim the same.
+    limit = max(THROUGH_MOMENTS, float(f"{1.06 * bound:.1e}"))
+    return f"the next step is below {limit:g} standard errors, or below rounding, wherever the quotes lie", limit
 
 
 def moving(after: Calibration | PanelCalibration) -> list[int]:
