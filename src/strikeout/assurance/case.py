@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +14,7 @@ from strikeout.assurance.stationarity import next_step
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import Choice, chosen, weights_for
-from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond
+from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, undetermined
 from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import inverse, length
@@ -232,13 +231,8 @@ class Case:
         return self.bounds[name][0] if name in self.bounds else float(self.space.lower[self.names.index(name)])
 
     def _unidentified(self, H: list[list[float]], free: list[int], variance: float) -> list[str]:
-        unscaled, beyond = inverse(H), free_beyond(self.space, self.theta)
         most = getattr(self.model, "inflation", INFLATION)
-        return [
-            self.names[i]
-            for n, i in enumerate(free)
-            if not unscaled[n][n] * H[n][n] < most or not sqrt(variance * unscaled[n][n]) <= FREE * beyond[i]
-        ]
+        return undetermined(self.space, self.theta, H, kept=free, noise_variance=variance, inflation=most)
 
 
 def model_of(certificate: Certificate, contracts: Any, model: Model | None) -> Model:

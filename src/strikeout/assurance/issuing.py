@@ -12,9 +12,13 @@ import numpy as np
 from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.stationarity import scaled_gradient
+from strikeout.calibration.choosing import weights_for
+from strikeout.calibration.identifiability import INFLATION, undetermined
 from strikeout.calibration.resolution import COARSEST, interpolation_bound, too_coarse
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
+from strikeout.statistics.linearize import linearize
+from strikeout.statistics.objective import objective_of
 from strikeout.statistics.weights import name_of
 
 if TYPE_CHECKING:
@@ -83,7 +87,9 @@ def issue(
     numbers, parameters, tolerance = dict(answer.indicators), answer.parameters, answer.tolerance
     names = tuple(parameters)  # not those of before: an expiry that went as a whole took its smile's along
     same = after is not None and dict(after.parameters) == dict(parameters)
-    if after is not None and not same and tolerance is None:
+    posed = before if after is None else after
+    held = {name: value for name, value in posed.on_bound.items() if parameters.get(name) == value}
+    if after is not None and not same and tolerance is None and held == after.on_bound:
         tolerance = _apart(after, parameters)
     optimum, epsilon = optimum_of(after if same else None, tolerance)
     if same and after is not None and after.moments is not None and epsilon is not None:
@@ -98,12 +104,11 @@ def issue(
         ),
         Claim.NEVER_SEEN: _never_seen(same, after),
     }
-    posed = after if after is not None else before
     return Certificate(
         software=software(),
         build=build_of(),
         model=posed.model.name,
-        objective=asked_of(before.settings, posed if same else before),
+        objective={**asked_of(before.settings, posed if same else before), "on_bound": _hexed(held)},
         operator=answer.operator,
         path=tuple(answer.path),
         parameters={name: float(parameters[name]).hex() for name in names},
@@ -120,6 +125,8 @@ def counts_of(before: Before | PanelCalibration, retained: int, struck: int | No
     """How many quotes there were, went and stay: of the book, where not every quote counts."""
     if before.settings.select != "all" and struck is not None:
         retained = before.size - struck  # of the book: how many of them count may change with the forwards
+    elif struck is not None:
+        retained = max(retained, before.size - struck)  # a worthless quote may leave nothing behind, and is retained
     return {"before": before.size, "forgotten": before.size - retained, "retained": retained}
 
 
@@ -203,7 +210,25 @@ def _apart(after: Calibration, parameters: Mapping[str, float]) -> float | None:
     if not after.converged or after.feller == "enforce" or after.loss != "squared" or not after.cost > 0.0:
         return None
     apart = 2.0 * float(np.sqrt(max(d @ H @ d, 0.0) / (after.cost / freedom)))
-    return max(apart, STATIONARY) if apart <= FARTHEST else None
+    if not apart <= FARTHEST or _undetermined_at(after, parameters, free):
+        return None
+    return max(apart, STATIONARY)
+
+
+def _undetermined_at(after: Calibration, parameters: Mapping[str, float], free: list[int]) -> list[str]:
+    """The parameters that the quotes leave free at an answer, as near as that may be to where they do not."""
+    weights = weights_for(after.used, after.book, after.settings.weights)
+    objective, _ = objective_of(after.used, residual=after.settings.residual, weights=weights)
+    theta = [parameters[name] for name in after.parameters]
+    system = linearize(objective, after.model, theta)
+    return undetermined(
+        after.model.parameters,
+        theta,
+        [[system.rows[i][j] for j in free] for i in free],
+        kept=free,
+        noise_variance=system.cost / (system.count - len(free)),
+        inflation=getattr(after.model, "inflation", INFLATION),
+    )
 
 
 def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:

@@ -85,6 +85,29 @@ def free_beyond(space: ParameterSpace, theta: Sequence[float]) -> list[float]:
     return out
 
 
+def undetermined(
+    space: ParameterSpace,
+    theta: Sequence[float],
+    H: list[list[float]],
+    *,
+    kept: Sequence[int],
+    noise_variance: float,
+    inflation: float = INFLATION,
+) -> list[str]:
+    """The names of the parameters that quotes with this curvature leave free, or cannot tell from the others.
+
+    Args:
+        theta: all the parameters.
+        H: the curvature of those that may move, ``kept`` their numbers.
+    """
+    unscaled, beyond = inverse(H), free_beyond(space, theta)
+    return [
+        space.names[i]
+        for n, i in enumerate(kept)
+        if not unscaled[n][n] * H[n][n] < inflation or not sqrt(noise_variance * unscaled[n][n]) <= FREE * beyond[i]
+    ]
+
+
 def _scale(x: float, lower: float, upper: float) -> float:
     """The size of a positive parameter; for a signed one the room around it, which is 1 - rho^2 for a correlation."""
     if lower >= 0.0 or _open(lower, upper):
