@@ -88,7 +88,7 @@ def issue(
     names = tuple(parameters)  # not those of before: an expiry that went as a whole took its smile's along
     same = after is not None and dict(after.parameters) == dict(parameters)
     posed = before if after is None else after
-    held = {name: value for name, value in posed.on_bound.items() if parameters.get(name) == value}
+    held = held_of(posed, parameters)
     if after is not None and not same and tolerance is None and held == after.on_bound:
         tolerance = _apart(after, parameters)
     optimum, epsilon = optimum_of(after if same else None, tolerance)
@@ -108,7 +108,7 @@ def issue(
         software=software(),
         build=build_of(),
         model=posed.model.name,
-        objective={**asked_of(before.settings, posed if same else before), "on_bound": _hexed(held)},
+        objective=asked_of(before.settings, posed if same else before, held),
         operator=answer.operator,
         path=tuple(answer.path),
         parameters={name: float(parameters[name]).hex() for name in names},
@@ -119,6 +119,11 @@ def issue(
         identifiability=dict(after.identifiability) if same and after is not None else {},
         not_claimed=(*NEVER_CLAIMED, *([REFERENCE_LEAKS] if "reference" in state else [])),
     )
+
+
+def held_of(posed: Before | PanelCalibration, parameters: Mapping[str, float]) -> dict[str, float]:
+    """The parameters of an answer that are on a bound a calibration ended on; an answer may have left it."""
+    return {name: value for name, value in posed.on_bound.items() if parameters.get(name) == value}
 
 
 def counts_of(before: Before | PanelCalibration, retained: int, struck: int | None) -> dict[str, int]:
@@ -240,8 +245,11 @@ def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:
     return claim_entry(True, f"solved from the {source} alone, from cold starts", source=source)
 
 
-def asked_of(settings: Settings, posed: Before | PanelCalibration) -> dict[str, Any]:
-    """What ``calibrate`` was asked; weights given as numbers stay out, since they are listed by id."""
+def asked_of(settings: Settings, posed: Before | PanelCalibration, held: Mapping[str, float]) -> dict[str, Any]:
+    """What ``calibrate`` was asked, and the bounds an answer is ``held`` on.
+
+    Weights given as numbers stay out, since they are listed by id.
+    """
     starts = settings.starts
     return {
         "weights": name_of(settings.weights),
@@ -259,7 +267,7 @@ def asked_of(settings: Settings, posed: Before | PanelCalibration) -> dict[str, 
         else _hexed(starts)
         if isinstance(starts, Mapping)
         else [_hexed(start) for start in starts],
-        "on_bound": _hexed(posed.on_bound),
+        "on_bound": _hexed(held),
     }
 
 
