@@ -29,7 +29,7 @@ books = st.builds(
 bases = st.sampled_from([so.Basis(), so.Basis(nodes=8), so.Basis(nodes=16), so.Basis("scattered", 24, 8)])
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(books, bases)
 def test_what_is_certified_of_moments_holds_of_the_quotes(book, basis):
     gone = book[::10]
@@ -61,7 +61,7 @@ asked = st.sampled_from(
 ways = st.sampled_from([{}, {"tolerance": 0.1}, *({"operator": name} for name in ("downdate", "refine", "resolve"))])
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(sparse, asked, ways, st.integers(1, 12))
 @example(  # a bound left: the calibration ended on it with the quotes that go, and does not without them
     so.random_quotes(76, maturities=4, seed=9, theta=hard, noise=0.1),
@@ -90,7 +90,7 @@ def test_a_worthless_quote_is_retained_though_it_leaves_nothing_behind():
     assert so.verify(done.certificate, book[20:]).holds
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(books, bases)
 def test_no_calibration_from_moments_is_farther_off_than_its_bound(book, basis):
     try:
