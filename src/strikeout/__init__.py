@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration as Calibration
     from strikeout.calibration.interpolation import interpolation_error as interpolation_error
     from strikeout.calibration.panel_calibration import PanelCalibration as PanelCalibration
+    from strikeout.calibration.resolution import interpolation_bound as interpolation_bound
     from strikeout.calibration.termination import Termination as Termination
     from strikeout.forgetting.forget import forget as forget
     from strikeout.forgetting.forgetting import Forgetting as Forgetting
@@ -108,6 +109,7 @@ _HOMES = {
     "forget": "strikeout.forgetting.forget",
     "influence": "strikeout.assurance.influence",
     "inspect_quotes": "strikeout.quotes.reading",
+    "interpolation_bound": "strikeout.calibration.resolution",
     "interpolation_error": "strikeout.calibration.interpolation",
     "learn": "strikeout.forgetting.rolling",
     "moments_of": "strikeout.statistics.moments",

@@ -9,10 +9,15 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
+from strikeout.calibration.panel_choice import AUTO
+from strikeout.desk.asking import as_the_last_time
 from strikeout.desk.desk import Desk
 from strikeout.desk.records import Position, Records, Why
-from strikeout.desk.results import Rotation
+from strikeout.desk.results import Change, Rotation
+from strikeout.desk.roads import Asked
+from strikeout.models.model import Model
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.store import Store
 
@@ -88,6 +93,39 @@ class Book(Desk):
 
         target = Path(path)
         return _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
+
+    def calibrate(
+        self,
+        model: Model | None = None,
+        *,
+        through: Asked | None = None,
+        perturb: float | None = None,
+        reason: Why = None,
+        fresh: bool = False,
+        **settings: Any,
+    ) -> Change:
+        """Calibrates the quotes the book holds, and keeps the result as its current version.
+
+        What is not said is as it was the last time, as on the command line: ``book.calibrate(loss="huber")`` changes
+        the loss and nothing else. Another model has other parameters, so bounds, fixed parameters and starts of one's
+        own do not follow it; nor do moments follow a setting that they may not know.
+
+        Args:
+            model, through, perturb, reason, settings: as ``Desk.calibrate`` takes them.
+            fresh: what is not said is at its default instead.
+
+        Raises:
+            RefusedError: the book is empty, or its quotes cannot be calibrated.
+            UsageError: an unknown setting, or one that a book cannot keep.
+        """
+        progress = {name: settings.pop(name) for name in ("progress",) if name in settings}
+        roads = {name: value for name, value in (("through", through), ("perturb", perturb)) if value is not None}
+        said, last = {**settings, **roads}, self._records.version()
+        if fresh:
+            said = {"panel": AUTO, **said}  # something is said, so nothing is as the last time
+        elif last is not None and (said or model is not None):
+            said |= as_the_last_time(last.asking, given=said, model=model)
+        return super().calibrate(said.pop("model", model), reason=reason, **progress, **said)
 
     def rotate_key(self, *, reason: Why = None) -> Rotation:
         """From now on a new key signs the ledger; the old one hands over, signed, and leaves the key file.

@@ -40,6 +40,36 @@ def test_a_variance_that_begins_at_zero_is_converged_on_from_every_start():
         assert abs(FOUND.parameters[name] - TRUTH[name]) < 4.0 * FOUND.standard_errors[name]
 
 
+@pytest.mark.parametrize("seed", [1, 3, 5, 7])
+def test_a_variance_just_above_zero_that_could_be_zero_is_as_good_an_answer_as_zero(seed):
+    """The same truth, other noise: the optimum is not at the edge but within its standard error of it."""
+    quotes = so.random_quotes(400, maturities=6, seed=seed, theta=TRUTH, noise=0.01)
+    found = so.calibrate(quotes, HESTON)
+    value, error = found.parameters["initial_variance"], found.standard_errors["initial_variance"]
+    assert ZERO < value < error < 0.01 * found.parameters["long_variance"]
+    assert found.termination is Termination.CONVERGED
+    assert found.unidentified == ()
+    assert found.identifiability["initial_variance"] == f"zero within its error: below {value + 2.0 * error:.2g}"
+    done = so.forget(found, ids=quotes.ids[:20])
+    verdict = so.verify(done.certificate, quotes.without(quotes.ids[:20]))
+    assert verdict.holds, verdict.summary()
+    assert done.certificate.claims["OPTIMUM"]["claimed"]
+
+
+@pytest.mark.parametrize("at", [ZERO, 1e-3], ids=["at the edge", "above it"])
+@pytest.mark.parametrize(("error", "free"), [(0.05, ()), (0.07, (1,))])
+def test_an_initial_variance_is_free_where_it_could_as_well_be_the_long_variance_at_the_edge_and_above(at, error, free):
+    space = so.ParameterSpace(
+        ("long_variance", "initial_variance"), np.full(2, ZERO), np.ones(2), np.full((1, 2), 0.06),
+        edges=("initial_variance",),
+    )  # fmt: skip
+    coordinates = coordinates_of(space, bounds=None, fixed=None, enforce_feller=False)
+    system = System([[1e4, 0.0], [0.0, error**-2]], [0.0, -1.0], 1.0, Linearization((1.0,) * 6, 10))
+    held = (1,) if at == ZERO else ()
+    descent = Descent([0.06, at], system, Termination.CONVERGED, (), 1, held=held)
+    assert precision_of(space, coordinates, descent, noise_variance=1.0).free == free
+
+
 def test_no_larger_initial_variance_is_better():
     for value in (1e-7, 1e-5, 1e-3, 0.02):
         assert so.calibrate(QUOTES, HESTON, fixed={"initial_variance": value}).cost > FOUND.cost
@@ -94,7 +124,7 @@ def test_a_parameter_at_an_edge_that_the_others_can_imitate_is_not_determined():
         H = [[1.0, together], [together, 1.0]]
         system = System(H, [0.0, -1.0], 1.0, Linearization((1.0, together, 0.0, 1.0, -1.0, 1.0), 10))
         descent = Descent([0.5, 1e-8], system, Termination.CONVERGED, (), 1, held=(1,))
-        return precision_of(coordinates, descent, 1e-4).free
+        return precision_of(space, coordinates, descent, noise_variance=1e-4).free
 
     assert precision(0.9) == ()
     assert precision(1.0 - 1e-9) == (0, 1)

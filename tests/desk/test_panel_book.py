@@ -120,7 +120,9 @@ def test_a_window_rolls_and_quotes_are_learnt(tmp_path):
         assert is_fresh(book, QUOTES[days > 0])
         book.calibrate()  # as it was the last time: a panel
         assert is_fresh(book, QUOTES[days > 0])
-        book.calibrate(starts=4)  # said anew: what is not said is at its default, and a panel is
+        book.calibrate(starts=4)  # what is not said stays as it was
+        assert book.status().version.asking["panel"] == "date"
+        book.calibrate(starts=4, fresh=True)  # said anew: what is not said is at its default, and a panel is
         assert book.status().version.asking["panel"] == "auto"
         assert is_fresh(book, QUOTES[days > 0])
         book.calibrate(panel=None)

@@ -68,6 +68,8 @@ def test_noise_comes_with_quotes_that_are_learnt_and_stays_after_erasing_and_cal
     book.calibrate()
     assert book._records.standing().noise == SHARE
     book.calibrate(starts=4)
+    assert book._records.standing().noise == SHARE
+    book.calibrate(starts=4, fresh=True)
     assert book._records.standing().noise == 0.0
 
 

@@ -83,7 +83,7 @@ def test_what_one_step_cannot_stand_for_goes_the_exact_road_and_says_why(book, q
     assert dict(change.after.parameters) == so.calibrate(quotes[5:], so.Heston()).parameters
     book.calibrate(loss="huber")
     assert "a robust loss" in book.forget(ids=quotes.ids[5:8], tolerance=TOLERANCE).path[0]
-    book.calibrate(feller="enforce")
+    book.calibrate(loss="squared", feller="enforce")
     assert "Feller" in book.forget(ids=quotes.ids[5:8], tolerance=TOLERANCE).path[0]
 
 

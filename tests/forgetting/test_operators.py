@@ -108,7 +108,7 @@ def test_weights_of_your_own_stay_with_their_quotes():
 
 def test_a_model_that_is_not_the_schemas_is_refused():
     with pytest.raises(UsageError, match="model"):
-        restep(SMALL.quotes, so.Heston(kernel="numpy", expiries="shared"), SMALL.footprints.schema)
+        restep(SMALL.quotes, so.Heston(expiries="scattered"), SMALL.footprints.schema)
 
 
 def test_an_unknown_shard_is_refused_by_name():

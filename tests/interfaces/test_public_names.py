@@ -52,6 +52,7 @@ NAMES = {
     "forget",
     "influence",
     "inspect_quotes",
+    "interpolation_bound",
     "interpolation_error",
     "learn",
     "moments_of",

@@ -24,15 +24,42 @@ def test_the_commands_of_a_tutorial_run_in_order(name, files, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     page = Page(ROOT / "docs" / "tutorial" / f"{name}.md")
-    typed = [
-        shlex.split(line.removeprefix("$ strikeout "))
-        for block in page.blocks
-        if block.language == "console"
-        for line in block.text.splitlines()
-    ]
+    typed = lines_of(page)
     assert typed[0][0] == "sample"
     for words in typed:
         done = CliRunner().invoke(strikeout, words)
         assert done.exit_code == FINDS.get(words[0], 0), f"{words}: {done.output}"
     assert "The certificate holds." in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == files
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "says"),
+    [
+        ("first-calibration", ["book.csv", "smiles.html"], "converged"),
+        ("first-forgetting", ["book.csv", "certificate.json", "retained.csv"], "The certificate holds."),
+    ],
+)
+def test_what_a_tutorial_types_after_its_python_runs_on_the_file_it_wrote(name, files, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    page = Page(ROOT / "docs" / "tutorial" / f"{name}.md")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in page.blocks:
+        if block.language == "python":
+            exec(compile(block.text, page.name, "exec"), namespace)
+    for words in lines_of(page):
+        done = CliRunner().invoke(strikeout, words)
+        assert done.exit_code == 0, f"{words}: {done.output}"
+    assert says in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
+
+
+def lines_of(page: Page) -> list[list[str]]:
+    """The words of every command line of a page, without the name of the program."""
+    return [
+        shlex.split(line.removeprefix("$ strikeout "))
+        for block in page.blocks
+        if block.language == "console"
+        for line in block.text.splitlines()
+    ]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
 from typing import Any, cast
 
 import numpy as np
 
 from strikeout.assurance.audit import audited
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.indicator import sizes
 from strikeout.assurance.issuing import build_of
 from strikeout.assurance.stationarity import next_step
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import Choice, chosen, weights_for
-from strikeout.calibration.identifiability import FREE, INFLATION
+from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, undetermined
 from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import inverse, length
@@ -121,7 +119,7 @@ class Case:
         if not isinstance(loss, Squared):
             difference, _ = rows(objective, self.model, np.array(self.theta))
             variance = noise_variance(loss, objective.root_weight * difference, len(free))
-        lost = self._unidentified(H, free, variance) or self._inseparable(system, free)
+        lost = self._unidentified(H, free, variance) or self._inseparable(system, free, variance)
         if lost:
             return False, f"The quotes do not determine {', '.join(lost)}."
         for name in self.how["on_bound"]:
@@ -210,24 +208,31 @@ class Case:
                 return f"{name} was fixed at {self.fixed[name]:g}, and is {value:g}."
         return None
 
-    def _inseparable(self, system: Linearization, free: list[int]) -> list[str]:
-        """Where a parameter ended at an edge of the model, those that the others can imitate, itself included."""
-        found = sorted({*free, *(self.names.index(name) for name in self.how["on_bound"] if name not in self.bounds)})
+    def _inseparable(self, system: Linearization, free: list[int], variance: float) -> list[str]:
+        """Where a parameter ended at an edge of the model, those that the others can imitate, itself included; and
+        itself where it could as well be anywhere else.
+        """
+        edge = {self.names.index(name) for name in self.how["on_bound"] if name not in self.bounds}
+        found, is_all = sorted({*free, *edge}), len(edge) == len(self.how["on_bound"])
         H = [[system.rows[i][j] for j in found] for i in found]
-        unscaled, most = inverse(H), getattr(self.model, "inflation", INFLATION)
-        return [self.names[i] for n, i in enumerate(found) if not unscaled[n][n] * H[n][n] < most]
+        unscaled, most, beyond = (
+            inverse(H),
+            getattr(self.model, "inflation", INFLATION),
+            free_beyond(self.space, self.theta),
+        )
+        return [
+            self.names[i]
+            for n, i in enumerate(found)
+            if not unscaled[n][n] * H[n][n] < most
+            or (i in edge and is_all and variance * unscaled[n][n] > (FREE * beyond[i]) ** 2)
+        ]
 
     def _least(self, name: str) -> float:
         return self.bounds[name][0] if name in self.bounds else float(self.space.lower[self.names.index(name)])
 
     def _unidentified(self, H: list[list[float]], free: list[int], variance: float) -> list[str]:
-        unscaled, size = inverse(H), sizes(self.space, self.theta)
         most = getattr(self.model, "inflation", INFLATION)
-        return [
-            self.names[i]
-            for n, i in enumerate(free)
-            if not unscaled[n][n] * H[n][n] < most or not sqrt(variance * unscaled[n][n]) <= FREE * size[i]
-        ]
+        return undetermined(self.space, self.theta, H, kept=free, noise_variance=variance, inflation=most)
 
 
 def model_of(certificate: Certificate, contracts: Any, model: Model | None) -> Model:

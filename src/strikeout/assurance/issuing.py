@@ -12,8 +12,13 @@ import numpy as np
 from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.stationarity import scaled_gradient
+from strikeout.calibration.choosing import weights_for
+from strikeout.calibration.identifiability import INFLATION, undetermined
+from strikeout.calibration.resolution import COARSEST, interpolation_bound, too_coarse
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
+from strikeout.statistics.linearize import linearize
+from strikeout.statistics.objective import objective_of
 from strikeout.statistics.weights import name_of
 
 if TYPE_CHECKING:
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
 
 # A converged search ends below 1e-8 standard errors; who recomputes the gradient elsewhere meets other rounding.
 STATIONARY = 1e-5
-# Moments stand for prices through polynomials; on real books that moves the optimum by some 1e-5 standard errors.
+# Moments stand for prices through polynomials; on real books that moves the optimum by some 1e-5 standard errors. Where
+# the moments cannot show that it is below this, what they can show is claimed.
 THROUGH_MOMENTS = 1e-3
 FARTHEST = 1.0  # standard errors; what is farther from the optimum is not called one
 
@@ -81,10 +87,13 @@ def issue(
     numbers, parameters, tolerance = dict(answer.indicators), answer.parameters, answer.tolerance
     names = tuple(parameters)  # not those of before: an expiry that went as a whole took its smile's along
     same = after is not None and dict(after.parameters) == dict(parameters)
-    if after is not None and not same and tolerance is None:
+    posed = before if after is None else after
+    held = held_of(posed, parameters)
+    if after is not None and not same and tolerance is None and held == after.on_bound:
         tolerance = _apart(after, parameters)
-    limit = THROUGH_MOMENTS if after is not None and after.moments is not None else STATIONARY
-    optimum, epsilon = optimum_of(after if same else None, tolerance, limit=limit)
+    optimum, epsilon = optimum_of(after if same else None, tolerance)
+    if same and after is not None and after.moments is not None and epsilon is not None:
+        optimum, epsilon = _optimum_through_moments(after)
     if same and after is not None and epsilon is not None and isfinite(found := _gradient(after)):
         numbers.setdefault("scaled_gradient", found)
     claims = {
@@ -95,12 +104,11 @@ def issue(
         ),
         Claim.NEVER_SEEN: _never_seen(same, after),
     }
-    posed = after if after is not None else before
     return Certificate(
         software=software(),
         build=build_of(),
         model=posed.model.name,
-        objective=asked_of(before.settings, posed if same else before),
+        objective=asked_of(before.settings, posed if same else before, held),
         operator=answer.operator,
         path=tuple(answer.path),
         parameters={name: float(parameters[name]).hex() for name in names},
@@ -113,10 +121,17 @@ def issue(
     )
 
 
+def held_of(posed: Before | PanelCalibration, parameters: Mapping[str, float]) -> dict[str, float]:
+    """The parameters of an answer that are on a bound a calibration ended on; an answer may have left it."""
+    return {name: value for name, value in posed.on_bound.items() if parameters.get(name) == value}
+
+
 def counts_of(before: Before | PanelCalibration, retained: int, struck: int | None) -> dict[str, int]:
     """How many quotes there were, went and stay: of the book, where not every quote counts."""
     if before.settings.select != "all" and struck is not None:
         retained = before.size - struck  # of the book: how many of them count may change with the forwards
+    elif struck is not None:
+        retained = max(retained, before.size - struck)  # a worthless quote may leave nothing behind, and is retained
     return {"before": before.size, "forgotten": before.size - retained, "retained": retained}
 
 
@@ -153,15 +168,12 @@ def step_entry(claimed: bool, ridge: Ridge, free: Sequence[int] | None, names: t
     return claim_entry(True, "solved from the state at the reference", ridge=solved, free=moved)
 
 
-def optimum_of(
-    after: Calibration | PanelCalibration | None, tolerance: float | None, *, limit: float = STATIONARY
-) -> tuple[str, float | None]:
+def optimum_of(after: Calibration | PanelCalibration | None, tolerance: float | None) -> tuple[str, float | None]:
     """Within how many standard errors of the optimum the answer is claimed to be, and why; None where it is not.
 
     Args:
         after: the calibration whose parameters are the answer.
         tolerance: asked of an answer that is no calibration.
-        limit: what is claimed of a calibration.
     """
     if after is None:
         if tolerance is None:
@@ -171,7 +183,17 @@ def optimum_of(
         return f"the calibration did not converge: {after.termination}", None
     if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
         return "the parameters lie on Feller's condition, where the gradient need not vanish", None
-    return f"the next step is below {limit:g} standard errors, or below rounding", limit
+    return f"the next step is below {STATIONARY:g} standard errors, or below rounding", STATIONARY
+
+
+def _optimum_through_moments(after: Calibration) -> tuple[str, float | None]:
+    """What the moments themselves can show of the optimum of their quotes, which nobody has to have kept."""
+    bound = interpolation_bound(after)
+    if bound > COARSEST:
+        return too_coarse(after, bound), None
+    # In two digits, upward: who issues it again on another machine, with other rounding, is to claim the same.
+    limit = max(THROUGH_MOMENTS, float(f"{1.06 * bound:.1e}"))
+    return f"the next step is below {limit:g} standard errors, or below rounding, wherever the quotes lie", limit
 
 
 def moving(after: Calibration | PanelCalibration) -> list[int]:
@@ -193,7 +215,25 @@ def _apart(after: Calibration, parameters: Mapping[str, float]) -> float | None:
     if not after.converged or after.feller == "enforce" or after.loss != "squared" or not after.cost > 0.0:
         return None
     apart = 2.0 * float(np.sqrt(max(d @ H @ d, 0.0) / (after.cost / freedom)))
-    return max(apart, STATIONARY) if apart <= FARTHEST else None
+    if not apart <= FARTHEST or _undetermined_at(after, parameters, free):
+        return None
+    return max(apart, STATIONARY)
+
+
+def _undetermined_at(after: Calibration, parameters: Mapping[str, float], free: list[int]) -> list[str]:
+    """The parameters that the quotes leave free at an answer, as near as that may be to where they do not."""
+    weights = weights_for(after.used, after.book, after.settings.weights)
+    objective, _ = objective_of(after.used, residual=after.settings.residual, weights=weights)
+    theta = [parameters[name] for name in after.parameters]
+    system = linearize(objective, after.model, theta)
+    return undetermined(
+        after.model.parameters,
+        theta,
+        [[system.rows[i][j] for j in free] for i in free],
+        kept=free,
+        noise_variance=system.cost / (system.count - len(free)),
+        inflation=getattr(after.model, "inflation", INFLATION),
+    )
 
 
 def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:
@@ -205,8 +245,11 @@ def _never_seen(same: bool, after: Calibration | None) -> dict[str, Any]:
     return claim_entry(True, f"solved from the {source} alone, from cold starts", source=source)
 
 
-def asked_of(settings: Settings, posed: Before | PanelCalibration) -> dict[str, Any]:
-    """What ``calibrate`` was asked; weights given as numbers stay out, since they are listed by id."""
+def asked_of(settings: Settings, posed: Before | PanelCalibration, held: Mapping[str, float]) -> dict[str, Any]:
+    """What ``calibrate`` was asked, and the bounds an answer is ``held`` on.
+
+    Weights given as numbers stay out, since they are listed by id.
+    """
     starts = settings.starts
     return {
         "weights": name_of(settings.weights),
@@ -224,7 +267,7 @@ def asked_of(settings: Settings, posed: Before | PanelCalibration) -> dict[str, 
         else _hexed(starts)
         if isinstance(starts, Mapping)
         else [_hexed(start) for start in starts],
-        "on_bound": _hexed(posed.on_bound),
+        "on_bound": _hexed(held),
     }
 
 

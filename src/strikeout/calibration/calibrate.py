@@ -139,52 +139,50 @@ def calibrate(
             quotes, model, bounds=bounds, fixed=fixed, feller=feller, starts=starts, progress=progress
         )
         return found if panel is None else replace(found, settings=replace(found.settings, panel=panel))
-    if feller not in CHOICES:
-        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
-    if loss not in LOSSES:
-        raise UsageError(f"loss={loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
-    if panel is not None:
-        how = Settings(weights, residual, loss, bounds, fixed, feller, starts, select, panel)
-        label = chosen_panel(quotes, model, how)
-        if label is not None:
-            return calibrate_panel(quotes, model, label=label, settings=how, progress=progress)
-    used = chosen(quotes, select)
+    how = Settings(weights, residual, loss, bounds, fixed, feller, starts, select, panel)
+    _refuse_unknown(how)
+    label = None if panel is None else chosen_panel(quotes, model, how)
+    if label is not None:
+        return calibrate_panel(quotes, model, label=label, settings=how, progress=progress)
+    return _plain(quotes, model, how, progress)
+
+
+def _plain(quotes: Quotes, model: Model, how: Settings, progress: Progress | None) -> Calibration:
+    """One value of every parameter for all the quotes that count."""
+    used = chosen(quotes, how.select)
     # A model may price scattered expiries in another way, or have parameters for every expiry of its own.
     asked, suited = model, getattr(model, "suited", None)
     model = model if suited is None else suited(used.contracts)
-    coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
-    points = starting_points(model, coordinates, starts)
-    objective, rule = objective_of(used, residual=residual, weights=weights_for(used, quotes, weights))
+    enforced = how.feller == "enforce"
+    coordinates = coordinates_of(model.parameters, bounds=how.bounds, fixed=how.fixed, enforce_feller=enforced)
+    points = starting_points(model, coordinates, how.starts)
+    objective, rule = objective_of(used, residual=how.residual, weights=weights_for(used, quotes, how.weights))
     _refuse_too_few(objective, coordinates)
-    problem = Problem(objective if loss == "squared" else objective.with_loss(LOSSES[loss]), model, coordinates)
-    ends = search(problem, points, progress)
+    posed = objective if how.loss == "squared" else objective.with_loss(LOSSES[how.loss])
+    ends = search(Problem(posed, model, coordinates), points, progress)
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
     return Calibration(
-        **concluded(ends, best, model, coordinates, noise=_noise(best, model, theta), bounds=bounds),
+        **concluded(ends, best, model, coordinates, noise=_noise(best, model, theta), bounds=how.bounds),
         quotes=used,
         rmse=_rmse(best, model, theta),
         count=len(objective),
-        residual=residual,
+        residual=how.residual,
         weights=rule,
-        loss=loss,
-        threshold=best.merit if loss == "huber" else None,
-        feller=feller,
-        settings=settings_of(
-            quotes,
-            weights=weights,
-            residual=residual,
-            loss=loss,
-            bounds=bounds,
-            fixed=fixed,
-            feller=feller,
-            starts=starts,
-            select=select,
-            panel=panel,
-        ),
+        loss=how.loss,
+        threshold=best.merit if how.loss == "huber" else None,
+        feller=how.feller,
+        settings=settings_of(quotes, **how.keywords()),
         asked=asked,
         given=quotes,
     )
+
+
+def _refuse_unknown(how: Settings) -> None:
+    if how.feller not in CHOICES:
+        raise UsageError(f"feller={how.feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
+    if how.loss not in LOSSES:
+        raise UsageError(f"loss={how.loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
 
 
 def _refuse_what_is_neither(quotes: object, model: object) -> None:

@@ -240,12 +240,15 @@ class Calibration:
     def warnings(self) -> tuple[str, ...]:
         """What a user must not overlook, in sentences; empty where there is nothing."""
         from strikeout.calibration.haste import haste
+        from strikeout.calibration.resolution import coarseness
         from strikeout.calibration.summary import warnings
 
         arbitrage = getattr(self.model, "arbitrage", None)  # of models that do not rule it out
         if arbitrage is None:
-            return warnings(self, haste(self))
-        return warnings(self, arbitrage(self.parameters, None if self.quotes is None else self.quotes.contracts))
+            more = haste(self)
+        else:
+            more = arbitrage(self.parameters, None if self.quotes is None else self.quotes.contracts)
+        return warnings(self, more if self.moments is None else (*more, *coarseness(self)))
 
     def summary(self) -> str:
         """A table of the parameters, how good they are, and how the search ended."""

@@ -32,7 +32,13 @@ def concluded(
     """
     descent, names = best.descent, model.parameters.names
     theta = coordinates.theta(descent.point)
-    precision = precision_of(coordinates, descent, noise, inflation=getattr(model, "inflation", INFLATION))
+    precision = precision_of(
+        model.parameters,
+        coordinates,
+        descent,
+        noise_variance=noise,
+        inflation=getattr(model, "inflation", INFLATION),
+    )
     held = {coordinates.free[i] for i in descent.held} - coordinates.replaced
     return {
         "model": model,

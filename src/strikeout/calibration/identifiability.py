@@ -9,6 +9,7 @@ from math import inf, nan, sqrt
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.loop import Descent
 from strikeout.kernels.symmetric import inverse
+from strikeout.models.model import ParameterSpace
 
 # A parameter whose standard error is its own size could as well be zero or twice as large: it is free.
 FREE = 1.0
@@ -16,6 +17,9 @@ FREE = 1.0
 # others can imitate all but 1/3000 of what the parameter does to prices, and no model is that true. Books that
 # determine Heston's five have 10 to 1,000; a single expiry has 1e8 and more. A model may state another limit.
 INFLATION = 1e7
+# What a parameter that may be zero (``ParameterSpace.edges``) would else be like. Where the model has nothing like it,
+# to be known to be near zero is to be known.
+LEVELS = {"initial_variance": "long_variance"}
 
 
 @dataclass(frozen=True)
@@ -29,38 +33,86 @@ class Precision:
 
 
 def precision_of(
-    coordinates: Coordinates, descent: Descent, noise_variance: float, *, inflation: float = INFLATION
+    space: ParameterSpace,
+    coordinates: Coordinates,
+    descent: Descent,
+    *,
+    noise_variance: float,
+    inflation: float = INFLATION,
 ) -> Precision:
     """``sqrt(diag(s^2 H^-1))`` over the coordinates that are neither fixed nor held on a bound.
 
-    A coordinate at an edge of the model was found there, not laid down: whether the others can imitate it counts.
+    A coordinate at an edge of the model was found there, not laid down: whether the others can imitate it counts, and
+    whether the quotes would let it be anywhere else as well. Beside a parameter on a bound that is none of the model's
+    edges the noise says nothing of that.
     """
     u, H = descent.point, descent.system.curvature
+    theta = coordinates.theta(u)
+    beyond = free_beyond(space, theta)
     kept = [i for i in range(len(u)) if i not in descent.held]
     edge = coordinates.on_edge(descent.held, u)
     found = sorted({*kept, *edge})
     unscaled = inverse([[H[i][j] for j in found] for i in found])
     lost = {coordinates.free[i] for n, i in enumerate(found) if not unscaled[n][n] * H[i][i] < inflation}
+    free = set(lost)
     if edge:
+        at = {coordinates.free[i]: noise_variance * unscaled[n][n] for n, i in enumerate(found) if i in edge}
+        if len(edge) == len(descent.held):
+            free |= {i for i, variance in at.items() if variance > (FREE * beyond[i]) ** 2}
         unscaled = inverse([[H[i][j] for j in kept] for i in kept])
     variances = coordinates.variances(unscaled, u, kept)
     errors = tuple(sqrt(noise_variance * v) if v >= 0.0 else nan for v in variances)
-    theta = coordinates.theta(u)
-    relative = tuple(
-        error / scale if scale > 0.0 else nan
-        for error, scale in zip(errors, _scales(theta, coordinates.lower, coordinates.upper), strict=True)
-    )
-    signed = {i for i, (lo, hi) in enumerate(zip(coordinates.lower, coordinates.upper, strict=True)) if _open(lo, hi)}
-    free = lost | {i for i, share in enumerate(relative) if share > FREE and i not in signed}
+    scales = map(_scale, theta, space.lower.tolist(), space.upper.tolist())
+    relative = tuple(error / scale if scale > 0.0 else nan for error, scale in zip(errors, scales, strict=True))
+    free |= {i for i, error in enumerate(errors) if error > FREE * beyond[i]}
     return Precision(errors, relative, tuple(sorted(free)), bool(lost))
 
 
-def _scales(theta: Sequence[float], lower: Sequence[float], upper: Sequence[float]) -> list[float]:
-    """The size of a positive parameter; for a signed one the room around it, which is 1 - rho^2 for a correlation."""
+def free_beyond(space: ParameterSpace, theta: Sequence[float]) -> list[float]:
+    """The standard error beyond which each parameter could as well be something else altogether: it is free.
+
+    That is its value, for a positive parameter; for one between two bounds of the model the room around it, which is
+    1 - rho^2 for a correlation. To be known to be near zero is to be known, too: of a parameter without bounds no error
+    is too large, and one that may be zero is measured by what it would else be like, an initial variance by the long
+    one. Bounds that were asked for change nothing of it.
+    """
+    limits = zip(theta, space.lower.tolist(), space.upper.tolist(), strict=True)
+    out = [inf if _open(low, high) else _scale(x, low, high) for x, low, high in limits]
+    for name in space.edges:
+        i, (word, *rest) = space.names.index(name), name.partition("[")
+        level = "".join((LEVELS.get(word, ""), *rest))
+        out[i] = max(out[i], theta[space.names.index(level)]) if level in space.names else inf
+    return out
+
+
+def undetermined(
+    space: ParameterSpace,
+    theta: Sequence[float],
+    H: list[list[float]],
+    *,
+    kept: Sequence[int],
+    noise_variance: float,
+    inflation: float = INFLATION,
+) -> list[str]:
+    """The names of the parameters that quotes with this curvature leave free, or cannot tell from the others.
+
+    Args:
+        theta: all the parameters.
+        H: the curvature of those that may move, ``kept`` their numbers.
+    """
+    unscaled, beyond = inverse(H), free_beyond(space, theta)
     return [
-        abs(x) if lo >= 0.0 or _open(lo, hi) else 2.0 * (x - lo) * (hi - x) / (hi - lo)
-        for x, lo, hi in zip(theta, lower, upper, strict=True)
+        space.names[i]
+        for n, i in enumerate(kept)
+        if not unscaled[n][n] * H[n][n] < inflation or not sqrt(noise_variance * unscaled[n][n]) <= FREE * beyond[i]
     ]
+
+
+def _scale(x: float, lower: float, upper: float) -> float:
+    """The size of a positive parameter; for a signed one the room around it, which is 1 - rho^2 for a correlation."""
+    if lower >= 0.0 or _open(lower, upper):
+        return abs(x)
+    return 2.0 * (x - lower) * (upper - x) / (upper - lower)
 
 
 def _open(lower: float, upper: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 AUTO = "auto"  # what panel= is where the choice is left open
+PLAIN = "none"  # what the command line calls None
 LABEL = "date"
 ROOM = 2  # quotes at least, for every parameter a panel would have
 
@@ -78,7 +79,29 @@ def panel_choice(dates: NDArray[Any] | None, model: Model, settings: Settings) -
 
 
 def chosen_panel(quotes: Quotes, model: Model, settings: Settings) -> str | None:
-    """The label of the panel these quotes are calibrated as: the one asked for, or the one that follows from them."""
+    """The label of the panel these quotes are calibrated as: the one asked for, or the one that follows from them.
+
+    Raises:
+        UsageError: the label asked for is called "auto" or "none", which mean something else.
+    """
+    if settings.panel in (AUTO, PLAIN) and settings.panel in quotes.labels:
+        refuse_word(settings.panel)
+    if settings.panel == PLAIN:
+        raise UsageError('panel="none" is no label of the quotes. Give panel=None for one value for all of them.')
     if settings.panel != AUTO:
         return settings.panel
     return panel_choice(quotes.labels.get(LABEL), model, settings).label
+
+
+def refuse_word(label: str) -> NoReturn:
+    """That a label called like one of the words for a panel cannot be one.
+
+    Raises:
+        UsageError: always.
+    """
+    raise UsageError(
+        f'The quotes have a label {label!r}, and panel="{label}" asks for something else: "auto" for a panel by date '
+        'where there are several dates and quotes enough, "none" for no panel. Rename the label, or name another panel '
+        '(panel="date"), or none (panel=None).',
+        panel=label,
+    )

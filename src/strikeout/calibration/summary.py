@@ -102,10 +102,14 @@ def identified(calibration: AnyCalibration, name: str) -> str:
     if name in calibration.fixed:
         return "fixed"
     if name in calibration.on_bound:
-        return f"on its bound {calibration.on_bound[name]:g}"
+        at = f"on its bound {calibration.on_bound[name]:g}"
+        return f"{at}, and could as well be far from it" if name in calibration.unidentified else at
     share = calibration.relative_errors[name]
     if name in calibration.unidentified:
         return f"free within {share:.3g} times its value" if share > 1.0 else "free: not separable from the others"
+    if share > 1.0 and name in calibration.model.parameters.edges:
+        most = calibration.parameters[name] + 2.0 * calibration.standard_errors[name]
+        return f"zero within its error: below {most:.2g}"
     return f"within {share:.2g} of its value" if isfinite(share) else "no standard error"
 
 

@@ -35,7 +35,7 @@ def calibrate_book(
     model, kept = None if asked is None else model_named(asked), {}
     last = book.status().version
     if fresh:
-        how = {"panel": "auto", **how}  # something is said, so nothing is as the last time
+        how = {"fresh": True, **how}
     elif last is not None:
         kept = as_the_last_time(last.asking, given=how, model=model)
         if how or asked:  # where nothing is said, the book repeats the last time by itself, to the bit

@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.assurance.indicator import Indicator, indicator, sizes
-from strikeout.calibration.identifiability import FREE, INFLATION
+from strikeout.assurance.indicator import Indicator, indicator
+from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError
@@ -136,14 +136,14 @@ def determined_to(
     unscaled = inverse(H)
     freedom = system.count - len(kept)
     noise = inf if freedom <= 0 else max(system.cost if cost is None else cost, 0.0) / freedom
-    scales = sizes(space, at)
+    beyond = free_beyond(space, at)
     errors, free = {}, []
     for n, i in enumerate(kept):
         variance = unscaled[n][n] * noise
         errors[names[i]] = sqrt(variance) if variance >= 0.0 else inf
         # As many quotes as parameters, or fewer, are met whatever the parameters are worth: nothing is known of them.
         is_lost = freedom <= 0 or not unscaled[n][n] * H[n][n] < inflation
-        if is_lost or (cost is not None and not errors[names[i]] <= FREE * scales[i]):
+        if is_lost or (cost is not None and not errors[names[i]] <= FREE * beyond[i]):
             free.append(names[i])
     return errors, tuple(free)
 

@@ -10,6 +10,7 @@ t       ln T across its panel, -1 to 1
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -108,19 +109,35 @@ class Basis:
             return x[None]
         return np.stack([x, np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)])
 
-    def contracts(self, cells: Floats) -> Contracts:
-        """The nodes of these cells as contracts of forward and discount one, out of the money; cell after cell."""
+    def contracts(self, cells: Floats, *, between: bool = False) -> Contracts:
+        """The nodes of these cells as contracts of forward and discount one, out of the money; cell after cell.
+
+        Args:
+            between: not the nodes but the points between and beside them; see ``between``.
+        """
+        points = _between if between else chebyshev.nodes
         centre, half = _panels(cells[:, 1])
-        z = centre[:, None] + half[:, None] * chebyshev.nodes(self.nodes)
+        z = centre[:, None] + half[:, None] * points(self.nodes)
         if self.expiries == "shared":
-            expiry = np.repeat(cells[:, 0], self.nodes)
+            expiry = np.repeat(cells[:, 0], z.shape[1])
             k = z.ravel() * np.sqrt(expiry)
         else:
-            log_expiry = (cells[:, :1] + 0.5 * (chebyshev.nodes(self.expiry_nodes) + 1.0)) * EXPIRY_PANEL
+            log_expiry = (cells[:, :1] + 0.5 * (points(self.expiry_nodes) + 1.0)) * EXPIRY_PANEL
             years = np.exp(log_expiry)[:, :, None]
             k = (z[:, None, :] * np.sqrt(years)).ravel()
-            expiry = np.broadcast_to(years, (*log_expiry.shape, self.nodes)).ravel()
+            expiry = np.broadcast_to(years, (*log_expiry.shape, z.shape[1])).ravel()
         return Contracts(forward=1.0, strike=np.exp(k), expiry=expiry, discount=1.0, is_call=k >= 0.0)
+
+    def between(self, values: Floats) -> Floats:
+        """The polynomials through values at the nodes, ``(cells, size, columns)``, where they are farthest from a
+        function that has these values: between and beside the nodes. No BLAS: a fixed order.
+        """
+        cells, _, columns = values.shape
+        shape = (cells, self.across, self.nodes, columns)
+        tensor: Floats = np.einsum("fj,ctjk->ctfk", _interpolation(self.nodes), values.reshape(shape))
+        if self.expiries == "scattered":
+            tensor = np.einsum("gt,ctfk->cgfk", _interpolation(self.expiry_nodes), tensor)
+        return tensor.reshape(cells, -1, columns)
 
     def weights(self, moments: Floats) -> Floats:
         """Weights at the nodes, ``(cells, size)``, from moments ``(cells, size)``. No BLAS: a fixed order."""
@@ -131,6 +148,20 @@ class Basis:
         half = np.einsum("jq,ctq->ctj", chebyshev.quadrature(self.nodes), tensor)
         whole: Floats = np.einsum("st,ctj->csj", chebyshev.quadrature(self.expiry_nodes), half)
         return whole.reshape(len(moments), -1)
+
+
+@cache
+def _between(count: int) -> Floats:
+    """Where ``T_count`` is 1 or -1. What interpolation misses is ``T_count`` times something that changes slowly."""
+    return np.sin(np.pi * (np.arange(count + 1) - 0.5 * count) / count)
+
+
+@cache
+def _interpolation(count: int) -> Floats:
+    """From values at the nodes to the polynomial through them at the points between, ``(count + 1, count)``."""
+    values = chebyshev.polynomials(_between(count), count)
+    matrix: Floats = np.einsum("qf,jq->fj", values, chebyshev.quadrature(count))
+    return matrix
 
 
 def reference_price(contracts: Contracts) -> Floats:

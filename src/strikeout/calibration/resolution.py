@@ -1,0 +1,106 @@
+"""How well moments resolve a model's prices, told from the moments alone: no quote has to be at hand.
+
+    symbol  meaning                                                                         shape
+    f       model less reference surface, per unit of discount * forward                    (cells, points)
+    u       sensitivity of a price to a move of one standard error of a parameter that      (cells, points, p)
+            the others answer: J H^-1 e_i / (s sqrt(H^-1_ii))
+    I[g]    the polynomial through the values of g at the nodes of a cell
+    A       sum w s^2 of the quotes of a cell                                               (cells,)
+    r       residual of a quote
+
+By parameter i, the next Gauss-Newton step of the quotes is ``sum w s r u`` standard errors long; that of their moments
+is zero. The difference is exactly
+
+    sum w s r (u - I[u])  +  sum w s^2 (I[f u] - f I[u])
+
+over the quotes, and wherever in its cell a quote lies, neither can exceed the largest values there:
+
+    sqrt(cost sum A max|u - I[u]|^2)  +  sum A max|I[f u] - f I[u]|.
+
+In the same way the cost of the quotes and that of their moments differ by at most
+
+    2 sqrt(cost sum A max|f - I[f]|^2)  +  sum A max|I[f f] + f f - 2 f I[f]|.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+
+import numpy as np
+
+from strikeout.calibration.calibration import Calibration
+from strikeout.errors import UsageError
+from strikeout.kernels import chebyshev, words
+from strikeout.kernels.symmetric import inverse
+from strikeout.statistics.basis import reference_price
+
+COARSEST = 0.1  # standard errors; moments that may be off by more do not tell the optimum of their quotes
+
+
+def interpolation_bound(calibration: Calibration) -> float:
+    """By how many standard errors a calibration from moments can at most be off the optimum of their quotes.
+
+    Needs no quote, and holds wherever in its cell each of them lies; ``interpolation_error``, measured on the quotes,
+    is ten to some hundred times smaller. Infinite where the basis is too coarse for anything to be said.
+
+    Raises:
+        UsageError: the calibration was made from quotes, which nothing stands between.
+
+    >>> import strikeout as so
+    >>> interpolation_bound(so.calibrate(so.moments_of(so.paper_quotes("small")), so.Heston())) < 1e-6
+    True
+    """
+    moments = calibration.moments
+    if moments is None:
+        raise UsageError("interpolation_bound: this calibration was made from quotes, and no moments stand for them.")
+    model, basis, cells = calibration.model, moments.basis, moments.cells
+    names = model.parameters.names
+    free = [i for i, name in enumerate(names) if name not in calibration.fixed and name not in calibration.on_bound]
+    rows, freedom = calibration.equations.rows, calibration.count - len(free)
+    unscaled = np.array(inverse([[rows[i][j] for j in free] for i in free])).reshape(len(free), len(free))
+    if not (unscaled.diagonal() > 0.0).all() or not calibration.cost > 0.0:
+        return inf
+    towards = unscaled / (sqrt(calibration.cost / freedom) * np.sqrt(unscaled.diagonal()))
+    theta = np.array([calibration.parameters[name] for name in names])
+
+    nodes, between = basis.contracts(cells), basis.contracts(cells, between=True)
+    (price, jacobian), (price_there, jacobian_there) = model.linearize(theta, nodes), model.linearize(theta, between)
+    f = (price - reference_price(nodes)).reshape(len(cells), -1, 1)
+    f_there = (price_there - reference_price(between)).reshape(len(cells), -1, 1)
+    u, u_there = (
+        np.einsum("nj,ji->ni", J[:, free], towards).reshape(len(cells), -1, len(free))
+        for J in (jacobian, jacobian_there)
+    )
+    A = words.read(moments.words[:, :1], chebyshev.EXPONENT)
+
+    resolved = basis.between(np.concatenate([u, f * u, f, f * f], axis=2))
+    of_u, of_fu, of_f, of_ff = np.split(resolved, np.cumsum([len(free), len(free), 1]), axis=2)
+    missed, mixed = np.abs(u_there - of_u).max(axis=1), np.abs(of_fu - f_there * of_u).max(axis=1)
+    f_missed = np.abs(f_there - of_f).max(axis=1)
+    f_mixed = np.abs(of_ff + f_there * (f_there - 2.0 * of_f)).max(axis=1)
+
+    cost = calibration.cost
+    uncertain = float((2.0 * np.sqrt(cost * (A * f_missed**2).sum(axis=0)) + (A * f_mixed).sum(axis=0))[0])
+    step = np.sqrt((cost + uncertain) * (A * missed**2).sum(axis=0)) + (A * mixed).sum(axis=0)
+    # The quotes' own standard errors may be smaller than those of the moments, as their cost may be.
+    bound = float(step.max(initial=0.0)) / sqrt(1.0 - uncertain / cost) if uncertain < cost else inf
+    return bound if bound == bound else inf
+
+
+def too_coarse(calibration: Calibration, bound: float) -> str:
+    """What it means that moments may be off by more than ``COARSEST``, and what to do."""
+    most = f"up to {bound:.2g} standard errors" if isfinite(bound) else "any number of standard errors"
+    return (
+        f"the {calibration.moments.basis.nodes} polynomials of the moments may be too few for these prices: the "
+        f"optimum of the quotes can be {most} away. Take moments with more, as moments_of(quotes, "
+        "basis=Basis(nodes=96)), or calibrate from the quotes"
+    )
+
+
+def coarseness(calibration: Calibration) -> tuple[str, ...]:
+    """That the moments behind a calibration may not resolve its prices, as a warning; nothing where they do."""
+    bound = interpolation_bound(calibration)
+    if not bound > COARSEST:
+        return ()
+    said = too_coarse(calibration, bound)
+    return (f"{said[0].upper()}{said[1:]}; interpolation_error(calibration, quotes) measures it.",)
