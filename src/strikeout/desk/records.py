@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from os import PathLike
@@ -28,7 +28,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Act, Reason
 from strikeout.store.keyring import Keyring
-from strikeout.store.ledger import Ledger
+from strikeout.store.ledger import Ledger, LedgerReader
 from strikeout.store.store import Reading, Store, Writing
 
 Why = Reason | str | None
@@ -53,6 +53,7 @@ class Records:
     clock: Callable[[], datetime]
     who: str
     is_two_person: bool = False  # whether quotes go only once a second person approved it
+    reader: LedgerReader = field(default_factory=LedgerReader, compare=False, repr=False)
 
     def ledger(self) -> Ledger:
         """The record so far.
@@ -60,7 +61,7 @@ class Records:
         Raises:
             RefusedError: an entry cannot be read.
         """
-        return Ledger.from_bytes(self.store.entries())
+        return self.reader.read(self.store.entries())
 
     @property
     def name(self) -> str:
@@ -177,7 +178,7 @@ class Records:
             RefusedError: the book has moved on since it was seen.
         """
         with self.store.writing() as store:
-            ledger = Ledger.from_bytes(store.entries())
+            ledger = self.reader.read(store.entries())
             if _position(ledger) != seen:
                 raise RefusedError(
                     f"The book had {seen.number} entries when this began and has {len(ledger)} now: somebody else "
