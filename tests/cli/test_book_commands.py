@@ -204,7 +204,7 @@ def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
         (["restore", "a.book", "--last"], 3, "no forget to undo"),
         (["apply", "a.book"], 2, "strikeout forget a.book"),
         (["apply", "a.book", "quotes.csv"], 2, "no plan"),
-        (["forget", "a.book", "--where", "strike < 0"], 3, "No quote of the book"),
+        (["request", "a.book", "forget", "--where", "strike < 0"], 3, "No quote of the book"),
         (["forget", "a.book", "--where", EARLY, "--loss", "huber"], 2, "--loss has no meaning"),
         (["forget", "a.book", "--where", EARLY, "--out", "x.csv"], 2, "--out has no meaning"),
         (["forget", "a.book", "--where", EARLY, "--note", "x"], 2, "--reason"),
@@ -226,6 +226,24 @@ def test_what_cannot_be_is_answered_in_a_sentence_and_changes_nothing(book, fold
     assert said in ended.stderr
     assert told("log", book) == entries
     assert sorted(path.name for path in folder.iterdir()) == files
+
+
+@pytest.mark.parametrize("words", [["forget"], ["forget", "--yes"], ["erase"], ["erase", "--yes"]])
+def test_a_condition_that_holds_for_no_quote_changes_nothing_says_so_and_ends_with_0(book, folder, words):
+    entries, files = told("log", book), sorted(path.name for path in folder.iterdir())
+    verb, *more = words
+    ended = done(verb, book, "--where", "strike < 0", *more)
+    assert ended.stdout == ""
+    assert "no quote is meant by that, so nothing was" in ended.stderr
+    assert told(verb, book, "--where", "strike < 0", *more)["entry"] is None
+    assert "no quote is meant" in done("forget", "quotes.csv", "--where", "strike < 0").stderr  # a file ends alike
+    assert told("log", book) == entries
+    assert sorted(path.name for path in folder.iterdir()) == files
+
+
+def test_a_plan_made_earlier_is_told_of_where_a_later_one_means_nothing(book):
+    done("forget", book, "--where", EARLY)
+    assert "a.book.plan.json is an earlier one" in done("forget", book, "--where", "strike < 0").stderr
 
 
 def test_the_reasons_offered_are_those_the_ledger_knows():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from strikeout.store.entry import Entry, Reason
 
 ENDING = ".book"
+NOTHING_MEANT = "no quote is meant by that"
 ONE_VALUE = "--panel none"  # how a plain calibration is asked for here
 REASONS = ("bad-feed", "licence", "subject-request", "error", "test", "other")  # a test holds it to the ledger's
 

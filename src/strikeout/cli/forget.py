@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import is_book, opened, reason_of, refuse_given, why_options
+from strikeout.cli.books import NOTHING_MEANT, is_book, opened, reason_of, refuse_given, why_options
 from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
 from strikeout.cli.on_book import forget_from_book
 from strikeout.cli.options import file_argument, json_option
@@ -63,7 +63,8 @@ def command(
     Where FILE is a book (NAME.book), make a plan of it, which ``strikeout apply`` does; with --yes do it at once.
 
     Without --tolerance and --operator the parameters are, bit for bit, those of calibrating the retained quotes alone.
-    Ends with 3 where no honest number can be given: then nothing is written.
+    A condition that holds for no quote changes nothing, says so, and ends with 0. Ends with 3 where no honest number
+    can be given: then nothing is written.
     """
     meant = chosen(where, ids, ids_from)
     if is_book(file):
@@ -90,7 +91,7 @@ def command(
     _show(done)
     tell_reading(reading, options["quarantine"])
     if not done.count:
-        terminal.note("no quote is meant by that, so nothing was struck out.")
+        terminal.note(f"{NOTHING_MEANT}, so nothing was struck out.")
     if out is not None:
         terminal.note(f"the retained quotes are in {out}.")
     if certificate_path is not None:

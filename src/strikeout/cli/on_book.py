@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import described_change, show_change
+from strikeout.cli.books import NOTHING_MEANT, described_change, show_change
+from strikeout.errors import NothingMeantError
 from strikeout.models.named import model_named
 
 if TYPE_CHECKING:
@@ -80,11 +81,17 @@ def forget_from_book(
 ) -> int:
     """Plans a strike-out, and with ``yes`` does it; a plan is kept beside the book until it is applied.
 
+    Where no quote is meant nothing is changed, and that is said: so it is with a file, and a script that strikes out
+    what it finds may find nothing.
+
     Raises:
         UnknownIdError: an id that no quote of the book has.
-        RefusedError: no quote is meant, or what is left gives no calibration.
+        RefusedError: what is left gives no calibration.
     """
-    plan = book.forget(**meant, tolerance=tolerance, reason=reason)
+    try:
+        plan = book.forget(**meant, tolerance=tolerance, reason=reason)
+    except NothingMeantError:
+        return _tell_nothing_struck_out(book, as_json=as_json)
     if yes:
         change = book.apply(plan)
         if as_json:
@@ -102,6 +109,16 @@ def forget_from_book(
     else:
         click.echo(plan.summary())
         terminal.note(f"the plan is in {path}; strikeout apply {book.path} does it.")
+    return exits.DONE
+
+
+def _tell_nothing_struck_out(book: Book, *, as_json: bool) -> int:
+    if as_json:
+        none = {"entry": None, "what": "forget", "touched": 0, "forgotten": [], "plan": None}
+        terminal.show_json({**none, "retained": book.status().held})
+    else:
+        waits = f" The plan in {book.plan_path} is an earlier one." if book.plan_path.exists() else ""
+        terminal.note(f"{NOTHING_MEANT}, so nothing was struck out.{waits}")
     return exits.DONE
 
 

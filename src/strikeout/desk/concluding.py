@@ -94,7 +94,8 @@ class ConcludingDesk(ImportingDesk):
 
         Raises:
             UsageError: the tolerance is no number of standard errors.
-            RefusedError: no quote is meant, or what is left gives no calibration.
+            NothingMeantError: no quote is meant.
+            RefusedError: what is left gives no calibration.
         """
         passed: tuple[str, ...] = ()
         if tolerance is not None:
@@ -102,13 +103,13 @@ class ConcludingDesk(ImportingDesk):
                 raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
             self._check_current()
             gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
-            refuse_nothing(len(gone))
+            naming.refuse_nothing(len(gone), verb="forget")
             found = stepped(self._records, gone, tolerance)
             if isinstance(found, Stepped):
                 return found, ()
             ids, where, passed = gone.ids, None, (f"downdate passed over: {found}",)
         done = self._struck_out(self._current(seen), ids=ids, where=where)
-        refuse_nothing(done.count)
+        naming.refuse_nothing(done.count, verb="forget")
         return done, passed
 
     def _followed(self, done: Forgetting | PanelForgetting | Stepped, *, entry: int) -> Following:
@@ -203,13 +204,3 @@ class ConcludingDesk(ImportingDesk):
         number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
         self._last = None
         return Change(number, what, len(names), old, version, certificate, path)
-
-
-def refuse_nothing(count: int) -> None:
-    """Nothing, where quotes are meant.
-
-    Raises:
-        RefusedError: none is.
-    """
-    if not count:
-        raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")

@@ -147,7 +147,8 @@ class Desk(ConcludingDesk):
         Raises:
             UsageError: what to forget is said in no way or in two, or the tolerance is not above zero.
             UnknownIdError: an id that no quote of the book has, or one given twice.
-            RefusedError: no quote is meant, or what is left gives no calibration.
+            NothingMeantError: no quote is meant.
+            RefusedError: what is left gives no calibration.
         """
         seen = self._records.position()
         done, passed = self._decided(seen, ids=ids, where=where, tolerance=tolerance)
@@ -291,7 +292,8 @@ class Desk(ConcludingDesk):
 
         Raises:
             UnknownIdError: an id the book does not have, or one given twice.
-            RefusedError: no quote is meant, or what is left of a slice gives no forward.
+            NothingMeantError: no quote is meant.
+            RefusedError: what is left of a slice gives no forward.
         """
         records = self._records
         seen = records.position()

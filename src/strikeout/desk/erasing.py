@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.desk.keeping import Carried, clear, rows_of, state_of_shard
-from strikeout.desk.naming import named
+from strikeout.desk.naming import named, refuse_nothing
 from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.standing import Standing
 from strikeout.desk.traces import traces
 from strikeout.desk.version import Version
-from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, scan
@@ -41,12 +40,11 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
     Raises:
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
         UnknownIdError: an id the book does not have, or one given twice.
-        RefusedError: no quote is meant.
+        NothingMeantError: no quote is meant.
     """
     store = records.store
     there = named(store, ids=ids, where=where, verb="erase")
-    if not len(there):
-        raise RefusedError("No quote of the book is meant by that, so there is nothing to erase.")
+    refuse_nothing(len(there), verb="erase")
     struck = store.struck()
     aside = np.array([name in struck for name in there.ids.tolist()], bool)
     return there[~aside], there[aside]

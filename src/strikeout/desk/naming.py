@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.errors import UnknownIdError, UsageError
+from strikeout.errors import NothingMeantError, UnknownIdError, UsageError
 from strikeout.quotes.forwards import derived
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
@@ -48,3 +48,13 @@ def held(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -
             f"{len(aside):,} of the {len(meant):,} quotes are set aside already: {shown}. Leave them out.", ids=aside
         )
     return meant[~is_aside]
+
+
+def refuse_nothing(count: int, *, verb: str) -> None:
+    """Nothing, where quotes are meant.
+
+    Raises:
+        NothingMeantError: none is.
+    """
+    if not count:
+        raise NothingMeantError(f"No quote of the book is meant by that, so there is nothing to {verb}.")
