@@ -131,9 +131,17 @@ class Certificate:
             "",
         ]
         lines += [f"path         {sentence}" for sentence in self.path]
-        lines += [f"state        {self.state['digest']}"] if self.state else []
+        lines += [f"state        {self.state['digest']}", f"             of {self._state_of()}"] if self.state else []
         lines += [f"certificate  {self.digest()}", "", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
         return "\n".join(lines)
+
+    def _state_of(self) -> str:
+        """What the digest of the state is of: a step is solved from a state at a reference of its own."""
+        if "reference" in self.state:
+            return "the retained quotes at the reference of the step; a book names its state at the model's first start"
+        if self.state["kind"] == "moments":
+            return "the moments of the retained quotes"
+        return "the retained quotes at the model's first start"
 
     def _path_of_latents(self) -> list[str]:
         if not self.latent:

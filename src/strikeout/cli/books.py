@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from strikeout.cli import exits, terminal
+from strikeout.cli import terminal
 from strikeout.errors import UsageError
 
 if TYPE_CHECKING:
     from strikeout.book import Book
     from strikeout.desk.results import Change
-    from strikeout.desk.version import Version
     from strikeout.store.entry import Entry, Reason
 
 ENDING = ".book"
@@ -117,6 +116,8 @@ def refuse_given(names: Iterable[str], why: str) -> None:
 
 def described_change(change: Change) -> dict[str, Any]:
     """A change as plain values."""
+    from strikeout.desk.describing import described_version
+
     return {
         "entry": change.entry,
         "what": change.what,
@@ -130,44 +131,6 @@ def described_change(change: Change) -> dict[str, Any]:
         if change.certificate is None
         else {name: claim["claimed"] for name, claim in change.certificate.claims.items()},
     }
-
-
-def described_version(version: Version) -> dict[str, Any]:
-    """A calibration of a book as plain values."""
-    return {
-        "model": version.model,
-        "parameters": dict(version.parameters),
-        "standard_errors": exits.plain(version.standard_errors),
-        "rmse": version.rmse,
-        "count": version.count,
-        "converged": version.converged,
-        "termination": version.termination,
-        "state": version.state,
-        "road": described_road(version),
-        "tolerance": version.tolerance,
-        **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
-        "panel": described_kind(version),
-    }
-
-
-def described_kind(version: Version) -> dict[str, Any] | None:
-    """Of a book of several dates, what was asked and decided of a panel; None where there was nothing to decide."""
-    if version.kind is None:
-        return None
-    asked, kind = version.asking.get("panel"), dict(version.kind)
-    known = {name: exits.plain(float.fromhex(kind.pop(name))) for name in ("ratio", "factor") if name in kind}
-    cost = {"one_value": {"misfit_times": known["factor"], "gain_over_noise": known["ratio"]}} if known else {}
-    return {"asked": asked, **kind, **cost}
-
-
-def described_road(version: Version) -> dict[str, Any] | None:
-    """Through what a book was calibrated, and why, as plain values; None of a version made before books kept it."""
-    road = version.road
-    if road is None:
-        return None
-    how = {"through": road.through, "asked": road.asked, "why": road.why}
-    measured = None if road.error is None else road.entry
-    return {**how, "error": road.error, "measured": measured, "sentence": road.sentence}
 
 
 ENTRY = ("entry", "when", "who", "what", "counts", "why")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import ONE_VALUE, book_argument, described_version, opened
+from strikeout.cli.books import ONE_VALUE, book_argument, opened
 from strikeout.cli.options import json_option
 
 
@@ -14,6 +14,8 @@ from strikeout.cli.options import json_option
 @json_option
 def command(book: str, as_json: bool) -> int:
     """Say what BOOK holds, how it is calibrated, and whether that is current."""
+    from strikeout.desk.describing import described_version
+
     with opened(book) as held:
         status = held.status()
     version = status.version

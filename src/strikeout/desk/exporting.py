@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from strikeout.desk.describing import described_version
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError
 
@@ -13,19 +13,7 @@ QUANTLIB_ORDER = ("initial_variance", "mean_reversion", "long_variance", "vol_of
 
 def as_json(version: Version, *, book: str) -> str:
     """The calibration as JSON that people and programs read; a standard error that does not exist is null."""
-    content = {
-        "book": book,
-        "entry": version.entry,
-        "model": version.model,
-        "parameters": dict(version.parameters),
-        "standard_errors": {name: value if value == value else None for name, value in version.standard_errors.items()},
-        "rmse": version.rmse,
-        "count": version.count,
-        "converged": version.converged,
-        "termination": version.termination,
-        "state": version.state,
-        **_path(version),
-    }
+    content = {"book": book, "entry": version.entry, **described_version(version)}
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
@@ -68,11 +56,3 @@ process = ql.HestonProcess(
 model = ql.HestonModel(process)
 engine = ql.AnalyticHestonEngine(model)
 '''
-
-
-def _path(version: Version) -> dict[str, Any]:
-    """The latent parameters of a panel; nothing for a plain calibration."""
-    if not version.latent:
-        return {}
-    errors = {group: error if error == error else None for group, (_, error) in version.latent.items()}
-    return {"latent": {g: value for g, (value, _) in version.latent.items()}, "latent_standard_errors": errors}

@@ -78,6 +78,20 @@ class Version:
         return Road.of(self.asking)
 
     @property
+    def state_of(self) -> str | None:
+        """What the digest in ``state`` is of, in words; None where there is none.
+
+        Of one step too it is the state a fresh calibration would have, and not the one the step was solved from: that
+        is taken at another reference, and its digest is in the certificate of the step.
+        """
+        if self.state is None:
+            return None
+        if self.asking["through"] == "moments":
+            return "the moments of the quotes"
+        by = "" if self.panel is None else f" by {self.panel}"
+        return f"the quotes{by} at the model's first start"
+
+    @property
     def perturb(self) -> float:
         """The share of noise on footprints of the book, whether it keeps some just now or not."""
         return float.fromhex(self.asking.get("perturb", "0x0p+0"))
