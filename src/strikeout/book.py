@@ -135,6 +135,10 @@ class Book(Desk):
         """Where the command line keeps a plan until it is applied."""
         return self.path.with_name(self.path.name + ".plan.json")
 
+    @property
+    def _called(self) -> str:
+        return str(self.path)
+
     def _plans(self) -> tuple[Path, ...]:
         return (self.plan_path,)
 

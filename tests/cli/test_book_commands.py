@@ -119,6 +119,29 @@ def test_two_books_are_compared(book):
     assert "not the same" in ended.stdout
 
 
+def test_compare_says_which_book_is_not_calibrated_or_not_current(book):
+    done("init", "b.book")
+    for words, said in (
+        (["a.book", "b.book"], "b.book is not calibrated yet."),
+        (["b.book", "a.book"], "b.book is not calibrated yet."),
+        (["b.book", "b.book"], "Neither book is calibrated yet."),
+    ):
+        ended = run("compare", *words)
+        assert (ended.exit_code, ended.stdout) == (3, "")
+        assert said in ended.stderr
+    done("import", "b.book", "quotes.csv")
+    done("calibrate", "b.book")
+    assert "stale" not in done("compare", book, "b.book").stdout
+    done("forget", "b.book", "--where", EARLY, "--yes")
+    done("export", "b.book", "retained.csv")
+    done("init", "c.book")
+    done("import", "c.book", "retained.csv")
+    done("calibrate", "c.book")
+    done("import", "c.book", "quotes.csv")
+    assert "c.book: quotes came or went since" in done("compare", "b.book", "c.book").stdout
+    assert told("compare", "b.book", "c.book")["current"] == [True, False]
+
+
 def test_influence_looks_at_the_book_as_it_is_calibrated(book):
     of_book = told("influence", book, "--by", "date")
     assert of_book["columns"] == told("influence", "quotes.csv", "--by", "date", "--panel", "date")["columns"]

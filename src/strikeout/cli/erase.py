@@ -33,8 +33,8 @@ def command(
 ) -> int:
     """Make quotes of BOOK unrecoverable: rows, states, certificates, plans and exports that held them. No undo.
 
-    Without --yes nothing is changed. A condition that holds for no quote changes nothing, and says so. Ends with 1 where
-    a trace of them is found in the files of the book afterwards.
+    Without --yes nothing is changed. A condition that holds for no quote changes nothing, and says so. Ends with 1
+    where a trace of them is found in the files of the book afterwards.
     """
     meant = chosen(where, ids, ids_from, verb="erase")
     reason = reason_of(why["reason"], why["note"], why["ticket"])

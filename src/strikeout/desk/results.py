@@ -175,10 +175,11 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two books side by side."""
+    """Two books side by side, each as it was calibrated last; ``is_current`` where that is of the quotes it holds."""
 
     is_same_state: bool
     is_same_parameters: bool
+    is_current: tuple[bool, bool]
     counts: tuple[int, int]
     parameters: dict[str, tuple[float, float]]
     apart: dict[str, float | None]  # in standard errors of the second
@@ -188,6 +189,7 @@ class Comparison:
         return {
             "same_state": self.is_same_state,
             "same_parameters": self.is_same_parameters,
+            "current": list(self.is_current),
             "counts": list(self.counts),
             "parameters": {name: list(pair) for name, pair in self.parameters.items()},
             "apart": self.apart,

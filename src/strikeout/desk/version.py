@@ -146,6 +146,12 @@ class Version:
             return cast("str | None", self.kind["label"])
         return str(self.asking["panel"]) if self.latent else None  # as older versions kept it
 
+    @property
+    def asked_in_words(self) -> str:
+        """The model, and whether its latent parameter has a value a group: what two versions may differ in."""
+        model = self.model.partition("/")[0]
+        return model if self.panel is None else f"{model} and a latent parameter for every {self.panel}"
+
     def latent_facts(self, *, one_value: str) -> list[tuple[str, str]]:
         """Whether the latent parameter has a value a date, why, and what another choice would mean; by its name.
 
