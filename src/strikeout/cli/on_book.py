@@ -114,8 +114,8 @@ def forget_from_book(
 
 def _tell_nothing_struck_out(book: Book, *, as_json: bool) -> int:
     if as_json:
-        none = {"entry": None, "what": "forget", "touched": 0, "forgotten": [], "plan": None}
-        terminal.show_json({**none, "retained": book.status().held})
+        none = {"entry": None, "what": "forget", "touched": 0, "plan": None}
+        terminal.show_json({**none, "forgotten": [], "retained": book.status().held})
     else:
         waits = f" The plan in {book.plan_path} is an earlier one." if book.plan_path.exists() else ""
         terminal.note(f"{NOTHING_MEANT}, so nothing was struck out.{waits}")

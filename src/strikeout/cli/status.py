@@ -32,6 +32,7 @@ def command(book: str, as_json: bool) -> int:
                 "current": status.is_current,
                 "shards": {str(shard): count for shard, count in status.shards.items()},
                 "footprints": status.footprints,
+                "no_footprints": status.no_footprints,
                 "reference": status.reference,
                 "perturbed": status.noise,
                 "groups": status.groups,

@@ -13,7 +13,7 @@ from strikeout.desk.erasing import knows
 from strikeout.desk.following import Following, following
 from strikeout.desk.group_states import GroupStates
 from strikeout.desk.importing import ImportingDesk
-from strikeout.desk.keeping import taken
+from strikeout.desk.keeping import NOBODY, taken
 from strikeout.desk.lineage import new_slices, whole_slices
 from strikeout.desk.records import Position, Transaction, Why
 from strikeout.desk.results import Change
@@ -80,6 +80,19 @@ class ConcludingDesk(ImportingDesk):
             return Following()
         return Following(taken(after, entry=entry, noise=noise))
 
+    def _follow(
+        self, after: AnyCalibration, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY
+    ) -> Following:
+        """What becomes of footprints and states when quotes come and go.
+
+        Where the book keeps none they are taken, as when it is calibrated: it was a panel until now, or the reference
+        they were taken at is erased. That costs less than the verb itself, which calibrates the book anew.
+        """
+        standing = self._records.standing()
+        if standing is None:
+            return self._taken(after, entry=entry, noise=self._noise())
+        return following(after, standing, entry=entry, gone=gone, come=come)
+
     def _noise(self) -> float:
         """The share by which footprints of the book are to be perturbed, whether it keeps some just now or not."""
         version, standing = self._records.version(), self._records.standing()
@@ -117,7 +130,7 @@ class ConcludingDesk(ImportingDesk):
         if isinstance(done, Stepped):
             return done.follow
         assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
-        return following(done.calibration, self._records.standing(), entry=entry, gone=done.forgotten)
+        return self._follow(done.calibration, entry=entry, gone=done.forgotten)
 
     def _strike(
         self,

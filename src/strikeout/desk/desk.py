@@ -15,8 +15,8 @@ from strikeout.desk.approving import require_approval
 from strikeout.desk.asking import Asking
 from strikeout.desk.concluding import FROM_COLD, ConcludingDesk
 from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
-from strikeout.desk.following import following
 from strikeout.desk.importing import counted
+from strikeout.desk.keeping import Taken
 from strikeout.desk.lineage import refits_without
 from strikeout.desk.plan import Plan, paths_of, shards_of
 from strikeout.desk.records import Why, as_reason
@@ -59,7 +59,7 @@ class Desk(ConcludingDesk):
         if not len(arrival.new):
             raise RefusedError(f"None of the {arrival.count:,} quotes is new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
-        follow = following(after, self._records.standing(), entry=seen.number + 1, come=arrival.new)
+        follow = self._follow(after, entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
             book.know_of_quarantine(quarantine)
@@ -114,11 +114,10 @@ class Desk(ConcludingDesk):
         entry = seen.number + 1
         found, road = travelled(model, how, asked, held, entry=entry, progress=progress)
         follow = self._taken(found, entry=entry, noise=noise)
-        if perturb and follow.taken is None:
-            raise UsageError(
-                f"perturb={perturb:g}: the book is calibrated through {road.through} and keeps no footprints of its "
-                'quotes. Give perturb=0, or calibrate with through="quotes" and without a panel.'
-            )
+        if perturb and not isinstance(follow.taken, Taken):
+            kind = "through moments" if found.moments is not None else "as a panel"
+            why = follow.taken or f'it is calibrated {kind}; with through="quotes" and panel=None it keeps some'
+            raise UsageError(f"perturb={perturb:g}: no footprints are kept to perturb: {why}. Leave perturb out.")
         with self._records.writing(seen) as book:
             return self._conclude(
                 book, "calibrate", reason, None, found, touched=[], counts={}, road=road, perturb=noise, follow=follow
@@ -220,7 +219,7 @@ class Desk(ConcludingDesk):
             raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
         back, before = aside[number], self._current(seen)
         after = self._learnt(before, back)  # whatever it comes to: what was there before must be there again
-        follow = following(after, self._records.standing(), entry=seen.number + 1, come=back)
+        follow = self._follow(after, entry=seen.number + 1, come=back)
         with self._records.writing(seen) as book:
             book.store.unstrike(back.ids)
             counts = {"restored": len(back), "of": number}
@@ -267,7 +266,7 @@ class Desk(ConcludingDesk):
         at_once = [] if arrival is None else sorted({*old} & {*arrival.new.ids.tolist()})  # come and gone in one step
         come = whole[:0] if arrival is None else arrival.new.without(at_once)
         sides = {"gone": whole.only(old).without(at_once), "come": come}
-        follow = following(after, self._records.standing(), entry=seen.number + 1, **sides)
+        follow = self._follow(after, entry=seen.number + 1, **sides)
         with self._records.writing(seen) as book:
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
@@ -306,6 +305,7 @@ class Desk(ConcludingDesk):
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
         after = self._made_anew(seen, held, aside) if done is None else done.calibration
+        told = rehearsed(records, held, aside, copies=copies, refits=refits, is_remade=after is not None)
         follow = None if after is None else self._taken(after, entry=seen.number + 1, noise=self._noise())
         was, left = records.version(), left_behind(records, held, aside)
         road = None
@@ -334,4 +334,4 @@ class Desk(ConcludingDesk):
                 book.enter("erase", reason, touched=touched, counts=counts)
         self._last = None
         found = residue(records, held, aside, copies=copies, refits=refits, left=left)
-        return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
+        return replace(told, entry=seen.number + 1, residue=found, change=change)

@@ -52,6 +52,7 @@ class ReadingDesk:
             reference=None if standing is None else standing.entry,
             noise=0.0 if standing is None else standing.noise,
             groups=None if groups is None else len(groups.states),
+            no_footprints=records.no_footprints(),
         )
 
     def log(self) -> tuple[Entry, ...]:

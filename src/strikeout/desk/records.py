@@ -20,6 +20,7 @@ from strikeout.desk import states
 from strikeout.desk.asking import Asking
 from strikeout.desk.group_states import PAGE as GROUPS
 from strikeout.desk.group_states import GroupStates
+from strikeout.desk.keeping import OLDER, WHY
 from strikeout.desk.standing import PAGE as STANDING
 from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
@@ -127,6 +128,23 @@ class Records:
         """
         data = self.store.page("state", STANDING)
         return None if data is None else Standing.from_bytes(data)
+
+    def no_footprints(self) -> str | None:
+        """Why the book keeps no footprints, in a clause; None where it keeps some.
+
+        Raises:
+            RefusedError: what is kept cannot be read.
+        """
+        version = self.version()
+        if self.store.page("state", STANDING) is not None:
+            return None
+        if version is None:
+            return "it is not calibrated yet"
+        if version.asking["through"] == "moments":
+            return "it goes through moments, which are its state"
+        if version.panel is not None:
+            return "it is a panel, of which the states of the groups are kept"
+        return (self.store.page("state", WHY) or OLDER.encode()).decode()
 
     def groups(self) -> GroupStates | None:
         """The states of a panel's groups; None of a book that has none.

@@ -92,6 +92,7 @@ class Status:
     reference: int | None  # the entry with which the reference of the footprints was found
     noise: float = 0.0  # share by which footprints are perturbed
     groups: int | None = None  # of a panel: how many of them a state is kept of
+    no_footprints: str | None = None  # why none are kept, in a clause
 
     @property
     def shard_sentence(self) -> str:
@@ -103,7 +104,7 @@ class Status:
         if self.groups is not None:
             return f"{what}; no footprints are kept, but the states of {self.groups:,} groups"
         if self.footprints is None:
-            return f"{what}; no footprints are kept"
+            return f"{what}; no footprints are kept: {self.no_footprints}"
         noise = f", perturbed by {self.noise:g}" if self.noise else ""
         return f"{what}; footprints and states of {self.footprints:,} at the reference of entry {self.reference}{noise}"
 

@@ -39,7 +39,7 @@ def check_states(records: Records) -> Found:
         kept = [what for what in LEAVINGS if store.shards_with(what)]
         if kept:
             return False, f"Of shards {' and '.join(kept)} are kept, and nothing says at which reference."
-        return None, "The book keeps no footprints: it goes through moments, or none were taken yet."
+        return None, f"The book keeps no footprints: {records.no_footprints()}."
     held = store.quotes()
     is_current = records.is_current()
     if not is_current and is_derived(held).any():
