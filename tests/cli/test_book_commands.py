@@ -269,6 +269,26 @@ def test_a_plan_made_earlier_is_told_of_where_a_later_one_means_nothing(book):
     assert "a.book.plan.json is an earlier one" in done("forget", book, "--where", "strike < 0").stderr
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (["--panel", "date"], "Give --panel none for one value, or --through quotes for the panel."),
+        (["--panel", "none", "--loss", "huber"], "--loss 'huber' were asked for"),
+        (["--panel", "none", "--select", "otm"], "--select 'otm' chooses among quotes"),
+    ],
+)
+def test_what_is_taken_over_and_cannot_be_is_named_with_its_remedy_and_where_it_comes_from(book, last, said):
+    done("calibrate", book, *last)
+    ended = run("calibrate", book, "--through", "moments")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert said in ended.stderr
+    assert f"As the last time: {last[-2][2:]} {last[-1]}" in ended.stderr.replace("panel none, ", "").replace(
+        ", panel none", ""
+    )
+    assert "With --fresh, what is not given is at its default." in ended.stderr
+    done("calibrate", book, "--through", "moments", "--fresh")
+
+
 def test_the_reasons_offered_are_those_the_ledger_knows():
     assert set(ReasonCode) == set(books.REASONS)
 

@@ -9,7 +9,7 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import NOTHING_MEANT, described_change, show_change
-from strikeout.errors import NothingMeantError
+from strikeout.errors import NothingMeantError, RefusedError, UsageError
 from strikeout.models.named import model_named
 
 if TYPE_CHECKING:
@@ -43,20 +43,26 @@ def calibrate_book(
             model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
     starts = how.get("starts", 4)
     progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
+    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
     try:
         change = book.calibrate(model, reason=reason, progress=progress, **how)
+    except (UsageError, RefusedError) as error:
+        if not kept:
+            raise
+        said = _as_the_last_time(kept_words)
+        raise type(error)(f"{error.sentence} A{said[1:]}", **error.facts) from error
     finally:
         progress.end()
     if plot is not None:
         from strikeout.cli.plot import hand_out_plot
 
         hand_out_plot(book, plot)
-    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
     if as_json:
         terminal.show_json({**described_change(change), "plot": plot, "as_last_time": kept_words})
     else:
         show_change(change)
-        _tell_what_is_kept(kept_words)
+        if kept:
+            terminal.note(_as_the_last_time(kept_words))
         known = book.quotes().labels
         several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
         by = ",".join(several or ["expiry"])
@@ -64,10 +70,9 @@ def calibrate_book(
     return exits.DONE if change.after.converged else exits.REFUSED
 
 
-def _tell_what_is_kept(kept: Mapping[str, str]) -> None:
-    if kept:
-        words = ", ".join(f"{name} {value}" for name, value in kept.items())
-        terminal.note(f"as the last time: {words}. With --fresh, what is not given is at its default.")
+def _as_the_last_time(kept: Mapping[str, str]) -> str:
+    words = ", ".join(f"{name} {value}" for name, value in kept.items())
+    return f"as the last time: {words}. With --fresh, what is not given is at its default."
 
 
 def _worded(value: Any) -> str:

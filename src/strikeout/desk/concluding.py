@@ -9,6 +9,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
+from strikeout.desk.dates import shows_several_dates
 from strikeout.desk.erasing import knows
 from strikeout.desk.following import Following, following
 from strikeout.desk.group_states import GroupStates
@@ -80,9 +81,7 @@ class ConcludingDesk(ImportingDesk):
             return Following()
         return Following(taken(after, entry=entry, noise=noise))
 
-    def _follow(
-        self, after: AnyCalibration, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY
-    ) -> Following:
+    def _follow(self, after: AnyCalibration, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY) -> Following:
         """What becomes of footprints and states when quotes come and go.
 
         Where the book keeps none they are taken, as when it is calibrated: it was a panel until now, or the reference
@@ -185,12 +184,14 @@ class ConcludingDesk(ImportingDesk):
         road: Road | None = None,
         perturb: float | None = None,
         follow: Following | None = None,
+        come: Quotes = NOBODY,
     ) -> Change:
         last = self._records.version()
         if road is None and last is not None and last.road is not None:
             road = last.road.onward(after)  # the bits of a book do not depend on its history
         share = self._noise() if perturb is None else perturb
-        version = Version.of(after, entry=book.number, road=road, perturb=share)
+        is_of_dates = after.moments is not None and shows_several_dates(book.store, come=come)
+        version = Version.of(after, entry=book.number, road=road, perturb=share, is_of_dates=is_of_dates)
         book.keep_moments(after.moments)
         book.keep_groups(GroupStates.of(after))
         (follow or Following()).keep(book.store)

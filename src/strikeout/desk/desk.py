@@ -65,7 +65,15 @@ class Desk(ConcludingDesk):
             book.know_of_quarantine(quarantine)
             counts = counted(arrival)
             return self._conclude(
-                book, "learn", reason, before, after, touched=arrival.new.ids, counts=counts, follow=follow
+                book,
+                "learn",
+                reason,
+                before,
+                after,
+                touched=arrival.new.ids,
+                counts=counts,
+                follow=follow,
+                come=arrival.new,
             )
 
     # --- parameters --------------------------------------------------------------------------------------------------
@@ -116,11 +124,24 @@ class Desk(ConcludingDesk):
         follow = self._taken(found, entry=entry, noise=noise)
         if perturb and not isinstance(follow.taken, Taken):
             kind = "through moments" if found.moments is not None else "as a panel"
-            why = follow.taken or f'it is calibrated {kind}; with through="quotes" and panel=None it keeps some'
+            why = (
+                follow.taken
+                or f'it is calibrated {kind}; with through="quotes" and without a panel (panel=None) it keeps some'
+            )
             raise UsageError(f"perturb={perturb:g}: no footprints are kept to perturb: {why}. Leave perturb out.")
         with self._records.writing(seen) as book:
             return self._conclude(
-                book, "calibrate", reason, None, found, touched=[], counts={}, road=road, perturb=noise, follow=follow
+                book,
+                "calibrate",
+                reason,
+                None,
+                found,
+                touched=[],
+                counts={},
+                road=road,
+                perturb=noise,
+                follow=follow,
+                come=held,
             )
 
     # --- quotes go ---------------------------------------------------------------------------------------------------
@@ -224,7 +245,7 @@ class Desk(ConcludingDesk):
             book.store.unstrike(back.ids)
             counts = {"restored": len(back), "of": number}
             return self._conclude(
-                book, "restore", reason, before, after, touched=back.ids, counts=counts, follow=follow
+                book, "restore", reason, before, after, touched=back.ids, counts=counts, follow=follow, come=back
             )
 
     def roll(
@@ -273,7 +294,17 @@ class Desk(ConcludingDesk):
             book.store.strike(old, entry=book.number)
             book.know_of_quarantine(quarantine)
             counts = {**counts, "forgotten": len(old)}
-            return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts, follow=follow)
+            return self._conclude(
+                book,
+                "roll",
+                reason,
+                before,
+                after,
+                touched=touched,
+                counts=counts,
+                follow=follow,
+                come=whole.without(old),
+            )
 
     def erase(
         self,
