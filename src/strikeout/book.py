@@ -15,6 +15,7 @@ from strikeout.desk.records import Position, Records, Why
 from strikeout.desk.results import Rotation
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.store import Store
+from strikeout.wording import many
 
 Clock = Callable[[], datetime]
 
@@ -128,7 +129,8 @@ class Book(Desk):
 
     def __repr__(self) -> str:
         status = self.status()
-        return f"<Book {self.path.name}: {status.held:,} quotes, {status.entries:,} entries; {status.sentence}>"
+        held, entries = many(status.held, "quote"), many(status.entries, "entry", "entries")
+        return f"<Book {self.path.name}: {held}, {entries}; {status.sentence}>"
 
     @property
     def plan_path(self) -> Path:

@@ -15,6 +15,7 @@ from typing import Any
 
 from strikeout.assurance.canonical import canonical
 from strikeout.errors import UsageError
+from strikeout.wording import many
 
 FORMAT = "strikeout certificate 1"
 
@@ -148,12 +149,12 @@ class Certificate:
             return []
         values = [float.fromhex(text) for text in self.latent]
         name = str(self.objective["panel"]["latent"])
-        return [f"{name:<18} {min(values):.6g} to {max(values):.6g}, one for each of {len(values):,} groups"]
+        return [f"{name:<18} {min(values):.6g} to {max(values):.6g}, one for each of {many(len(values), 'group')}"]
 
     def _headline(self) -> str:
         c = self.counts
         return (
-            f"{c['forgotten']:,} of {c['before']:,} quotes struck out of {self.model} by {self.operator}, "
+            f"{c['forgotten']:,} of {many(c['before'], 'quote')} struck out of {self.model} by {self.operator}, "
             f"{c['retained']:,} retained ({self.software})"
         )
 

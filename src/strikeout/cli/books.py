@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from strikeout.cli import terminal
 from strikeout.errors import UsageError
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.book import Book
@@ -161,7 +162,7 @@ def show_change(change: Change) -> None:
         for name, value in after.parameters.items()
     ]
     pairs = [
-        ("entry", f"{change.entry}: {change.what}" + (f", {change.touched:,} quotes" if change.touched else "")),
+        ("entry", f"{change.entry}: {change.what}" + (f", {many(change.touched, 'quote')}" if change.touched else "")),
         ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
         ("RMSE", f"{after.rmse:.4g} in price, {after.model.partition('/')[0]}"),
         ("status", after.termination),

@@ -39,6 +39,7 @@ TRACEBACK = "STRIKEOUT_TRACEBACK"
 # Errors advise in Python's words; at the command line the same advice is spelled so.
 SPELLINGS = {
     "constants={'rate': 0.0}": "--constant rate=0",
+    "Take ids from quotes.ids": "Take ids from the column id of the file, or of what strikeout export writes of a book",
     "raise max_reject": "raise --max-reject",
     "fixed={...}": "--fix NAME=VALUE",
     "bounds={...}": "--bound NAME=LOW:HIGH",

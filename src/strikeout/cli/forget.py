@@ -14,6 +14,7 @@ from strikeout.cli.calibrating import calibrated, calibration_options, described
 from strikeout.cli.on_book import forget_from_book
 from strikeout.cli.options import file_argument, json_option
 from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -294,7 +295,7 @@ def _show(done: Forgetting | PanelForgetting) -> None:
         )
         for name, value in done.parameters.items()
     ]
-    pairs = [("forgotten", f"{done.count:,} of {before.size:,} quotes")]
+    pairs = [("forgotten", f"{done.count:,} of {many(before.size, 'quote')}")]
     pairs += _groups_left(done)
     pairs += [("" if n else "latent", sentence) for n, sentence in enumerate(_latent_moves(done))]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]

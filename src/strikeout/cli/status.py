@@ -7,6 +7,7 @@ import click
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import ONE_VALUE, book_argument, opened
 from strikeout.cli.options import json_option
+from strikeout.wording import many
 
 
 @click.command("status")
@@ -43,7 +44,7 @@ def command(book: str, as_json: bool) -> int:
     pairs = [
         ("quotes", f"{status.held:,} held, {status.set_aside:,} set aside, {status.erased:,} erased"),
         ("shards", status.shard_sentence),
-        ("ledger", f"{status.entries:,} entries"),
+        ("ledger", many(status.entries, "entry", "entries")),
         ("head", f"{status.entries}:{status.root}"),
         ("status", status.sentence),
     ]
@@ -54,7 +55,7 @@ def command(book: str, as_json: bool) -> int:
         (name, f"{value:.6g}", terminal.error_text(version.standard_errors[name]))
         for name, value in version.parameters.items()
     ]
-    pairs.insert(0, ("calibrated", f"{version.model} to {version.count:,} quotes, entry {version.entry}"))
+    pairs.insert(0, ("calibrated", f"{version.model} to {many(version.count, 'quote')}, entry {version.entry}"))
     facts = [] if version.road is None else [("road", version.road.sentence)]
     pairs[1:1] = [*facts, *version.latent_facts(one_value=ONE_VALUE)]
     drawn = terminal.table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))

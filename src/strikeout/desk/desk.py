@@ -32,6 +32,7 @@ from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Reason
+from strikeout.wording import many
 
 
 class Desk(ConcludingDesk):
@@ -57,7 +58,8 @@ class Desk(ConcludingDesk):
         seen, arrival = self._arrival(quotes)
         before = self._current(seen)
         if not len(arrival.new):
-            raise RefusedError(f"None of the {arrival.count:,} quotes is new, so there is nothing to learn.")
+            some = f"None of the {arrival.count:,} quotes" if arrival.count != 1 else "The one quote there is"
+            raise RefusedError(f"{some} is {'' if arrival.count != 1 else 'not '}new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
         follow = self._follow(after, entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
@@ -207,7 +209,7 @@ class Desk(ConcludingDesk):
             raise RefusedError("The plan is of another book. Make one for this book with forget.")
         if (plan.position, plan.head) != (seen.number, seen.head):
             raise RefusedError(
-                f"The plan was made when the book had {plan.position} entries; it has {seen.number} now. "
+                f"The plan was made when the book had {plan.position:,} entries; it has {seen.number:,} now. "
                 "Make a new one with forget.",
                 planned=plan.position,
                 found=seen.number,
@@ -280,7 +282,9 @@ class Desk(ConcludingDesk):
         stays = [date in kept for date in dates.tolist()]
         old = [name for name, stay in zip(whole.ids.tolist(), stays, strict=True) if not stay]
         if not old and not counts:
-            raise RefusedError(f"The book spans {len(kept)} dates and nothing is new: the window of {window} stays.")
+            raise RefusedError(
+                f"The book spans {many(len(kept), 'date')} and nothing is new: the window of {window} stays."
+            )
         touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
         require_approval(self._records, "roll", touched if old else [])
         after = determined(Asking.of(before).calibrate(whole.without(old)))

@@ -22,6 +22,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, scan
 from strikeout.store.store import Shelf
+from strikeout.wording import many
 
 DERIVED: tuple[Shelf, ...] = ("plan", "request")
 WITH_STATE: tuple[Shelf, ...] = (*DERIVED, "state")
@@ -65,7 +66,7 @@ def rehearsed(
         is_remade: whether the book is calibrated without them; None where that is not known yet.
     """
     since = _since(records, held, aside)
-    gone = [f"{len(held) + len(aside):,} rows: contract, price, weight, spread, labels and ids"]
+    gone = [f"{many(len(held) + len(aside), 'row')}: contract, price, weight, spread, labels and ids"]
     gone += [f"{len(held):,} of them from the {_made_anew(records, is_remade)}"] if len(held) else []
     gone += [f"their part in the forwards of {len(refits):,} (date, expiry), found anew"] if refits else []
     states = sum(version.entry < since and version.state is not None for version in records.versions())
@@ -73,7 +74,7 @@ def rehearsed(
     paths = sum(version.entry < since and bool(version.latent) for version in records.versions())
     gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
     errors = sum(_measured(version, since) for version in records.versions())
-    gone += [f"how far off moments were, measured with them (of {errors:,} calibrations)"] if errors else []
+    gone += [f"how far off moments were, measured with them (of {many(errors, 'calibration')})"] if errors else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
     gone += _footprints_gone(records, held, aside, is_remade)

@@ -7,6 +7,7 @@ import json
 from strikeout.desk.describing import described_version
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError
+from strikeout.wording import many
 
 QUANTLIB_ORDER = ("initial_variance", "mean_reversion", "long_variance", "vol_of_vol", "correlation")
 
@@ -34,7 +35,8 @@ def as_quantlib(version: Version, *, book: str) -> str:
         last = list(version.latent)[-1]
         values["initial_variance"], when = version.latent[last][0], f" of {last}"
     v0, kappa, theta, sigma, rho = (values[name] for name in QUANTLIB_ORDER)
-    return f'''"""Heston's model as book {book} calibrated it to {version.count:,} quotes (entry {version.entry})."""
+    quotes = many(version.count, "quote")
+    return f'''"""Heston's model as book {book} calibrated it to {quotes} (entry {version.entry})."""
 
 import QuantLib as ql
 

@@ -21,6 +21,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Entry
 from strikeout.store.ledger import Head
+from strikeout.wording import many
 
 Writer = Callable[[Path], Path]
 
@@ -82,8 +83,8 @@ class ReadingDesk:
             one_value: how the reader asks for one latent parameter where there is one a date.
         """
         status = self.status()
-        held = f"{status.held:,} quotes held, {status.set_aside:,} set aside"
-        lines = [f"book {status.book}: {held}, {status.entries:,} entries"]
+        held = f"{many(status.held, 'quote')} held, {status.set_aside:,} set aside"
+        lines = [f"book {status.book}: {held}, {many(status.entries, 'entry', 'entries')}"]
         version = status.version
         if version is not None:
             lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]

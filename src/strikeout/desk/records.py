@@ -31,6 +31,7 @@ from strikeout.store.entry import Act, Reason
 from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Ledger, LedgerReader
 from strikeout.store.store import Reading, Store, Writing
+from strikeout.wording import many
 
 Why = Reason | str | None
 MOMENTS = "moments"  # the page of the state
@@ -199,8 +200,8 @@ class Records:
             ledger = self.reader.read(store.entries())
             if _position(ledger) != seen:
                 raise RefusedError(
-                    f"The book had {seen.number} entries when this began and has {len(ledger)} now: somebody else "
-                    "changed it. Nothing was written. Try again.",
+                    f"The book had {many(seen.number, 'entry', 'entries')} when this began and has {len(ledger):,} "
+                    "now: somebody else changed it. Nothing was written. Try again.",
                     found=len(ledger),
                 )
             transaction = Transaction(self, store, ledger)

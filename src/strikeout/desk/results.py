@@ -10,6 +10,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
 from strikeout.calibration.latent_moves import latent_moves
 from strikeout.desk.version import Version
+from strikeout.wording import many
 
 SHOWN = 4  # shards in a line
 
@@ -28,7 +29,7 @@ class Imported:
     @property
     def sentence(self) -> str:
         """The import in one sentence."""
-        words = [f"{self.imported:,} quotes imported"]
+        words = [f"{many(self.imported, 'quote')} imported"]
         words += [f"{self.repeated:,} there already"] if self.repeated else []
         words += [f"{self.set_aside:,} forgotten before and left so"] if self.set_aside else []
         words += [f"{len(self.erased):,} refused, for they were erased"] if self.erased else []
@@ -102,7 +103,7 @@ class Status:
         more = f" and {len(self.shards) - SHOWN:,} more" if len(self.shards) > SHOWN else ""
         what = f"{len(self.shards):,}: {named}{more}" if self.shards else "none"
         if self.groups is not None:
-            return f"{what}; no footprints are kept, but the states of {self.groups:,} groups"
+            return f"{what}; no footprints are kept, but the states of {many(self.groups, 'group')}"
         if self.footprints is None:
             return f"{what}; no footprints are kept: {self.no_footprints}"
         noise = f", perturbed by {self.noise:g}" if self.noise else ""
@@ -158,10 +159,10 @@ class Erasure:
 
     def summary(self) -> str:
         """What goes and what stays, one fact a line."""
-        head = f"{self.count:,} quotes {'erased' if self.entry is not None else 'would be erased'}"
+        head = f"{many(self.count, 'quote')} {'erased' if self.entry is not None else 'would be erased'}"
         lines = [head, *(f"gone   {text}" for text in self.gone), *(f"stays  {text}" for text in self.stays)]
         if self.residue is not None:
-            lines.append(f"found  {self.residue:,} traces of them in the files of the book")
+            lines.append(f"found  {many(self.residue, 'trace')} of them in the files of the book")
         return "\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from strikeout.store import merkle
 from strikeout.store.entry import Act, Entry, Reason, ReasonCode
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
+from strikeout.wording import agreeing, many
 
 __all__ = [
     "Act",
@@ -134,7 +135,7 @@ class Ledger:
         """
         size = len(self) if size is None else size
         if not 0 <= size <= len(self):
-            raise UsageError(f"root: {size} entries asked for; the ledger has {len(self)}.")
+            raise UsageError(f"root: {many(size, 'entry', 'entries')} asked for; the ledger has {len(self)}.")
         return merkle.root(self._leaves()[:size]).hex()
 
     def head(self) -> Head:
@@ -194,7 +195,8 @@ class Ledger:
             return []
         if head.size > len(self):
             return [
-                f"The ledger has {len(self)} entries and had {head.size}: the last {head.size - len(self)} are gone."
+                f"The ledger has {many(len(self), 'entry', 'entries')} and had {head.size:,}: the last "
+                f"{head.size - len(self):,} {agreeing(head.size - len(self), 'is', 'are')} gone."
             ]
         if self.root(head.size) != head.root:
             return [f"The first {head.size} entries are not those of the head that was kept: the past was rewritten."]
