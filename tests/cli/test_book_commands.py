@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
 import strikeout as so
-from strikeout.cli import books
+from strikeout.cli import books, strikeout
+from strikeout.cli.group import COMMANDS
 from strikeout.store.entry import ReasonCode
 from tests.cli.typed import done, run, told
 
@@ -219,7 +221,15 @@ def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
         (["init", "a.book"], 2, "there already"),
         (["init", "a.db"], 2, "ends in .book"),
         (["status", "none.book"], 2, "strikeout init none.book"),
-        (["status", "quotes.csv"], 2, "ends in .book"),
+        (
+            ["status", "quotes.csv"],
+            2,
+            "no book, whose name ends in .book. Give one, or make it: strikeout init quotes.book",
+        ),
+        (["stauts", "a.book"], 2, "No such command 'stauts'. Did you mean 'status'?"),
+        (["certificate", "a.book", "3"], 3, "it issued none."),
+        (["calibrate", "a.book", "--panel", "feed"], 2, "or give the file a column of that name."),
+        (["forget", "a.book", "--ids", "nobody"], 3, "The id given is not in this book of 540 quotes: 'nobody'. Take"),
         (["import", "a.book", "none.csv"], 2, "none.csv"),
         (["restore", "a.book"], 2, "in one way"),
         (["restore", "a.book", "3", "--last"], 2, "in one way"),
@@ -313,3 +323,16 @@ def test_an_option_that_is_not_given_is_as_the_last_time_and_said(book):
     assert told("calibrate", book, "--weights", "given")["as_last_time"] == {"model": "black-scholes", "select": "otm"}
     assert "as the last time" not in done("calibrate", book, "--fresh").stderr
     assert asking_of(book) == {**asking_of(book), "weights": "given", "select": "all", "fixed": None, "panel": "auto"}
+
+
+def test_a_certificate_that_is_not_there_is_answered_with_those_that_are(book):
+    done("forget", book, "--where", EARLY, "--yes")
+    assert "Entries that have one: 4." in run("certificate", book, 3).stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_60_columns(name):
+    command = strikeout.get_command(click.Context(strikeout), name)
+    said = command.get_help(click.Context(command, info_name=name, terminal_width=60))
+    wide = [line for line in said.splitlines() if len(line) > 60]
+    assert not wide, "\n".join(wide)

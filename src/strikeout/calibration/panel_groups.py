@@ -30,8 +30,8 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
     if panel not in quotes.labels:
         known = ", ".join(quotes.labels) or "none"
         raise UsageError(
-            f"panel={panel!r} is no label of the quotes; they have {known}. Give one of these, or add it "
-            f"(Quotes(..., labels={{{panel!r}: ...}})).",
+            f"panel={panel!r} is no label of the quotes; they have {known}. Give one of these, or add it as a label "
+            "(Quotes(..., labels={...})).",
             panel=panel,
         )
     values, missing = values_of(quotes.labels[panel])

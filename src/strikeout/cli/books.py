@@ -29,7 +29,12 @@ who_option = click.option(
     "--who", envvar="STRIKEOUT_WHO", help="The name the ledger will carry; the user's where not given."
 )
 WHY = (
-    click.option("--reason", type=click.Choice(REASONS), help="Why, for the ledger."),
+    click.option(
+        "--reason",
+        type=click.Choice(REASONS),
+        metavar="CODE",
+        help=f"Why, for the ledger: {', '.join(REASONS[:-1])} or {REASONS[-1]}.",
+    ),
     click.option("--note", default="", help="Why in your own words, one line; name no quote in it."),
     click.option("--ticket", default="", help="The number of a ticket."),
     who_option,
@@ -74,7 +79,12 @@ def opened(path: str, *, who: str | None = None) -> Book:
     from strikeout.book import Book
     from strikeout.cli.configuration import configuration
 
-    _check_name(path)
+    if not is_book(path):
+        raise UsageError(
+            f"{path}: that is no book, whose name ends in {ENDING}. Give one, or make it: strikeout init "
+            f"{Path(path).stem}{ENDING}",
+            path=path,
+        )
     return Book.open(path, who=who, is_two_person=configuration().is_two_person)
 
 
@@ -88,7 +98,8 @@ def created(path: str, *, who: str | None = None, is_encrypted: bool = False) ->
     """
     from strikeout.book import Book
 
-    _check_name(path)
+    if not is_book(path):
+        raise UsageError(f"{path}: the name of a book ends in {ENDING}. Call it {Path(path).stem}{ENDING}.", path=path)
     return Book.create(path, who=who, is_encrypted=is_encrypted)
 
 
@@ -187,8 +198,3 @@ def show_change(change: Change) -> None:
 
 def _move(value: float | None) -> str:
     return "-" if value is None or not isfinite(value) else terminal.move_text(value)
-
-
-def _check_name(path: str) -> None:
-    if not is_book(path):
-        raise UsageError(f"{path}: the name of a book ends in {ENDING}. Call it {Path(path).stem}{ENDING}.", path=path)

@@ -29,7 +29,12 @@ REPEATED = (  # what a command that takes it further must be told again
 )  # fmt: skip
 
 model_option = click.option(
-    "--model", type=click.Choice(MODELS), default="heston", show_default=True, help="What is calibrated."
+    "--model",
+    type=click.Choice(MODELS),
+    metavar="NAME",
+    default="heston",
+    show_default=True,
+    help=f"What is calibrated: {', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.",
 )
 max_reject_option = click.option(
     "--max-reject",

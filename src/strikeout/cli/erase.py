@@ -59,7 +59,7 @@ def command(
     elif not done.count:
         terminal.note(f"{NOTHING_MEANT}, so nothing was erased.")
     else:
-        click.echo(done.summary())
+        terminal.show_lines(done.summary())
         if done.entry is None:
             terminal.note("nothing was changed; --yes erases them. There is no undo.")
     return exits.FINDINGS if done.residue else exits.DONE

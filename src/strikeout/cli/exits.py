@@ -49,6 +49,7 @@ SPELLINGS = {
     "Give the model an attribute latent with that parameter's name, or leave panel out": "Leave --panel out, or take a "
     "model with an initial variance, such as --model heston",
     "leave panel out": "leave --panel out",
+    "add it as a label (Quotes(..., labels={...}))": "give the file a column of that name",
     "Leave out panel": "Leave out --panel",
     "panel=None": "--panel none",
     "panel=": "--panel ",

@@ -34,7 +34,12 @@ ON_FILES = ("operator", "certificate_path", "out")  # what a book has its own wa
 @click.option("--ids-from", type=click.Path(path_type=str), help="The same from a file, one id a line.")
 @click.option("--preview", "is_preview", is_flag=True, help="Look at what it would do; write nothing.")
 @click.option("--tolerance", type=float, help="Accept an answer within so many standard errors, where it is certified.")
-@click.option("--operator", type=click.Choice(OPERATORS), help="This operator and no other.")
+@click.option(
+    "--operator",
+    type=click.Choice(OPERATORS),
+    metavar="NAME",
+    help=f"This operator and no other: {', '.join(OPERATORS[:-1])} or {OPERATORS[-1]}.",
+)
 @click.option("--certificate", "certificate_path", type=click.Path(path_type=str), help="Write the certificate here.")
 @click.option("--out", type=click.Path(path_type=str), help="Write the retained quotes to this .csv or .parquet.")
 @click.option("--yes", is_flag=True, help="Of a book: do it now, without a plan to apply.")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import NOTHING_MEANT, described_change, show_change
 from strikeout.errors import NothingMeantError, RefusedError, UsageError
@@ -112,7 +110,7 @@ def forget_from_book(
     if as_json:
         terminal.show_json({**_described(plan), "plan": str(path)})
     else:
-        click.echo(plan.summary())
+        terminal.show_lines(plan.summary())
         terminal.note(f"the plan is in {path}; strikeout apply {book.path} does it.")
     return exits.DONE
 

@@ -42,7 +42,9 @@ def command(book: str, is_open: bool, as_json: bool) -> int:
         for request in asked
     ]
     heads = ("request", "asks to", "quotes", "asked by", "state", "decided by", "which", "why")
-    terminal.show(terminal.table(heads, rows, numbers=(0, 2), whole=(1, 4)) if rows else "Nothing was asked for.")
+    terminal.show(
+        terminal.table(heads, rows, numbers=(0, 2), whole=(1, 4), spare=(7, 5)) if rows else "Nothing was asked for."
+    )
     return exits.DONE
 
 

@@ -21,5 +21,5 @@ def command(book: str, as_json: bool) -> int:
     if as_json:
         terminal.show_json({"summary": text, "calibration": None if version is None else described_version(version)})
     else:
-        click.echo(text)
+        terminal.show_lines(text)
     return exits.DONE

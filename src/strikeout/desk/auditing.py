@@ -109,7 +109,7 @@ def _versions(records: Records) -> Found:
     missing = [e.number for e in ledger if e.digests and e.number not in {version.entry for version in versions}]
     if missing:
         return False, f"The calibration of entry {missing[0]} is gone."
-    return True, f"{many(len(versions), 'calibration')}, each the one its entry commits to."
+    return True, f"{_each(len(versions), 'calibration')} the one its entry commits to."
 
 
 def _parameters(records: Records) -> Found:
@@ -160,11 +160,11 @@ def _certificates(records: Records) -> Found:
     if version is None or page_of(version.entry) != pages[-1] or not records.is_current():
         return (
             True,
-            f"{many(len(pages), 'certificate')}, each the one its entry names; none is of the calibration held now.",
+            f"{_each(len(pages), 'certificate')} the one its entry names; none is of the calibration held now.",
         )
     checked = verify(certificate, records.store.quotes())
     return checked.holds, " ".join(checked.reasons) or (
-        f"{many(len(pages), 'certificate')}, each the one its entry names; the last holds of the retained quotes."
+        f"{_each(len(pages), 'certificate')} the one its entry names; the last holds of the retained quotes."
     )
 
 
@@ -178,3 +178,7 @@ def _erased(records: Records) -> Found:
     if back:
         return False, f"{many(back, 'quote')} that {agreeing(back, 'was erased is', 'were erased are')} in the book."
     return True, "No quote in the book is one that was erased, and no footprint is of a quote it does not hold."
+
+
+def _each(count: int, one: str) -> str:
+    return f"{many(count, one)}, {agreeing(count, 'and it is', 'each')}"

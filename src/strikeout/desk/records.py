@@ -35,6 +35,7 @@ from strikeout.wording import many
 
 Why = Reason | str | None
 MOMENTS = "moments"  # the page of the state
+SHOWN = 10  # entries in a sentence
 FILES = "files"  # the setting that names files outside the book which hold copies of its quotes
 
 
@@ -177,7 +178,9 @@ class Records:
         data = self.store.page("certificate", page_of(entry))
         if data is None:
             why = "its certificate went with an erasure" if self.ledger()[entry].certificate else "it issued none"
-            raise RefusedError(f"Entry {entry} has no certificate: {why}.", entry=entry)
+            known = [int(page) for page in self.store.pages("certificate")]
+            have = f" Entries that have one: {', '.join(map(str, known[-SHOWN:]))}." if known else ""
+            raise RefusedError(f"Entry {entry} has no certificate: {why}.{have}", entry=entry, known=known)
         return Certificate.from_bytes(data)
 
     def copies(self) -> tuple[str, ...]:

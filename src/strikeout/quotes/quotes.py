@@ -313,7 +313,15 @@ def _values(column: NDArray[Any]) -> str:
     if column.dtype.kind == "f":
         known = column[np.isfinite(column)]
         return _span(known) if known.size else "unknown"
-    distinct = sorted(set(column.tolist())) if column.dtype.kind != "b" else sorted({bool(value) for value in column})
+    distinct = _sorted({bool(value) for value in column} if column.dtype.kind == "b" else set(column.tolist()))
     if len(distinct) <= 3:
         return ", ".join(str(value) for value in distinct)
     return f"{distinct[0]} to {distinct[-1]} ({many(len(distinct), 'value')})"
+
+
+def _sorted(values: set[Any]) -> list[Any]:
+    """In order; numbers that came as text, such as the days of a file, in the order of the numbers."""
+    try:
+        return sorted(values, key=float)
+    except (TypeError, ValueError):
+        return sorted(values)
