@@ -148,7 +148,7 @@ def test_an_erased_quote_put_back_behind_the_ledgers_back_is_found(book, quotes)
     with book._records.store.writing() as store:
         store.add(quotes[:1])
     reasons = book.verify().reasons
-    assert any(reason.startswith("ERASED: 1 quotes that were erased") for reason in reasons)
+    assert any(reason.startswith("ERASED: 1 quote that was erased") for reason in reasons)
     assert any(reason.startswith("COUNTS") for reason in reasons)
 
 

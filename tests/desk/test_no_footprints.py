@@ -108,7 +108,7 @@ def test_a_reference_where_the_model_ends_is_named_and_no_share_of_noise_is_prom
     book.import_quotes(so.random_quotes(400, maturities=6, seed=0, theta=EDGE, noise=0.01))
     assert book.calibrate().after.converged
     assert said(book) == keeping.ON_AN_EDGE
-    with pytest.raises(UsageError, match="no footprints are kept to perturb: the reference is so close"):
+    with pytest.raises(UsageError, match="no footprints are kept: the reference is so close"):
         book.calibrate(perturb=1e-3)
 
 
@@ -136,5 +136,5 @@ def test_an_erasure_that_leaves_no_calibration_says_why_there_are_none(book):
 @pytest.mark.parametrize("asked", [{"through": "moments", "panel": None}, {"panel": "date"}])
 def test_noise_on_footprints_that_are_not_kept_is_refused_with_the_way_to_keep_some(book, asked):
     book.import_quotes(PANEL)
-    with pytest.raises(UsageError, match='with through="quotes" and without a panel '):
+    with pytest.raises(UsageError, match='or calibrate with through="quotes" and without a panel'):
         book.calibrate(perturb=1e-3, **asked)

@@ -40,8 +40,8 @@ class Asking:
             raise UsageError(f"through={self.through!r} is unknown. Use one of {', '.join(get_args(Through))}.")
         if self.through == "moments" and self.settings.panel not in (None, AUTO):
             raise UsageError(
-                f"panel={self.settings.panel!r} tells quotes apart, and moments do not. Give panel=None for one value, "
-                'or through="quotes" for the panel.'
+                f"panel={self.settings.panel!r} needs the quotes: moments do not know which group a quote was in. Give "
+                'panel=None for one value, or through="quotes" for the panel.'
             )
         if self.through == "moments" and self.settings.select != "all":
             raise UsageError(

@@ -16,7 +16,6 @@ from strikeout.desk.asking import Asking
 from strikeout.desk.concluding import FROM_COLD, ConcludingDesk
 from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
 from strikeout.desk.importing import counted
-from strikeout.desk.keeping import Taken
 from strikeout.desk.lineage import refits_without
 from strikeout.desk.plan import Plan, paths_of, shards_of
 from strikeout.desk.records import Why, as_reason
@@ -124,13 +123,13 @@ class Desk(ConcludingDesk):
         entry = seen.number + 1
         found, road = travelled(model, how, asked, held, entry=entry, progress=progress)
         follow = self._taken(found, entry=entry, noise=noise)
-        if perturb and not isinstance(follow.taken, Taken):
-            kind = "through moments" if found.moments is not None else "as a panel"
-            why = (
-                follow.taken
-                or f'it is calibrated {kind}; with through="quotes" and without a panel (panel=None) it keeps some'
+        if perturb and follow.taken is None:
+            raise UsageError(
+                f"perturb={perturb:g}: the book is calibrated through {road.through} and keeps no footprints of its "
+                'quotes. Leave perturb out, or calibrate with through="quotes" and without a panel (panel=None).'
             )
-            raise UsageError(f"perturb={perturb:g}: no footprints are kept to perturb: {why}. Leave perturb out.")
+        if perturb and isinstance(follow.taken, str):
+            raise UsageError(f"perturb={perturb:g}: no footprints are kept: {follow.taken}. Leave perturb out.")
         with self._records.writing(seen) as book:
             return self._conclude(
                 book,

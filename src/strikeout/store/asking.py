@@ -68,7 +68,7 @@ def refuse_present(odd: Sequence[str], *, given: int) -> None:
     """
     if odd:
         raise UsageError(
-            f"{part(len(odd), given, 'quote', verb=('has', 'have'))} ids that are in the book already: {_few(odd)}. "
+            f"{len(odd):,} of the {given:,} quotes have ids that are in the book already: {_few(odd)}. "
             "Leave them out, or give the new ones other ids.",
             ids=list(odd),
         )
