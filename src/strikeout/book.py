@@ -20,6 +20,7 @@ from strikeout.desk.roads import Asked
 from strikeout.models.model import Model
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.store import Store
+from strikeout.wording import many
 
 Clock = Callable[[], datetime]
 
@@ -166,12 +167,17 @@ class Book(Desk):
 
     def __repr__(self) -> str:
         status = self.status()
-        return f"<Book {self.path.name}: {status.held:,} quotes, {status.entries:,} entries; {status.sentence}>"
+        held, entries = many(status.held, "quote"), many(status.entries, "entry", "entries")
+        return f"<Book {self.path.name}: {held}, {entries}; {status.sentence}>"
 
     @property
     def plan_path(self) -> Path:
         """Where the command line keeps a plan until it is applied."""
         return self.path.with_name(self.path.name + ".plan.json")
+
+    @property
+    def _called(self) -> str:
+        return str(self.path)
 
     def _plans(self) -> tuple[Path, ...]:
         return (self.plan_path,)

@@ -14,6 +14,7 @@
     └── RefusedError      (3)     asked rightly, but no honest number can be given
         ├── BusyError             another process is using the book
         ├── UnknownIdError        an id that no quote of the book has, or one given twice
+        ├── NothingMeantError     a condition that holds for no quote of the book; at the command line that is no error
         └── UnidentifiedError     the quotes do not determine the parameters
 
 The number is the exit code of the command line. `code` is stable and meant for programs; the sentence is meant for
@@ -104,6 +105,10 @@ class BusyError(RefusedError):
 
 class UnknownIdError(RefusedError):
     code = "unknown-id"
+
+
+class NothingMeantError(RefusedError):
+    code = "nothing-meant"
 
 
 class UnidentifiedError(RefusedError):

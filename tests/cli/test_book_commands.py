@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
 import strikeout as so
-from strikeout.cli import books
+from strikeout.cli import books, strikeout
+from strikeout.cli.group import COMMANDS
 from strikeout.store.entry import ReasonCode
 from tests.cli.typed import done, run, told
 
@@ -119,6 +121,29 @@ def test_two_books_are_compared(book):
     assert "not the same" in ended.stdout
 
 
+def test_compare_says_which_book_is_not_calibrated_or_not_current(book):
+    done("init", "b.book")
+    for words, said in (
+        (["a.book", "b.book"], "b.book is not calibrated yet."),
+        (["b.book", "a.book"], "b.book is not calibrated yet."),
+        (["b.book", "b.book"], "Neither book is calibrated yet."),
+    ):
+        ended = run("compare", *words)
+        assert (ended.exit_code, ended.stdout) == (3, "")
+        assert said in ended.stderr
+    done("import", "b.book", "quotes.csv")
+    done("calibrate", "b.book")
+    assert "stale" not in done("compare", book, "b.book").stdout
+    done("forget", "b.book", "--where", EARLY, "--yes")
+    done("export", "b.book", "retained.csv")
+    done("init", "c.book")
+    done("import", "c.book", "retained.csv")
+    done("calibrate", "c.book")
+    done("import", "c.book", "quotes.csv")
+    assert "c.book: quotes came or went since" in done("compare", "b.book", "c.book").stdout
+    assert told("compare", "b.book", "c.book")["current"] == [True, False]
+
+
 def test_influence_looks_at_the_book_as_it_is_calibrated(book):
     of_book = told("influence", book, "--by", "date")
     assert of_book["columns"] == told("influence", "quotes.csv", "--by", "date", "--panel", "date")["columns"]
@@ -196,7 +221,15 @@ def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
         (["init", "a.book"], 2, "there already"),
         (["init", "a.db"], 2, "ends in .book"),
         (["status", "none.book"], 2, "strikeout init none.book"),
-        (["status", "quotes.csv"], 2, "ends in .book"),
+        (
+            ["status", "quotes.csv"],
+            2,
+            "no book, whose name ends in .book. Give one, or make it: strikeout init quotes.book",
+        ),
+        (["stauts", "a.book"], 2, "No such command 'stauts'. Did you mean 'status'?"),
+        (["certificate", "a.book", "3"], 3, "it issued none."),
+        (["calibrate", "a.book", "--panel", "feed"], 2, "or give the file a column of that name."),
+        (["forget", "a.book", "--ids", "nobody"], 3, "The id given is not in this book of 540 quotes: 'nobody'. Take"),
         (["import", "a.book", "none.csv"], 2, "none.csv"),
         (["restore", "a.book"], 2, "in one way"),
         (["restore", "a.book", "3", "--last"], 2, "in one way"),
@@ -204,7 +237,7 @@ def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
         (["restore", "a.book", "--last"], 3, "no forget to undo"),
         (["apply", "a.book"], 2, "strikeout forget a.book"),
         (["apply", "a.book", "quotes.csv"], 2, "no plan"),
-        (["forget", "a.book", "--where", "strike < 0"], 3, "No quote of the book"),
+        (["request", "a.book", "forget", "--where", "strike < 0"], 3, "No quote of the book"),
         (["forget", "a.book", "--where", EARLY, "--loss", "huber"], 2, "--loss has no meaning"),
         (["forget", "a.book", "--where", EARLY, "--out", "x.csv"], 2, "--out has no meaning"),
         (["forget", "a.book", "--where", EARLY, "--note", "x"], 2, "--reason"),
@@ -226,6 +259,44 @@ def test_what_cannot_be_is_answered_in_a_sentence_and_changes_nothing(book, fold
     assert said in ended.stderr
     assert told("log", book) == entries
     assert sorted(path.name for path in folder.iterdir()) == files
+
+
+@pytest.mark.parametrize("words", [["forget"], ["forget", "--yes"], ["erase"], ["erase", "--yes"]])
+def test_a_condition_that_holds_for_no_quote_changes_nothing_says_so_and_ends_with_0(book, folder, words):
+    entries, files = told("log", book), sorted(path.name for path in folder.iterdir())
+    verb, *more = words
+    ended = done(verb, book, "--where", "strike < 0", *more)
+    assert ended.stdout == ""
+    assert "no quote is meant by that, so nothing was" in ended.stderr
+    assert told(verb, book, "--where", "strike < 0", *more)["entry"] is None
+    assert "no quote is meant" in done("forget", "quotes.csv", "--where", "strike < 0").stderr  # a file ends alike
+    assert told("log", book) == entries
+    assert sorted(path.name for path in folder.iterdir()) == files
+
+
+def test_a_plan_made_earlier_is_told_of_where_a_later_one_means_nothing(book):
+    done("forget", book, "--where", EARLY)
+    assert "a.book.plan.json is an earlier one" in done("forget", book, "--where", "strike < 0").stderr
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (["--panel", "date"], "Give --panel none for one value, or --through quotes for the panel."),
+        (["--panel", "none", "--loss", "huber"], "--loss 'huber' were asked for"),
+        (["--panel", "none", "--select", "otm"], "--select 'otm' chooses among quotes"),
+    ],
+)
+def test_what_is_taken_over_and_cannot_be_is_named_with_its_remedy_and_where_it_comes_from(book, last, said):
+    done("calibrate", book, *last)
+    ended = run("calibrate", book, "--through", "moments")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert said in ended.stderr
+    assert f"As the last time: {last[-2][2:]} {last[-1]}" in ended.stderr.replace("panel none, ", "").replace(
+        ", panel none", ""
+    )
+    assert "With --fresh, what is not given is at its default." in ended.stderr
+    done("calibrate", book, "--through", "moments", "--fresh")
 
 
 def test_the_reasons_offered_are_those_the_ledger_knows():
@@ -252,3 +323,16 @@ def test_an_option_that_is_not_given_is_as_the_last_time_and_said(book):
     assert told("calibrate", book, "--weights", "given")["as_last_time"] == {"model": "black-scholes", "select": "otm"}
     assert "as the last time" not in done("calibrate", book, "--fresh").stderr
     assert asking_of(book) == {**asking_of(book), "weights": "given", "select": "all", "fixed": None, "panel": "auto"}
+
+
+def test_a_certificate_that_is_not_there_is_answered_with_those_that_are(book):
+    done("forget", book, "--where", EARLY, "--yes")
+    assert "Entries that have one: 4." in run("certificate", book, 3).stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_60_columns(name):
+    command = strikeout.get_command(click.Context(strikeout), name)
+    said = command.get_help(click.Context(command, info_name=name, terminal_width=60))
+    wide = [line for line in said.splitlines() if len(line) > 60]
+    assert not wide, "\n".join(wide)

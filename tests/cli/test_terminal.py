@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from strikeout.cli import terminal
 
 LONG = "a sentence that is longer than any terminal is wide, and which a pipe must neither wrap nor cut " * 3
@@ -117,3 +119,59 @@ def test_how_much_of_a_file_is_read_shows_after_a_second_and_only_on_a_terminal(
     in_pipe.end()
     assert screen.getvalue().split("\r")[-2].strip() == ""
     assert pipe.getvalue() == ""
+
+
+LOG = (
+    ("entry", "when", "who", "what", "counts", "why"),
+    [
+        ("1", "2024-03-01T12:00:00Z", "ann", "create", "retained 0", ""),
+        ("5", "2024-03-01T12:00:00Z", "ann", "restore", "of 4, restored 36, retained 540", "bad-feed (a long story)"),
+        ("8", "2024-03-01T12:00:00Z", "ben", "request forget", "asked 36, retained 504", "other"),
+    ],
+)
+AUDIT = (
+    ("check", "", "found"),
+    [("LEDGER", "holds", f"11 entries, numbered and signed; the root is {'c4ea0a2b' * 8}."), ("STATES", "-", LONG)],
+)
+
+
+def drawn_at(monkeypatch, capsys, columns, *, headings, rows, **how):
+    monkeypatch.setattr(terminal, "_columns", lambda: columns)
+    terminal.show(terminal.table(headings, rows, **how))
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", [60, 66, 72, 80, 100, 140])
+def test_a_narrow_terminal_wraps_and_cuts_nothing(monkeypatch, capsys, columns):
+    for (headings, rows), how in (
+        (LOG, {"numbers": (0,), "whole": (1,), "spare": (2, 5)}),
+        (AUDIT, {"whole": (0, 1)}),
+    ):
+        said = drawn_at(monkeypatch, capsys, columns, headings=headings, rows=rows, **how)
+        assert max(map(len, said.splitlines())) <= columns
+        caption = said.partition("Wider terminals show ")[2].removesuffix(" too.\n").split(", ")
+        spare = {headings[place] for place in how.get("spare", ()) if headings[place] in caption}
+        cells = [cell for row in rows for name, cell in zip(headings, row, strict=True) if name not in spare]
+        letters = sorted("".join([*cells, *(name for name in headings if name not in spare)]).replace(" ", ""))
+        told = said.split("Wider terminals")[0]
+        assert sorted("".join(told.split())) == letters, f"{columns} columns"
+
+
+def test_who_did_it_is_in_a_log_of_80_columns(monkeypatch, capsys):
+    said = drawn_at(monkeypatch, capsys, 80, headings=LOG[0], rows=LOG[1], numbers=(0,), whole=(1,), spare=(2, 5))
+    assert "ann" in said
+    assert "Wider" not in said
+
+
+def test_long_lines_go_on_beside_the_name_they_begin_with_on_a_terminal_and_stay_whole_in_a_pipe(monkeypatch, capsys):
+    text = f"gone   {LONG.strip()}\n- {LONG.strip()}\nshort"
+    terminal.show_lines(text)
+    assert capsys.readouterr().out == text + "\n"
+    monkeypatch.setattr(terminal, "_columns", lambda: 60)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    terminal.show_lines(text)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[1].startswith(" " * 7)
+    assert not lines[1].startswith(" " * 8)
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())

@@ -12,7 +12,7 @@ from strikeout.desk.desk import Desk
 from strikeout.desk.plan import Plan
 from strikeout.desk.records import Position, Records
 from strikeout.errors import BusyError, RefusedError, UnknownIdError, UsageError
-from strikeout.store.entry import Reason
+from strikeout.store.entry import Entry, Reason
 from strikeout.store.keyring import Keyring
 from strikeout.store.memory import MemoryStore
 from strikeout.store.sqlite import SqliteStore
@@ -270,3 +270,14 @@ def test_two_books_with_the_same_quotes_know_the_same_however_they_got_there(quo
     one.restore(gone.entry)
     assert not one.compare(other).is_same_state
     assert max(map(abs, one.compare(other).apart.values())) > 1e-3
+
+
+def test_a_verb_parses_every_entry_of_the_ledger_once(desk, quotes, store, monkeypatch):
+    for name in quotes.ids[:20].tolist():
+        desk.request("forget", ids=[name])
+    parsed, true = [], Entry.from_bytes
+    monkeypatch.setattr(Entry, "from_bytes", staticmethod(lambda row: parsed.append(row) or true(row)))
+    again = desk_on(store)
+    again.apply(again.forget(ids=quotes.ids[100:103]))
+    assert again.status().entries == 24
+    assert len(parsed) == len(set(parsed)) == 24

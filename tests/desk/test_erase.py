@@ -148,5 +148,34 @@ def test_an_erased_quote_put_back_behind_the_ledgers_back_is_found(book, quotes)
     with book._records.store.writing() as store:
         store.add(quotes[:1])
     reasons = book.verify().reasons
-    assert any(reason.startswith("ERASED: 1 quotes that were erased") for reason in reasons)
+    assert any(reason.startswith("ERASED: 1 quote that was erased") for reason in reasons)
     assert any(reason.startswith("COUNTS") for reason in reasons)
+
+
+def test_a_rehearsal_promises_a_calibration_only_where_the_rest_gives_one_and_the_deed_says_which(book, quotes):
+    rehearsal = book.erase(ids=quotes.ids[3:])
+    assert any("made anew without them where the rest gives one" in text for text in rehearsal.gone)
+    done = book.erase(ids=quotes.ids[3:], yes=True)
+    assert done.change is None
+    assert not any("is made anew" in text and "none" not in text for text in done.gone)
+    assert not any("taken anew without them" in text for text in done.gone)
+    assert any("none is made anew: what is left gives none" in text for text in done.gone)
+    assert any("the next calibration takes them anew" in text for text in done.gone)
+
+
+def test_an_erasure_that_calibrates_says_so(book, quotes):
+    done = book.erase(ids=quotes.ids[:3], yes=True)
+    assert done.change is not None
+    assert any(text.endswith("from the calibration, which is made anew without them") for text in done.gone)
+    assert any(text.endswith("they are taken anew without them") for text in done.gone)
+
+
+def test_an_erasure_from_a_book_that_is_not_calibrated_or_not_current_promises_none(tmp_path, quotes):
+    with so.Book.create(tmp_path / "b.book") as bare:
+        bare.import_quotes(quotes[:-3])
+        assert any("from the book, which was never calibrated" in text for text in bare.erase(ids=quotes.ids[:3]).gone)
+        bare.calibrate()
+        bare.import_quotes(quotes[-3:])
+        done = bare.erase(ids=quotes.ids[:3], yes=True)
+        assert done.change is None
+        assert any("whose calibration was not current and stays so" in text for text in done.gone)

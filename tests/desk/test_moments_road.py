@@ -83,7 +83,7 @@ def test_the_road_is_kept_until_another_is_asked_for(book, quotes):
 
 def test_quotes_that_are_set_aside_cannot_be_forgotten_again(book, quotes):
     book.apply(book.forget(ids=quotes.ids[:5]))
-    with pytest.raises(UnknownIdError, match="1 of the 2 quotes are set aside already"):
+    with pytest.raises(UnknownIdError, match="1 of the 2 quotes given is set aside already"):
         book.forget(ids=quotes.ids[4:6])
     with pytest.raises(RefusedError, match="No quote of the book"):
         book.forget(where=f"id = '{quotes.ids[0]}'")

@@ -11,10 +11,12 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.cli import strikeout
 from strikeout.desk.asking import Asking
+from strikeout.desk.describing import described_version
 from strikeout.desk.plan import Plan
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.joining import join
+from strikeout.store.sqlite_reading import SqliteReading
 
 QUOTES = so.panel_quotes(8, seed=3)
 DATES = QUOTES.labels["date"]
@@ -261,7 +263,7 @@ def test_a_panel_of_one_date_that_was_asked_for_says_nothing_of_one_value(anew):
 
 
 def test_books_that_are_not_alike_are_not_compared(book, anew):
-    with pytest.raises(RefusedError, match="one has a latent parameter a date"):
+    with pytest.raises(RefusedError, match=r"\(.*book with heston and a latent parameter for every date, .* heston\)"):
         book.compare(anew(QUOTES, panel=None))
 
 
@@ -335,3 +337,50 @@ def test_a_real_book_of_derived_forwards_goes_across_the_line_and_back(shared_da
     book.restore()
     assert knows(book) == before
     assert book.verify().holds
+
+
+def two_days():
+    """Two dates with quotes enough for each, and which are of the first."""
+    quotes = so.random_quotes(1200, maturities=6, seed=3)
+    is_first = np.arange(1200) < 600
+    return with_dates(quotes, np.where(is_first, "2024-01-02", "2024-01-03")), is_first
+
+
+def test_a_book_through_moments_that_gets_a_second_date_says_why_it_stays_plain(tmp_path):
+    days, is_first = two_days()
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(days[is_first])
+        assert book.calibrate(through="moments").after.kind is None  # one date: nothing to decide
+        learnt = book.learn(days[~is_first]).after
+        said = "moments know no dates; calibrate it through quotes for one a date"
+        assert learnt.kind == {"label": None, "latent": "initial_variance", "why": said}
+        assert learnt.latent_facts(one_value="-") == [("initial_variance", f"one value for several dates: {said}")]
+        assert described_version(learnt)["panel"] == {"asked": "auto", **learnt.kind}
+        assert Version.from_plain(learnt.to_plain()) == learnt
+        assert book.calibrate(through="moments").after.kind == learnt.kind  # as if it had come at once
+        gone = book.apply(book.forget(ids=days.ids[~is_first]))
+        assert gone.after.kind is None
+        assert book.restore().after.kind == learnt.kind
+        assert book.roll(window=1).after.kind is None
+        assert book.verify().holds, book.verify().summary()
+
+
+def test_of_moments_with_no_date_to_tell_apart_nothing_is_said(tmp_path):
+    days, _ = two_days()
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(days)
+        assert book.calibrate(through="moments", panel=None).after.kind is None
+        assert book.calibrate(through="moments", fixed={"initial_variance": 0.06}).after.kind is None
+        assert book.calibrate(so.BlackScholes(), through="moments").after.kind is None
+
+
+def test_a_learn_through_moments_reads_two_quotes_of_the_book_and_no_other(tmp_path, monkeypatch):
+    days, is_first = two_days()
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(days[is_first])
+        book.calibrate(through="moments")
+        read, true = [], SqliteReading.named
+        monkeypatch.setattr(SqliteReading, "named", lambda self, ids: read.extend(ids) or true(self, ids))
+        monkeypatch.setattr(SqliteReading, "quotes", lambda *_, **__: pytest.fail("the whole book was read"))
+        assert book.learn(days[~is_first]).after.kind is not None
+        assert read == [days.ids[is_first][0], days.ids[~is_first][-1]]

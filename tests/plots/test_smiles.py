@@ -92,7 +92,7 @@ def test_a_price_that_no_volatility_gives_is_counted_not_drawn(calibration):
     broken = so.calibrate(calibration.quotes.with_observed(observed), so.Heston())
     before = sum(smile.missing for smile in smiles_of(calibration))
     assert sum(smile.missing for smile in smiles_of(broken)) == before + 1
-    assert f"{before + 1} quotes without an implied volatility" in words(plot_smiles(broken))
+    assert f"{before + 1} quote{'s' if before else ''} without an implied volatility" in words(plot_smiles(broken))
 
 
 def test_another_calibration_is_drawn_beside_and_named(calibration, many):

@@ -174,3 +174,8 @@ def test_cutting_a_million_quotes_takes_well_under_a_second() -> None:
     took = time.process_time() - begun
     assert len(kept) == count - len(struck)
     assert took < 2.0  # 0.1 s alone on one core; a Python loop over the rows takes longer than this even so
+
+
+def test_numbers_that_came_as_text_are_told_in_the_order_of_the_numbers() -> None:
+    assert "0 to 11 (12 values)" in book(12, labels={"day": [str(n) for n in range(12)]}).summary()
+    assert "a to d (4 values)" in book(4, labels={"day": list("dbca")}).summary()

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store import merkle
+from strikeout.store.entry import Entry
 from strikeout.store.keyring import Keyring
-from strikeout.store.ledger import Head, Ledger, Reason, check_bytes
+from strikeout.store.ledger import Head, Ledger, LedgerReader, Reason, check_bytes
 from tests.store.ledgers import FORGET, RING, act, flips, record, rotated
 
 
@@ -228,3 +229,29 @@ def test_an_entry_that_is_not_there_is_refused_with_the_numbers(number):
         ledger[number]
     with pytest.raises(UsageError, match="it has 4"):
         ledger.inclusion(number)
+
+
+def test_what_was_read_before_is_not_parsed_again(monkeypatch):
+    rows, parsed = record(6).to_bytes(), []
+    true = Entry.from_bytes
+    monkeypatch.setattr(Entry, "from_bytes", staticmethod(lambda row: parsed.append(row) or true(row)))
+    reader = LedgerReader()
+    for length in (4, 4, 5, 6):
+        assert reader.read(rows[:length]).to_bytes() == rows[:length]
+    assert parsed == rows
+
+
+@pytest.mark.parametrize("later", [record(3), record(4, Keyring.generate()), rotated()[0], Ledger()])
+def test_a_reader_gives_the_ledger_that_is_there_not_the_one_that_was(later):
+    reader = LedgerReader()
+    reader.read(record(4).to_bytes())
+    assert reader.read(later.to_bytes()) == later
+    assert reader.read(record(4).to_bytes()) == record(4)
+
+
+def test_an_entry_that_cannot_be_read_is_refused_every_time():
+    reader, rows = LedgerReader(), record(3).to_bytes()
+    reader.read(rows)
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="Entry 4 of the ledger cannot be read"):
+            reader.read([*rows, b"{}"])

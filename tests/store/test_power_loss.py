@@ -15,6 +15,9 @@ from tests.store.books import bits
 from tests.store.power import Recording, default_vfs, recorded
 
 MOMENTS = 100  # of about 360 events
+PLAIN = so.paper_quotes("small")
+PANEL = so.panel_quotes(8, seed=3)
+Life = tuple[Recording, dict[int, Any], so.Quotes, so.Quotes]
 pytestmark = pytest.mark.skipif(default_vfs() is None, reason="this Python hides the file calls of its SQLite")
 
 
@@ -28,9 +31,11 @@ def holds(book: so.Book) -> tuple[Any, ...]:
     return bits(book.quotes()), status.set_aside, status.erased, None if status.version is None else status.version
 
 
-def lived(folder: Path, *, synchronous: str = "FULL") -> tuple[Recording, dict[int, Any], so.Quotes]:
-    """A book that goes through the verbs that write: the recording, what it held after each entry, what was erased."""
-    quotes = so.paper_quotes("small")
+def lived(folder: Path, quotes: so.Quotes, *, panel: str | None = None, synchronous: str = "FULL") -> Life:
+    """A book that goes through the verbs that write: the recording, what it held after each entry, what was erased
+    and all the quotes there ever were. A panel ends as a plain book of one date."""
+    dates = quotes.labels["date"]
+    last = quotes.ids[dates != dates[-1]] if panel else quotes.ids[:3]
     first, later = quotes[: len(quotes) - 20], quotes[len(quotes) - 20 :]
     so.Book.create(folder / "a.book", who="desk", clock=clock).close()
     with recorded(folder) as recording, so.Book.open(folder / "a.book", who="desk", clock=clock) as book:
@@ -40,24 +45,29 @@ def lived(folder: Path, *, synchronous: str = "FULL") -> tuple[Recording, dict[i
         gone = quotes[40:52]
         for verb in (
             lambda: book.import_quotes(first),
-            lambda: book.calibrate(panel=None),  # found anew hundreds of times below, and plain is quicker
+            lambda: book.calibrate(panel=panel),
             lambda: book.apply(book.forget(ids=first.ids[:9])),
             lambda: book.restore(),
             lambda: book.learn(later),
             lambda: book.apply(book.forget(ids=gone.ids[:4])),
             lambda: book.erase(ids=gone.ids, yes=True),
-            lambda: book.apply(book.forget(ids=first.ids[:3])),
+            lambda: book.apply(book.forget(ids=[name for name in last.tolist() if name not in gone.ids])),
         ):
             verb()
             number = len(book.log())
             recording.acknowledge(number)
             known[number] = holds(book)
-    return recording, known, gone
+    return recording, known, gone, quotes
 
 
-@pytest.fixture(scope="module")
-def life(tmp_path_factory) -> tuple[Recording, dict[int, Any], so.Quotes]:
-    return lived(tmp_path_factory.mktemp("life"))
+@pytest.fixture(scope="module", params=["plain", "panel"])
+def life(request, tmp_path_factory) -> Life:
+    asked = {"quotes": PLAIN} if request.param == "plain" else {"quotes": PANEL, "panel": "auto"}
+    found = lived(tmp_path_factory.mktemp("life"), **asked)
+    versions = [seen[-1] for seen in found[1].values() if seen[-1] is not None]
+    assert [version.panel for version in versions][:-1] == [asked.get("panel") and "date"] * (len(versions) - 1)
+    assert versions[-1].panel is None
+    return found
 
 
 def after_loss(recording: Recording, moment: int, folder: Path, seed: int) -> Path:
@@ -77,13 +87,13 @@ def moments(recording: Recording, count: int) -> list[int]:
     return [draw.randrange(1, len(recording.events) + 1) for _ in range(count)]
 
 
-def needles_for(gone: so.Quotes) -> Needles:
-    return needles_of(gone, retained=so.paper_quotes("small").without(gone.ids))
+def needles_for(gone: so.Quotes, quotes: so.Quotes) -> Needles:
+    return needles_of(gone, retained=quotes.without(gone.ids))
 
 
 def test_without_power_at_any_moment_a_book_is_that_before_or_that_after_and_verifies(life, tmp_path):
-    recording, known, gone = life
-    met, needles, erasure = set(), needles_for(gone), max(known) - 1
+    recording, known, gone, quotes = life
+    met, needles, erasure = set(), needles_for(gone, quotes), max(known) - 1
     for seed, moment in enumerate(moments(recording, MOMENTS)):
         acknowledged = max(1, recording.acknowledged(moment))
         path = after_loss(recording, moment, tmp_path / "disk", seed)
@@ -100,8 +110,8 @@ def test_without_power_at_any_moment_a_book_is_that_before_or_that_after_and_ver
 
 
 def test_what_an_acknowledged_erasure_took_is_on_no_disk_whatever_was_not_synced(life, tmp_path):
-    recording, known, gone = life
-    needles, erasure = needles_for(gone), max(known) - 1
+    recording, known, gone, quotes = life
+    needles, erasure = needles_for(gone, quotes), max(known) - 1
     ends = [number for number, event in enumerate(recording.events) if event.what == "done"]
     before, after = ends[erasure - 2] + 1, ends[erasure - 1] + 1
     for seed, moment in enumerate([*range(after, len(recording.events) + 1)] * 3):
@@ -112,7 +122,7 @@ def test_what_an_acknowledged_erasure_took_is_on_no_disk_whatever_was_not_synced
 
 
 def test_every_acknowledged_entry_was_synced(life, tmp_path):
-    recording, known, _ = life
+    recording, known, _, _ = life
     ends = [number for number, event in enumerate(recording.events) if event.what == "done"]
     for seed, end in enumerate(ends):
         with so.Book.open(after_loss(recording, end + 1, tmp_path / "disk", seed), who="desk", clock=clock) as book:
@@ -124,7 +134,7 @@ def test_every_acknowledged_entry_was_synced(life, tmp_path):
 def test_the_simulation_sees_a_log_that_is_not_synced(tmp_path):
     folder = tmp_path / "life"
     folder.mkdir()
-    recording, _, _ = lived(folder, synchronous="OFF")
+    recording, _, _, _ = lived(folder, PLAIN, synchronous="OFF")
     lost = 0
     for seed in range(20):
         end = random.Random(seed).choice([n for n, event in enumerate(recording.events) if event.what == "done"][1:])

@@ -30,6 +30,7 @@ from strikeout.statistics.losses import Huber, Squared, noise_variance
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.weights import Weighting
+from strikeout.wording import agreeing, many
 
 
 class Case:
@@ -77,7 +78,7 @@ class Case:
         here = len(objective) if self.select == "all" else len(self.book)
         if here != counts["retained"]:
             return False, f"The certificate is of {counts['retained']:,} retained quotes; here are {here:,}."
-        return True, f"{counts['retained']:,} quotes are retained."
+        return True, f"{many(here, 'quote')} {agreeing(here, 'is', 'are')} retained."
 
     def state(self) -> tuple[bool, str]:
         claimed = self.certificate.state["digest"]

@@ -15,6 +15,7 @@ from typing import Any
 
 from strikeout.assurance.canonical import canonical
 from strikeout.errors import UsageError
+from strikeout.wording import many
 
 FORMAT = "strikeout certificate 1"
 
@@ -131,21 +132,29 @@ class Certificate:
             "",
         ]
         lines += [f"path         {sentence}" for sentence in self.path]
-        lines += [f"state        {self.state['digest']}"] if self.state else []
+        lines += [f"state        {self.state['digest']}", f"             of {self._state_of()}"] if self.state else []
         lines += [f"certificate  {self.digest()}", "", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
         return "\n".join(lines)
+
+    def _state_of(self) -> str:
+        """What the digest of the state is of: a step is solved from a state at a reference of its own."""
+        if "reference" in self.state:
+            return "the retained quotes at the reference of the step; a book names its state at the model's first start"
+        if self.state["kind"] == "moments":
+            return "the moments of the retained quotes"
+        return "the retained quotes at the model's first start"
 
     def _path_of_latents(self) -> list[str]:
         if not self.latent:
             return []
         values = [float.fromhex(text) for text in self.latent]
         name = str(self.objective["panel"]["latent"])
-        return [f"{name:<18} {min(values):.6g} to {max(values):.6g}, one for each of {len(values):,} groups"]
+        return [f"{name:<18} {min(values):.6g} to {max(values):.6g}, one for each of {many(len(values), 'group')}"]
 
     def _headline(self) -> str:
         c = self.counts
         return (
-            f"{c['forgotten']:,} of {c['before']:,} quotes struck out of {self.model} by {self.operator}, "
+            f"{c['forgotten']:,} of {many(c['before'], 'quote')} struck out of {self.model} by {self.operator}, "
             f"{c['retained']:,} retained ({self.software})"
         )
 

@@ -20,6 +20,7 @@ from strikeout.models.named import model_named
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.weights import Weighting
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -171,7 +172,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         }
 
     def __repr__(self) -> str:
-        return f"<ModelComparison of {', '.join(self.fits)} on {self.count:,} quotes>"
+        return f"<ModelComparison of {', '.join(self.fits)} on {many(self.count, 'quote')}>"
 
     def _repr_html_(self) -> str:
         return html_table(HEADINGS, self.rows(), self.sentences)

@@ -21,6 +21,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.losses import Huber, Squared, noise_variance
 from strikeout.statistics.objective import objective_of
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -72,7 +73,7 @@ class Influence(Mapping[str, NDArray[Any]]):
         return plain, [[_cell(self.columns[name][row]) for name in plain] for row in range(min(count, self.rows))]
 
     def __repr__(self) -> str:
-        return f"<Influence of {self.rows:,} rows: {', '.join(self.columns)}>"
+        return f"<Influence of {many(self.rows, 'row')}: {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
         return html_table(*self._shown(20))

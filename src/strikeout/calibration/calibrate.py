@@ -28,6 +28,7 @@ from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import Weighting
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -225,9 +226,9 @@ def _refuse_what_moments_fix(
 def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
     places, free = objective.places, len(coordinates.free)
     if len(objective) <= free or places < free:
-        many = f"{len(objective)} quote{'s' if len(objective) != 1 else ''}"
+        held = many(len(objective), "quote")
         raise UnidentifiedError(
-            f"{many} of {places} different (expiry, moneyness) cannot determine {free} free parameters with standard "
+            f"{held} of {places} different (expiry, moneyness) cannot determine {free} free parameters with standard "
             f"errors: at least {free + 1} quotes on {free} different contracts are needed. Add quotes, or fix "
             "parameters (fixed={...}).",
             count=len(objective),

@@ -14,6 +14,7 @@ from strikeout.calibration.panel_problem import parts_of
 from strikeout.errors import StrikeoutError
 from strikeout.statistics.linearize import linearize_each, rows
 from strikeout.statistics.objective import objective_of
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -43,7 +44,7 @@ class Constancy:
 
     def said(self, remedy: str) -> str:
         """In a sentence, with what to do about it."""
-        held = f"one value for {self.dates} dates"
+        held = f"one value for {many(self.dates, 'date')}"
         if not self.worth_it:
             return f"{held}, and a value a date would gain no more than noise does"
         gain = f"a value a date, the others as they are, would lower the misfit {self._lowered()}"

@@ -37,4 +37,5 @@ def haste(calibration: Calibration) -> tuple[str, ...]:
 
 def _spell(years: float) -> str:
     days = DAYS * years
-    return f"{24.0 * days:.2g} hours" if days < 1.0 else f"{days:.3g} days"
+    said, unit = (f"{24.0 * days:.2g}", "hour") if days < 1.0 else (f"{days:.3g}", "day")
+    return f"{said} {unit}" if said == "1" else f"{said} {unit}s"

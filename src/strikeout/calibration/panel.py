@@ -24,6 +24,7 @@ from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.linearize import price_residuals
 from strikeout.statistics.objective import objective_of
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -122,8 +123,9 @@ def _refuse_too_few(objective: PanelObjective, coordinates: Coordinates, latent:
     free, groups = len(coordinates.free), len(objective.parts)
     if len(objective) <= free:
         raise UnidentifiedError(
-            f"{objective.count:,} quotes of {counted_groups(groups, panel)} cannot determine {free} shared parameters "
-            f"and {groups:,} values of {latent} with standard errors: at least {free + groups + 1:,} are needed. Add "
+            f"{many(objective.count, 'quote')} of {counted_groups(groups, panel)} cannot determine "
+            f"{many(free, 'shared parameter')} and {many(groups, 'value')} of {latent} with standard errors: at least "
+            f"{free + groups + 1:,} are needed. Add "
             "quotes, fix parameters (fixed={...}), or have one value for all (panel=None).",
             count=objective.count,
             groups=groups,

@@ -21,6 +21,7 @@ from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.panel_state import Group, PanelState
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_smoothing import SmoothedPanel
@@ -261,8 +262,8 @@ class PanelCalibration:
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
         return (
-            f"PanelCalibration({values}; {len(self.latent):,} values of {self.latent_name}, rmse={self.rmse:.3g}, "
-            f"count={self.count}, {self.termination.name.lower()})"
+            f"PanelCalibration({values}; {many(len(self.latent), 'value')} of {self.latent_name}, "
+            f"rmse={self.rmse:.3g}, count={self.count}, {self.termination.name.lower()})"
         )
 
     def _repr_html_(self) -> str:

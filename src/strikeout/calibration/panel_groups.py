@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.panel_state import Group, rank
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -29,8 +30,8 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
     if panel not in quotes.labels:
         known = ", ".join(quotes.labels) or "none"
         raise UsageError(
-            f"panel={panel!r} is no label of the quotes; they have {known}. Give one of these, or add it "
-            f"(Quotes(..., labels={{{panel!r}: ...}})).",
+            f"panel={panel!r} is no label of the quotes; they have {known}. Give one of these, or add it as a label "
+            "(Quotes(..., labels={...})).",
             panel=panel,
         )
     values, missing = values_of(quotes.labels[panel])
@@ -62,8 +63,7 @@ def counted_groups(count: int, panel: str) -> str:
     >>> counted_groups(1, "desk"), counted_groups(180, "date")
     ('1 group of desk', '180 dates')
     """
-    many = "" if count == 1 else "s"
-    return f"{count:,} date{many}" if panel == "date" else f"{count:,} group{many} of {panel}"
+    return many(count, "date") if panel == "date" else f"{many(count, 'group')} of {panel}"
 
 
 def latent_of(model: Model) -> str:

@@ -32,6 +32,7 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.objective import Objective, objective_of
 from strikeout.statistics.panel_state import Group
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
@@ -60,7 +61,7 @@ class SmoothedPanel:
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
-        return f"SmoothedPanel({values}; {len(self.latent):,} latent values, converged={self.converged})"
+        return f"SmoothedPanel({values}; {many(len(self.latent), 'latent value')}, converged={self.converged})"
 
 
 def smoothed(panel: PanelCalibration) -> SmoothedPanel:

@@ -9,6 +9,7 @@ from strikeout.calibration import summary as plain_summary
 from strikeout.calibration.constancy import one_value
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.panel_groups import counted_groups
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
@@ -91,7 +92,7 @@ def _facts(panel: PanelCalibration) -> list[tuple[str, str]]:
     values = list(panel.latent.values())
     known = sorted(error for error in panel.latent_standard_errors.values() if isfinite(error))
     middle = f"; median standard error {known[len(known) // 2]:.2g}" if known else ""
-    path = f"{len(values):,} values, one a {panel.panel}: {min(values):.4g} to {max(values):.4g}{middle}"
+    path = f"{many(len(values), 'value')}, one a {panel.panel}: {min(values):.4g} to {max(values):.4g}{middle}"
     fit = plain_summary.fit_facts(
         panel, counting=f", of {counted_groups(len(values), panel.panel)}", of=" of the shared parameters"
     )
@@ -110,4 +111,4 @@ def one_value_facts(panel: PanelCalibration, remedy: str) -> list[tuple[str, str
 def _named(groups: list[Any]) -> str:
     shown = ", ".join(map(str, groups[:NAMED]))
     rest = len(groups) - NAMED
-    return f"{len(groups)} group{'s' if len(groups) > 1 else ''} ({shown}{f' and {rest} more' if rest > 0 else ''})"
+    return f"{many(len(groups), 'group')} ({shown}{f' and {rest} more' if rest > 0 else ''})"

@@ -11,6 +11,7 @@ from strikeout.errors import StrikeoutError
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.page import figure_of, fit_figures, page_of, picture_parts, table_of
 from strikeout.plots.style import to_inline
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate
@@ -35,7 +36,7 @@ def book_page(book: Book, *, by: str | None = None) -> str:
     name = book.path.name
     parts = [
         f"<h1>{escape(name)}</h1>",
-        f'<p class="lead">{status.held:,} quotes held, {status.set_aside:,} set aside, {status.erased:,} erased. '
+        f'<p class="lead">{many(status.held, "quote")} held, {status.set_aside:,} set aside, {status.erased:,} erased. '
         f"{escape(status.sentence)}</p>",
         table_of(
             ("", ""),
@@ -59,7 +60,7 @@ def book_page(book: Book, *, by: str | None = None) -> str:
 def _fit(calibration: AnyCalibration) -> list[str]:
     return [
         "<h2>Calibration</h2>",
-        f"<p>{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>",
+        f"<p>{many(calibration.count, 'quote')}, RMSE {calibration.rmse:.4g} in price.</p>",
         calibration._repr_html_(),
         *picture_parts(fit_figures(calibration)),
     ]
@@ -115,8 +116,9 @@ def _shown(certificate: Certificate, entry: Entry) -> list[str]:
     ]
     counts = certificate.counts
     return [
-        f"<p>Entry {entry.number}, by {escape(entry.who)}: {counts['forgotten']:,} of {counts['before']:,} quotes "
-        f"struck out, {counts['retained']:,} retained. Digest <code>{certificate.digest()}</code></p>",
+        f"<p>Entry {entry.number}, by {escape(entry.who)}: {counts['forgotten']:,} of "
+        f"{many(counts['before'], 'quote')} struck out, {counts['retained']:,} retained. "
+        f"Digest <code>{certificate.digest()}</code></p>",
         table_of(("claim", "", "support"), claims, words=(1, 2)),
         "<p>What it does not claim:</p>",
         f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
@@ -128,6 +130,6 @@ def _log(entries: tuple[Entry, ...]) -> list[str]:
     earlier = len(entries) - len(shown)
     return [
         "<h2>Log</h2>",
-        *([f"<p>The last {len(shown):,} entries; {earlier:,} came before.</p>"] if earlier else []),
+        *([f"<p>The last {many(len(shown), 'entry', 'entries')}; {earlier:,} came before.</p>"] if earlier else []),
         table_of(ENTRY, [entry_row(entry) for entry in shown], words=(1, 2, 3, 4, 5)),
     ]

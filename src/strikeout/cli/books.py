@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from strikeout.cli import exits, terminal
+from strikeout.cli import terminal
 from strikeout.errors import UsageError
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.book import Book
     from strikeout.desk.results import Change
-    from strikeout.desk.version import Version
     from strikeout.store.entry import Entry, Reason
 
 ENDING = ".book"
+NOTHING_MEANT = "no quote is meant by that"
 ONE_VALUE = "--panel none"  # how a plain calibration is asked for here
 REASONS = ("bad-feed", "licence", "subject-request", "error", "test", "other")  # a test holds it to the ledger's
 
@@ -28,7 +29,12 @@ who_option = click.option(
     "--who", envvar="STRIKEOUT_WHO", help="The name the ledger will carry; the user's where not given."
 )
 WHY = (
-    click.option("--reason", type=click.Choice(REASONS), help="Why, for the ledger."),
+    click.option(
+        "--reason",
+        type=click.Choice(REASONS),
+        metavar="CODE",
+        help=f"Why, for the ledger: {', '.join(REASONS[:-1])} or {REASONS[-1]}.",
+    ),
     click.option("--note", default="", help="Why in your own words, one line; name no quote in it."),
     click.option("--ticket", default="", help="The number of a ticket."),
     who_option,
@@ -73,7 +79,12 @@ def opened(path: str, *, who: str | None = None) -> Book:
     from strikeout.book import Book
     from strikeout.cli.configuration import configuration
 
-    _check_name(path)
+    if not is_book(path):
+        raise UsageError(
+            f"{path}: that is no book, whose name ends in {ENDING}. Give one, or make it: strikeout init "
+            f"{Path(path).stem}{ENDING}",
+            path=path,
+        )
     return Book.open(path, who=who, is_two_person=configuration().is_two_person)
 
 
@@ -87,7 +98,8 @@ def created(path: str, *, who: str | None = None, is_encrypted: bool = False) ->
     """
     from strikeout.book import Book
 
-    _check_name(path)
+    if not is_book(path):
+        raise UsageError(f"{path}: the name of a book ends in {ENDING}. Call it {Path(path).stem}{ENDING}.", path=path)
     return Book.create(path, who=who, is_encrypted=is_encrypted)
 
 
@@ -116,6 +128,8 @@ def refuse_given(names: Iterable[str], why: str) -> None:
 
 def described_change(change: Change) -> dict[str, Any]:
     """A change as plain values."""
+    from strikeout.desk.describing import described_version
+
     return {
         "entry": change.entry,
         "what": change.what,
@@ -129,44 +143,6 @@ def described_change(change: Change) -> dict[str, Any]:
         if change.certificate is None
         else {name: claim["claimed"] for name, claim in change.certificate.claims.items()},
     }
-
-
-def described_version(version: Version) -> dict[str, Any]:
-    """A calibration of a book as plain values."""
-    return {
-        "model": version.model,
-        "parameters": dict(version.parameters),
-        "standard_errors": exits.plain(version.standard_errors),
-        "rmse": version.rmse,
-        "count": version.count,
-        "converged": version.converged,
-        "termination": version.termination,
-        "state": version.state,
-        "road": described_road(version),
-        "tolerance": version.tolerance,
-        **({"latent": {group: value for group, (value, _) in version.latent.items()}} if version.latent else {}),
-        "panel": described_kind(version),
-    }
-
-
-def described_kind(version: Version) -> dict[str, Any] | None:
-    """Of a book of several dates, what was asked and decided of a panel; None where there was nothing to decide."""
-    if version.kind is None:
-        return None
-    asked, kind = version.asking.get("panel"), dict(version.kind)
-    known = {name: exits.plain(float.fromhex(kind.pop(name))) for name in ("ratio", "factor") if name in kind}
-    cost = {"one_value": {"misfit_times": known["factor"], "gain_over_noise": known["ratio"]}} if known else {}
-    return {"asked": asked, **kind, **cost}
-
-
-def described_road(version: Version) -> dict[str, Any] | None:
-    """Through what a book was calibrated, and why, as plain values; None of a version made before books kept it."""
-    road = version.road
-    if road is None:
-        return None
-    how = {"through": road.through, "asked": road.asked, "why": road.why}
-    measured = None if road.error is None else road.entry
-    return {**how, "error": road.error, "measured": measured, "sentence": road.sentence}
 
 
 ENTRY = ("entry", "when", "who", "what", "counts", "why")
@@ -197,7 +173,7 @@ def show_change(change: Change) -> None:
         for name, value in after.parameters.items()
     ]
     pairs = [
-        ("entry", f"{change.entry}: {change.what}" + (f", {change.touched:,} quotes" if change.touched else "")),
+        ("entry", f"{change.entry}: {change.what}" + (f", {many(change.touched, 'quote')}" if change.touched else "")),
         ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
         ("RMSE", f"{after.rmse:.4g} in price, {after.model.partition('/')[0]}"),
         ("status", after.termination),
@@ -222,8 +198,3 @@ def show_change(change: Change) -> None:
 
 def _move(value: float | None) -> str:
     return "-" if value is None or not isfinite(value) else terminal.move_text(value)
-
-
-def _check_name(path: str) -> None:
-    if not is_book(path):
-        raise UsageError(f"{path}: the name of a book ends in {ENDING}. Call it {Path(path).stem}{ENDING}.", path=path)

@@ -13,6 +13,7 @@ from strikeout.cli import terminal
 from strikeout.cli.options import Distinct, Named, NamedRange, check_option, constant_option, profile_option
 from strikeout.cli.reading import reading_of, refuse_bad_rows
 from strikeout.models.named import MODELS, model_named
+from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -28,7 +29,12 @@ REPEATED = (  # what a command that takes it further must be told again
 )  # fmt: skip
 
 model_option = click.option(
-    "--model", type=click.Choice(MODELS), default="heston", show_default=True, help="What is calibrated."
+    "--model",
+    type=click.Choice(MODELS),
+    metavar="NAME",
+    default="heston",
+    show_default=True,
+    help=f"What is calibrated: {', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.",
 )
 max_reject_option = click.option(
     "--max-reject",
@@ -186,9 +192,11 @@ def tell_reading(reading: Reading | Survey, quarantine: str | None = None) -> No
     if reading.rejected:
         first = reading.issues.first_rejected()
         where = f"quarantined in {quarantine}" if quarantine else "left out"
-        terminal.note(f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows {where}. The first: {first}")
+        some = f"{reading.rejected:,} of {many(reading.rows, 'row')}"
+        terminal.note(f"{reading.source}: {some} {where}. The first: {first}")
     if reading.repeated:
-        terminal.note(f"{reading.source}: {reading.repeated:,} rows repeat an earlier one exactly; kept once.")
+        repeats = f"{many(reading.repeated, 'row')} {agreeing(reading.repeated, 'repeats', 'repeat')}"
+        terminal.note(f"{reading.source}: {repeats} an earlier one exactly; kept once.")
     flags = reading.issues.flags(besides="Q201")  # repeats were told of above
     if flags:
         terminal.note(f"{reading.source}: kept, but look at them: {flags}.")

@@ -27,5 +27,5 @@ def command(book: str, entry: int, out: str | None, as_json: bool) -> int:
     if as_json:
         terminal.show_json({**json.loads(certificate.to_bytes()), "digest": certificate.digest(), "out": out})
     else:
-        click.echo(certificate.summary())
+        terminal.show_lines(certificate.summary())
     return exits.DONE

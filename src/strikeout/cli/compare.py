@@ -31,6 +31,11 @@ def command(first: str, second: str, as_json: bool) -> int:
             ("quotes", f"{found.counts[0]:,} and {found.counts[1]:,}"),
             ("state", "the same, bit for bit" if found.is_same_state else "not the same"),
             ("parameters", "the same, bit for bit" if found.is_same_parameters else "not the same"),
+            *(
+                ("stale", f"{path}: quotes came or went since it was calibrated")
+                for path, is_current in zip((first, second), found.is_current, strict=True)
+                if not is_current
+            ),
         ]
         heads = ("parameter", "first", "second", "apart (SE of second)")
         terminal.show(terminal.table(heads, rows, numbers=(1, 2, 3), whole=(0,)), "", terminal.facts(pairs))

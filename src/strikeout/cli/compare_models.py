@@ -78,8 +78,9 @@ def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> 
         source = {} if reading is None else described_reading(reading, options["quarantine"])
         terminal.show_json({**found.to_dict(), **source})
     else:
+        rows = [tuple(map(exits.spelled, row)) for row in found.rows()]
         terminal.show(
-            terminal.table(HEADINGS, found.rows(), numbers=(1, 2, 3, 4), whole=(0,), spare=(6,)), "", *found.sentences
+            terminal.table(HEADINGS, rows, numbers=(1, 2, 3, 4), whole=(0,), spare=(6,)), "", *found.sentences
         )
         if reading is not None:
             tell_reading(reading, options["quarantine"])

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import book_argument, described_change, opened, reason_of, why_options
+from strikeout.cli.books import NOTHING_MEANT, book_argument, described_change, opened, reason_of, why_options
 from strikeout.cli.forget import chosen
 from strikeout.cli.options import json_option
+from strikeout.errors import NothingMeantError
 
 
 @click.command("erase")
@@ -32,12 +33,18 @@ def command(
 ) -> int:
     """Make quotes of BOOK unrecoverable: rows, states, certificates, plans and exports that held them. No undo.
 
-    Without --yes nothing is changed. Ends with 1 where a trace of them is found in the files of the book afterwards.
+    Without --yes nothing is changed. A condition that holds for no quote changes nothing, and says so. Ends with 1
+    where a trace of them is found in the files of the book afterwards.
     """
     meant = chosen(where, ids, ids_from, verb="erase")
     reason = reason_of(why["reason"], why["note"], why["ticket"])
+    from strikeout.desk.results import Erasure
+
     with opened(book, who=who) as held:
-        done = held.erase(**meant, yes=yes, reason=reason)
+        try:
+            done = held.erase(**meant, yes=yes, reason=reason)
+        except NothingMeantError:
+            done = Erasure(None, 0, 0, (), ())
     if as_json:
         result = {
             "entry": done.entry,
@@ -49,8 +56,10 @@ def command(
             "change": None if done.change is None else described_change(done.change),
         }
         terminal.show_json(result)
+    elif not done.count:
+        terminal.note(f"{NOTHING_MEANT}, so nothing was erased.")
     else:
-        click.echo(done.summary())
+        terminal.show_lines(done.summary())
         if done.entry is None:
             terminal.note("nothing was changed; --yes erases them. There is no undo.")
     return exits.FINDINGS if done.residue else exits.DONE

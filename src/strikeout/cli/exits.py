@@ -39,6 +39,7 @@ TRACEBACK = "STRIKEOUT_TRACEBACK"
 # Errors advise in Python's words; at the command line the same advice is spelled so.
 SPELLINGS = {
     "constants={'rate': 0.0}": "--constant rate=0",
+    "Take ids from quotes.ids": "Take ids from the column id of the file, or of what strikeout export writes of a book",
     "raise max_reject": "raise --max-reject",
     "fixed={...}": "--fix NAME=VALUE",
     "bounds={...}": "--bound NAME=LOW:HIGH",
@@ -48,11 +49,16 @@ SPELLINGS = {
     "Give the model an attribute latent with that parameter's name, or leave panel out": "Leave --panel out, or take a "
     "model with an initial variance, such as --model heston",
     "leave panel out": "leave --panel out",
+    "add it as a label (Quotes(..., labels={...}))": "give the file a column of that name",
     "Leave out panel": "Leave out --panel",
     "panel=None": "--panel none",
     "panel=": "--panel ",
     "tolerance=": "--tolerance ",
+    'through="quotes"': "--through quotes",
     'through="': '--through="',
+    "select=": "--select ",
+    "residual=": "--residual ",
+    "loss=": "--loss ",
     "Leave perturb out": "Leave --perturb out",
     "perturb=": "--perturb ",
     "share=": "--perturb ",

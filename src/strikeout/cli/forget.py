@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import is_book, opened, reason_of, refuse_given, why_options
+from strikeout.cli.books import NOTHING_MEANT, is_book, opened, reason_of, refuse_given, why_options
 from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
 from strikeout.cli.on_book import forget_from_book
 from strikeout.cli.options import file_argument, json_option
 from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -33,7 +34,12 @@ ON_FILES = ("operator", "certificate_path", "out")  # what a book has its own wa
 @click.option("--ids-from", type=click.Path(path_type=str), help="The same from a file, one id a line.")
 @click.option("--preview", "is_preview", is_flag=True, help="Look at what it would do; write nothing.")
 @click.option("--tolerance", type=float, help="Accept an answer within so many standard errors, where it is certified.")
-@click.option("--operator", type=click.Choice(OPERATORS), help="This operator and no other.")
+@click.option(
+    "--operator",
+    type=click.Choice(OPERATORS),
+    metavar="NAME",
+    help=f"This operator and no other: {', '.join(OPERATORS[:-1])} or {OPERATORS[-1]}.",
+)
 @click.option("--certificate", "certificate_path", type=click.Path(path_type=str), help="Write the certificate here.")
 @click.option("--out", type=click.Path(path_type=str), help="Write the retained quotes to this .csv or .parquet.")
 @click.option("--yes", is_flag=True, help="Of a book: do it now, without a plan to apply.")
@@ -63,7 +69,8 @@ def command(
     Where FILE is a book (NAME.book), make a plan of it, which ``strikeout apply`` does; with --yes do it at once.
 
     Without --tolerance and --operator the parameters are, bit for bit, those of calibrating the retained quotes alone.
-    Ends with 3 where no honest number can be given: then nothing is written.
+    A condition that holds for no quote changes nothing, says so, and ends with 0. Ends with 3 where no honest number
+    can be given: then nothing is written.
     """
     meant = chosen(where, ids, ids_from)
     if is_book(file):
@@ -90,7 +97,7 @@ def command(
     _show(done)
     tell_reading(reading, options["quarantine"])
     if not done.count:
-        terminal.note("no quote is meant by that, so nothing was struck out.")
+        terminal.note(f"{NOTHING_MEANT}, so nothing was struck out.")
     if out is not None:
         terminal.note(f"the retained quotes are in {out}.")
     if certificate_path is not None:
@@ -293,7 +300,7 @@ def _show(done: Forgetting | PanelForgetting) -> None:
         )
         for name, value in done.parameters.items()
     ]
-    pairs = [("forgotten", f"{done.count:,} of {before.size:,} quotes")]
+    pairs = [("forgotten", f"{done.count:,} of {many(before.size, 'quote')}")]
     pairs += _groups_left(done)
     pairs += [("" if n else "latent", sentence) for n, sentence in enumerate(_latent_moves(done))]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]

@@ -12,6 +12,7 @@ from strikeout.cli.books import is_book, opened, refuse_given
 from strikeout.cli.calibrating import as_given, calibrated, calibration_options, described_reading, tell_reading
 from strikeout.cli.options import file_argument, json_option
 from strikeout.errors import UnidentifiedError
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
@@ -148,11 +149,11 @@ def _show(found: Influence, calibration: Calibration | PanelCalibration, *, top:
     keys, shown = keys_of(found), len(rows)
     numbers = [place for place, head in enumerate(heads) if head not in (*keys, "parameter")]
     spare = [heads.index(head) for head in ("indicator", "RMSE", "quotes", "confirmed RMSE") if head in heads]
-    what = "quotes" if keys == ["id"] else "groups"
+    what = many(found.rows, "quote" if keys == ["id"] else "group")
     terminal.show(
         terminal.table(heads, rows, numbers=numbers, whole=range(len(keys)), spare=spare),
         "",
-        f"The first {shown:,} of {found.rows:,} {what}. What striking each out would do, by one step: the parameter "
+        f"The first {shown:,} of {what}. What striking each out would do, by one step: the parameter "
         "that moves most, in standard errors; the largest price change over the book; the change of the RMSE, which is "
         f"{calibration.rmse:.4g}.",
     )

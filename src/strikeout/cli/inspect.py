@@ -11,6 +11,7 @@ from strikeout.cli import exits, terminal
 from strikeout.cli.calibrating import as_given
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 from strikeout.cli.reading import survey_of
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.forward_table import Forwards
@@ -109,8 +110,8 @@ def _show(reading: Reading | Survey) -> None:
         for c in reading.columns
     ]
     terminal.show(
-        f"{reading.source}: {reading.rows:,} rows, {reading.count:,} quotes, {reading.rejected:,} rejected, "
-        f"{reading.repeated:,} repeated",
+        f"{reading.source}: {many(reading.rows, 'row')}, {many(reading.count, 'quote')}, "
+        f"{reading.rejected:,} rejected, {reading.repeated:,} repeated",
         f"layout: {reading.layout}",
         *(f"note: {note}" for note in reading.table.notes),
         "",
@@ -144,7 +145,7 @@ def _show_forwards(forwards: Forwards) -> None:
     heads = [name.replace("_", " ") for name in frame.columns]
     spare = [frame.columns.index(name) for name in SPARE if name in frame.columns]
     terminal.show(
-        f"\nforwards of {len(forwards):,} slices: {forwards.headline()}",
+        f"\nforwards of {many(len(forwards), 'slice')}: {forwards.headline()}",
         terminal.table(heads, rows, numbers=tuple(range(2, len(heads))), spare=tuple(spare)),
     )
     if len(forwards) > SHOWN_SLICES:

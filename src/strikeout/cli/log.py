@@ -20,6 +20,6 @@ def command(book: str, as_json: bool) -> int:
         terminal.show_json({"entries": [described_entry(entry) for entry in entries]})
         return exits.DONE
     terminal.show(
-        terminal.table(ENTRY, [entry_row(entry) for entry in entries], numbers=(0,), whole=(1, 3), spare=(2,))
+        terminal.table(ENTRY, [entry_row(entry) for entry in entries], numbers=(0,), whole=(1,), spare=(2, 5))
     )
     return exits.DONE

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import described_change, show_change
+from strikeout.cli.books import NOTHING_MEANT, described_change, show_change
+from strikeout.errors import NothingMeantError, RefusedError, UsageError
 from strikeout.models.named import model_named
 
 if TYPE_CHECKING:
@@ -42,20 +41,26 @@ def calibrate_book(
             model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
     starts = how.get("starts", 4)
     progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
+    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
     try:
         change = book.calibrate(model, reason=reason, progress=progress, **how)
+    except (UsageError, RefusedError) as error:
+        if not kept:
+            raise
+        said = _as_the_last_time(kept_words)
+        raise type(error)(f"{error.sentence} A{said[1:]}", **error.facts) from error
     finally:
         progress.end()
     if plot is not None:
         from strikeout.cli.plot import hand_out_plot
 
         hand_out_plot(book, plot)
-    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
     if as_json:
         terminal.show_json({**described_change(change), "plot": plot, "as_last_time": kept_words})
     else:
         show_change(change)
-        _tell_what_is_kept(kept_words)
+        if kept:
+            terminal.note(_as_the_last_time(kept_words))
         known = book.quotes().labels
         several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
         by = ",".join(several or ["expiry"])
@@ -63,10 +68,9 @@ def calibrate_book(
     return exits.DONE if change.after.converged else exits.REFUSED
 
 
-def _tell_what_is_kept(kept: Mapping[str, str]) -> None:
-    if kept:
-        words = ", ".join(f"{name} {value}" for name, value in kept.items())
-        terminal.note(f"as the last time: {words}. With --fresh, what is not given is at its default.")
+def _as_the_last_time(kept: Mapping[str, str]) -> str:
+    words = ", ".join(f"{name} {value}" for name, value in kept.items())
+    return f"as the last time: {words}. With --fresh, what is not given is at its default."
 
 
 def _worded(value: Any) -> str:
@@ -80,11 +84,17 @@ def forget_from_book(
 ) -> int:
     """Plans a strike-out, and with ``yes`` does it; a plan is kept beside the book until it is applied.
 
+    Where no quote is meant nothing is changed, and that is said: so it is with a file, and a script that strikes out
+    what it finds may find nothing.
+
     Raises:
         UnknownIdError: an id that no quote of the book has.
-        RefusedError: no quote is meant, or what is left gives no calibration.
+        RefusedError: what is left gives no calibration.
     """
-    plan = book.forget(**meant, tolerance=tolerance, reason=reason)
+    try:
+        plan = book.forget(**meant, tolerance=tolerance, reason=reason)
+    except NothingMeantError:
+        return _tell_nothing_struck_out(book, as_json=as_json)
     if yes:
         change = book.apply(plan)
         if as_json:
@@ -100,8 +110,18 @@ def forget_from_book(
     if as_json:
         terminal.show_json({**_described(plan), "plan": str(path)})
     else:
-        click.echo(plan.summary())
+        terminal.show_lines(plan.summary())
         terminal.note(f"the plan is in {path}; strikeout apply {book.path} does it.")
+    return exits.DONE
+
+
+def _tell_nothing_struck_out(book: Book, *, as_json: bool) -> int:
+    if as_json:
+        none = {"entry": None, "what": "forget", "touched": 0, "plan": None}
+        terminal.show_json({**none, "forgotten": [], "retained": book.status().held})
+    else:
+        waits = f" The plan in {book.plan_path} is an earlier one." if book.plan_path.exists() else ""
+        terminal.note(f"{NOTHING_MEANT}, so nothing was struck out.{waits}")
     return exits.DONE
 
 

@@ -9,6 +9,7 @@ import click
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import book_argument, opened
 from strikeout.cli.options import json_option
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.desk.approving import Request
@@ -41,7 +42,9 @@ def command(book: str, is_open: bool, as_json: bool) -> int:
         for request in asked
     ]
     heads = ("request", "asks to", "quotes", "asked by", "state", "decided by", "which", "why")
-    terminal.show(terminal.table(heads, rows, numbers=(0, 2), whole=(1, 4)) if rows else "Nothing was asked for.")
+    terminal.show(
+        terminal.table(heads, rows, numbers=(0, 2), whole=(1, 4), spare=(7, 5)) if rows else "Nothing was asked for."
+    )
     return exits.DONE
 
 
@@ -76,7 +79,7 @@ def show(request: Request, *, as_json: bool) -> int:
         terminal.show_json(described(request))
         return exits.DONE
     pairs = [
-        ("request", f"{request.number}: {request.what} {request.count:,} quotes, asked by {request.who}"),
+        ("request", f"{request.number}: {request.what} {many(request.count, 'quote')}, asked by {request.who}"),
         ("which", wording(request)),
         ("state", f"{request.state}{f' by {request.by}' if request.by else ''}"),
     ]

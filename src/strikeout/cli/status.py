@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import ONE_VALUE, book_argument, described_version, opened
+from strikeout.cli.books import ONE_VALUE, book_argument, opened
 from strikeout.cli.options import json_option
+from strikeout.wording import many
 
 
 @click.command("status")
@@ -14,6 +15,8 @@ from strikeout.cli.options import json_option
 @json_option
 def command(book: str, as_json: bool) -> int:
     """Say what BOOK holds, how it is calibrated, and whether that is current."""
+    from strikeout.desk.describing import described_version
+
     with opened(book) as held:
         status = held.status()
     version = status.version
@@ -30,6 +33,7 @@ def command(book: str, as_json: bool) -> int:
                 "current": status.is_current,
                 "shards": {str(shard): count for shard, count in status.shards.items()},
                 "footprints": status.footprints,
+                "no_footprints": status.no_footprints,
                 "reference": status.reference,
                 "perturbed": status.noise,
                 "groups": status.groups,
@@ -40,7 +44,7 @@ def command(book: str, as_json: bool) -> int:
     pairs = [
         ("quotes", f"{status.held:,} held, {status.set_aside:,} set aside, {status.erased:,} erased"),
         ("shards", status.shard_sentence),
-        ("ledger", f"{status.entries:,} entries"),
+        ("ledger", many(status.entries, "entry", "entries")),
         ("head", f"{status.entries}:{status.root}"),
         ("status", status.sentence),
     ]
@@ -51,7 +55,7 @@ def command(book: str, as_json: bool) -> int:
         (name, f"{value:.6g}", terminal.error_text(version.standard_errors[name]))
         for name, value in version.parameters.items()
     ]
-    pairs.insert(0, ("calibrated", f"{version.model} to {version.count:,} quotes, entry {version.entry}"))
+    pairs.insert(0, ("calibrated", f"{version.model} to {many(version.count, 'quote')}, entry {version.entry}"))
     facts = [] if version.road is None else [("road", version.road.sentence)]
     pairs[1:1] = [*facts, *version.latent_facts(one_value=ONE_VALUE)]
     drawn = terminal.table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))

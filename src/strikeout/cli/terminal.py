@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+LEGIBLE = 12  # columns that sentences need to be read at all
 WIDE = 10_000  # columns when nobody looks: nothing is wrapped or cut in a pipe or a file
 
 
@@ -65,22 +68,44 @@ def table(
     columns = [[row[place] for row in rows] for place in range(len(headings))]
     full = [max(map(len, [heading, *cells])) for heading, cells in zip(headings, columns, strict=True)]
     # Where it gets narrow Rich would cut numbers; with a width of its own a column wraps its heading instead.
-    least = [max(map(len, [*heading.split(), *cells])) for heading, cells in zip(headings, columns, strict=True)]
+    fixed = {*numbers, *whole}
+    least = [
+        max(map(len, [*heading.split(), *cells])) if place in fixed else min(full[place], LEGIBLE)
+        for place, (heading, cells) in enumerate(zip(headings, columns, strict=True))
+    ]
     shown, waiting = list(range(len(headings))), list(spare)
     while waiting and sum(least[place] + 2 for place in shown) > _columns():
         shown.remove(waiting.pop(0))
     is_narrow = sum(full[place] + 2 for place in shown) > _columns()
+    # Where there is not even room for a few words a column, none is promised: Rich would cut what does not fit.
+    is_legible = sum(least[place] + 2 for place in shown) <= _columns()
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", caption_justify="left")
     for place in shown:
-        width = least[place] if (place in numbers or place in whole) and is_narrow else None
+        width = least[place] if place in fixed and is_narrow else None
         justify: Literal["right", "left"] = "right" if place in numbers else "left"
-        drawn.add_column(headings[place], justify=justify, width=width, overflow="fold")
+        room = least[place] if is_legible and place not in fixed else None
+        drawn.add_column(headings[place], justify=justify, width=width, min_width=room, overflow="fold")
     for row in rows:
         drawn.add_row(*(Text(row[place]) for place in shown))
     if len(shown) < len(headings):
         left_out = [heading for place, heading in enumerate(headings) if place not in shown]
         drawn.caption = f"Wider terminals show {', '.join(left_out)} too."
     return drawn
+
+
+def show_lines(text: str) -> None:
+    """Prints lines of plain text; on a terminal long ones go on below, beside the name they begin with.
+
+    A name is what stands before two spaces or more, as in ``gone   36 rows: contract, price``.
+    """
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    for line in text.splitlines():
+        named = re.match(r"(?:\S+(?: \S+)*)?\s{2,}(?:\S+(?: \S+)*\s{2,})?|- ", line)
+        indent = " " * (named.end() if named and named.end() < _columns() // 2 else 0)
+        parts = textwrap.wrap(line, _columns(), subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True)
+        click.echo("\n".join(parts) if len(line) > _columns() else line)
 
 
 def error_text(value: float) -> str:

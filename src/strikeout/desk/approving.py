@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
 from strikeout.desk.erasing import meant
+from strikeout.desk.naming import refuse_nothing
 from strikeout.desk.reading import ReadingDesk
 from strikeout.desk.records import Records, Why, page_of
 from strikeout.errors import RefusedError, UsageError
@@ -62,7 +63,8 @@ class ApprovingDesk(ReadingDesk):
         Raises:
             UsageError: another verb, or the quotes are said in no way or in two.
             UnknownIdError: an id the book does not have, or one given twice.
-            RefusedError: no quote is meant, the same is asked for already, or the book moved meanwhile.
+            NothingMeantError: no quote is meant.
+            RefusedError: the same is asked for already, or the book moved meanwhile.
         """
         records = self._records
         if what not in ("forget", "erase"):
@@ -163,8 +165,7 @@ def _names(records: Records, what: str, *, ids: ArrayLike | None, where: str | N
         raise UsageError('Say what to forget in one way: ids=[...] or where="...".')
     held = records.store.quotes()
     names: list[str] = held.only(names_of(held, ids=ids, where=where)).ids.tolist()
-    if not names:
-        raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")
+    refuse_nothing(len(names), verb="forget")
     return names
 
 

@@ -38,6 +38,11 @@ class Asking:
     def __post_init__(self) -> None:
         if self.through not in get_args(Through):
             raise UsageError(f"through={self.through!r} is unknown. Use one of {', '.join(get_args(Through))}.")
+        if self.through == "moments" and self.settings.panel not in (None, AUTO):
+            raise UsageError(
+                f"panel={self.settings.panel!r} needs the quotes: moments do not know which group a quote was in. Give "
+                'panel=None for one value, or through="quotes" for the panel.'
+            )
         if self.through == "moments" and self.settings.select != "all":
             raise UsageError(
                 f"select={self.settings.select!r} chooses among quotes, and moments do not tell theirs apart. "

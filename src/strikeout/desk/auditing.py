@@ -19,6 +19,7 @@ from strikeout.desk.version import Version, state_of
 from strikeout.errors import StrikeoutError
 from strikeout.forgetting.step import OneStep
 from strikeout.store.ledger import Head, check_bytes
+from strikeout.wording import agreeing, many
 
 Found = tuple[bool | None, str]
 
@@ -68,7 +69,7 @@ def _ledger(records: Records, head: Head | None) -> Found:
         return False, "The ledger is empty, and a book is made with its first entry."
     return (
         True,
-        f"{_many(len(rows), 'entry', 'entries')}, numbered, chained and signed; the root is {records.ledger().root()}.",
+        f"{many(len(rows), 'entry', 'entries')}, numbered, chained and signed; the root is {records.ledger().root()}.",
     )
 
 
@@ -85,7 +86,7 @@ def _counts(records: Records) -> Found:
     kept = len(records.erased())
     if kept > erased or (erased and not kept):
         return False, f"The ledger tells of {erased // 2:,} erased quotes; {kept:,} commitments to them are kept."
-    return True, f"{counts.retained:,} quotes retained, {counts.struck:,} set aside, {erased // 2:,} erased."
+    return True, f"{many(counts.retained, 'quote')} retained, {counts.struck:,} set aside, {erased // 2:,} erased."
 
 
 def _versions(records: Records) -> Found:
@@ -108,7 +109,7 @@ def _versions(records: Records) -> Found:
     missing = [e.number for e in ledger if e.digests and e.number not in {version.entry for version in versions}]
     if missing:
         return False, f"The calibration of entry {missing[0]} is gone."
-    return True, f"{_many(len(versions), 'calibration')}, each the one its entry commits to."
+    return True, f"{_each(len(versions), 'calibration')} the one its entry commits to."
 
 
 def _parameters(records: Records) -> Found:
@@ -159,11 +160,11 @@ def _certificates(records: Records) -> Found:
     if version is None or page_of(version.entry) != pages[-1] or not records.is_current():
         return (
             True,
-            f"{_many(len(pages), 'certificate')}, each the one its entry names; none is of the calibration held now.",
+            f"{_each(len(pages), 'certificate')} the one its entry names; none is of the calibration held now.",
         )
     checked = verify(certificate, records.store.quotes())
     return checked.holds, " ".join(checked.reasons) or (
-        f"{_many(len(pages), 'certificate')}, each the one its entry names; the last holds of the retained quotes."
+        f"{_each(len(pages), 'certificate')} the one its entry names; the last holds of the retained quotes."
     )
 
 
@@ -175,9 +176,9 @@ def _erased(records: Records) -> Found:
         return None, "Nothing was ever erased."
     back = int(returning(records.store.quotes(struck=None), erased, records.commit).sum())
     if back:
-        return False, f"{back:,} quotes that were erased are in the book."
+        return False, f"{many(back, 'quote')} that {agreeing(back, 'was erased is', 'were erased are')} in the book."
     return True, "No quote in the book is one that was erased, and no footprint is of a quote it does not hold."
 
 
-def _many(count: int, one: str, several: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+def _each(count: int, one: str) -> str:
+    return f"{many(count, one)}, {agreeing(count, 'and it is', 'each')}"

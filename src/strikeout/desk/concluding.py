@@ -9,11 +9,12 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
+from strikeout.desk.dates import shows_several_dates
 from strikeout.desk.erasing import knows
 from strikeout.desk.following import Following, following
 from strikeout.desk.group_states import GroupStates
 from strikeout.desk.importing import ImportingDesk
-from strikeout.desk.keeping import taken
+from strikeout.desk.keeping import NOBODY, taken
 from strikeout.desk.lineage import new_slices, whole_slices
 from strikeout.desk.records import Position, Transaction, Why
 from strikeout.desk.results import Change
@@ -80,6 +81,17 @@ class ConcludingDesk(ImportingDesk):
             return Following()
         return Following(taken(after, entry=entry, noise=noise))
 
+    def _follow(self, after: AnyCalibration, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY) -> Following:
+        """What becomes of footprints and states when quotes come and go.
+
+        Where the book keeps none they are taken, as when it is calibrated: it was a panel until now, or the reference
+        they were taken at is erased. That costs less than the verb itself, which calibrates the book anew.
+        """
+        standing = self._records.standing()
+        if standing is None:
+            return self._taken(after, entry=entry, noise=self._noise())
+        return following(after, standing, entry=entry, gone=gone, come=come)
+
     def _noise(self) -> float:
         """The share by which footprints of the book are to be perturbed, whether it keeps some just now or not."""
         version, standing = self._records.version(), self._records.standing()
@@ -94,7 +106,8 @@ class ConcludingDesk(ImportingDesk):
 
         Raises:
             UsageError: the tolerance is no number of standard errors.
-            RefusedError: no quote is meant, or what is left gives no calibration.
+            NothingMeantError: no quote is meant.
+            RefusedError: what is left gives no calibration.
         """
         passed: tuple[str, ...] = ()
         if tolerance is not None:
@@ -102,13 +115,13 @@ class ConcludingDesk(ImportingDesk):
                 raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
             self._check_current()
             gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
-            refuse_nothing(len(gone))
+            naming.refuse_nothing(len(gone), verb="forget")
             found = stepped(self._records, gone, tolerance)
             if isinstance(found, Stepped):
                 return found, ()
             ids, where, passed = gone.ids, None, (f"downdate passed over: {found}",)
         done = self._struck_out(self._current(seen), ids=ids, where=where)
-        refuse_nothing(done.count)
+        naming.refuse_nothing(done.count, verb="forget")
         return done, passed
 
     def _followed(self, done: Forgetting | PanelForgetting | Stepped, *, entry: int) -> Following:
@@ -116,7 +129,7 @@ class ConcludingDesk(ImportingDesk):
         if isinstance(done, Stepped):
             return done.follow
         assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
-        return following(done.calibration, self._records.standing(), entry=entry, gone=done.forgotten)
+        return self._follow(done.calibration, entry=entry, gone=done.forgotten)
 
     def _strike(
         self,
@@ -171,12 +184,14 @@ class ConcludingDesk(ImportingDesk):
         road: Road | None = None,
         perturb: float | None = None,
         follow: Following | None = None,
+        come: Quotes = NOBODY,
     ) -> Change:
         last = self._records.version()
         if road is None and last is not None and last.road is not None:
             road = last.road.onward(after)  # the bits of a book do not depend on its history
         share = self._noise() if perturb is None else perturb
-        version = Version.of(after, entry=book.number, road=road, perturb=share)
+        is_of_dates = after.moments is not None and shows_several_dates(book.store, come=come)
+        version = Version.of(after, entry=book.number, road=road, perturb=share, is_of_dates=is_of_dates)
         book.keep_moments(after.moments)
         book.keep_groups(GroupStates.of(after))
         (follow or Following()).keep(book.store)
@@ -203,13 +218,3 @@ class ConcludingDesk(ImportingDesk):
         number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
         self._last = None
         return Change(number, what, len(names), old, version, certificate, path)
-
-
-def refuse_nothing(count: int) -> None:
-    """Nothing, where quotes are meant.
-
-    Raises:
-        RefusedError: none is.
-    """
-    if not count:
-        raise RefusedError("No quote of the book is meant by that, so there is nothing to forget.")

@@ -15,7 +15,6 @@ from strikeout.desk.approving import require_approval
 from strikeout.desk.asking import Asking
 from strikeout.desk.concluding import FROM_COLD, ConcludingDesk
 from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
-from strikeout.desk.following import following
 from strikeout.desk.importing import counted
 from strikeout.desk.lineage import refits_without
 from strikeout.desk.plan import Plan, paths_of, shards_of
@@ -32,6 +31,7 @@ from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Reason
+from strikeout.wording import many
 
 
 class Desk(ConcludingDesk):
@@ -57,15 +57,24 @@ class Desk(ConcludingDesk):
         seen, arrival = self._arrival(quotes)
         before = self._current(seen)
         if not len(arrival.new):
-            raise RefusedError(f"None of the {arrival.count:,} quotes is new, so there is nothing to learn.")
+            some = f"None of the {arrival.count:,} quotes" if arrival.count != 1 else "The one quote there is"
+            raise RefusedError(f"{some} is {'' if arrival.count != 1 else 'not '}new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
-        follow = following(after, self._records.standing(), entry=seen.number + 1, come=arrival.new)
+        follow = self._follow(after, entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
             book.know_of_quarantine(quarantine)
             counts = counted(arrival)
             return self._conclude(
-                book, "learn", reason, before, after, touched=arrival.new.ids, counts=counts, follow=follow
+                book,
+                "learn",
+                reason,
+                before,
+                after,
+                touched=arrival.new.ids,
+                counts=counts,
+                follow=follow,
+                come=arrival.new,
             )
 
     # --- parameters --------------------------------------------------------------------------------------------------
@@ -117,11 +126,23 @@ class Desk(ConcludingDesk):
         if perturb and follow.taken is None:
             raise UsageError(
                 f"perturb={perturb:g}: the book is calibrated through {road.through} and keeps no footprints of its "
-                'quotes. Give perturb=0, or calibrate with through="quotes" and without a panel.'
+                'quotes. Leave perturb out, or calibrate with through="quotes" and without a panel (panel=None).'
             )
+        if perturb and isinstance(follow.taken, str):
+            raise UsageError(f"perturb={perturb:g}: no footprints are kept: {follow.taken}. Leave perturb out.")
         with self._records.writing(seen) as book:
             return self._conclude(
-                book, "calibrate", reason, None, found, touched=[], counts={}, road=road, perturb=noise, follow=follow
+                book,
+                "calibrate",
+                reason,
+                None,
+                found,
+                touched=[],
+                counts={},
+                road=road,
+                perturb=noise,
+                follow=follow,
+                come=held,
             )
 
     # --- quotes go ---------------------------------------------------------------------------------------------------
@@ -147,7 +168,8 @@ class Desk(ConcludingDesk):
         Raises:
             UsageError: what to forget is said in no way or in two, or the tolerance is not above zero.
             UnknownIdError: an id that no quote of the book has, or one given twice.
-            RefusedError: no quote is meant, or what is left gives no calibration.
+            NothingMeantError: no quote is meant.
+            RefusedError: what is left gives no calibration.
         """
         seen = self._records.position()
         done, passed = self._decided(seen, ids=ids, where=where, tolerance=tolerance)
@@ -186,7 +208,7 @@ class Desk(ConcludingDesk):
             raise RefusedError("The plan is of another book. Make one for this book with forget.")
         if (plan.position, plan.head) != (seen.number, seen.head):
             raise RefusedError(
-                f"The plan was made when the book had {plan.position} entries; it has {seen.number} now. "
+                f"The plan was made when the book had {plan.position:,} entries; it has {seen.number:,} now. "
                 "Make a new one with forget.",
                 planned=plan.position,
                 found=seen.number,
@@ -219,12 +241,12 @@ class Desk(ConcludingDesk):
             raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
         back, before = aside[number], self._current(seen)
         after = self._learnt(before, back)  # whatever it comes to: what was there before must be there again
-        follow = following(after, self._records.standing(), entry=seen.number + 1, come=back)
+        follow = self._follow(after, entry=seen.number + 1, come=back)
         with self._records.writing(seen) as book:
             book.store.unstrike(back.ids)
             counts = {"restored": len(back), "of": number}
             return self._conclude(
-                book, "restore", reason, before, after, touched=back.ids, counts=counts, follow=follow
+                book, "restore", reason, before, after, touched=back.ids, counts=counts, follow=follow, come=back
             )
 
     def roll(
@@ -259,21 +281,33 @@ class Desk(ConcludingDesk):
         stays = [date in kept for date in dates.tolist()]
         old = [name for name, stay in zip(whole.ids.tolist(), stays, strict=True) if not stay]
         if not old and not counts:
-            raise RefusedError(f"The book spans {len(kept)} dates and nothing is new: the window of {window} stays.")
+            raise RefusedError(
+                f"The book spans {many(len(kept), 'date')} and nothing is new: the window of {window} stays."
+            )
         touched = [*old, *([] if arrival is None else arrival.new.ids.tolist())]
         require_approval(self._records, "roll", touched if old else [])
         after = determined(Asking.of(before).calibrate(whole.without(old)))
         at_once = [] if arrival is None else sorted({*old} & {*arrival.new.ids.tolist()})  # come and gone in one step
         come = whole[:0] if arrival is None else arrival.new.without(at_once)
         sides = {"gone": whole.only(old).without(at_once), "come": come}
-        follow = following(after, self._records.standing(), entry=seen.number + 1, **sides)
+        follow = self._follow(after, entry=seen.number + 1, **sides)
         with self._records.writing(seen) as book:
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
             book.store.strike(old, entry=book.number)
             book.know_of_quarantine(quarantine)
             counts = {**counts, "forgotten": len(old)}
-            return self._conclude(book, "roll", reason, before, after, touched=touched, counts=counts, follow=follow)
+            return self._conclude(
+                book,
+                "roll",
+                reason,
+                before,
+                after,
+                touched=touched,
+                counts=counts,
+                follow=follow,
+                come=whole.without(old),
+            )
 
     def erase(
         self,
@@ -291,7 +325,8 @@ class Desk(ConcludingDesk):
 
         Raises:
             UnknownIdError: an id the book does not have, or one given twice.
-            RefusedError: no quote is meant, or what is left of a slice gives no forward.
+            NothingMeantError: no quote is meant.
+            RefusedError: what is left of a slice gives no forward.
         """
         records = self._records
         seen = records.position()
@@ -304,6 +339,7 @@ class Desk(ConcludingDesk):
         require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
         done = self._forgotten_with(seen, held)
         after = self._made_anew(seen, held, aside) if done is None else done.calibration
+        told = rehearsed(records, held, aside, copies=copies, refits=refits, is_remade=after is not None)
         follow = None if after is None else self._taken(after, entry=seen.number + 1, noise=self._noise())
         was, left = records.version(), left_behind(records, held, aside)
         road = None
@@ -332,4 +368,4 @@ class Desk(ConcludingDesk):
                 book.enter("erase", reason, touched=touched, counts=counts)
         self._last = None
         found = residue(records, held, aside, copies=copies, refits=refits, left=left)
-        return replace(rehearsal, entry=seen.number + 1, residue=found, change=change)
+        return replace(told, entry=seen.number + 1, residue=found, change=change)

@@ -11,18 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
-from strikeout.desk.keeping import Carried, clear, rows_of, state_of_shard
-from strikeout.desk.naming import named
+from strikeout.desk.keeping import ERASED, Carried, clear, rows_of, state_of_shard
+from strikeout.desk.naming import named, refuse_nothing
 from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.standing import Standing
 from strikeout.desk.traces import traces
 from strikeout.desk.version import Version
-from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, scan
 from strikeout.store.store import Shelf
+from strikeout.wording import many
 
 DERIVED: tuple[Shelf, ...] = ("plan", "request")
 WITH_STATE: tuple[Shelf, ...] = (*DERIVED, "state")
@@ -41,34 +41,43 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
     Raises:
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
         UnknownIdError: an id the book does not have, or one given twice.
-        RefusedError: no quote is meant.
+        NothingMeantError: no quote is meant.
     """
     store = records.store
     there = named(store, ids=ids, where=where, verb="erase")
-    if not len(there):
-        raise RefusedError("No quote of the book is meant by that, so there is nothing to erase.")
+    refuse_nothing(len(there), verb="erase")
     struck = store.struck()
     aside = np.array([name in struck for name in there.ids.tolist()], bool)
     return there[~aside], there[aside]
 
 
 def rehearsed(
-    records: Records, held: Quotes, aside: Quotes, *, copies: Sequence[Path], refits: Sequence[Refit] = ()
+    records: Records,
+    held: Quotes,
+    aside: Quotes,
+    *,
+    copies: Sequence[Path],
+    refits: Sequence[Refit] = (),
+    is_remade: bool | None = None,
 ) -> Erasure:
-    """What erasing these quotes will take away, and what it cannot; nothing is changed."""
+    """What erasing these quotes will take away, and what it cannot; nothing is changed.
+
+    Args:
+        is_remade: whether the book is calibrated without them; None where that is not known yet.
+    """
     since = _since(records, held, aside)
-    gone = [f"{len(held) + len(aside):,} rows: contract, price, weight, spread, labels and ids"]
-    gone += [f"{len(held):,} of them from the calibration, which is made anew without them"] if len(held) else []
+    gone = [f"{many(len(held) + len(aside), 'row')}: contract, price, weight, spread, labels and ids"]
+    gone += [f"{len(held):,} of them from the {_made_anew(records, is_remade)}"] if len(held) else []
     gone += [f"their part in the forwards of {len(refits):,} (date, expiry), found anew"] if refits else []
     states = sum(version.entry < since and version.state is not None for version in records.versions())
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
     paths = sum(version.entry < since and bool(version.latent) for version in records.versions())
     gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
     errors = sum(_measured(version, since) for version in records.versions())
-    gone += [f"how far off moments were, measured with them (of {errors:,} calibrations)"] if errors else []
+    gone += [f"how far off moments were, measured with them (of {many(errors, 'calibration')})"] if errors else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
-    gone += _footprints_gone(records, held, aside)
+    gone += _footprints_gone(records, held, aside, is_remade)
     gone += [f"the file {path}" for path in copies]
     return Erasure(None, len(held) + len(aside), len(held), tuple(gone), STAYS)
 
@@ -76,6 +85,8 @@ def rehearsed(
 def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> None:
     """Removes every byte of these quotes that the book or a file it knows of holds; commitments stay."""
     store, since = book.store, _since(records, held, aside)
+    standing = records.standing()
+    why = records.no_footprints() if standing is None else ERASED
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
     pairs = traces(held, records.commit) + traces(aside, records.commit)
     store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
@@ -91,7 +102,6 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     for shelf in WITH_STATE if len(held) else DERIVED:
         for name in store.pages(shelf):
             store.remove(shelf, name)
-    standing = records.standing()
     is_known = knows(records, standing, held, aside)
     carried = []
     if standing is not None and not is_known:
@@ -101,7 +111,7 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
         for name in store.pages("certificate"):
             if "reference" in Certificate.from_bytes(store.page("certificate", name) or b"").state:
                 store.remove("certificate", name)
-        clear(store)
+        clear(store, why=why)
     for one in carried:
         assert standing is not None, "where nothing is kept, nothing is carried"
         one.put_back(store, standing)
@@ -177,13 +187,28 @@ def knows(records: Records, standing: Standing | None, held: Quotes, aside: Quot
     return bool(len(held)) or any(struck[name] > standing.entry for name in aside.ids.tolist())
 
 
-def _footprints_gone(records: Records, held: Quotes, aside: Quotes) -> list[str]:
+def _made_anew(records: Records, is_remade: bool | None) -> str:
+    """What quotes are taken from, and what becomes of it."""
+    if records.version() is None:
+        return "book, which was never calibrated"
+    if not records.is_current():
+        return "book, whose calibration was not current and stays so"
+    if is_remade is None:
+        return "calibration, which is made anew without them where the rest gives one"
+    if is_remade:
+        return "calibration, which is made anew without them"
+    return "calibration, and none is made anew: what is left gives none. The book has no current one"
+
+
+def _footprints_gone(records: Records, held: Quotes, aside: Quotes, is_remade: bool | None) -> list[str]:
     standing = records.standing()
     if standing is None:
         return []
     if not knows(records, standing, held, aside):
         return ["their footprints, if any are kept"]
-    again = "they are taken anew without them" if len(held) else "the next calibration takes them anew"
+    again = "the next calibration takes them anew"
+    if is_remade or (is_remade is None and len(held) and records.is_current()):
+        again = "they are taken anew without them" + ("" if is_remade else ", with the calibration")
     return [f"every footprint and state, taken at a reference these quotes had a part in; {again}"]
 
 

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from strikeout.desk.describing import described_version
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError
+from strikeout.wording import many
 
 QUANTLIB_ORDER = ("initial_variance", "mean_reversion", "long_variance", "vol_of_vol", "correlation")
 
 
 def as_json(version: Version, *, book: str) -> str:
     """The calibration as JSON that people and programs read; a standard error that does not exist is null."""
-    content = {
-        "book": book,
-        "entry": version.entry,
-        "model": version.model,
-        "parameters": dict(version.parameters),
-        "standard_errors": {name: value if value == value else None for name, value in version.standard_errors.items()},
-        "rmse": version.rmse,
-        "count": version.count,
-        "converged": version.converged,
-        "termination": version.termination,
-        "state": version.state,
-        **_path(version),
-    }
+    content = {"book": book, "entry": version.entry, **described_version(version)}
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
@@ -46,7 +35,8 @@ def as_quantlib(version: Version, *, book: str) -> str:
         last = list(version.latent)[-1]
         values["initial_variance"], when = version.latent[last][0], f" of {last}"
     v0, kappa, theta, sigma, rho = (values[name] for name in QUANTLIB_ORDER)
-    return f'''"""Heston's model as book {book} calibrated it to {version.count:,} quotes (entry {version.entry})."""
+    quotes = many(version.count, "quote")
+    return f'''"""Heston's model as book {book} calibrated it to {quotes} (entry {version.entry})."""
 
 import QuantLib as ql
 
@@ -68,11 +58,3 @@ process = ql.HestonProcess(
 model = ql.HestonModel(process)
 engine = ql.AnalyticHestonEngine(model)
 '''
-
-
-def _path(version: Version) -> dict[str, Any]:
-    """The latent parameters of a panel; nothing for a plain calibration."""
-    if not version.latent:
-        return {}
-    errors = {group: error if error == error else None for group, (_, error) in version.latent.items()}
-    return {"latent": {g: value for g, (value, _) in version.latent.items()}, "latent_standard_errors": errors}

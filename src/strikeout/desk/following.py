@@ -12,6 +12,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.desk.keeping import (
+    LOST,
     NOBODY,
     Taken,
     clear,
@@ -113,7 +114,7 @@ class Following:
     Made before the transaction that the change is kept in, and kept in it, once the quotes have come and gone.
     """
 
-    taken: Taken | None = None
+    taken: Taken | str | None = None  # or why there is nothing to take; None of a panel, or of moments
     standing: Standing | None = None
     how: Settings = field(default_factory=Settings)
     gone: Quotes = NOBODY
@@ -131,19 +132,19 @@ class Following:
         except RefusedError:  # a quote that comes is too large for the grid
             changes = None
         if changes is None:
-            clear(store)
+            clear(store, why=LOST)
         else:
             move(store, self.standing, self.how, changes, **sides, start=self.start)
 
 
 def following(
-    after: AnyCalibration, standing: Standing | None, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY
+    after: AnyCalibration, standing: Standing, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY
 ) -> Following:
-    """What follows for a book when quotes come and go, at the reference it has; nothing where it keeps no footprints.
+    """What follows for a book when quotes come and go, at the reference it has.
 
     Where forwards rest on quotes that come or go, or the model takes another form, every footprint is taken anew.
     """
-    if standing is None or not isinstance(after, Calibration) or after.moments is not None:
+    if not isinstance(after, Calibration) or after.moments is not None:
         return Following()
     if after.model.name == standing.schema.model and not is_derived(gone).any() and not is_derived(come).any():
         return Following(None, standing, after.settings, gone, come, start_of(after))

@@ -24,6 +24,14 @@ from strikeout.store.chunks import quotes_of
 from strikeout.store.store import LEAVINGS, Reading, Writing
 
 NOBODY = quotes_of([])
+WHY = "no footprints"  # the page that says why there are none
+# Why a book that goes through its quotes keeps no footprints. None of these may name a quote: an erasure keeps them.
+ON_AN_EDGE = "the reference is so close to where the model ends that no step from it can be judged"
+TOO_LARGE = "a quote is too large for the grid of whole numbers; strike it out or weigh it less"
+NO_REFERENCE = "no reference was found to take them at"
+LOST = "those of quotes that came or went were missing or too large; calibrate again to take them anew"
+ERASED = "the reference they were taken at knew quotes that are erased; calibrate again to take them anew"
+OLDER = "they were not kept yet when it was calibrated; calibrate again to take them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +42,10 @@ class Taken:
     footprints: Footprints
 
 
-def taken(calibration: Calibration, *, entry: int, at: Standing | None = None, noise: float = 0.0) -> Taken | None:
+def taken(calibration: Calibration, *, entry: int, at: Standing | None = None, noise: float = 0.0) -> Taken | str:
     """The footprints of a calibration's quotes, at a reference of its own or where the book takes them already.
 
-    None where a quote is too large to have one, or there is no reference; the book then keeps none.
+    Or why there are none, in a clause that names no quote: one is too large, or there is no reference to step from.
 
     Raises:
         UsageError: the noise is no share, or so large that a row leaves the grid.
@@ -45,11 +53,16 @@ def taken(calibration: Calibration, *, entry: int, at: Standing | None = None, n
     how = calibration.settings
     try:
         reference = reference_of(calibration) if at is None else at.reference
-        asked = (calibration.quotes, calibration.model, reference)
+    except (RefusedError, ParameterError):
+        return NO_REFERENCE
+    asked = (calibration.quotes, calibration.model, reference)
+    try:
         footprints = footprints_of(*asked, residual=how.residual, weights=how.weights)
         bending = bending_of(*asked, residual=how.residual, weights=how.weights)
-    except (RefusedError, ParameterError):
-        return None
+    except ParameterError:
+        return ON_AN_EDGE
+    except RefusedError:
+        return TOO_LARGE
     found, drift = entry if at is None else at.entry, 0.0
     if noise:
         perturbed = perturb(footprints, noise, draw=np.random.default_rng())
@@ -67,18 +80,23 @@ def start_of(calibration: Calibration) -> NormalEquations | None:
     return found
 
 
-def clear(store: Writing) -> None:
-    """Takes all that is kept of shards and of the whole away."""
+def clear(store: Writing, *, why: str | None = None) -> None:
+    """Takes all that is kept of shards and of the whole away, and says why, where a reader could not see it."""
     for what in LEAVINGS:
         store.unleave(what, store.shards_with(what))
     store.remove("state", PAGE)
+    if why is None:
+        store.remove("state", WHY)
+    else:
+        store.put("state", WHY, why.encode())
 
 
-def keep(store: Writing, taken: Taken | None) -> None:
-    """Keeps this in the place of all that was kept; nothing where there is nothing to keep."""
-    clear(store)
-    if taken is None:
+def keep(store: Writing, taken: Taken | str | None) -> None:
+    """Keeps this in the place of all that was kept; nothing, and why, where there is nothing to keep."""
+    if not isinstance(taken, Taken):
+        clear(store, why=taken)
         return
+    clear(store)
     schema, footprints = taken.standing.schema, taken.footprints
     places = dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
     for shard in store.shards():  # by name: quotes that were restored come last in a calibration, not in their shard

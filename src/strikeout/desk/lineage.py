@@ -9,6 +9,7 @@ from strikeout.quotes.forwards import as_given, is_derived, touched_by
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit, refits
+from strikeout.wording import many
 
 
 def refits_without(held: Quotes, gone: Quotes) -> tuple[Refit, ...]:
@@ -43,8 +44,8 @@ def whole_slices(held: Quotes, gone: Quotes) -> Quotes:
     left = int(np.count_nonzero(touched_by(held, np.isin(held.ids, gone.ids))))
     if left:
         raise RefusedError(
-            f"The forwards of {left:,} quotes that would stay rest on those that go, and a book that is calibrated "
-            "through moments cannot refit them. Let whole slices go, or calibrate the book through quotes.",
+            f"The forwards of {many(left, 'quote')} that would stay rest on those that go, and a book that is "
+            "calibrated through moments cannot refit them. Let whole slices go, or calibrate the book through quotes.",
             count=left,
         )
     return as_given(held.only(gone.ids))
@@ -62,7 +63,7 @@ def new_slices(held: Quotes, new: Quotes) -> Quotes:
     left = int(np.count_nonzero(touched_by(both, np.isin(both.ids, new.ids))))
     if left:
         raise RefusedError(
-            f"The forwards of {left:,} quotes of the book would change with those that come, and a book that is "
+            f"The forwards of {many(left, 'quote')} of the book would change with those that come, and a book that is "
             "calibrated through moments cannot refit them. Calibrate the book through quotes first.",
             count=left,
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.errors import UnknownIdError, UsageError
+from strikeout.errors import NothingMeantError, UnknownIdError, UsageError
 from strikeout.quotes.forwards import derived
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.store import Store
+from strikeout.wording import agreeing, part
 
 
 def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
@@ -43,8 +44,20 @@ def held(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -
     is_aside = np.array([name in struck for name in meant.ids.tolist()], bool)
     aside = meant.ids[is_aside].tolist()
     if aside and ids is not None:
-        shown = ", ".join(map(repr, aside[:3]))
+        shown, them = ", ".join(map(repr, aside[:3])), agreeing(len(aside), "it", "them")
         raise UnknownIdError(
-            f"{len(aside):,} of the {len(meant):,} quotes are set aside already: {shown}. Leave them out.", ids=aside
+            f"{part(len(aside), len(meant), 'quote', verb=('is', 'are'))} set aside already: {shown}. "
+            f"Leave {them} out.",
+            ids=aside,
         )
     return meant[~is_aside]
+
+
+def refuse_nothing(count: int, *, verb: str) -> None:
+    """Nothing, where quotes are meant.
+
+    Raises:
+        NothingMeantError: none is.
+    """
+    if not count:
+        raise NothingMeantError(f"No quote of the book is meant by that, so there is nothing to {verb}.")

@@ -17,6 +17,7 @@ from strikeout.forgetting.forgetting import Answered
 from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
+from strikeout.wording import many
 
 FORMAT = "strikeout plan 1"
 SHOWN = 5  # slices that are refitted, in a summary
@@ -124,24 +125,24 @@ class Plan:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
-        counts = self.certificate.counts
+        quotes = many(self.certificate.counts["before"], "quote")
         return "\n".join(
             [
                 *lines,
                 "",
-                f"to go    {self.count:,} of {counts['before']:,} quotes, on {len(self.touched):,} (date, expiry)",
+                f"to go    {self.count:,} of {quotes}, on {len(self.touched):,} (date, expiry)",
                 *(f"latent   {sentence}" for sentence in self.latent_moves),
                 f"reason   {self.reason.get('code', '')} {self.reason.get('text', '')}".rstrip(),
                 *(f"path     {sentence}" for sentence in self.path),
                 *(f"refit    {sentence}" for sentence in self.refit[:SHOWN]),
-                *([f"refit    and {len(self.refit) - SHOWN:,} slices more"] if len(self.refit) > SHOWN else []),
+                *([f"refit    and {many(len(self.refit) - SHOWN, 'slice')} more"] if len(self.refit) > SHOWN else []),
                 f"claims   {', '.join(claim.name for claim in self.certificate.claimed()) or 'nothing'}",
                 "changed  nothing so far",
             ]
         )
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.count:,} quotes to go, {self.certificate.counts['retained']:,} retained>"
+        return f"<Plan: {many(self.count, 'quote')} to go, {self.certificate.counts['retained']:,} retained>"
 
 
 def _hexed(numbers: Mapping[str, float | None]) -> list[list[str | None]]:

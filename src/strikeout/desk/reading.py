@@ -21,6 +21,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Entry
 from strikeout.store.ledger import Head
+from strikeout.wording import many
 
 Writer = Callable[[Path], Path]
 
@@ -52,6 +53,7 @@ class ReadingDesk:
             reference=None if standing is None else standing.entry,
             noise=0.0 if standing is None else standing.noise,
             groups=None if groups is None else len(groups.states),
+            no_footprints=records.no_footprints(),
         )
 
     def log(self) -> tuple[Entry, ...]:
@@ -81,8 +83,8 @@ class ReadingDesk:
             one_value: how the reader asks for one latent parameter where there is one a date.
         """
         status = self.status()
-        held = f"{status.held:,} quotes held, {status.set_aside:,} set aside"
-        lines = [f"book {status.book}: {held}, {status.entries:,} entries"]
+        held = f"{many(status.held, 'quote')} held, {status.set_aside:,} set aside"
+        lines = [f"book {status.book}: {held}, {many(status.entries, 'entry', 'entries')}"]
         version = status.version
         if version is not None:
             lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]
@@ -109,16 +111,21 @@ class ReadingDesk:
         """This book beside another: the same state, the same parameters, how far apart.
 
         Raises:
-            RefusedError: one of them is not calibrated, or not with the same parameters.
+            RefusedError: one of them is not calibrated, or not with the same parameters; it says which.
         """
-        mine, theirs = self._version(), other._version()
+        mine, theirs = self._records.version(), other._records.version()
+        if mine is None or theirs is None:
+            bare = [desk._called for desk, version in ((self, mine), (other, theirs)) if version is None]
+            said = f"{bare[0]} is not" if len(bare) == 1 else "Neither book is"
+            raise RefusedError(f"{said} calibrated yet. Calibrate first, then compare.", books=bare)
         if mine.parameters.keys() != theirs.parameters.keys():
-            kinds = "one has a latent parameter a date" if mine.panel != theirs.panel else "with different models"
+            kinds = f"{self._called} with {mine.asked_in_words}, {other._called} with {theirs.asked_in_words}"
             raise RefusedError(f"The books are not calibrated alike ({kinds}): their parameters cannot be compared.")
         return Comparison(
             is_same_state=mine.state is not None and mine.state == theirs.state,
             is_same_parameters=dict(mine.parameters) == dict(theirs.parameters)
             and mine.plain_latent() == theirs.plain_latent(),
+            is_current=(self._records.is_current(), other._records.is_current()),
             counts=(mine.count, theirs.count),
             parameters={name: (value, theirs.parameters[name]) for name, value in mine.parameters.items()},
             apart=moved(mine.parameters, theirs),
@@ -209,6 +216,11 @@ class ReadingDesk:
         if not self._records.is_current():
             raise RefusedError("Quotes came or went since the last calibration. Calibrate the book again first.")
         return version
+
+    @property
+    def _called(self) -> str:
+        """What this book is called where it stands beside another."""
+        return f"Book {self._records.name}"
 
     def _plans(self) -> tuple[Path, ...]:
         """Files beside the book that name quotes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from os import PathLike
@@ -20,6 +20,7 @@ from strikeout.desk import states
 from strikeout.desk.asking import Asking
 from strikeout.desk.group_states import PAGE as GROUPS
 from strikeout.desk.group_states import GroupStates
+from strikeout.desk.keeping import OLDER, WHY
 from strikeout.desk.standing import PAGE as STANDING
 from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
@@ -28,11 +29,13 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.store.entry import Act, Reason
 from strikeout.store.keyring import Keyring
-from strikeout.store.ledger import Ledger
+from strikeout.store.ledger import Ledger, LedgerReader
 from strikeout.store.store import Reading, Store, Writing
+from strikeout.wording import many
 
 Why = Reason | str | None
 MOMENTS = "moments"  # the page of the state
+SHOWN = 10  # entries in a sentence
 FILES = "files"  # the setting that names files outside the book which hold copies of its quotes
 
 
@@ -53,6 +56,7 @@ class Records:
     clock: Callable[[], datetime]
     who: str
     is_two_person: bool = False  # whether quotes go only once a second person approved it
+    reader: LedgerReader = field(default_factory=LedgerReader, compare=False, repr=False)
 
     def ledger(self) -> Ledger:
         """The record so far.
@@ -60,7 +64,7 @@ class Records:
         Raises:
             RefusedError: an entry cannot be read.
         """
-        return Ledger.from_bytes(self.store.entries())
+        return self.reader.read(self.store.entries())
 
     @property
     def name(self) -> str:
@@ -127,6 +131,23 @@ class Records:
         data = self.store.page("state", STANDING)
         return None if data is None else Standing.from_bytes(data)
 
+    def no_footprints(self) -> str | None:
+        """Why the book keeps no footprints, in a clause; None where it keeps some.
+
+        Raises:
+            RefusedError: what is kept cannot be read.
+        """
+        version = self.version()
+        if self.store.page("state", STANDING) is not None:
+            return None
+        if version is None:
+            return "it is not calibrated yet"
+        if version.asking["through"] == "moments":
+            return "it goes through moments, which are its state"
+        if version.panel is not None:
+            return "it is a panel, of which the states of the groups are kept"
+        return (self.store.page("state", WHY) or OLDER.encode()).decode()
+
     def groups(self) -> GroupStates | None:
         """The states of a panel's groups; None of a book that has none.
 
@@ -157,7 +178,9 @@ class Records:
         data = self.store.page("certificate", page_of(entry))
         if data is None:
             why = "its certificate went with an erasure" if self.ledger()[entry].certificate else "it issued none"
-            raise RefusedError(f"Entry {entry} has no certificate: {why}.", entry=entry)
+            known = [int(page) for page in self.store.pages("certificate")]
+            have = f" Entries that have one: {', '.join(map(str, known[-SHOWN:]))}." if known else ""
+            raise RefusedError(f"Entry {entry} has no certificate: {why}.{have}", entry=entry, known=known)
         return Certificate.from_bytes(data)
 
     def copies(self) -> tuple[str, ...]:
@@ -177,11 +200,11 @@ class Records:
             RefusedError: the book has moved on since it was seen.
         """
         with self.store.writing() as store:
-            ledger = Ledger.from_bytes(store.entries())
+            ledger = self.reader.read(store.entries())
             if _position(ledger) != seen:
                 raise RefusedError(
-                    f"The book had {seen.number} entries when this began and has {len(ledger)} now: somebody else "
-                    "changed it. Nothing was written. Try again.",
+                    f"The book had {many(seen.number, 'entry', 'entries')} when this began and has {len(ledger):,} "
+                    "now: somebody else changed it. Nothing was written. Try again.",
                     found=len(ledger),
                 )
             transaction = Transaction(self, store, ledger)

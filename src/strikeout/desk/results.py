@@ -10,6 +10,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
 from strikeout.calibration.latent_moves import latent_moves
 from strikeout.desk.version import Version
+from strikeout.wording import many
 
 SHOWN = 4  # shards in a line
 
@@ -28,7 +29,7 @@ class Imported:
     @property
     def sentence(self) -> str:
         """The import in one sentence."""
-        words = [f"{self.imported:,} quotes imported"]
+        words = [f"{many(self.imported, 'quote')} imported"]
         words += [f"{self.repeated:,} there already"] if self.repeated else []
         words += [f"{self.set_aside:,} forgotten before and left so"] if self.set_aside else []
         words += [f"{len(self.erased):,} refused, for they were erased"] if self.erased else []
@@ -92,6 +93,7 @@ class Status:
     reference: int | None  # the entry with which the reference of the footprints was found
     noise: float = 0.0  # share by which footprints are perturbed
     groups: int | None = None  # of a panel: how many of them a state is kept of
+    no_footprints: str | None = None  # why none are kept, in a clause
 
     @property
     def shard_sentence(self) -> str:
@@ -101,9 +103,9 @@ class Status:
         more = f" and {len(self.shards) - SHOWN:,} more" if len(self.shards) > SHOWN else ""
         what = f"{len(self.shards):,}: {named}{more}" if self.shards else "none"
         if self.groups is not None:
-            return f"{what}; no footprints are kept, but the states of {self.groups:,} groups"
+            return f"{what}; no footprints are kept, but the states of {many(self.groups, 'group')}"
         if self.footprints is None:
-            return f"{what}; no footprints are kept"
+            return f"{what}; no footprints are kept: {self.no_footprints}"
         noise = f", perturbed by {self.noise:g}" if self.noise else ""
         return f"{what}; footprints and states of {self.footprints:,} at the reference of entry {self.reference}{noise}"
 
@@ -157,10 +159,10 @@ class Erasure:
 
     def summary(self) -> str:
         """What goes and what stays, one fact a line."""
-        head = f"{self.count:,} quotes {'erased' if self.entry is not None else 'would be erased'}"
+        head = f"{many(self.count, 'quote')} {'erased' if self.entry is not None else 'would be erased'}"
         lines = [head, *(f"gone   {text}" for text in self.gone), *(f"stays  {text}" for text in self.stays)]
         if self.residue is not None:
-            lines.append(f"found  {self.residue:,} traces of them in the files of the book")
+            lines.append(f"found  {many(self.residue, 'trace')} of them in the files of the book")
         return "\n".join(lines)
 
 
@@ -175,10 +177,11 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two books side by side."""
+    """Two books side by side, each as it was calibrated last; ``is_current`` where that is of the quotes it holds."""
 
     is_same_state: bool
     is_same_parameters: bool
+    is_current: tuple[bool, bool]
     counts: tuple[int, int]
     parameters: dict[str, tuple[float, float]]
     apart: dict[str, float | None]  # in standard errors of the second
@@ -188,6 +191,7 @@ class Comparison:
         return {
             "same_state": self.is_same_state,
             "same_parameters": self.is_same_parameters,
+            "current": list(self.is_current),
             "counts": list(self.counts),
             "parameters": {name: list(pair) for name, pair in self.parameters.items()},
             "apart": self.apart,

@@ -21,6 +21,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.basis import Basis
+from strikeout.wording import many
 
 Asked = Literal["auto", "quotes", "moments"]
 
@@ -142,7 +143,7 @@ def unsuited(model: Model, settings: Settings, held: Quotes, *, entry: int | Non
 
 def _counted(held: Quotes, entry: int | None) -> str:
     """How many quotes, and when: a road is kept, and the count may be another by the time it is read."""
-    return f"{len(held):,} quotes" + ("" if entry is None else f" in entry {entry}")
+    return many(len(held), "quote") + ("" if entry is None else f" in entry {entry}")
 
 
 def _off(found: AnyCalibration, held: Quotes) -> float | None:

@@ -18,6 +18,7 @@ from strikeout.quotes.forwards import is_derived
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.store.store import LEAVINGS
+from strikeout.wording import many
 
 Found = tuple[bool | None, str]
 BENDING = 1e-6  # of the largest number: sums in floating point depend on the order in which quotes came and went
@@ -39,7 +40,7 @@ def check_states(records: Records) -> Found:
         kept = [what for what in LEAVINGS if store.shards_with(what)]
         if kept:
             return False, f"Of shards {' and '.join(kept)} are kept, and nothing says at which reference."
-        return None, "The book keeps no footprints: it goes through moments, or none were taken yet."
+        return None, f"The book keeps no footprints: {records.no_footprints()}."
     held = store.quotes()
     is_current = records.is_current()
     if not is_current and is_derived(held).any():
@@ -76,7 +77,7 @@ def _groups(records: Records, groups: GroupStates) -> Found:
         return False, f"Groups whose state is not that of their quotes: {named} ({len(odd):,})."
     if anew.digest() != version.state:
         return False, "The states of the groups are not those the calibration is named by."
-    return True, f"The states of {len(found):,} groups are those of the retained quotes, bit for bit."
+    return True, f"The states of {many(len(found), 'group')} are those of the retained quotes, bit for bit."
 
 
 def check_members(records: Records) -> str | None:
@@ -156,5 +157,5 @@ def _whole(records: Records, standing: Standing, footprints: Footprints, *, is_c
                 return False, "What is kept of how prices bend is not that of the quotes."
     shards = len(records.store.shards_with("states"))
     noise = f", with noise of {standing.noise:g} on them" if standing.noise else ""
-    many = f"{len(footprints):,} footprints in {shards:,} {'shard' if shards == 1 else 'shards'}{noise}"
-    return True, f"{many}, their states and the whole are those of the retained quotes, bit for bit."
+    what = f"{many(len(footprints), 'footprint')} in {many(shards, 'shard')}{noise}"
+    return True, f"{what}, their states and the whole are those of the retained quotes, bit for bit."

@@ -132,7 +132,7 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
     if last is not None and last.panel is not None:
         return "a panel keeps the states of its groups, and no footprints to step from"
     if standing is None or last is None:
-        return "the book keeps no footprints; calibrate it again, through quotes"
+        return f"the book keeps no footprints: {records.no_footprints()}"
     how = records.settings()
     why = _unsuited(standing, how, gone) or _undecided(last, how)
     if why is not None:

@@ -15,7 +15,7 @@ from strikeout.calibration.panel_groups import counted_groups
 from strikeout.calibration.panel_groups import latent_of as latent_parameter
 from strikeout.desk.asking import Asking
 from strikeout.desk.roads import Road
-from strikeout.errors import RefusedError
+from strikeout.errors import RefusedError, UsageError
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,19 @@ class Version:
     step: Mapping[str, Any] | None = None  # of one step: the entry of its reference, and the tolerance it was taken to
 
     @staticmethod
-    def of(calibration: AnyCalibration, *, entry: int, road: Road | None = None, perturb: float = 0.0) -> Version:
+    def of(
+        calibration: AnyCalibration,
+        *,
+        entry: int,
+        road: Road | None = None,
+        perturb: float = 0.0,
+        is_of_dates: bool = False,
+    ) -> Version:
         """What is kept of a calibration.
 
         Args:
             road: why it was made through quotes or moments, where that is known.
+            is_of_dates: whether the quotes behind moments are of several dates, which these cannot tell.
             perturb: the share of noise that was asked for, on footprints of the book whenever it keeps some.
 
         Raises:
@@ -69,13 +77,27 @@ class Version:
             state=state_of(calibration),
             build=build_of(),
             latent=latent_of(calibration),
-            kind=kind_of(calibration),
+            kind=of_moments(calibration, road) if is_of_dates else kind_of(calibration),
         )
 
     @property
     def road(self) -> Road | None:
         """Through what it was calibrated, and why; None of a version made before books kept it."""
         return Road.of(self.asking)
+
+    @property
+    def state_of(self) -> str | None:
+        """What the digest in ``state`` is of, in words; None where there is none.
+
+        Of one step too it is the state a fresh calibration would have, and not the one the step was solved from: that
+        is taken at another reference, and its digest is in the certificate of the step.
+        """
+        if self.state is None:
+            return None
+        if self.asking["through"] == "moments":
+            return "the moments of the quotes"
+        by = "" if self.panel is None else f" by {self.panel}"
+        return f"the quotes{by} at the model's first start"
 
     @property
     def perturb(self) -> float:
@@ -132,6 +154,12 @@ class Version:
             return cast("str | None", self.kind["label"])
         return str(self.asking["panel"]) if self.latent else None  # as older versions kept it
 
+    @property
+    def asked_in_words(self) -> str:
+        """The model, and whether its latent parameter has a value a group: what two versions may differ in."""
+        model = self.model.partition("/")[0]
+        return model if self.panel is None else f"{model} and a latent parameter for every {self.panel}"
+
     def latent_facts(self, *, one_value: str) -> list[tuple[str, str]]:
         """Whether the latent parameter has a value a date, why, and what another choice would mean; by its name.
 
@@ -143,7 +171,8 @@ class Version:
             return [("latent", f"{self._span()}{self.each}")] if self.latent else []
         name, is_default = kind["latent"], self.asking.get("panel") == AUTO
         if kind["label"] is None:
-            return [(name, f"one value for {counted_groups(kind['groups'], LABEL)}: {kind['why']}")]
+            dates = counted_groups(kind["groups"], LABEL) if "groups" in kind else "several dates"
+            return [(name, f"one value for {dates}: {kind['why']}")]
         why = f" (the default for several quote dates; {one_value} for one value)" if is_default else ""
         facts = [(name, f"{self._span()}{self.each}{why}")]
         if "factor" in kind:
@@ -201,6 +230,19 @@ def kind_of(calibration: AnyCalibration) -> dict[str, Any] | None:
     if not choice.why:
         return None
     return {"label": None, "latent": latent_parameter(calibration.asked), "groups": choice.dates, "why": choice.why}
+
+
+def of_moments(calibration: AnyCalibration, road: Road | None) -> dict[str, Any] | None:
+    """As ``kind_of``, of a calibration made from the moments of quotes of several dates; None where it could be no
+    panel from its quotes either. How many dates there are is not said: to count them is to read every quote."""
+    try:
+        name = latent_parameter(calibration.asked)
+    except UsageError:
+        return None
+    if calibration.settings.panel != AUTO or name in (calibration.settings.fixed or {}):
+        return None
+    remedy = "calibrate it again" if road is None or road.asked == "auto" else "calibrate it through quotes"
+    return {"label": None, "latent": name, "why": f"moments know no dates; {remedy} for one a date"}
 
 
 def latent_of(calibration: AnyCalibration) -> dict[str, tuple[float, float]]:

@@ -18,6 +18,7 @@ from strikeout.forgetting.restep import restep
 from strikeout.models.heston import Heston
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.synthetic import PAPER_TRUTH
+from strikeout.wording import many
 
 Mask = NDArray[np.bool_]
 
@@ -65,12 +66,14 @@ def feeds(book: Quotes, *, seed: int) -> Iterator[Feed]:
 
     for factor, length in ((0.1, 1), (0.1, 5), (10.0, 5)):
         bad = block(length)
-        yield Feed(f"prices x {factor:g}, {_days(length)}", book.with_observed(clean * np.where(bad, factor, 1.0)), bad)
+        yield Feed(
+            f"prices x {factor:g}, {many(length, 'day')}", book.with_observed(clean * np.where(bad, factor, 1.0)), bad
+        )
     for length in (3, 10):
         bad = block(length)
         stale = clean.copy()
         stale[bad] = np.tile(clean[day == begin - 1], length)
-        yield Feed(f"stale for {_days(length)}", book.with_observed(stale), bad)
+        yield Feed(f"stale for {many(length, 'day')}", book.with_observed(stale), bad)
     for share in (0.01, 0.05):
         bad = rng.random(len(book)) < share
         ticks = clean * np.where(bad, np.exp(0.5 * rng.standard_normal(len(book))), 1.0)
@@ -135,7 +138,3 @@ def _outside(parameters: dict[str, float]) -> tuple[str, ...]:
         for name, value in parameters.items()
         if not (-1.0 < value < 1.0 if name == "correlation" else 0.0 < value < inf)
     )
-
-
-def _days(count: int) -> str:
-    return f"{count} day" if count == 1 else f"{count} days"

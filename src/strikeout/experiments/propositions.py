@@ -16,6 +16,7 @@ from strikeout.experiments.relinearizing import Relinearizing, relinearizing
 from strikeout.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table, Value, time_text
 from strikeout.models.heston import Heston
 from strikeout.quotes.synthetic import paper_quotes
+from strikeout.wording import many
 
 SECTION = Section(
     "propositions",
@@ -179,7 +180,7 @@ def conditions_table(found: Sequence[Condition]) -> Table:
         (
             Column("bound"),
             Column("parameters"),
-            *(Column(f"{count:,} {'quote' if count == 1 else 'quotes'}", "%", ".3g") for count in SHARES),
+            *(Column(many(count, "quote"), "%", ".3g") for count in SHARES),
             Column("kept its promise", "%", ".0f"),
             Column("truth / bound at 27", "ratio", ".2g"),
         ),

@@ -20,6 +20,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.statistics.moments import Moments
+from strikeout.wording import many
 
 MOVED = ("parameter", "before", "after", "moved by (SE)")
 
@@ -158,14 +159,14 @@ class Forgetting:
     def summary(self) -> str:
         """Before, after and the move of every parameter, then the path, one fact a line."""
         lines = move_table(self.before, self.parameters)
-        lines += ["", f"forgotten  {self.count:,} of {self.before.size:,} quotes"]
+        lines += ["", f"forgotten  {self.count:,} of {many(self.before.size, 'quote')}"]
         return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
-        return f"Forgetting({values}; {self.count} quotes struck out by {self.operator})"
+        return f"Forgetting({values}; {many(self.count, 'quote')} struck out by {self.operator})"
 
     def _repr_html_(self) -> str:
-        struck = f"forgotten: {self.count:,} of {self.before.size:,} quotes, by {self.operator}"
+        struck = f"forgotten: {self.count:,} of {many(self.before.size, 'quote')}, by {self.operator}"
         facts = [struck, *(f"path: {sentence}" for sentence in self.path)]
         return html_table(MOVED, move_rows(self.before, self.parameters), facts)

@@ -28,6 +28,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.panel_state import Group
+from strikeout.wording import many
 
 OPERATORS = ("downdate", "restep", "recalibrate")
 
@@ -219,4 +220,4 @@ def _forced(
 def _taken_over(found: PanelCalibration) -> str:
     if found.known is None:
         return ""
-    return f"; the states of {len(found.known.groups):,} of {len(found.latent):,} groups are those of before"
+    return f"; the states of {len(found.known.groups):,} of {many(len(found.latent), 'group')} are those of before"

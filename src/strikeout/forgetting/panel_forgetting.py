@@ -18,6 +18,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.statistics.panel_state import Group
+from strikeout.wording import many
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +105,7 @@ class PanelForgetting:
     def summary(self) -> str:
         """Before, after and the move of every shared parameter, then the groups and the path, one fact a line."""
         lines = move_table(self.before, self.parameters)
-        lines += ["", f"forgotten  {self.count:,} of {self.before.size:,} quotes"]
+        lines += ["", f"forgotten  {self.count:,} of {many(self.before.size, 'quote')}"]
         gone = f"; {', '.join(map(str, self.dropped[:3]))}{', ...' if len(self.dropped) > 3 else ''} went as a whole"
         left = f"{len(self.latent):,} of {self._groups:,} left"
         lines += [f"groups     {left}{gone if self.dropped else ''}"]
@@ -114,12 +115,12 @@ class PanelForgetting:
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
         return (
-            f"PanelForgetting({values}; {self.count} quotes struck out by {self.operator}, "
-            f"{len(self.dropped)} of {self._groups} groups with all of theirs)"
+            f"PanelForgetting({values}; {many(self.count, 'quote')} struck out by {self.operator}, "
+            f"{len(self.dropped)} of {many(self._groups, 'group')} with all of theirs)"
         )
 
     def _repr_html_(self) -> str:
-        struck = f"forgotten: {self.count:,} of {self.before.size:,} quotes, by {self.operator}"
+        struck = f"forgotten: {self.count:,} of {many(self.before.size, 'quote')}, by {self.operator}"
         left = f"groups: {len(self.latent):,} of {self._groups:,} left"
         facts = [struck, left, *(f"path: {sentence}" for sentence in self.path)]
         return html_table(MOVED, move_rows(self.before, self.parameters), facts)

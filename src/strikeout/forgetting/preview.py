@@ -24,6 +24,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.panel_state import Group
+from strikeout.wording import many
 
 LOOKED = ("parameter", "would be", "moves by (SE)")
 
@@ -50,7 +51,7 @@ class Preview:
     @property
     def sentence(self) -> str:
         """The look in one sentence."""
-        what = f"Striking out {self.count:,} quotes leaves {self.retained:,}"
+        what = f"Striking out {many(self.count, 'quote')} leaves {self.retained:,}"
         if self.refusal is not None:
             return f"{what} and would be refused: {self.refusal}"
         largest = max((abs(x) for x in self.moved.values() if isfinite(x)), default=0.0)

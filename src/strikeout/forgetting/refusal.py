@@ -8,6 +8,7 @@ from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibra
 from strikeout.calibration.panel_summary import NAMED
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
+from strikeout.wording import many
 
 One = TypeVar("One", bound=AnyCalibration)
 
@@ -36,7 +37,7 @@ def determined(calibration: One) -> One:
         if isinstance(calibration, PanelCalibration):
             held = list(calibration.latent_on_bound.items())
             ran += [f"{calibration.latent_name} of {group} ran into {bound:g}" for group, bound in held[:NAMED]]
-            ran += [f"and so in {len(held) - NAMED:,} groups more"] if len(held) > NAMED else []
+            ran += [f"and so in {many(len(held) - NAMED, 'group')} more"] if len(held) > NAMED else []
         raise RefusedError(
             f"The {count} retained {what} lead out of the model's own bounds: {'; '.join(ran)}. "
             "Forget fewer quotes, or give bounds of your own (bounds={...}) that make ending on one an answer.",

@@ -17,6 +17,7 @@ from strikeout.quotes.names import Names, as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit, refits
 from strikeout.statistics.moments import Moments, moments_of
+from strikeout.wording import many
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ def request_of(
 def slices_of(request: Request) -> str:
     """How many slices have their forward found anew, in words."""
     count = len(request.refits)
-    return f"{count:,} {'slice' if count == 1 else 'slices'}"
+    return many(count, "slice")
 
 
 def unstepped_forwards(request: Request) -> str | None:

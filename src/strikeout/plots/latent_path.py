@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from strikeout.plots import style
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
@@ -39,7 +40,7 @@ def plot_latent_path(panel: PanelCalibration, *, title: str | None = None) -> Fi
     wide = np.where(held, 0.0, BAND * errors)
     with style.styled():
         figure = style.blank(height=2.8)
-        style.title(figure, title or f"{panel.latent_name} by {panel.panel}, {len(values):,} values")
+        style.title(figure, title or f"{panel.latent_name} by {panel.panel}, {many(len(values), 'value')}")
         axes = figure.subplots()
         axes.fill_between(places, values - wide, values + wide, color=style.MARKET, alpha=0.2, linewidth=0)
         axes.plot(

@@ -16,6 +16,7 @@ from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_inline
 from strikeout.plots.variance import plot_variance
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,7 +131,7 @@ def calibration_page(
     state = "" if calibration.converged else ' <span class="wrong">not converged</span>'
     parts = [
         f"<h1>{escape(name)}{state}</h1>",
-        f'<p class="lead">{calibration.count:,} quotes, RMSE {calibration.rmse:.4g} in price.</p>',
+        f'<p class="lead">{many(calibration.count, "quote")}, RMSE {calibration.rmse:.4g} in price.</p>',
         calibration._repr_html_(),
     ]
     return page_of(name, [*parts, *picture_parts(figures or _every_figure(calibration))])

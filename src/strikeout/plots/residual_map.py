@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from strikeout.plots import style
 from strikeout.plots.cells import TALL, Axis, expiry_axis, moneyness_axis, name_sides
+from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -106,5 +107,6 @@ def plot_residual_map(calibration: Calibration | PanelCalibration, *, title: str
             mesh, ax=panel, label=f"observed - model, {found.unit}", pad=0.01, extend="both", extendfrac=0.02
         )
         if found.left_out:
-            figure.supxlabel(f"{found.left_out:,} quotes without a spread are left out", fontsize=8.5)
+            gone = f"without a spread {agreeing(found.left_out, 'is', 'are')} left out"
+            figure.supxlabel(f"{many(found.left_out, 'quote')} {gone}", fontsize=8.5)
     return figure

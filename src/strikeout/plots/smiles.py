@@ -18,6 +18,7 @@ from strikeout.kernels import black
 from strikeout.plots import style
 from strikeout.plots.cells import length
 from strikeout.quotes.contracts import Contracts
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,7 +178,7 @@ def expiries_shown(calibration: Calibration | PanelCalibration | Day, smiles: tu
     """Which expiries the smiles leave out and why, in words; nothing where they are all there are."""
     full, thin = _expiries(seen_in(calibration))
     notes = [f"{len(smiles)} of {len(full):,} expiries, evenly chosen"] if len(smiles) < len(full) else []
-    counted = f"{thin:,} {'expiry' if thin == 1 else 'expiries'}"
+    counted = many(thin, "expiry", "expiries")
     return notes + ([f"{counted} of fewer than {FULL} quotes left out"] if thin else [])
 
 
@@ -279,5 +280,5 @@ def _headline(calibration: Calibration | Day) -> str:
 def _notes(calibration: Calibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
     outside, missing = sum(smile.outside for smile in smiles), sum(smile.missing for smile in smiles)
     notes = expiries_shown(calibration, smiles)
-    notes += [f"{outside:,} quotes outside the ranges shown"] if outside else []
-    return notes + ([f"{missing:,} quotes without an implied volatility"] if missing else [])
+    notes += [f"{many(outside, 'quote')} outside the ranges shown"] if outside else []
+    return notes + ([f"{many(missing, 'quote')} without an implied volatility"] if missing else [])

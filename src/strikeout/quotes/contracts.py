@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.sorting import sorted_rows
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.kernels.heston_twin import Parts
@@ -103,7 +104,7 @@ class Contracts:
                 if bad.size:
                     raise UsageError(
                         f"Contracts: {name} at row {bad[0]} is {column[bad[0]]:g}; it must be finite and above zero "
-                        f"({bad.size} such rows).",
+                        f"({many(bad.size, 'such row')}).",
                         column=name,
                         row=int(bad[0]),
                     )

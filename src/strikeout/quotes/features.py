@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
+from strikeout.wording import many
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -50,7 +51,8 @@ class Features:
             bad = np.flatnonzero(~np.isfinite(array))
             if bad.size:
                 raise UsageError(
-                    f"Features: {name} at row {bad[0]} is {array[bad[0]]}; it must be finite ({bad.size} such rows).",
+                    f"Features: {name} at row {bad[0]} is {array[bad[0]]}; it must be finite "
+                    f"({many(bad.size, 'such row')}).",
                     column=name,
                     row=int(bad[0]),
                 )

@@ -23,6 +23,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.parity import PAIRS, parity_lines
 from strikeout.quotes.slices import KEYS, slice_name, slice_numbers
+from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -113,9 +114,10 @@ def refitted(quotes: Quotes, rows: Mask) -> Quotes:
     if "none" in report.source:
         lost = [name for name, source in zip(report.names, report.source, strict=True) if source == "none"]
         n = report.source.index("none")
+        left = f"{many(report.quotes[n], 'quote')} {agreeing(report.quotes[n], 'is', 'are')}"
         raise RefusedError(
-            f"Of the slice {lost[0]} {report.quotes[n]:,} quotes are left with {report.pairs[n]:,} pairs of a call and "
-            f"a put around the money, and {PAIRS} are needed to find its forward ({len(lost):,} such slices). Strike "
+            f"Of the slice {lost[0]} {left} left with {many(report.pairs[n], 'pair')} of a call and a put around the "
+            f"money, and {PAIRS} are needed to find its forward ({many(len(lost), 'such slice')}). Strike "
             "out the rest of the slice too, or read the file with a column forward, or with spot, rate and "
             "dividend_yield.",
             slices=lost,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UnknownIdError, UsageError
+from strikeout.wording import agreeing, many, part
 
 Names = NDArray[np.str_]
 Rows = NDArray[np.intp]
@@ -77,8 +78,8 @@ class NameIndex:
         if not known.all():
             unknown = asked[~known].tolist()
             raise UnknownIdError(
-                f"{len(unknown):,} of the {len(asked):,} ids given are not in this book of {len(self.names):,} quotes: "
-                f"{_few(unknown)}. Take ids from quotes.ids.",
+                f"{part(len(unknown), len(asked), 'id', verb=('is', 'are'))} not in this book of "
+                f"{many(len(self.names), 'quote')}: {_few(unknown)}. Take ids from quotes.ids.",
                 ids=unknown,
             )
         found = np.sort(self.rows[places])
@@ -86,7 +87,9 @@ class NameIndex:
         if repeated.size:
             twice = self.names[np.unique(repeated)].tolist()
             raise UnknownIdError(
-                f"{len(twice):,} ids were given more than once: {_few(twice)}. Give each id once.", ids=twice
+                f"{many(len(twice), 'id')} {agreeing(len(twice), 'was', 'were')} given more than once: {_few(twice)}. "
+                "Give each id once.",
+                ids=twice,
             )
         return found
 

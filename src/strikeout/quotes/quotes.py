@@ -16,6 +16,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts, Floats
 from strikeout.quotes.features import Features
 from strikeout.quotes.names import NameIndex, Names, as_names
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     import polars as pl
@@ -213,11 +214,11 @@ class Quotes:
         if not len(self):
             return "empty"
         if isinstance(self.contracts, Features):
-            return f"{len(self):,} quotes of {', '.join(self.contracts.names)}"
+            return f"{many(len(self), 'quote')} of {', '.join(self.contracts.names)}"
         expiries = self.contracts.expiry
         distinct = len(np.unique(expiries))
         span = f"{expiries.min():.3g}" if distinct == 1 else f"{expiries.min():.3g} to {expiries.max():.3g}"
-        return f"{len(self):,} quotes, {distinct:,} {'maturity' if distinct == 1 else 'maturities'} ({span} years)"
+        return f"{many(len(self), 'quote')}, {many(distinct, 'maturity', 'maturities')} ({span} years)"
 
     def _facts(self) -> list[tuple[str, str]]:
         if not len(self):
@@ -297,7 +298,7 @@ def _check(what: str, column: Floats, good: NDArray[np.bool_], needed: str) -> N
     bad = np.flatnonzero(~good)
     if bad.size:
         raise UsageError(
-            f"Quotes: {what} at row {bad[0]} is {column[bad[0]]}; it must be {needed} ({bad.size:,} such rows).",
+            f"Quotes: {what} at row {bad[0]} is {column[bad[0]]}; it must be {needed} ({many(bad.size, 'such row')}).",
             column=what,
             row=int(bad[0]),
         )
@@ -312,7 +313,15 @@ def _values(column: NDArray[Any]) -> str:
     if column.dtype.kind == "f":
         known = column[np.isfinite(column)]
         return _span(known) if known.size else "unknown"
-    distinct = sorted(set(column.tolist())) if column.dtype.kind != "b" else sorted({bool(value) for value in column})
+    distinct = _sorted({bool(value) for value in column} if column.dtype.kind == "b" else set(column.tolist()))
     if len(distinct) <= 3:
         return ", ".join(str(value) for value in distinct)
-    return f"{distinct[0]} to {distinct[-1]} ({len(distinct):,} values)"
+    return f"{distinct[0]} to {distinct[-1]} ({many(len(distinct), 'value')})"
+
+
+def _sorted(values: set[Any]) -> list[Any]:
+    """In order; numbers that came as text, such as the days of a file, in the order of the numbers."""
+    try:
+        return sorted(values, key=float)
+    except (TypeError, ValueError):
+        return sorted(values)

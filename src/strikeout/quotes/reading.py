@@ -26,6 +26,7 @@ from strikeout.quotes.rules import Rules
 from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.survey import Survey
@@ -80,7 +81,7 @@ class Reading:
 
     def headline(self) -> str:
         """How many rows went where, with the codes."""
-        words = [f"{len(self.quotes):,} of {self.rows:,} rows read"]
+        words = [f"{len(self.quotes):,} of {many(self.rows, 'row')} read"]
         if self.rejected:
             words.append(f"{self.rejected:,} rejected ({self.issues.rejections()})")
         flags = self.issues.flags()
@@ -103,7 +104,7 @@ class Reading:
             )
         lines += ["", "computed from", *(f"  {name:<{width}}  {route}" for name, route in self.routes.items())]
         if self.forwards is not None:
-            lines += ["", f"forwards of {len(self.forwards):,} slices: {self.forwards.headline()}"]
+            lines += ["", f"forwards of {many(len(self.forwards), 'slice')}: {self.forwards.headline()}"]
         if len(self.issues):
             lines += ["", *(f"  {line}".rstrip() for line in self.screening.table().splitlines())]
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
@@ -245,8 +246,8 @@ def refuse_bad(
     issues, first = reading.issues, reading.issues.first_rejected()
     assert first is not None, "no row was rejected"
     raise RejectedError(
-        f"{reading.source}: {reading.rejected:,} of {reading.rows:,} rows are bad, more than the {max_reject:.0%} "
-        f"allowed ({issues.rejections()}). The first: {first.sentence} "
+        f"{reading.source}: {reading.rejected:,} of {many(reading.rows, 'row')} are bad, more than the "
+        f"{max_reject:.0%} allowed ({issues.rejections()}). The first: {first.sentence} "
         "Correct the file, or raise max_reject."
         if reading.count
         else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({issues.rejections()}). "

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from strikeout.errors import UnreadableFileError
+from strikeout.wording import agreeing, many
 
 SEPARATORS = (",", ";", "\t", "|")
 ENDINGS = (".csv", ".tsv", ".dat")
@@ -60,7 +61,9 @@ class Dress:
         if self.commas:
             found.append("numbers have a decimal comma: 166,6 is read as 166.6")
         if self.preamble:
-            found.append(f"the header is line {self.lines}; the {len(self.preamble)} lines above it are no rows")
+            above = many(len(self.preamble), "line")
+            none = agreeing(len(self.preamble), "is no row", "are no rows")
+            found.append(f"the header is line {self.lines}; the {above} above it {none}")
         return tuple(found)
 
 

@@ -16,6 +16,7 @@ from strikeout.kernels.exact import Integers
 from strikeout.quotes.names import NameIndex, Names
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
+from strikeout.wording import many
 
 # Up to this many names a dictionary finds a few rows in two microseconds; beyond, its memory is better spent.
 DICTIONARY = 1 << 20
@@ -133,4 +134,4 @@ class Footprints:
         return body.hexdigest()
 
     def __repr__(self) -> str:
-        return f"<Footprints of {len(self):,} quotes, {self.schema.model}>"
+        return f"<Footprints of {many(len(self), 'quote')}, {self.schema.model}>"

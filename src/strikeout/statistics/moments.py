@@ -26,6 +26,7 @@ from strikeout.kernels.words import Table, Words
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.weights import Weighting, weights_of
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -123,7 +124,8 @@ class Moments:
         return hash(self._digest)
 
     def __repr__(self) -> str:
-        return f"Moments({len(self):,} quotes in {len(self.cells)} cells, {self.basis.name}, {self._digest[:12]})"
+        what = f"{many(len(self), 'quote')} in {many(len(self.cells), 'cell')}"
+        return f"Moments({what}, {self.basis.name}, {self._digest[:12]})"
 
     @property
     def _table(self) -> Table:

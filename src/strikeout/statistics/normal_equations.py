@@ -16,6 +16,7 @@ from strikeout.kernels import exact, rational
 from strikeout.kernels.exact import Integers, Words
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.schema import Schema
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.statistics.footprints import Footprints
@@ -180,7 +181,7 @@ class NormalEquations:
         return hash(self.digest())
 
     def __repr__(self) -> str:
-        return f"<NormalEquations of {self.count:,} quotes, {self.schema.model}, {self.digest()[:12]}>"
+        return f"<NormalEquations of {many(self.count, 'quote')}, {self.schema.model}, {self.digest()[:12]}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NormalEquations, (self.schema, self.words, self.count)

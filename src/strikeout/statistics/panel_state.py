@@ -18,6 +18,7 @@ from strikeout.kernels import exact
 from strikeout.statistics.arrow import eliminated, packed, place_of, shared_schema, solved, unpacked
 from strikeout.statistics.normal_equations import NormalEquations, refuse_mixing
 from strikeout.statistics.schema import Schema
+from strikeout.wording import many
 
 Floats = NDArray[np.float64]
 Group = str | int | float
@@ -318,7 +319,7 @@ class PanelState:
         return hash(self.digest())
 
     def __repr__(self) -> str:
-        return f"<PanelState of {self.count:,} quotes in {len(self.parts):,} groups, {self.digest()[:12]}>"
+        return f"<PanelState of {many(self.count, 'quote')} in {many(len(self.parts), 'group')}, {self.digest()[:12]}>"
 
 
 def rank(group: Group) -> tuple[bool, float, str]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import black
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -133,7 +134,7 @@ def _own(weight: Floats, count: int) -> Floats:
     if bad.size:
         raise UsageError(
             f"weights: row {bad[0]} has weight {weight[bad[0]]:g}; a weight is finite and not negative "
-            f"({bad.size} such rows).",
+            f"({many(bad.size, 'such row')}).",
             row=int(bad[0]),
         )
     return weight

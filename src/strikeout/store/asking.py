@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.quotes.names import as_names
+from strikeout.wording import agreeing, many, part
+
+IS = ("is", "are")
 
 
 def distinct(ids: ArrayLike) -> list[str]:
@@ -23,7 +26,9 @@ def distinct(ids: ArrayLike) -> list[str]:
         ordered = sorted(asked)
         twice = sorted({a for a, b in pairwise(ordered) if a == b})
         raise UnknownIdError(
-            f"{len(twice):,} ids were given more than once: {_few(twice)}. Give each id once.", ids=twice
+            f"{many(len(twice), 'id')} {agreeing(len(twice), 'was', 'were')} given more than once: {_few(twice)}. "
+            "Give each id once.",
+            ids=twice,
         )
     return asked
 
@@ -34,7 +39,7 @@ def refuse_unknown(odd: Sequence[str], *, asked: int) -> None:
     Raises:
         UnknownIdError: some are.
     """
-    _refuse(odd, f"{len(odd):,} of the {asked:,} ids given are not in this book", "Take ids from quotes.ids.")
+    _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not in this book", "Take ids from quotes.ids.")
 
 
 def refuse_struck(odd: Sequence[str], *, asked: int) -> None:
@@ -43,7 +48,7 @@ def refuse_struck(odd: Sequence[str], *, asked: int) -> None:
     Raises:
         UnknownIdError: some are.
     """
-    _refuse(odd, f"{len(odd):,} of the {asked:,} ids given are struck out already", "Leave them out.")
+    _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} struck out already", "Leave them out.")
 
 
 def refuse_retained(odd: Sequence[str], *, asked: int) -> None:
@@ -52,7 +57,7 @@ def refuse_retained(odd: Sequence[str], *, asked: int) -> None:
     Raises:
         UnknownIdError: some are not.
     """
-    _refuse(odd, f"{len(odd):,} of the {asked:,} ids given are not struck out", "Leave them out.")
+    _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not struck out", "Leave them out.")
 
 
 def refuse_present(odd: Sequence[str], *, given: int) -> None:

@@ -16,6 +16,7 @@ from strikeout.store.bookfile import BESIDE, MIGRATIONS, check_header
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.ledger import Ledger, check_bytes
 from strikeout.store.sqlite import SqliteStore
+from strikeout.wording import agreeing, many
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ def _bytes(path: Path) -> tuple[bool, str]:
     with SqliteStore.open(path) as store:
         faults = store.faults()
         counts = store.counts()
-    return not faults, " ".join(faults) or f"as written; {counts.retained:,} quotes held, {counts.struck:,} set aside"
+    return not faults, " ".join(
+        faults
+    ) or f"as written; {many(counts.retained, 'quote')} held, {counts.struck:,} set aside"
 
 
 def _shards(path: Path) -> tuple[bool, str]:
@@ -101,7 +104,8 @@ def _shards(path: Path) -> tuple[bool, str]:
     more = f" and {len(counts) - 4:,} more" if len(counts) > 4 else ""
     stateless = set(kept) - set(states)
     if stateless:
-        return False, f"{len(stateless):,} shards keep footprints and no state, the first {min(stateless)}."
+        which = f"{many(len(stateless), 'shard')} {agreeing(len(stateless), 'keeps', 'keep')}"
+        return False, f"{which} footprints and no state, the first {min(stateless)}."
     left = f"footprints of {len(kept):,}, states of {len(states):,}" if states else "no footprints or states by shard"
     return True, f"{len(counts):,}: {named}{more}; {left}"
 
@@ -112,4 +116,4 @@ def _ledger(path: Path) -> tuple[bool, str]:
     faults = check_bytes(rows, keyring=Keyring.read(key_file(path)))
     return not faults, " ".join(
         faults
-    ) or f"{len(rows):,} entries, chained and signed; head {Ledger.from_bytes(rows).head()}"
+    ) or f"{many(len(rows), 'entry', 'entries')}, chained and signed; head {Ledger.from_bytes(rows).head()}"

@@ -16,12 +16,14 @@ from strikeout.store import merkle
 from strikeout.store.entry import Act, Entry, Reason, ReasonCode
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
+from strikeout.wording import agreeing, many
 
 __all__ = [
     "Act",
     "Entry",
     "Head",
     "Ledger",
+    "LedgerReader",
     "Reason",
     "ReasonCode",
     "SetCommitment",
@@ -133,7 +135,7 @@ class Ledger:
         """
         size = len(self) if size is None else size
         if not 0 <= size <= len(self):
-            raise UsageError(f"root: {size} entries asked for; the ledger has {len(self)}.")
+            raise UsageError(f"root: {many(size, 'entry', 'entries')} asked for; the ledger has {len(self)}.")
         return merkle.root(self._leaves()[:size]).hex()
 
     def head(self) -> Head:
@@ -193,11 +195,37 @@ class Ledger:
             return []
         if head.size > len(self):
             return [
-                f"The ledger has {len(self)} entries and had {head.size}: the last {head.size - len(self)} are gone."
+                f"The ledger has {many(len(self), 'entry', 'entries')} and had {head.size:,}: the last "
+                f"{head.size - len(self):,} {agreeing(head.size - len(self), 'is', 'are')} gone."
             ]
         if self.root(head.size) != head.root:
             return [f"The first {head.size} entries are not those of the head that was kept: the past was rewritten."]
         return []
+
+
+class LedgerReader:
+    """Reads a stored ledger again and again; what was read before, and is the same to the byte, is not parsed again.
+
+    To parse an entry is to check all of its fields, which takes longer than to fetch it: a verb that looks at the
+    ledger five times would spend most of its time on that.
+    """
+
+    def __init__(self) -> None:
+        self._rows: tuple[bytes, ...] = ()
+        self._ledger = Ledger()
+
+    def read(self, rows: Sequence[bytes]) -> Ledger:
+        """The ledger of these stored entries, as ``Ledger.from_bytes`` gives it.
+
+        Raises:
+            RefusedError: an entry cannot be read.
+        """
+        rows = tuple(rows)
+        same = len(self._rows) if rows[: len(self._rows)] == self._rows else 0
+        if same < len(rows) or not same:
+            later = (_read(row, place) for place, row in enumerate(rows[same:], same + 1))
+            self._rows, self._ledger = rows, Ledger((*self._ledger.entries[:same], *later))
+        return self._ledger
 
 
 def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: str = "") -> Entry:
@@ -235,13 +263,13 @@ def check_bytes(
     head: Head | None = None,
 ) -> list[str]:
     """What is wrong with a stored ledger, in sentences; as ``Ledger.check``, and an unreadable entry is one of them."""
-    found = []
+    found, entries = [], []
     for place, row in enumerate(rows, 1):
         try:
-            _read(row, place)
+            entries.append(_read(row, place))
         except RefusedError as error:
             found.append(error.sentence)
-    return found or Ledger.from_bytes(rows).check(keyring=keyring, first_public=first_public, head=head)
+    return found or Ledger(tuple(entries)).check(keyring=keyring, first_public=first_public, head=head)
 
 
 class SetCommitment:

@@ -8,6 +8,7 @@ from strikeout.errors import StrikeoutError
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
 from strikeout.store.sqlite_reading import SqliteReading, key
 from strikeout.store.store import LEAVINGS, SHELVES
+from strikeout.wording import many
 
 MOST = 20  # sentences; a file that is damaged all over needs no more
 
@@ -45,7 +46,7 @@ def _faults(book: SqliteReading) -> Iterator[str]:
     named = dict(book.rows("SELECT id, chunk FROM names"))
     if named != homes:
         odd = len(named.items() ^ homes.items())
-        yield f"The index of names and the quotes differ in {odd:,} rows."
+        yield f"The index of names and the quotes differ in {many(odd, 'row')}."
     for name, entry in book.rows("SELECT id, entry FROM marks"):
         seal = seal.with_row(mark_sum(name, homes.get(name, -1), entry)).counting(marked=1)
     for what in LEAVINGS:

@@ -1,0 +1,34 @@
+"""Counts in sentences: one quote is a quote, and two are quotes."""
+
+from __future__ import annotations
+
+
+def many(count: int, one: str, several: str | None = None) -> str:
+    """So many of something, in words.
+
+    Args:
+        several: the plural, where it is not ``one`` with an s.
+
+    >>> many(1, "quote"), many(0, "quote"), many(12_000, "entry", "entries")
+    ('1 quote', '0 quotes', '12,000 entries')
+    """
+    return f"{count:,} {agreeing(count, one, several or f'{one}s')}"
+
+
+def agreeing(count: int, one: str, several: str) -> str:
+    """The form that a verb or a noun takes with so many.
+
+    >>> f"{many(1, 'quote')} {agreeing(1, 'is', 'are')} new"
+    '1 quote is new'
+    """
+    return one if count == 1 else several
+
+
+def part(count: int, total: int, one: str, *, verb: tuple[str, str]) -> str:
+    """So many of all that were given, and what they do; to begin a sentence with.
+
+    >>> part(2, 3, "id", verb=("is", "are")), part(1, 3, "id", verb=("is", "are")), part(1, 1, "id", verb=("is", "are"))
+    ('2 of the 3 ids given are', '1 of the 3 ids given is', 'The id given is')
+    """
+    who = f"The {one} given" if total == 1 else f"{count:,} of the {total:,} {one}s given"
+    return f"{who} {agreeing(count, *verb)}"
