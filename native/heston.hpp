@@ -115,7 +115,7 @@ INLINE double strip(const Slice& s, int cross, const Heston& m) {
 
 inline void no_price(Terms<FUNCTIONS>& out) {
     out.blocks = 1;
-    out.block[0].zeta = {all(0.0), all(0.0)}, out.block[0].size = out.block[0].mass = all(INF);
+    out.block[0].zeta = {all(0.0), all(0.0)}, out.block[0].mass = all(INF);
     for (int j = 0; j < FUNCTIONS; j++) out.block[0].F[j] = {all(NAN), all(NAN)};
 }
 
@@ -205,17 +205,17 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
             const c4 F[FUNCTIONS] = {f[i],           f[i] * by_kappa[i], m.kappa * (f[i] * A[i]), f[i] * by_sigma[i],
                                      f[i] * by_rho[i], f[i] * B[i]};
             v4 size = all(0.0);
-            for (int j = 0; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
-            const v4 ln = log_at_most(size), im = zeta[i].im;
+            for (int j = 1; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
             const v4 mass = log_at_most(larger(magnitude(f[i].re) + magnitude(f[i].im), (1.0 / SLACK) * size));
+            const v4 im = zeta[i].im;
             const int64_t at = 4 * (done + i);
             // What overflowed on its way to zero compares false here, and counts as negligible too.
-            i4 needed = ln + larger(im * first, im * last) >= -LEVEL;
+            i4 needed = mass + larger(im * first, im * last) >= -LEVEL;
             needed &= i4{at, at + 1, at + 2, at + 3} < int64_t(most);
             auto& block = out.block[done + i];
             for (int j = 0; j < FUNCTIONS; j++)
                 block.F[j] = {pick(needed, F[j].re, all(0.0)), pick(needed, F[j].im, all(0.0))};
-            block.zeta = {z[i].re, im}, block.size = ln, block.mass = mass;
+            block.zeta = {z[i].re, im}, block.mass = mass;
             if (any(needed)) out.blocks = done + i + 1;
             more = needed[3] != 0;  // terms shrink along the contour: once the last is negligible, so is the rest
         }

@@ -40,6 +40,8 @@ INLINE v4 pick(i4 mask, v4 a, v4 b) { return (v4)_mm256_blendv_pd((__m256d)b, (_
 INLINE v4 smaller(v4 a, v4 b) { return (v4)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE v4 larger(v4 a, v4 b) { return (v4)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE bool any(i4 m) { return _mm256_movemask_pd((__m256d)m) != 0; }
+// How many of the four there are up to the last that is true.
+INLINE int up_to(i4 m) { return 32 - __builtin_clz(2 * _mm256_movemask_pd((__m256d)m) + 1) - 1; }
 // The first `count` of four, and zeros; what lies behind them is not touched.
 INLINE v4 load_some(const double* p, int64_t count) {
     return (v4)_mm256_maskload_pd(p, (__m256i)(i4{0, 1, 2, 3} < i4{count, count, count, count}));
@@ -55,6 +57,7 @@ INLINE v4 pick(i4 mask, v4 a, v4 b) { return value((bits(a) & mask) | (bits(b) &
 INLINE v4 smaller(v4 a, v4 b) { return pick(a < b, a, b); }
 INLINE v4 larger(v4 a, v4 b) { return pick(a > b, a, b); }
 INLINE bool any(i4 m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
+INLINE int up_to(i4 m) { return m[3] ? 4 : m[2] ? 3 : m[1] ? 2 : m[0] ? 1 : 0; }
 INLINE v4 load_some(const double* p, int64_t count) {
     v4 r = {0.0, 0.0, 0.0, 0.0};
     for (int i = 0; i < 4 && i < count; i++) r[i] = p[i];
