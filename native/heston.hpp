@@ -90,27 +90,33 @@ INLINE double strip_step(int i) {
     return quarter[(i - 36) & 3] * two_to(((i - 36) >> 2) - 4);
 }
 
-// The largest step whose moment stays below the cap; the moments rise with the step, so five-way search, begun around
-// the step of a Gaussian (the 54th). 0 if none does.
-INLINE double strip(const Slice& s, int cross, const Heston& m) {
-    int inside = -1, outside = STRIP_STEPS, at[4] = {46, 50, 54, 58};
-    while (outside - inside > 1) {
-        v4 step;
-        for (int j = 0; j < 4; j++) step[j] = 2.0 / s.sd * strip_step(at[j]);
-        const v4 moment = log_mgf(cross > 0 ? 1.0 + step : -step, s.T, m);
-        for (int j = 0; j < 4; j++) {
-            if (moment[j] <= MOMENT_CAP) {
-                if (at[j] > inside) inside = at[j];
-            } else if (at[j] < outside) {
-                outside = at[j];
+// The largest step whose moment stays below the cap, on the put's side and on the call's; the moments rise with the step, so
+// five-way search, begun around the step of a Gaussian (the 54th). 0 if none does. Both sides at once: one alone leaves the
+// processor waiting for its own results.
+INLINE void find_strips(Slice& s, const Heston& m) {
+    int inside[2] = {-1, -1}, outside[2] = {STRIP_STEPS, STRIP_STEPS}, at[2][4] = {{46, 50, 54, 58}, {46, 50, 54, 58}};
+    const double unit = 2.0 / s.sd;
+    while (outside[0] - inside[0] > 1 || outside[1] - inside[1] > 1) {
+        v4 step[2], moment[2];
+        for (int side = 0; side < 2; side++)
+            for (int j = 0; j < 4; j++) step[side][j] = unit * strip_step(at[side][j]);
+        moment[0] = log_mgf(-step[0], s.T, m), moment[1] = log_mgf(1.0 + step[1], s.T, m);
+        for (int side = 0; side < 2; side++) {
+            for (int j = 0; j < 4; j++) {
+                if (moment[side][j] <= MOMENT_CAP) {
+                    if (at[side][j] > inside[side]) inside[side] = at[side][j];
+                } else if (at[side][j] < outside[side]) {
+                    outside[side] = at[side][j];
+                }
+            }
+            for (int j = 0; j < 4; j++) {
+                const int i = inside[side] + ((outside[side] - inside[side]) * (j + 1)) / 5;
+                at[side][j] = i <= inside[side] ? inside[side] + 1 : i;
             }
         }
-        for (int j = 0; j < 4; j++) {
-            const int i = inside + ((outside - inside) * (j + 1)) / 5;
-            at[j] = i <= inside ? inside + 1 : i;
-        }
     }
-    return inside < 0 ? 0.0 : 2.0 / s.sd * strip_step(inside);
+    s.put_strip = inside[0] < 0 ? 0.0 : unit * strip_step(inside[0]);
+    s.call_strip = inside[1] < 0 ? 0.0 : unit * strip_step(inside[1]);
 }
 
 inline void no_price(Terms<FUNCTIONS>& out) {
@@ -135,9 +141,8 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     v4 sines, cosines;
     sincos(v4{up, lo, omega, 0.0}, sines, cosines);
     const double so = sines[2], co = cosines[2];
-    double& width = cross < 0 ? s.put_strip : s.call_strip;
-    if (width < 0.0) width = strip(s, cross, m);
-    const double b = width / (sines[0] - sines[1]);
+    if (s.put_strip < 0.0) find_strips(s, m);
+    const double b = (cross < 0 ? s.put_strip : s.call_strip) / (sines[0] - sines[1]);
     // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
     const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
     const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + (group == 1 ? MIDDLE : 0.0));
@@ -153,7 +158,7 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     const double left = kstar < 0.0 ? kstar : 0.0, right = kstar > 0.0 ? kstar : 0.0;
     const double first = group == 2 ? right : left, last = group == 0 ? left : right;
 
-    const double kv = m.kappa * m.vbar, per_s2 = 1.0 / (m.sigma * m.sigma), per = kv * per_s2, weight = h / PI * b;
+    const double c = m.kappa * m.vbar / (m.sigma * m.sigma), cT = c * T, weight = h / PI * b;
     // Blocks of four nodes go through each stage in a row: one alone leaves the processor waiting for its own results. The
     // first batch is what the contour is likely to need; a block's bits do not depend on which batch it is in.
     constexpr int BATCH = 16;
@@ -163,7 +168,7 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     for (int done = 0; 4 * done < most; done += count, count = 2) {
         if (count > (most + 3) / 4 - done) count = (most + 3) / 4 - done;
         c4 z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], xi[BATCH], d[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH],
-            invP[BATCH], A[BATCH], B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
+            invP[BATCH], level[BATCH], v0B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
         for (int i = 0; i < count; i++, grown *= growth) {
             const v4 shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
             v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
@@ -184,26 +189,29 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
         for (int i = 0; i < count; i++) E[i] = exp(-(T * d[i]));
         for (int i = 0; i < count; i++) {
             P[i] = fma(minus[i], E[i], P[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
-            B[i] = -(q[i] * ((1.0 - E[i]) * invP[i]));
+            v0B[i] = -m.v0 * (q[i] * ((1.0 - E[i]) * invP[i]));
         }
-        for (int i = 0; i < count; i++) A[i] = -per_s2 * fma(T, minus[i], 2.0 * log(0.5 * (P[i] * invd[i])));
-        for (int i = 0; i < count; i++) f[i] = exp(fma(kv, A[i], m.v0 * B[i]));
+        for (int i = 0; i < count; i++) level[i] = -(fma(cT, minus[i], (2.0 * c) * log(0.5 * (P[i] * invd[i]))));
+        for (int i = 0; i < count; i++) f[i] = exp(level[i] + v0B[i]);
         for (int i = 0; i < count; i++) f[i] = weight * (dz[i] * inverse(q[i]) * f[i]);
         if (done == 0) f[0] = v4{0.5, 1.0, 1.0, 1.0} * f[0];
-        for (int i = 0; i < count; i++) {
-            c4 mP = (1.0 - E[i]) * invP[i], TE = T * E[i], ratio = xi[i] * invd[i];
-            c4 PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i], excess = PdP - invd[i];
-            c4 B_d = fma(B[i], PdP, q[i] * TE * invP[i]), by_d = -(fma(m.v0, B_d, per * (T + 2.0 * excess)));
-            c4 by_xi = per * (T * (minus[i] * invd[i]) - 2.0 * fma(excess, ratio, mP)) - m.v0 * fma(B_d, ratio, B[i] * mP);
-            c4 a_xi = times_i(z[i]) * by_xi;
-            by_kappa[i] = fma(m.vbar, A[i], by_xi);
-            by_sigma[i] = fma(m.sigma, by_d * q[i] * invd[i], (-2.0 * kv / m.sigma) * A[i]) - m.rho * a_xi;
-            by_rho[i] = -m.sigma * a_xi;
+        for (int i = 0; i < count; i++) {  // as in the twin's log_cf
+            const c4 TE = T * E[i], mP = (1.0 - E[i]) * invP[i], PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i];
+            const c4 both = 2.0 * c + v0B[i];
+            const c4 by_d = fma(both, PdP, fma(m.v0 * (q[i] * invP[i]), TE, (-2.0 * c) * invd[i]));  // negative, but for c T
+            const c4 by_xi = (cT * minus[i] - by_d * xi[i]) * invd[i] - both * mP;
+            by_rho[i] = m.sigma * (times_i(z[i]) * by_xi);
+            by_kappa[i] = fma(1.0 / m.kappa, level[i], by_xi);
+            by_sigma[i] = (-1.0 / m.sigma) * fma(cT + by_d, (m.sigma * m.sigma) * (q[i] * invd[i]), fma(m.rho, by_rho[i], 2.0 * level[i]));
         }
         bool more = false;
         for (int i = 0; i < count; i++) {
-            const c4 F[FUNCTIONS] = {f[i],           f[i] * by_kappa[i], m.kappa * (f[i] * A[i]), f[i] * by_sigma[i],
-                                     f[i] * by_rho[i], f[i] * B[i]};
+            const c4 F[FUNCTIONS] = {f[i],
+                                     f[i] * by_kappa[i],
+                                     (1.0 / m.vbar) * (f[i] * level[i]),
+                                     f[i] * by_sigma[i],
+                                     -(f[i] * by_rho[i]),
+                                     (1.0 / m.v0) * (f[i] * v0B[i])};
             v4 size = all(0.0);
             for (int j = 1; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
             const v4 mass = log_at_most(larger(magnitude(f[i].re) + magnitude(f[i].im), (1.0 / SLACK) * size));
