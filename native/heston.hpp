@@ -18,7 +18,6 @@ constexpr double INF = std::numeric_limits<double>::infinity();
 // Scalars go through the vector functions too: their bits must not depend on the C library.
 INLINE double exp1(double x) { return exp(all(x))[0]; }
 INLINE double log1(double x) { return log(all(x))[0]; }
-INLINE double atan21(double y, double x) { return atan2(all(y), all(x))[0]; }
 
 // ln E[exp(p X)] for four real p, +inf where the moment no longer exists at T.
 INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
@@ -36,10 +35,21 @@ INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
     return pick(exists, kv * (linear - 2.0 * log(ratio)) - m.v0 * q * b, all(INF));
 }
 
+// Where the contours of a slice run, one group of strikes beside the other: 0 left, 1 middle, 2 right (cut at 0 and at k*).
+//     z(y) = i offset + b sinh(y + i omega), less i on the call's side
+struct Paths {
+    v4 b, h, sine, cosine, offset;  // of omega, sine and cosine; b is not above zero where there is no contour
+    v4 likely, nodes;               // blocks that are likely to matter, nodes that could
+};
+
 struct Slice {
     double T, sd, g, asymptote;
     Grid grid;
-    double put_strip = -1.0, call_strip = -1.0;  // found when first asked for
+    bool has_paths = false;  // found when first asked for
+    Paths paths;
+
+    // Whether the contour of this group crosses the imaginary axis on the call's side.
+    bool is_call(int group) const { return group == 2 || (group == 1 && grid.kstar > 0.0); }
 };
 
 INLINE Slice slice_of(double T, const Heston& m) {
@@ -93,7 +103,7 @@ INLINE double strip_step(int i) {
 // The largest step whose moment stays below the cap, on the put's side and on the call's; the moments rise with the step, so
 // five-way search, begun around the step of a Gaussian (the 54th). 0 if none does. Both sides at once: one alone leaves the
 // processor waiting for its own results.
-INLINE void find_strips(Slice& s, const Heston& m) {
+INLINE void find_strips(const Slice& s, const Heston& m, double* width) {
     int inside[2] = {-1, -1}, outside[2] = {STRIP_STEPS, STRIP_STEPS}, at[2][4] = {{46, 50, 54, 58}, {46, 50, 54, 58}};
     const double unit = 2.0 / s.sd;
     while (outside[0] - inside[0] > 1 || outside[1] - inside[1] > 1) {
@@ -115,8 +125,36 @@ INLINE void find_strips(Slice& s, const Heston& m) {
             }
         }
     }
-    s.put_strip = inside[0] < 0 ? 0.0 : unit * strip_step(inside[0]);
-    s.call_strip = inside[1] < 0 ? 0.0 : unit * strip_step(inside[1]);
+    for (int side = 0; side < 2; side++) width[side] = inside[side] < 0 ? 0.0 : unit * strip_step(inside[side]);
+}
+
+INLINE Paths paths_of(const Slice& s, const Heston& m) {
+    double width[2];
+    find_strips(s, m, width);
+    const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho);
+    const double main = 0.25 * PI + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g);
+    double reach = std::fabs(kstar) / s.sd;
+    reach = (reach < 6.0 ? reach : 6.0) + 1e-9;
+    const double t = 2.0 / (reach * reach);
+    const v4 angle = atan2(v4{r, std::sqrt(t), 0.0, 0.0}, v4{std::fabs(m.rho), std::sqrt(1.0 + t), 1.0, 1.0});
+    const double back = 0.9 * (main < angle[0] ? main : angle[0]), narrow = angle[1] < main ? angle[1] : main;
+    // Bent to the side on which the phase of exp(-i z k) helps.
+    const bool call = s.is_call(1);
+    const v4 up = {main, call ? narrow : back, 0.0, 0.0}, lo = {0.0, call ? -back : -narrow, -main, -main};
+    v4 sine_up, sine_lo, unused;
+    Paths p;
+    sincos(up, sine_up, unused), sincos(lo, sine_lo, unused), sincos(0.5 * (up + lo), p.sine, p.cosine);
+    p.b = v4{width[0], width[call], width[1], width[1]} / (sine_up - sine_lo);
+    // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
+    p.offset = -p.b * v4{sine_lo[0], call ? sine_up[1] : sine_lo[1], sine_up[2], sine_up[3]};
+    p.h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + v4{0.0, MIDDLE, 0.0, 0.0});
+    // Terms fall like a Gaussian's, then exponentially; the outer contours, less confined, need not be quite so long.
+    const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
+    const v4 per = 1.0 / (p.b * p.cosine), longest = 3.0 * (larger(all(gaussian), all(exponential)) * per);
+    const v4 usual = larger(all(gaussian), v4{0.8, 1.0, 0.8, 0.8} * exponential) * per;
+    p.nodes = log(longest + root(fma(longest, longest, 1.0))) / p.h;
+    p.likely = (log(usual + root(fma(usual, usual, 1.0))) / p.h + 0.5) / 4.0;
+    return p;
 }
 
 inline void no_price(Terms<FUNCTIONS>& out) {
@@ -125,34 +163,16 @@ inline void no_price(Terms<FUNCTIONS>& out) {
     for (int j = 0; j < FUNCTIONS; j++) out.block[0].F[j] = {all(NAN), all(NAN)};
 }
 
-// group: 0 left, 1 middle, 2 right (cut at 0 and at k*). Not-a-number where no contour exists.
+// The terms of a group's contour. Not-a-number where no contour exists.
 inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m) {
-    const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho), T = s.T;
-    const int cross = group == 1 ? (kstar > 0.0 ? 1 : -1) : group == 0 ? -1 : 1, bend = group == 1 ? cross : -cross;
-    double main = 0.25 * PI + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g), back = 0.0;
-    if (group == 1) {
-        double limit = atan21(r, std::fabs(m.rho)), reach = std::fabs(kstar) / s.sd;
-        back = 0.9 * (main < limit ? main : limit);
-        reach = (reach < 6.0 ? reach : 6.0) + 1e-9;
-        double t = 2.0 / (reach * reach), narrow = atan21(std::sqrt(t), std::sqrt(1.0 + t));
-        if (narrow < main) main = narrow;
-    }
-    const double up = bend > 0 ? main : back, lo = bend > 0 ? -back : -main, omega = 0.5 * (up + lo);
-    v4 sines, cosines;
-    sincos(v4{up, lo, omega, 0.0}, sines, cosines);
-    const double so = sines[2], co = cosines[2];
-    if (s.put_strip < 0.0) find_strips(s, m);
-    const double b = (cross < 0 ? s.put_strip : s.call_strip) / (sines[0] - sines[1]);
-    // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
-    const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
-    const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + (group == 1 ? MIDDLE : 0.0));
+    if (!s.has_paths) s.paths = paths_of(s, m), s.has_paths = true;
+    const double b = s.paths.b[group], h = s.paths.h[group], so = s.paths.sine[group], co = s.paths.cosine[group];
+    const double T = s.T, kstar = s.grid.kstar, offset = s.paths.offset[group];
+    const bool call = s.is_call(group);
     out.blocks = 0;
     if (!(b > 0.0)) return no_price(out);  // no strip, no contour
 
-    const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
-    const double longest = (gaussian > exponential ? gaussian : exponential) / (b * co), limit = 3.0 * longest;
-    const v4 lengths = log(v4{longest + std::sqrt(longest * longest + 1.0), limit + std::sqrt(limit * limit + 1.0), 1.0, 1.0});
-    const double likely = std::ceil((lengths[0] / h + 0.5) / 4.0), nodes = std::ceil(lengths[1] / h) + 1.0;
+    const double likely = std::ceil(s.paths.likely[group]), nodes = std::ceil(s.paths.nodes[group]) + 1.0;
     const int most = nodes < MOST_NODES ? static_cast<int>(nodes) : MOST_NODES;
     // A term is largest at the end of its group that is nearest to k*, or at the other end of the middle one.
     const double left = kstar < 0.0 ? kstar : 0.0, right = kstar > 0.0 ? kstar : 0.0;
@@ -172,8 +192,8 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
         for (int i = 0; i < count; i++, grown *= growth) {
             const v4 shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
             v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
-            z[i] = {re, cross < 0 ? im : im - 1.0};
-            zeta[i] = {re, cross < 0 ? im + 1.0 : im};
+            z[i] = {re, call ? im - 1.0 : im};
+            zeta[i] = {re, call ? im : im + 1.0};
             dz[i] = {co * cosh, so * sinh};
         }
         for (int i = 0; i < count; i++) {
