@@ -22,9 +22,8 @@ def one_pass(
     tables are made beforehand, too.
     """
     model = (so.Heston() if kernel is None else so.Heston(kernel=kernel)).suited(contracts)
-    model.accumulate(theta, contracts, observed, np.ones(len(observed)))  # sorted on first use
-    target = observed - contracts.intrinsic
-    return lambda: model.accumulate_scaled(theta, contracts, contracts.scale, target)
+    accumulate = model.accumulator(contracts, contracts.scale, observed - contracts.intrinsic)
+    return lambda: accumulate(theta)
 
 
 def price(theta: Floats, contracts: so.Contracts) -> Floats:

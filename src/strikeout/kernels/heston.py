@@ -8,6 +8,7 @@ sigma, rho, v0), see heston_cf.py.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
@@ -67,11 +68,21 @@ def sums(kernel: str, theta: Floats, part: Parts, scale: Floats, target: Floats)
 
     The order of summation follows from the strikes alone, not from threads or batches.
     """
+    return sums_of(kernel, part, scale, target)(theta)
+
+
+def sums_of(kernel: str, part: Parts, scale: Floats, target: Floats) -> Callable[[Floats], Floats]:
+    """``sums`` of these strikes, for one theta after the other: what does not depend on theta is looked at once."""
     if kernel == "numpy":
-        return heston_twin.sums(theta, part, scale, target)
-    total = np.empty(21)
-    _compiled().heston_sums(theta, *part, scale, target, threads_for(part), total)
-    return total
+        return lambda theta: heston_twin.sums(theta, part, scale, target)
+    compiled = _compiled().HestonSums(*part, scale, target, threads_for(part))
+
+    def found(theta: Floats) -> Floats:
+        total = np.empty(21)
+        compiled(theta, total)
+        return total
+
+    return found
 
 
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:

@@ -146,8 +146,8 @@ class Heston:
     def accumulator(self, contracts: Contracts, scale: Floats, target: Floats) -> Callable[[Theta], Floats]:
         """``accumulate_scaled`` of these contracts, for a search that asks for one theta after the other."""
         layout = self._layout(contracts)
-        kernel, part, columns = self.kernel, layout.parts, (layout.sorted(scale), layout.sorted(target))
-        return lambda theta: kernel_of.sums(kernel, self._vector(theta), part, *columns)
+        sums = kernel_of.sums_of(self.kernel, layout.parts, layout.sorted(scale), layout.sorted(target))
+        return lambda theta: sums(self._vector(theta))
 
     def accumulate_weighed(
         self, theta: Theta, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats
