@@ -49,10 +49,11 @@ class Strikes {
             if (offsets[j + 1] < offsets[j]) throw std::invalid_argument("offsets must not fall");
     }
     size_t size() const { return k.size(); }
-    Book at(const Doubles& theta) const {
+    bool are_read_only() const { return k.is_read_only(); }
+    Book at(const Doubles& theta, bool known = false) const {
         if (theta.size() != 5) throw std::invalid_argument("shapes do not fit together: theta is five numbers");
         return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
-                static_cast<int64_t>(expiries.size()), half};
+                static_cast<int64_t>(expiries.size()), half, known};
     }
 };
 
@@ -85,6 +86,7 @@ class HestonSums {
     Strikes strikes;
     Doubles scale, target;
     int threads;
+    bool known = false;  // strikes that nobody may write to are looked at once
 
    public:
     HestonSums(nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half, nb::handle scale_,
@@ -93,11 +95,12 @@ class HestonSums {
         if (scale.size() != strikes.size() || target.size() != strikes.size())
             throw std::invalid_argument("scale and target must be as long as k");
     }
-    void at(nb::handle theta, nb::handle out) const {
+    void at(nb::handle theta, nb::handle out) {
         const Doubles at(theta);
-        const Book book = strikes.at(at);
+        const Book book = strikes.at(at, known);
         const Result result(out, SUMS);
         run([&] { return DISPATCH(heston_sums)(book, scale.data(), target.data(), result.data(), threads); });
+        known = strikes.are_read_only();
     }
 };
 

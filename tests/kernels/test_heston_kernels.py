@@ -106,6 +106,21 @@ def test_a_book_made_ready_keeps_its_arrays_and_gives_the_same_sums_for_any_thet
 
 
 @needs_native
+def test_strikes_that_may_be_written_to_are_looked_at_again_each_time():
+    k, ones, out = np.array([-0.1, 0.0, 0.1]), np.ones(3), np.empty(21)
+    ready = heston.native().HestonSums(np.array([0.5]), np.array([0, 3]), k, None, 0.0, ones, ones, 1)
+    ready(THETA, out)
+    k[0] = 0.2
+    with pytest.raises(ValueError, match="ascending"):
+        ready(THETA, out)
+    k.flags.writeable = False
+    ready = heston.native().HestonSums(np.array([0.5]), np.array([0, 3]), k, None, 0.0, ones, ones, 1)
+    for _ in range(2):  # what did not ascend once is not taken to ascend
+        with pytest.raises(ValueError, match="ascending"):
+            ready(THETA, out)
+
+
+@needs_native
 def test_columns_that_are_not_as_long_as_the_strikes_are_refused():
     k, one = np.zeros(2), np.zeros(1)
     for scale, target in ((one, k), (k, one)):
