@@ -132,7 +132,7 @@ NB_MODULE(_native, m) {
         .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, double, nb::handle, nb::handle, int>(),
              nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"), nb::arg("t").none(), nb::arg("half"), nb::arg("scale"),
              nb::arg("target"), nb::arg("threads"))
-        .def("__call__", &HestonSums::at, nb::arg("theta"), nb::arg("out"));
+        .def("at", &HestonSums::at, nb::arg("theta"), nb::arg("out"));
     m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"), nb::arg("out"));
     m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });

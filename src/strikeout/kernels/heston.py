@@ -75,11 +75,11 @@ def sums_of(kernel: str, part: Parts, scale: Floats, target: Floats) -> Callable
     """``sums`` of these strikes, for one theta after the other: what does not depend on theta is looked at once."""
     if kernel == "numpy":
         return lambda theta: heston_twin.sums(theta, part, scale, target)
-    compiled = _compiled().HestonSums(*part, scale, target, threads_for(part))
+    at = _compiled().HestonSums(*part, scale, target, threads_for(part)).at
 
     def found(theta: Floats) -> Floats:
         total = np.empty(21)
-        compiled(theta, total)
+        at(theta, total)
         return total
 
     return found
