@@ -204,7 +204,14 @@ INLINE c4 exp(c4 a) {
     sincos(a.im, s, c);
     return {e * c, e * s};
 }
-INLINE c4 log(c4 a) { return {0.5 * log(fma(a.im, a.im, a.re * a.re)), atan2(a.im, a.re)}; }
+// ln a, with all the digits of the excess a - 1 where that is small.
+INLINE c4 log(c4 a, c4 excess) {
+    const v4 x = fma(excess.re, excess.re, fma(excess.im, excess.im, 2.0 * excess.re)), near = 1.0 + x;  // |a|^2, by way of one
+    const i4 small = magnitude(x) < 0.5;
+    const v4 lost = pick(small, x - (near - 1.0), all(0.0));
+    const v4 im = pick(small, excess.im, a.im), re = pick(small, 1.0 + excess.re, a.re);
+    return {0.5 * (log(pick(small, near, fma(a.im, a.im, a.re * a.re))) + lost), atan2(im, re)};
+}
 INLINE c4 root(c4 a) {  // the one with real part >= 0
     v4 size = root(fma(a.im, a.im, a.re * a.re));
     v4 t = root(0.5 * (size + magnitude(a.re))), u = magnitude(a.im) / (2.0 * t);
