@@ -191,7 +191,7 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     for (int done = 0; 4 * done < most; done += count, count = 2) {
         if (count > (most + 3) / 4 - done) count = (most + 3) / 4 - done;
         c4 z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], xi[BATCH], d[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH],
-            invP[BATCH], level[BATCH], v0B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
+            invP[BATCH], mP[BATCH], level[BATCH], v0B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
         for (int i = 0; i < count; i++, grown *= growth) {
             const v4 shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
             v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
@@ -212,7 +212,7 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
         for (int i = 0; i < count; i++) E[i] = exp(-(T * d[i]));
         for (int i = 0; i < count; i++) {
             P[i] = fma(minus[i], E[i], P[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
-            v0B[i] = -m.v0 * (q[i] * ((1.0 - E[i]) * invP[i]));
+            mP[i] = (1.0 - E[i]) * invP[i], v0B[i] = -m.v0 * (q[i] * mP[i]);
         }
         for (int i = 0; i < count; i++) {
             const c4 half = 0.5 * invd[i], excess = -(minus[i] * (1.0 - E[i])) * half;  // of P / 2d over one: small with sigma
@@ -222,10 +222,10 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
         for (int i = 0; i < count; i++) f[i] = weight * (dz[i] * inverse(q[i]) * f[i]);
         if (done == 0) f[0] = v4{0.5, 1.0, 1.0, 1.0} * f[0];
         for (int i = 0; i < count; i++) {  // as in the twin's log_cf
-            const c4 TE = T * E[i], mP = (1.0 - E[i]) * invP[i], PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i];
+            const c4 TE = T * E[i], PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i];
             const c4 both = 2.0 * c + v0B[i];
             const c4 by_d = fma(both, PdP, fma(m.v0 * (q[i] * invP[i]), TE, (-2.0 * c) * invd[i]));  // negative, but for c T
-            const c4 by_xi = (cT * minus[i] - by_d * xi[i]) * invd[i] - both * mP;
+            const c4 by_xi = (cT * minus[i] - by_d * xi[i]) * invd[i] - both * mP[i];
             by_rho[i] = m.sigma * (times_i(z[i]) * by_xi);
             by_kappa[i] = fma(1.0 / m.kappa, level[i], by_xi);
             by_sigma[i] = (-1.0 / m.sigma) * fma(cT + by_d, (m.sigma * m.sigma) * (q[i] * invd[i]), fma(m.rho, by_rho[i], 2.0 * level[i]));
