@@ -15,6 +15,7 @@ constexpr int THRIFTY = 12;      // as many do where Chebyshev's polynomials rep
 constexpr double ECONOMY = 1e-13, SLACK = 30.0;  // of a value, what may be given up for it; of a derivative, times the slack
 constexpr double LOST = -29.9336;  // ln ECONOMY: what a thrifty term may leave out before signs are looked at
 constexpr double LEVEL = 30.5;  // terms below exp(-30.5) are cut
+constexpr double CUT = LEVEL + 1.0;  // a term's mass, which counts derivatives less, is cut later
 
 // x^n = sum_p instead[n][p] x^p + gap[n] T_n(x), p < n: exact in doubles.
 struct Chebyshev {
@@ -156,7 +157,7 @@ struct Polynomials {
         for (; blocks < terms.blocks; blocks++) {
             const auto& block = terms.block[blocks];
             const v4 im = block.zeta.im, growth = im * centre;
-            const int matter = up_to(block.mass + growth + magnitude(im) * half >= -LEVEL);
+            const int matter = up_to(block.mass + growth + magnitude(im) * half >= -CUT);
             if (matter == 0) break;
             nodes = 4 * blocks + matter;
             lost = larger(block.mass + growth + powers.left_out[blocks], lost);
