@@ -15,6 +15,7 @@ constexpr int THRIFTY = 12;      // as many do where Chebyshev's polynomials rep
 constexpr double ECONOMY = 1e-13, SLACK = 30.0;  // of a value, what may be given up for it; of a derivative, times the slack
 constexpr double LOST = -29.9336;  // ln ECONOMY: what a thrifty term may leave out before signs are looked at
 constexpr double LEVEL = 30.5;  // terms below exp(-30.5) are cut
+constexpr double CUT = LEVEL + 1.0;  // a term's mass, which counts derivatives less, is cut later
 
 // x^n = sum_p instead[n][p] x^p + gap[n] T_n(x), p < n: exact in doubles.
 struct Chebyshev {
@@ -41,7 +42,7 @@ template <int FUNCTIONS>
 struct Terms {
     struct Block {
         c4 zeta;
-        v4 size, mass;  // ln max_f |F_f|, or a little more; the same with derivatives counted by their slack
+        v4 mass;  // ln max |F_f|, or a little more, derivatives divided by their slack
         c4 F[FUNCTIONS];
     };
     int blocks = 0;
@@ -152,11 +153,13 @@ struct Polynomials {
         if (powers.unit != unit) powers.find(terms, unit);
         c4 phase[MOST_NODES / 4], G[MOST_NODES / 4][FUNCTIONS];
         v4 lost = all(-INFINITY);
-        int blocks = 0;
+        int blocks = 0, nodes = 0;  // nodes: those before the first block of which none matters
         for (; blocks < terms.blocks; blocks++) {
             const auto& block = terms.block[blocks];
             const v4 im = block.zeta.im, growth = im * centre;
-            if (!any(block.size + growth + magnitude(im) * half >= -LEVEL)) break;
+            const int matter = up_to(block.mass + growth + magnitude(im) * half >= -CUT);
+            if (matter == 0) break;
+            nodes = 4 * blocks + matter;
             lost = larger(block.mass + growth + powers.left_out[blocks], lost);
             phase[blocks] = {growth, -(block.zeta.re * centre)};
         }
@@ -165,11 +168,11 @@ struct Polynomials {
             for (int f = 0; f < FUNCTIONS; f++) G[b][f] = terms.block[b].F[f] * phase[b];
         if (any(lost > LOST)) {
             if (!powers.has_whole) powers.find_whole(terms);
-            add_up<0, 3, 3>(G, powers.whole, blocks, half / unit);
-            add_up<12, 1, 6>(G, powers.whole, blocks, half / unit);
+            add_up<0, 3, 3>(G, powers.whole, nodes, half / unit);
+            add_up<12, 1, 6>(G, powers.whole, nodes, half / unit);
             top = DEGREE - 1;
         } else {
-            add_up<0, 3, 3>(G, powers.thrifty, blocks, half / unit);
+            add_up<0, 3, 3>(G, powers.thrifty, nodes, half / unit);
             top = THRIFTY - 1;
         }
         shorten();
@@ -194,7 +197,7 @@ struct Polynomials {
     // a[p] = -Re sum_j G_j power_jp ratio^p for 4 COUNT powers. Side by side are powers, not nodes, so that nothing is left
     // to be added across; AT_ONCE functions are as many sums as the registers hold and enough not to wait for any of them.
     template <int FIRST, int COUNT, int AT_ONCE, int STRIDE>
-    void add_up(const c4 (*G)[FUNCTIONS], const double (*power)[2][STRIDE], int blocks, double ratio) {
+    void add_up(const c4 (*G)[FUNCTIONS], const double (*power)[2][STRIDE], int nodes, double ratio) {
         v4 sum[PADDED][COUNT];
         for (int f = FUNCTIONS; f < PADDED; f++)
             for (int i = 0; i < COUNT; i++) sum[f][i] = all(0.0);
@@ -205,7 +208,7 @@ struct Polynomials {
                 other[f] = all(0.0);
                 for (int i = 0; i < COUNT; i++) part[f][i] = all(0.0);
             }
-            for (int n = 0; n < 4 * blocks; n++) {
+            for (int n = 0; n < nodes; n++) {
                 const double* g = reinterpret_cast<const double*>(G[n / 4] + first) + n % 4;
                 v4 re[COUNT], im[COUNT];
 #pragma GCC unroll 8

@@ -18,7 +18,6 @@ constexpr double INF = std::numeric_limits<double>::infinity();
 // Scalars go through the vector functions too: their bits must not depend on the C library.
 INLINE double exp1(double x) { return exp(all(x))[0]; }
 INLINE double log1(double x) { return log(all(x))[0]; }
-INLINE double atan21(double y, double x) { return atan2(all(y), all(x))[0]; }
 
 // ln E[exp(p X)] for four real p, +inf where the moment no longer exists at T.
 INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
@@ -36,10 +35,21 @@ INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
     return pick(exists, kv * (linear - 2.0 * log(ratio)) - m.v0 * q * b, all(INF));
 }
 
+// Where the contours of a slice run, one group of strikes beside the other: 0 left, 1 middle, 2 right (cut at 0 and at k*).
+//     z(y) = i offset + b sinh(y + i omega), less i on the call's side
+struct Paths {
+    v4 b, h, sine, cosine, offset;  // of omega, sine and cosine; b is not above zero where there is no contour
+    v4 likely, nodes;               // blocks that are likely to matter, nodes that could
+};
+
 struct Slice {
     double T, sd, g, asymptote;
     Grid grid;
-    double put_strip = -1.0, call_strip = -1.0;  // found when first asked for
+    bool has_paths = false;  // found when first asked for
+    Paths paths;
+
+    // Whether the contour of this group crosses the imaginary axis on the call's side.
+    bool is_call(int group) const { return group == 2 || (group == 1 && grid.kstar > 0.0); }
 };
 
 INLINE Slice slice_of(double T, const Heston& m) {
@@ -90,70 +100,85 @@ INLINE double strip_step(int i) {
     return quarter[(i - 36) & 3] * two_to(((i - 36) >> 2) - 4);
 }
 
-// The largest step whose moment stays below the cap; the moments rise with the step, so five-way search, begun around
-// the step of a Gaussian (the 54th). 0 if none does.
-INLINE double strip(const Slice& s, int cross, const Heston& m) {
-    int inside = -1, outside = STRIP_STEPS, at[4] = {46, 50, 54, 58};
-    while (outside - inside > 1) {
-        v4 step;
-        for (int j = 0; j < 4; j++) step[j] = 2.0 / s.sd * strip_step(at[j]);
-        const v4 moment = log_mgf(cross > 0 ? 1.0 + step : -step, s.T, m);
-        for (int j = 0; j < 4; j++) {
-            if (moment[j] <= MOMENT_CAP) {
-                if (at[j] > inside) inside = at[j];
-            } else if (at[j] < outside) {
-                outside = at[j];
+// The largest step whose moment stays below the cap, on the put's side and on the call's; the moments rise with the step, so
+// five-way search, begun around the step of a Gaussian (the 54th). 0 if none does. Both sides at once: one alone leaves the
+// processor waiting for its own results.
+INLINE void find_strips(const Slice& s, const Heston& m, double* width) {
+    int inside[2] = {-1, -1}, outside[2] = {STRIP_STEPS, STRIP_STEPS}, at[2][4] = {{46, 50, 54, 58}, {46, 50, 54, 58}};
+    const double unit = 2.0 / s.sd;
+    while (outside[0] - inside[0] > 1 || outside[1] - inside[1] > 1) {
+        v4 step[2], moment[2];
+        for (int side = 0; side < 2; side++)
+            for (int j = 0; j < 4; j++) step[side][j] = unit * strip_step(at[side][j]);
+        moment[0] = log_mgf(-step[0], s.T, m), moment[1] = log_mgf(1.0 + step[1], s.T, m);
+        for (int side = 0; side < 2; side++) {
+            for (int j = 0; j < 4; j++) {
+                if (moment[side][j] <= MOMENT_CAP) {
+                    if (at[side][j] > inside[side]) inside[side] = at[side][j];
+                } else if (at[side][j] < outside[side]) {
+                    outside[side] = at[side][j];
+                }
+            }
+            for (int j = 0; j < 4; j++) {
+                const int i = inside[side] + ((outside[side] - inside[side]) * (j + 1)) / 5;
+                at[side][j] = i <= inside[side] ? inside[side] + 1 : i;
             }
         }
-        for (int j = 0; j < 4; j++) {
-            const int i = inside + ((outside - inside) * (j + 1)) / 5;
-            at[j] = i <= inside ? inside + 1 : i;
-        }
     }
-    return inside < 0 ? 0.0 : 2.0 / s.sd * strip_step(inside);
+    for (int side = 0; side < 2; side++) width[side] = inside[side] < 0 ? 0.0 : unit * strip_step(inside[side]);
+}
+
+INLINE Paths paths_of(const Slice& s, const Heston& m) {
+    double width[2];
+    find_strips(s, m, width);
+    const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho);
+    const double main = 0.25 * PI + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g);
+    double reach = std::fabs(kstar) / s.sd;
+    reach = (reach < 6.0 ? reach : 6.0) + 1e-9;
+    const double t = 2.0 / (reach * reach);
+    const v4 angle = atan2(v4{r, std::sqrt(t), 0.0, 0.0}, v4{std::fabs(m.rho), std::sqrt(1.0 + t), 1.0, 1.0});
+    const double back = 0.9 * (main < angle[0] ? main : angle[0]), narrow = angle[1] < main ? angle[1] : main;
+    // Bent to the side on which the phase of exp(-i z k) helps.
+    const bool call = s.is_call(1);
+    const v4 up = {main, call ? narrow : back, 0.0, 0.0}, lo = {0.0, call ? -back : -narrow, -main, -main};
+    v4 sine_up, sine_lo, unused;
+    Paths p;
+    sincos(up, sine_up, unused), sincos(lo, sine_lo, unused), sincos(0.5 * (up + lo), p.sine, p.cosine);
+    p.b = v4{width[0], width[call], width[1], width[1]} / (sine_up - sine_lo);
+    // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
+    p.offset = -p.b * v4{sine_lo[0], call ? sine_up[1] : sine_lo[1], sine_up[2], sine_up[3]};
+    p.h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + v4{0.0, MIDDLE, 0.0, 0.0});
+    // Terms fall like a Gaussian's, then exponentially; the outer contours, less confined, need not be quite so long.
+    const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
+    const v4 per = 1.0 / (p.b * p.cosine), longest = 3.0 * (larger(all(gaussian), all(exponential)) * per);
+    const v4 usual = larger(all(gaussian), v4{0.8, 1.0, 0.8, 0.8} * exponential) * per;
+    p.nodes = log(longest + root(fma(longest, longest, 1.0))) / p.h;
+    p.likely = (log(usual + root(fma(usual, usual, 1.0))) / p.h + 0.5) / 4.0;
+    return p;
 }
 
 inline void no_price(Terms<FUNCTIONS>& out) {
     out.blocks = 1;
-    out.block[0].zeta = {all(0.0), all(0.0)}, out.block[0].size = out.block[0].mass = all(INF);
+    out.block[0].zeta = {all(0.0), all(0.0)}, out.block[0].mass = all(INF);
     for (int j = 0; j < FUNCTIONS; j++) out.block[0].F[j] = {all(NAN), all(NAN)};
 }
 
-// group: 0 left, 1 middle, 2 right (cut at 0 and at k*). Not-a-number where no contour exists.
+// The terms of a group's contour. Not-a-number where no contour exists.
 inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m) {
-    const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho), T = s.T;
-    const int cross = group == 1 ? (kstar > 0.0 ? 1 : -1) : group == 0 ? -1 : 1, bend = group == 1 ? cross : -cross;
-    double main = 0.25 * PI + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g), back = 0.0;
-    if (group == 1) {
-        double limit = atan21(r, std::fabs(m.rho)), reach = std::fabs(kstar) / s.sd;
-        back = 0.9 * (main < limit ? main : limit);
-        reach = (reach < 6.0 ? reach : 6.0) + 1e-9;
-        double t = 2.0 / (reach * reach), narrow = atan21(std::sqrt(t), std::sqrt(1.0 + t));
-        if (narrow < main) main = narrow;
-    }
-    const double up = bend > 0 ? main : back, lo = bend > 0 ? -back : -main, omega = 0.5 * (up + lo);
-    v4 sines, cosines;
-    sincos(v4{up, lo, omega, 0.0}, sines, cosines);
-    const double so = sines[2], co = cosines[2];
-    double& width = cross < 0 ? s.put_strip : s.call_strip;
-    if (width < 0.0) width = strip(s, cross, m);
-    const double b = width / (sines[0] - sines[1]);
-    // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
-    const double offset = cross < 0 ? -b * sines[1] : -b * sines[0];
-    const double h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + (group == 1 ? MIDDLE : 0.0));
+    if (!s.has_paths) s.paths = paths_of(s, m), s.has_paths = true;
+    const double b = s.paths.b[group], h = s.paths.h[group], so = s.paths.sine[group], co = s.paths.cosine[group];
+    const double T = s.T, kstar = s.grid.kstar, offset = s.paths.offset[group];
+    const bool call = s.is_call(group);
     out.blocks = 0;
     if (!(b > 0.0)) return no_price(out);  // no strip, no contour
 
-    const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
-    const double longest = (gaussian > exponential ? gaussian : exponential) / (b * co), limit = 3.0 * longest;
-    const v4 lengths = log(v4{longest + std::sqrt(longest * longest + 1.0), limit + std::sqrt(limit * limit + 1.0), 1.0, 1.0});
-    const double likely = std::ceil((lengths[0] / h + 0.5) / 4.0), nodes = std::ceil(lengths[1] / h) + 1.0;
+    const double likely = std::ceil(s.paths.likely[group]), nodes = std::ceil(s.paths.nodes[group]) + 1.0;
     const int most = nodes < MOST_NODES ? static_cast<int>(nodes) : MOST_NODES;
     // A term is largest at the end of its group that is nearest to k*, or at the other end of the middle one.
     const double left = kstar < 0.0 ? kstar : 0.0, right = kstar > 0.0 ? kstar : 0.0;
     const double first = group == 2 ? right : left, last = group == 0 ? left : right;
 
-    const double kv = m.kappa * m.vbar, per_s2 = 1.0 / (m.sigma * m.sigma), per = kv * per_s2, weight = h / PI * b;
+    const double c = m.kappa * m.vbar / (m.sigma * m.sigma), cT = c * T, weight = h / PI * b;
     // Blocks of four nodes go through each stage in a row: one alone leaves the processor waiting for its own results. The
     // first batch is what the contour is likely to need; a block's bits do not depend on which batch it is in.
     constexpr int BATCH = 16;
@@ -163,12 +188,12 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     for (int done = 0; 4 * done < most; done += count, count = 2) {
         if (count > (most + 3) / 4 - done) count = (most + 3) / 4 - done;
         c4 z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], xi[BATCH], d[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH],
-            invP[BATCH], A[BATCH], B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
+            invP[BATCH], mP[BATCH], level[BATCH], v0B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
         for (int i = 0; i < count; i++, grown *= growth) {
             const v4 shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
             v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
-            z[i] = {re, cross < 0 ? im : im - 1.0};
-            zeta[i] = {re, cross < 0 ? im + 1.0 : im};
+            z[i] = {re, call ? im - 1.0 : im};
+            zeta[i] = {re, call ? im : im + 1.0};
             dz[i] = {co * cosh, so * sinh};
         }
         for (int i = 0; i < count; i++) {
@@ -184,38 +209,44 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
         for (int i = 0; i < count; i++) E[i] = exp(-(T * d[i]));
         for (int i = 0; i < count; i++) {
             P[i] = fma(minus[i], E[i], P[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
-            B[i] = -(q[i] * ((1.0 - E[i]) * invP[i]));
+            mP[i] = (1.0 - E[i]) * invP[i], v0B[i] = -m.v0 * (q[i] * mP[i]);
         }
-        for (int i = 0; i < count; i++) A[i] = -per_s2 * fma(T, minus[i], 2.0 * log(0.5 * (P[i] * invd[i])));
-        for (int i = 0; i < count; i++) f[i] = exp(fma(kv, A[i], m.v0 * B[i]));
+        for (int i = 0; i < count; i++) {
+            const c4 half = 0.5 * invd[i], excess = -(minus[i] * (1.0 - E[i])) * half;  // of P / 2d over one: small with sigma
+            level[i] = -(fma(cT, minus[i], (2.0 * c) * log(P[i] * half, excess)));
+        }
+        for (int i = 0; i < count; i++) f[i] = exp(level[i] + v0B[i]);
         for (int i = 0; i < count; i++) f[i] = weight * (dz[i] * inverse(q[i]) * f[i]);
         if (done == 0) f[0] = v4{0.5, 1.0, 1.0, 1.0} * f[0];
-        for (int i = 0; i < count; i++) {
-            c4 mP = (1.0 - E[i]) * invP[i], TE = T * E[i], ratio = xi[i] * invd[i];
-            c4 PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i], excess = PdP - invd[i];
-            c4 B_d = fma(B[i], PdP, q[i] * TE * invP[i]), by_d = -(fma(m.v0, B_d, per * (T + 2.0 * excess)));
-            c4 by_xi = per * (T * (minus[i] * invd[i]) - 2.0 * fma(excess, ratio, mP)) - m.v0 * fma(B_d, ratio, B[i] * mP);
-            c4 a_xi = times_i(z[i]) * by_xi;
-            by_kappa[i] = fma(m.vbar, A[i], by_xi);
-            by_sigma[i] = fma(m.sigma, by_d * q[i] * invd[i], (-2.0 * kv / m.sigma) * A[i]) - m.rho * a_xi;
-            by_rho[i] = -m.sigma * a_xi;
+        for (int i = 0; i < count; i++) {  // as in the twin's log_cf
+            const c4 TE = T * E[i], PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i];
+            const c4 both = 2.0 * c + v0B[i];
+            const c4 by_d = fma(both, PdP, fma(m.v0 * (q[i] * invP[i]), TE, (-2.0 * c) * invd[i]));  // negative, but for c T
+            const c4 by_xi = (cT * minus[i] - by_d * xi[i]) * invd[i] - both * mP[i];
+            by_rho[i] = m.sigma * (times_i(z[i]) * by_xi);
+            by_kappa[i] = fma(1.0 / m.kappa, level[i], by_xi);
+            by_sigma[i] = (-1.0 / m.sigma) * fma(cT + by_d, (m.sigma * m.sigma) * (q[i] * invd[i]), fma(m.rho, by_rho[i], 2.0 * level[i]));
         }
         bool more = false;
         for (int i = 0; i < count; i++) {
-            const c4 F[FUNCTIONS] = {f[i],           f[i] * by_kappa[i], m.kappa * (f[i] * A[i]), f[i] * by_sigma[i],
-                                     f[i] * by_rho[i], f[i] * B[i]};
+            const c4 F[FUNCTIONS] = {f[i],
+                                     f[i] * by_kappa[i],
+                                     (1.0 / m.vbar) * (f[i] * level[i]),
+                                     f[i] * by_sigma[i],
+                                     -(f[i] * by_rho[i]),
+                                     (1.0 / m.v0) * (f[i] * v0B[i])};
             v4 size = all(0.0);
-            for (int j = 0; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
-            const v4 ln = log_at_most(size), im = zeta[i].im;
+            for (int j = 1; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
             const v4 mass = log_at_most(larger(magnitude(f[i].re) + magnitude(f[i].im), (1.0 / SLACK) * size));
+            const v4 im = zeta[i].im;
             const int64_t at = 4 * (done + i);
             // What overflowed on its way to zero compares false here, and counts as negligible too.
-            i4 needed = ln + larger(im * first, im * last) >= -LEVEL;
+            i4 needed = mass + larger(im * first, im * last) >= -CUT;
             needed &= i4{at, at + 1, at + 2, at + 3} < int64_t(most);
             auto& block = out.block[done + i];
             for (int j = 0; j < FUNCTIONS; j++)
                 block.F[j] = {pick(needed, F[j].re, all(0.0)), pick(needed, F[j].im, all(0.0))};
-            block.zeta = {z[i].re, im}, block.size = ln, block.mass = mass;
+            block.zeta = {z[i].re, im}, block.mass = mass;
             if (any(needed)) out.blocks = done + i + 1;
             more = needed[3] != 0;  // terms shrink along the contour: once the last is negligible, so is the rest
         }

@@ -30,25 +30,30 @@ static bool use_avx2 = has_avx2();
 #endif
 
 // The strikes of a book, and the arrays they lie in.
-struct Strikes {
-    Doubles theta, expiries;
+class Strikes {
+    Doubles expiries;
     Integers offsets;
     Doubles k;
     std::optional<Doubles> t;
-    Book book;
+    double half;
 
-    Strikes(nb::handle theta_, nb::handle expiries_, nb::handle offsets_, nb::handle k_, nb::handle t_, double half)
-        : theta(theta_), expiries(expiries_), offsets(offsets_), k(k_) {
+   public:
+    Strikes(nb::handle expiries_, nb::handle offsets_, nb::handle k_, nb::handle t_, double half_)
+        : expiries(expiries_), offsets(offsets_), k(k_), half(half_) {
         if (!t_.is_none()) t.emplace(t_);
         const size_t parts = expiries.size(), n = k.size();
-        if (theta.size() != 5 || offsets.size() != parts + 1 || (t && t->size() != n))
-            throw std::invalid_argument("shapes do not fit together");
+        if (offsets.size() != parts + 1 || (t && t->size() != n)) throw std::invalid_argument("shapes do not fit together");
         if (offsets[0] != 0 || offsets[parts] != static_cast<int64_t>(n))
             throw std::invalid_argument("offsets must run from zero to the number of strikes");
         for (size_t j = 0; j < parts; j++)
             if (offsets[j + 1] < offsets[j]) throw std::invalid_argument("offsets must not fall");
-        book = {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
-                static_cast<int64_t>(parts), half};
+    }
+    size_t size() const { return k.size(); }
+    bool are_read_only() const { return k.is_read_only(); }
+    Book at(const Doubles& theta, bool known = false) const {
+        if (theta.size() != 5) throw std::invalid_argument("shapes do not fit together: theta is five numbers");
+        return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
+                static_cast<int64_t>(expiries.size()), half, known};
     }
 };
 
@@ -65,33 +70,49 @@ static void run(const Run& kernel) {
 
 static auto heston_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
                         int threads) {
-    const Strikes strikes(theta, expiries, offsets, k, t, half);
-    const size_t n = strikes.k.size();
+    const Strikes strikes(expiries, offsets, k, t, half);
+    const Doubles at(theta);
+    const Book book = strikes.at(at);
+    const size_t n = strikes.size();
     std::unique_ptr<double[]> out(new double[FUNCTIONS * n + 1]);
-    run([&] { return DISPATCH(heston_rows)(strikes.book, out.get(), threads); });
+    run([&] { return DISPATCH(heston_rows)(book, out.get(), threads); });
     double* data = out.release();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
     return nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {FUNCTIONS, n}, owner);
 }
 
-static void heston_sums(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
-                        nb::handle scale, nb::handle target, int threads, nb::handle out) {
-    const Strikes strikes(theta, expiries, offsets, k, t, half);
-    const Doubles s(scale), y(target);
-    if (s.size() != strikes.k.size() || y.size() != strikes.k.size())
-        throw std::invalid_argument("scale and target must be as long as k");
-    const Result result(out, SUMS);
-    run([&] { return DISPATCH(heston_sums)(strikes.book, s.data(), y.data(), result.data(), threads); });
-}
+// The sums over one book, for one theta after the other: its arrays are looked at once, and kept.
+class HestonSums {
+    Strikes strikes;
+    Doubles scale, target;
+    int threads;
+    bool known = false;  // strikes that nobody may write to are looked at once
+
+   public:
+    HestonSums(nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half, nb::handle scale_,
+               nb::handle target_, int threads_)
+        : strikes(expiries, offsets, k, t, half), scale(scale_), target(target_), threads(threads_) {
+        if (scale.size() != strikes.size() || target.size() != strikes.size())
+            throw std::invalid_argument("scale and target must be as long as k");
+    }
+    void at(nb::handle theta, nb::handle out) {
+        const Doubles at(theta);
+        const Book book = strikes.at(at, known);
+        const Result result(out, SUMS);
+        run([&] { return DISPATCH(heston_sums)(book, scale.data(), target.data(), result.data(), threads); });
+        known = strikes.are_read_only();
+    }
+};
 
 static void heston_weighed(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle quadratic,
                            nb::handle linear, nb::handle centre, nb::handle out) {
-    const Strikes strikes(theta, expiries, offsets, k, nb::none(), 0.0);
-    const Doubles q(quadratic), l(linear), c(centre);
-    const size_t n = strikes.k.size();
+    const Strikes strikes(expiries, offsets, k, nb::none(), 0.0);
+    const Doubles at(theta), q(quadratic), l(linear), c(centre);
+    const Book book = strikes.at(at);
+    const size_t n = strikes.size();
     if (q.size() != n || l.size() != n || c.size() != n) throw std::invalid_argument("the weights must be as long as k");
     const Result result(out, WEIGHED);
-    run([&] { return DISPATCH(heston_weighed)(strikes.book, q.data(), l.data(), c.data(), result.data()); });
+    run([&] { return DISPATCH(heston_weighed)(book, q.data(), l.data(), c.data(), result.data()); });
 }
 
 void bind_black(nb::module_& m);
@@ -100,15 +121,18 @@ void bind_sorting(nb::module_& m);
 void bind_symmetric(nb::module_& m);
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // a book still held when Python ends is nobody's business
     bind_black(m);
     bind_exact(m);
     bind_sorting(m);
     bind_symmetric(m);
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
-    m.def("heston_sums", &heston_sums, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
-          nb::arg("t").none(), nb::arg("half"), nb::arg("scale"), nb::arg("target"), nb::arg("threads"),
-          nb::arg("out"));
+    nb::class_<HestonSums>(m, "HestonSums")
+        .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, double, nb::handle, nb::handle, int>(),
+             nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"), nb::arg("t").none(), nb::arg("half"), nb::arg("scale"),
+             nb::arg("target"), nb::arg("threads"))
+        .def("at", &HestonSums::at, nb::arg("theta"), nb::arg("out"));
     m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"), nb::arg("out"));
     m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });

@@ -40,6 +40,8 @@ INLINE v4 pick(i4 mask, v4 a, v4 b) { return (v4)_mm256_blendv_pd((__m256d)b, (_
 INLINE v4 smaller(v4 a, v4 b) { return (v4)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE v4 larger(v4 a, v4 b) { return (v4)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE bool any(i4 m) { return _mm256_movemask_pd((__m256d)m) != 0; }
+// How many of the four there are up to the last that is true.
+INLINE int up_to(i4 m) { return 32 - __builtin_clz(2 * _mm256_movemask_pd((__m256d)m) + 1) - 1; }
 // The first `count` of four, and zeros; what lies behind them is not touched.
 INLINE v4 load_some(const double* p, int64_t count) {
     return (v4)_mm256_maskload_pd(p, (__m256i)(i4{0, 1, 2, 3} < i4{count, count, count, count}));
@@ -55,6 +57,7 @@ INLINE v4 pick(i4 mask, v4 a, v4 b) { return value((bits(a) & mask) | (bits(b) &
 INLINE v4 smaller(v4 a, v4 b) { return pick(a < b, a, b); }
 INLINE v4 larger(v4 a, v4 b) { return pick(a > b, a, b); }
 INLINE bool any(i4 m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
+INLINE int up_to(i4 m) { return m[3] ? 4 : m[2] ? 3 : m[1] ? 2 : m[0] ? 1 : 0; }
 INLINE v4 load_some(const double* p, int64_t count) {
     v4 r = {0.0, 0.0, 0.0, 0.0};
     for (int i = 0; i < 4 && i < count; i++) r[i] = p[i];
@@ -201,7 +204,14 @@ INLINE c4 exp(c4 a) {
     sincos(a.im, s, c);
     return {e * c, e * s};
 }
-INLINE c4 log(c4 a) { return {0.5 * log(fma(a.im, a.im, a.re * a.re)), atan2(a.im, a.re)}; }
+// ln a, with all the digits of the excess a - 1 where that is small.
+INLINE c4 log(c4 a, c4 excess) {
+    const v4 x = fma(excess.re, excess.re, fma(excess.im, excess.im, 2.0 * excess.re)), near = 1.0 + x;  // |a|^2, by way of one
+    const i4 small = magnitude(x) < 0.5;
+    const v4 lost = pick(small, x - (near - 1.0), all(0.0));
+    const v4 im = pick(small, excess.im, a.im), re = pick(small, 1.0 + excess.re, a.re);
+    return {0.5 * (log(pick(small, near, fma(a.im, a.im, a.re * a.re))) + lost), atan2(im, re)};
+}
 INLINE c4 root(c4 a) {  // the one with real part >= 0
     v4 size = root(fma(a.im, a.im, a.re * a.re));
     v4 t = root(0.5 * (size + magnitude(a.re))), u = magnitude(a.im) / (2.0 * t);

@@ -85,7 +85,52 @@ def test_what_is_no_column_of_numbers_is_refused(column):
 def test_sums_are_not_written_where_they_do_not_fit(out):
     k = np.zeros(1)
     with pytest.raises((TypeError, ValueError)):
-        heston.native().heston_sums(THETA, k + 0.5, np.array([0, 1]), k, None, 0.0, k, k, 1, out)
+        heston.native().HestonSums(k + 0.5, np.array([0, 1]), k, None, 0.0, k, k, 1).at(THETA, out)
+
+
+@needs_native
+def test_a_book_made_ready_keeps_its_arrays_and_gives_the_same_sums_for_any_theta_in_any_order():
+    def book():
+        k = np.linspace(-0.4, 0.4, 2000)
+        return np.array([0.5]), np.array([0, 2000]), k, None, 0.0, np.ones(2000), np.cos(k), 1
+
+    other = THETA * [1.1, 0.9, 1.2, 0.8, 1.3]
+    alone = [
+        heston.accumulator("native", Parts(*book()[:5]), *book()[5:7])(theta).tobytes() for theta in (THETA, other)
+    ]
+    ready = heston.native().HestonSums(*book())  # nobody else holds these arrays
+    thrown_away = [np.full(2000, 9.0) for _ in range(50)]  # where they would have lain
+    out = np.empty(21)
+    for theta, expected in zip((THETA, other, THETA), (*alone, alone[0]), strict=True):
+        ready.at(theta, out)
+        assert out.tobytes() == expected
+    assert len(thrown_away) == 50
+
+
+@needs_native
+def test_strikes_that_may_be_written_to_are_looked_at_again_each_time():
+    k, ones, out = np.array([-0.1, 0.0, 0.1]), np.ones(3), np.empty(21)
+    ready = heston.native().HestonSums(np.array([0.5]), np.array([0, 3]), k, None, 0.0, ones, ones, 1)
+    ready.at(THETA, out)
+    k[0] = 0.2
+    with pytest.raises(ValueError, match="ascending"):
+        ready.at(THETA, out)
+    k.flags.writeable = False
+    ready = heston.native().HestonSums(np.array([0.5]), np.array([0, 3]), k, None, 0.0, ones, ones, 1)
+    for _ in range(2):  # what did not ascend once is not taken to ascend
+        with pytest.raises(ValueError, match="ascending"):
+            ready.at(THETA, out)
+
+
+@needs_native
+def test_columns_that_are_not_as_long_as_the_strikes_are_refused():
+    k, one = np.zeros(2), np.zeros(1)
+    for scale, target in ((one, k), (k, one)):
+        with pytest.raises(ValueError, match="as long as k"):
+            heston.native().HestonSums(one + 0.5, np.array([0, 2]), k, None, 0.0, scale, target, 1)
+    for theta in (THETA[:4], np.repeat(THETA, 2)):
+        with pytest.raises(ValueError, match="five numbers"):
+            heston.native().HestonSums(one + 0.5, np.array([0, 2]), k, None, 0.0, k, k, 1).at(theta, np.empty(21))
 
 
 @needs_native

@@ -10,18 +10,21 @@ def heston_rows(
     half: float,
     threads: int,
 ) -> NDArray[float64]: ...
-def heston_sums(
-    theta: NDArray[float64],
-    expiries: NDArray[float64],
-    offsets: NDArray[intp],
-    k: NDArray[float64],
-    t: NDArray[float64] | None,
-    half: float,
-    scale: NDArray[float64],
-    target: NDArray[float64],
-    threads: int,
-    out: NDArray[float64],
-) -> None: ...
+
+class HestonSums:
+    def __init__(
+        self,
+        expiries: NDArray[float64],
+        offsets: NDArray[intp],
+        k: NDArray[float64],
+        t: NDArray[float64] | None,
+        half: float,
+        scale: NDArray[float64],
+        target: NDArray[float64],
+        threads: int,
+    ) -> None: ...
+    def at(self, theta: NDArray[float64], out: NDArray[float64]) -> None: ...
+
 def heston_weighed(
     theta: NDArray[float64],
     expiries: NDArray[float64],

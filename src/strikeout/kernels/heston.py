@@ -73,14 +73,14 @@ def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Call
         if part.t is None:
             return series.Sums(part, scale, target)
         return lambda theta: series.sums_of_rows(heston_twin.rows(theta, part), scale, target)
-    compiled = _compiled().heston_sums
+    at = _compiled().HestonSums(*part, scale, target, threads_for(part)).at
 
-    def native_sums(theta: Floats) -> Floats:
+    def found(theta: Floats) -> Floats:
         total = np.empty(21)
-        compiled(theta, *part, scale, target, threads_for(part), total)
+        at(theta, total)
         return total
 
-    return native_sums
+    return found
 
 
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:

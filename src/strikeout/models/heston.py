@@ -47,7 +47,7 @@ SLOWER = replace(
     upper=np.array([60.0, 3.0, 20.0, 0.999, 3.0]),
     edges=(),
 )
-DOUBLE = np.dtype(np.float64)
+ARRAY, DOUBLE = np.ndarray, np.dtype(np.float64)
 QUOTES_AN_EXPIRY, MANY = 16, 1000  # fewer quotes an expiry than this, in a book of more than this, are scattered
 SMALLEST_VOL_OF_VOL = 1e-3  # below, 2 / sigma^2 amplifies rounding past the accuracy promised
 
@@ -176,10 +176,12 @@ class Heston:
         return contracts.scale * values + contracts.intrinsic
 
     def _vector(self, theta: Theta) -> Floats:
-        plain = type(theta) is np.ndarray and theta.dtype is DOUBLE and theta.shape == (5,)
+        plain = type(theta) is ARRAY and theta.dtype is DOUBLE and theta.shape == (5,)
         vector: Floats = theta if plain else SPACE.vector(theta)  # type: ignore[assignment]
         kappa, vbar, sigma, rho, v0 = vector.tolist()
-        if 0 < kappa < inf and 0 < vbar < inf and SMALLEST_VOL_OF_VOL <= sigma < inf and -1 < rho < 1 and 0 < v0 < inf:
+        # Floats beside floats: Python takes far longer to compare one with an integer, and a search asks at every step.
+        above = kappa > 0.0 and vbar > 0.0 and sigma >= SMALLEST_VOL_OF_VOL and v0 > 0.0
+        if above and -1.0 < rho < 1.0 and kappa < inf and vbar < inf and sigma < inf and v0 < inf:
             return vector
         SPACE.vector(vector)  # says so where a number is not finite
         for parameter, value, holds, need in (
