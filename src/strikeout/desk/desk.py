@@ -57,7 +57,7 @@ class Desk(ConcludingDesk):
         seen, arrival = self._arrival(quotes)
         before = self._current(seen)
         if not len(arrival.new):
-            raise RefusedError(f"Of {many(arrival.count, 'quote')} none is new, so there is nothing to learn.")
+            raise RefusedError(f"None of the {many(arrival.count, 'quote')} is new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
         follow = self._follow(after, entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
