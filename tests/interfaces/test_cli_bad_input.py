@@ -160,7 +160,7 @@ def test_an_exact_repeat_is_kept_once_and_said(write, rows):
     rows.append(dict(rows[7]))
     done = run("calibrate", write(rows))
     assert done.exit_code == 0
-    assert "1 rows repeat an earlier one exactly" in done.stderr
+    assert "1 row repeats an earlier one exactly" in done.stderr
     assert "Q201" not in done.stderr  # said once
     assert json.loads(run("calibrate", write(rows), "--json").stdout)["count"] == 60
 

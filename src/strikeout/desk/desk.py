@@ -57,8 +57,7 @@ class Desk(ConcludingDesk):
         seen, arrival = self._arrival(quotes)
         before = self._current(seen)
         if not len(arrival.new):
-            some = f"None of the {arrival.count:,} quotes" if arrival.count != 1 else "The one quote there is"
-            raise RefusedError(f"{some} is {'' if arrival.count != 1 else 'not '}new, so there is nothing to learn.")
+            raise RefusedError(f"None of the {many(arrival.count, 'quote')} is new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
         follow = self._follow(after, entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
