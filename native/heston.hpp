@@ -132,11 +132,15 @@ INLINE Paths paths_of(const Slice& s, const Heston& m) {
     double width[2];
     find_strips(s, m, width);
     const double kstar = s.grid.kstar, r = std::sqrt(1.0 - m.rho * m.rho);
-    const double main = 0.25 * PI + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g);
+    // Along a ray at the last of these angles a Gaussian cf of total variance V grows to exp(MOMENT_CAP) at most: its phase
+    // grows like exp(V |z| sin / 2), it falls like exp(-V |z|^2 cos(2 angle) / 2). For small V that is pi / 4.
+    const double most = 8.0 * MOMENT_CAP / (s.sd * s.sd);
     double reach = std::fabs(kstar) / s.sd;
     reach = (reach < 6.0 ? reach : 6.0) + 1e-9;
     const double t = 2.0 / (reach * reach);
-    const v4 angle = atan2(v4{r, std::sqrt(t), 0.0, 0.0}, v4{std::fabs(m.rho), std::sqrt(1.0 + t), 1.0, 1.0});
+    const v4 angle = atan2(v4{r, std::sqrt(t), std::sqrt(most), 0.0},
+                           v4{std::fabs(m.rho), std::sqrt(1.0 + t), std::sqrt(1.0 + most), 1.0});
+    const double main = angle[2] + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g);
     const double back = 0.9 * (main < angle[0] ? main : angle[0]), narrow = angle[1] < main ? angle[1] : main;
     // Bent to the side on which the phase of exp(-i z k) helps.
     const bool call = s.is_call(1);
