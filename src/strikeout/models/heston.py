@@ -49,15 +49,12 @@ SLOWER = replace(
 )
 ARRAY, DOUBLE = np.ndarray, np.dtype(np.float64)
 QUOTES_AN_EXPIRY, MANY = 16, 1000  # fewer quotes an expiry than this, in a book of more than this, are scattered
-SMALLEST_VOL_OF_VOL = 1e-3  # below, 2 / sigma^2 amplifies rounding past the accuracy promised
+SMALLEST_VOL_OF_VOL = 1e-3  # below, variance is a curve in time, and correlation has no meaning
 
 
 @dataclass(frozen=True)
 class Heston:
     """Prices European options to 1e-11 of the forward, and their sensitivities to 1e-9, from one day to ten years.
-
-    Less where rounding is amplified: 1e-15 times mean_reversion * long_variance / vol_of_vol^2 where that is more, and
-    above a total variance of 10 (docs/explanation/pricing.md, limits).
 
         dS = S sqrt(v) dW,    dv = mean_reversion (long_variance - v) dt + vol_of_vol sqrt(v) dZ,
         dW dZ = correlation dt,    v(0) = initial_variance
