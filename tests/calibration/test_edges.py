@@ -56,17 +56,15 @@ def test_a_variance_just_above_zero_that_could_be_zero_is_as_good_an_answer_as_z
     assert done.certificate.claims["OPTIMUM"]["claimed"]
 
 
-@pytest.mark.parametrize("at", [ZERO, 1e-3], ids=["at the edge", "above it"])
 @pytest.mark.parametrize(("error", "free"), [(0.05, ()), (0.07, (1,))])
-def test_an_initial_variance_is_free_where_it_could_as_well_be_the_long_variance_at_the_edge_and_above(at, error, free):
+def test_an_initial_variance_near_zero_is_free_where_it_could_as_well_be_the_long_variance(error, free):
     space = so.ParameterSpace(
         ("long_variance", "initial_variance"), np.full(2, ZERO), np.ones(2), np.full((1, 2), 0.06),
         edges=("initial_variance",),
     )  # fmt: skip
     coordinates = coordinates_of(space, bounds=None, fixed=None, enforce_feller=False)
     system = System([[1e4, 0.0], [0.0, error**-2]], [0.0, -1.0], 1.0, Linearization((1.0,) * 6, 10))
-    held = (1,) if at == ZERO else ()
-    descent = Descent([0.06, at], system, Termination.CONVERGED, (), 1, held=held)
+    descent = Descent([0.06, 1e-3], system, Termination.CONVERGED, (), 1, held=())
     assert precision_of(space, coordinates, descent, noise_variance=1.0).free == free
 
 

@@ -14,7 +14,7 @@ from strikeout.assurance.stationarity import next_step
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import Choice, chosen, weights_for
-from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, undetermined
+from strikeout.calibration.identifiability import INFLATION, undetermined
 from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import inverse, length
@@ -120,7 +120,7 @@ class Case:
         if not isinstance(loss, Squared):
             difference, _ = rows(objective, self.model, np.array(self.theta))
             variance = noise_variance(loss, objective.root_weight * difference, len(free))
-        lost = self._unidentified(H, free, variance) or self._inseparable(system, free, variance)
+        lost = self._unidentified(H, free, variance) or self._inseparable(system, free)
         if lost:
             return False, f"The quotes do not determine {', '.join(lost)}."
         for name in self.how["on_bound"]:
@@ -209,24 +209,12 @@ class Case:
                 return f"{name} was fixed at {self.fixed[name]:g}, and is {value:g}."
         return None
 
-    def _inseparable(self, system: Linearization, free: list[int], variance: float) -> list[str]:
-        """Where a parameter ended at an edge of the model, those that the others can imitate, itself included; and
-        itself where it could as well be anywhere else.
-        """
-        edge = {self.names.index(name) for name in self.how["on_bound"] if name not in self.bounds}
-        found, is_all = sorted({*free, *edge}), len(edge) == len(self.how["on_bound"])
+    def _inseparable(self, system: Linearization, free: list[int]) -> list[str]:
+        """Where a parameter ended at an edge of the model, those that the others can imitate, itself included."""
+        found = sorted({*free, *(self.names.index(name) for name in self.how["on_bound"] if name not in self.bounds)})
         H = [[system.rows[i][j] for j in found] for i in found]
-        unscaled, most, beyond = (
-            inverse(H),
-            getattr(self.model, "inflation", INFLATION),
-            free_beyond(self.space, self.theta),
-        )
-        return [
-            self.names[i]
-            for n, i in enumerate(found)
-            if not unscaled[n][n] * H[n][n] < most
-            or (i in edge and is_all and variance * unscaled[n][n] > (FREE * beyond[i]) ** 2)
-        ]
+        unscaled, most = inverse(H), getattr(self.model, "inflation", INFLATION)
+        return [self.names[i] for n, i in enumerate(found) if not unscaled[n][n] * H[n][n] < most]
 
     def _least(self, name: str) -> float:
         return self.bounds[name][0] if name in self.bounds else float(self.space.lower[self.names.index(name)])

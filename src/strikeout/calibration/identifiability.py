@@ -42,9 +42,7 @@ def precision_of(
 ) -> Precision:
     """``sqrt(diag(s^2 H^-1))`` over the coordinates that are neither fixed nor held on a bound.
 
-    A coordinate at an edge of the model was found there, not laid down: whether the others can imitate it counts, and
-    whether the quotes would let it be anywhere else as well. Beside a parameter on a bound that is none of the model's
-    edges the noise says nothing of that.
+    A coordinate at an edge of the model was found there, not laid down: whether the others can imitate it counts.
     """
     u, H = descent.point, descent.system.curvature
     theta = coordinates.theta(u)
@@ -56,9 +54,6 @@ def precision_of(
     lost = {coordinates.free[i] for n, i in enumerate(found) if not unscaled[n][n] * H[i][i] < inflation}
     free = set(lost)
     if edge:
-        at = {coordinates.free[i]: noise_variance * unscaled[n][n] for n, i in enumerate(found) if i in edge}
-        if len(edge) == len(descent.held):
-            free |= {i for i, variance in at.items() if variance > (FREE * beyond[i]) ** 2}
         unscaled = inverse([[H[i][j] for j in kept] for i in kept])
     variances = coordinates.variances(unscaled, u, kept)
     errors = tuple(sqrt(noise_variance * v) if v >= 0.0 else nan for v in variances)

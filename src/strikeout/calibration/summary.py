@@ -102,8 +102,7 @@ def identified(calibration: AnyCalibration, name: str) -> str:
     if name in calibration.fixed:
         return "fixed"
     if name in calibration.on_bound:
-        at = f"on its bound {calibration.on_bound[name]:g}"
-        return f"{at}, and could as well be far from it" if name in calibration.unidentified else at
+        return f"on its bound {calibration.on_bound[name]:g}"
     share = calibration.relative_errors[name]
     if name in calibration.unidentified:
         return f"free within {share:.3g} times its value" if share > 1.0 else "free: not separable from the others"
