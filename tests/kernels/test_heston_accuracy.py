@@ -218,17 +218,6 @@ def check_nearly_gaussian(theta: tuple[float, ...], T: float, allowed: float = 1
         np.testing.assert_allclose(values(kernel, theta, T, k)[0], expected, rtol=0, atol=allowed, err_msg=kernel)
 
 
-@needs_native
-@pytest.mark.parametrize(
-    ("theta", "T"), [(FAR_FROM_K_STAR, 0.25), ((12.33254, 0.33346, 0.00153, 0.0404, 0.01902), 0.417)]
-)
-def test_the_compiled_kernel_keeps_the_digits_of_a_small_vol_of_vol(theta, T):
-    """Off by 8e-14; the logarithm of P / 2d itself, rather than of its distance from one, would be off by 4e-11."""
-    sd = float(np.sqrt(total_variance(theta, T)))
-    k = [min(sd, FIFTY_TO_TWO_HUNDRED) * x for x in (-1.0, 0.0, 0.5)]
-    np.testing.assert_allclose(values("native", theta, T, k)[0], nearly_gaussian(theta, T, k), rtol=0, atol=1e-12)
-
-
 # The ends of the calibration bounds one by one, and total variances no market has.
 @pytest.mark.parametrize(
     ("theta", "T", "allowed"),
