@@ -95,6 +95,11 @@ def _twin(
         {
             "strikeout, NumPy twin": same(ours.one_pass(contracts, observed, books.TRUTH, kernel="numpy")),
             "NumPy": same(lambda: numpy_peer.accumulate(books.TRUTH, tabulated)),
+        },
+        rounds=rounds,
+    )
+    once = interleave(
+        {
             "strikeout, once": same(lambda: ours.one_pass(contracts, observed, books.TRUTH, kernel="numpy")()),
             "NumPy, once": same(lambda: numpy_peer.accumulate(books.TRUTH, numpy_peer.prepare(contracts, observed))),
         },
@@ -105,8 +110,8 @@ def _twin(
     return [
         _row(task, "strikeout, NumPy twin", timed, error=twin_error, note="polynomials of the strikes made beforehand"),
         _row(task, "NumPy", timed, required=1.0, error=error),
-        _row(task, "strikeout, once", timed, note="the twin, with all that is made beforehand"),
-        _row(task, "NumPy, once", timed, note="with its tables"),
+        _row(f"{task}, once", "strikeout, once", once, note="the twin, with all that is made beforehand"),
+        _row(f"{task}, once", "NumPy, once", once, note="with its tables"),
     ]
 
 

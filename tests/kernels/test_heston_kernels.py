@@ -259,6 +259,8 @@ def test_no_numbers_are_too_absurd_for_an_answer(expiries, kernel):
         theta = [kappa, vbar, rng.choice([1e-3, 1.0, 1e150, 1e308]), rng.choice([-1 + 1e-16, 0.0, 1 - 1e-16]), v0]
         book = Contracts(forward=1.0, strike=rng.choice([1e-300, 0.5, 1.0, 1e300], 3), expiry=rng.choice(SIZES, 3),
                          discount=1.0, is_call=True)  # fmt: skip
-        price, jacobian = Heston(kernel, expiries).linearize(theta, book)
+        model = Heston(kernel, expiries)
+        price, jacobian = model.linearize(theta, book)
         assert price.shape == (3,)
         assert jacobian.shape == (3, 5)
+        assert model.accumulate(theta, book, np.ones(3), np.ones(3)).shape == (21,)

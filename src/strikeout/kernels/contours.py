@@ -69,23 +69,31 @@ class Moments:
 
 def geometry(T: Floats, theta: Floats) -> Geometry:
     # Number by number, here and in `contours`: for the few slices of a book that costs less than arrays.
-    kappa, vbar, sigma, rho, v0 = theta.tolist()
+    numbers = tuple(theta.tolist())
+    return Geometry(*np.array([_shape(t, numbers) for t in T.tolist()]).T)
+
+
+def _shape(t: float, theta: tuple[float, ...]) -> tuple[float, ...]:
+    """The fields of ``Geometry``, of one slice."""
+    sd, asymptote = scales(t, theta)
+    kappa, _, sigma, rho, _ = theta
     spread = 1.0 - rho * rho
-    found = []
-    for t in T.tolist():
-        variance = vbar * t - (v0 - vbar) * expm1(-kappa * t) / kappa
-        variance = min(max(variance, 1e-300), 1e300)  # nothing below divides by zero or takes the root of less
-        sd = sqrt(variance)
-        asymptote = (v0 + kappa * vbar * t) / sigma
-        rate = (1.0 / t + kappa) / sigma
-        g = 0.5 * variance * rate * rate
-        core = asymptote * sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
-        widest = min(sd, 1.0)  # wider, and 16 powers of x do not suffice
-        doublings = 0
-        while doublings < MOST_DOUBLINGS and ldexp(core, doublings) < 8.0 * widest:
-            doublings += 1
-        found.append((t, sd, -rho * asymptote, g, asymptote, widest, doublings))
-    return Geometry(*np.array(found).T)
+    rate = (1.0 / t + kappa) / sigma
+    g = 0.5 * sd * sd * rate * rate
+    core = asymptote * sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
+    widest = min(sd, 1.0)  # wider, and 16 powers of x do not suffice
+    doublings = 0
+    while doublings < MOST_DOUBLINGS and ldexp(core, doublings) < 8.0 * widest:
+        doublings += 1
+    return t, sd, -rho * asymptote, g, asymptote, widest, doublings
+
+
+def scales(t: float, theta: tuple[float, ...]) -> tuple[float, float]:
+    """The root of the expected total variance, and the asymptote: see ``Geometry``."""
+    kappa, vbar, sigma, _, v0 = theta
+    variance = vbar * t - (v0 - vbar) * expm1(-kappa * t) / kappa
+    variance = min(max(variance, 1e-300), 1e300)  # nothing divides by zero or takes the root of less
+    return sqrt(variance), (v0 + kappa * vbar * t) / sigma
 
 
 def moments(slices: Geometry, theta: Floats) -> Moments:

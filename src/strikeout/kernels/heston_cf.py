@@ -151,12 +151,15 @@ def log_moment(p: float, T: float, theta: tuple[float, ...]) -> float:
     if D >= 0.0:
         E = 0.5 * math.exp(-2.0 * half)
         c, s, linear = 0.5 + E, 0.5 - E, (xi - d) * T
-    else:
+    elif half < math.pi:
         c, s, linear = math.cos(half), math.sin(half), xi * T
-    Q = d * c + xi * s
-    if not Q > 0.0 or (D < 0.0 and half >= math.pi):
+    else:
         return math.inf
-    return kappa * vbar / (sigma * sigma) * (linear - 2.0 * math.log(Q / d)) - v0 * q * (s / Q)
+    Q = d * c + xi * s
+    if not Q > 0.0:
+        return math.inf
+    found = kappa * vbar / (sigma * sigma) * (linear - 2.0 * math.log(Q / d)) - v0 * q * (s / Q)
+    return found if found < math.inf else math.inf  # not-a-number, where numbers overflow, is no moment either
 
 
 def total_variance(T: Floats | float, theta: Floats) -> Floats:

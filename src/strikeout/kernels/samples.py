@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from strikeout.kernels import chebyshev
-from strikeout.kernels.heston_cf import Complexes, Floats
+from strikeout.kernels.heston_cf import Floats
 
 PERIODS = 8  # in a doubling
 FUNCTIONS = 8  # five derivatives, the value, and two idle rows: BLAS multiplies 8 faster than 6
@@ -37,11 +37,11 @@ def period(level: int) -> float:
     return float(2.0 ** (level / PERIODS))
 
 
-def is_negligible(terms: Floats | Complexes, growth: float = 1.0) -> bool:
-    """Terms ``(6,)`` that would be the first to be left out; not-a-number is not."""
-    sizes: list[float] = [abs(term) for term in terms.tolist()]
-    *slopes, value = sizes
-    return max(slopes) * growth < SLOPE and value * growth < VALUE
+def is_negligible(sizes: Floats, growth: float = 1.0) -> bool:
+    """Of terms ``(6,)`` that would be the first to be left out; not-a-number is not."""
+    *slopes, value = sizes.tolist()
+    # A sum, since the largest of some numbers need not show that one of them is none.
+    return bool(sum(slopes) * growth < SLOPE and value * growth < VALUE)
 
 
 def squares(a: Floats) -> Floats:
@@ -82,7 +82,7 @@ class Slice:
         found = self._meshes.get(cells)
         if found is None:
             made = Mesh(self._k, self._scale, self._target, cells, is_kept=self._is_kept)
-            found = _keep(self._meshes, cells, made, MESHES)
+            found = keep(self._meshes, cells, made, MESHES)
         return found
 
 
@@ -112,7 +112,7 @@ class Mesh:
         found = self._phases.get(level)
         if found is None or len(found[0]) < count:
             self._phases.pop(level, None)
-            found = _keep(self._phases, level, self._made_phases(level, count), PHASES)
+            found = keep(self._phases, level, self._made_phases(level, count), PHASES)
         phases, images = found
         values: Floats = terms @ phases[:count]
         values[5] += images
@@ -170,7 +170,8 @@ class Mesh:
                 yield slice(COLUMNS * cell, COLUMNS * (cell + 1)), table
 
 
-def _keep(kept: dict[K, V], key: K, value: V, most: int) -> V:
+def keep(kept: dict[K, V], key: K, value: V, most: int) -> V:
+    """Keeps a value among the last made, and returns it."""
     while len(kept) >= most:
         del kept[next(iter(kept))]
     kept[key] = value

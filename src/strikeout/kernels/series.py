@@ -32,7 +32,7 @@ import numpy as np
 from strikeout.kernels import contours, heston_twin
 from strikeout.kernels.heston_cf import Complexes, Floats, log_cf, log_moment
 from strikeout.kernels.heston_twin import Parts
-from strikeout.kernels.samples import FUNCTIONS, PERIODS, Slice, is_negligible, period, squares
+from strikeout.kernels.samples import FUNCTIONS, PERIODS, Slice, is_negligible, keep, period, squares
 
 IMAGES = 29.0  # ln of 1 / the images, of the forward
 # ln of the decay of cf at the last node, were it Gaussian and were it exponential: with the node's own weight, this
@@ -41,11 +41,13 @@ GAUSSIAN, EXPONENTIAL = 28.0, 22.0
 PROBES = 2.4, 3.2, 4.2, 5.5, 7.0  # of moments, in 1 / sd; the last is a Gaussian's best
 FAT_PROBES = 1.8, 1.3, 0.9  # where the first of them was the best
 LONGEST = 1e3  # period
+SANE = 1e-6, 10.0  # standard deviations; no market has others
 HALF_CELL = 1.4, 0.85  # standard deviations, and of the rate at which cf decays exponentially
 STRETCHES = 1.0, 1.3  # of the usual number of nodes, tried one after the other
 MOST_NODES, MOST_CELLS = 136, 64
 SLICES = 16  # whose terms are found at once, to the last node of the longest
 COLUMNS = 1024  # of rows that are multiplied by themselves at once
+LINES = 8  # kept: those made last
 KEPT = 1 << 16  # strikes of a book whose polynomials are kept, 192 bytes each and mesh
 NUMBERS = np.arange(MOST_NODES) + 0.5
 UPPER = np.flatnonzero(np.triu(np.ones((6, 6))))
@@ -67,6 +69,8 @@ class Sums:
 
     def __init__(self, parts: Parts, scale: Floats, target: Floats) -> None:
         self._parts, self._scale, self._target = parts, scale, target
+        self._expiries: list[float] = parts.expiries.tolist()
+        self._lines: dict[tuple[tuple[tuple[int, int], ...], int], Line] = {}
         is_kept = len(parts.k) <= KEPT
         self._slices = [
             Slice(parts.k[a:b], scale[a:b], target[a:b], is_kept=is_kept) for a, b in pairwise(parts.offsets.tolist())
@@ -85,44 +89,45 @@ class Sums:
 
     def _add_series(self, theta: Floats, these: list[int], stretch: float, total: Floats) -> list[int]:
         """Adds the slices whose series and polynomials end where they are cut, and returns the others."""
-        if not these:
-            return these
-        expiries = self._parts.expiries[these]
-        plans = self._plans(theta, these, expiries, stretch)
-        if not any(plans):
-            return these
-        F = _terms(theta, expiries, plans)
-        flat, rest = F.view(float), []
-        for at, (one, plan) in enumerate(zip(these, plans, strict=True)):
+        numbers = tuple(theta.tolist())
+        plans = [(one, self._plan(numbers, one, stretch)) for one in these]
+        chosen = [(one, plan) for one, plan in plans if plan is not None]
+        rest = [one for one, plan in plans if plan is None]
+        if not chosen:
+            return rest
+        F = _terms(theta, self._line(tuple((one, plan.level) for one, plan in chosen), max(p.nodes for _, p in chosen)))
+        flat = F.view(float)
+        for at, (one, plan) in enumerate(chosen):
             found = self._slices[one]
-            if plan is not None and is_negligible(F[:6, at, plan.nodes - 1], found.growth):
-                terms, cells = flat[:, at, : 2 * plan.nodes], (plan.cells, 2 * plan.cells)
-                if found.add(terms, plan.level, cells, total):
-                    continue
-            rest.append(one)
+            terms, cells = flat[:, at, : 2 * plan.nodes], (plan.cells, 2 * plan.cells)
+            is_whole = is_negligible(np.abs(F[:6, at, plan.nodes - 1]), found.growth)
+            if not (is_whole and found.add(terms, plan.level, cells, total)):
+                rest.append(one)
         return rest
 
-    def _plans(self, theta: Floats, these: list[int], expiries: Floats, stretch: float) -> list[Plan | None]:
+    def _plan(self, theta: tuple[float, ...], one: int, stretch: float) -> Plan | None:
+        """None where there is no period, or no end within the most nodes."""
         # Number by number: for the few slices of a book that costs less than arrays.
-        numbers = tuple(theta.tolist())
-        root = sqrt(1.0 - numbers[3] * numbers[3])
-        shapes = contours.geometry(expiries, theta)
-        columns = shapes.T.tolist(), shapes.sd.tolist(), shapes.asymptote.tolist()
-        plans: list[Plan | None] = []
-        for one, T, sd, asymptote in zip(these, *columns, strict=True):
-            found = self._slices[one]
-            longest = _period(T, sd, found.lowest, found.highest, numbers)
-            if not 0.0 < longest < LONGEST:
-                plans.append(None)
-                continue
-            level = ceil(PERIODS * log2(longest))
-            rate = asymptote * root  # ln |cf| falls like sd^2 u^2 / 2 at first, then like rate u
-            reach = sqrt((EXPONENTIAL / rate) ** 2 + 2.0 * GAUSSIAN / (sd * sd))
-            nodes = stretch * reach * period(level) / (2.0 * pi)
-            cells = (found.highest - found.lowest) / (2.0 * min(HALF_CELL[0] * sd, HALF_CELL[1] * rate))
-            fits = nodes < MOST_NODES and cells < MOST_CELLS
-            plans.append(Plan(level, int(nodes) + 1, int(cells) + 1) if fits else None)
-        return plans
+        T, found = self._expiries[one], self._slices[one]
+        sd, asymptote = contours.scales(T, theta)
+        longest = _period(T, sd, found.lowest, found.highest, theta) if SANE[0] < sd < SANE[1] else inf
+        if not 0.0 < longest < LONGEST:
+            return None
+        level = ceil(PERIODS * log2(longest))
+        # ln |cf| falls like sd^2 u^2 / 2 at first, then like rate u.
+        rate = max(asymptote * sqrt(1.0 - theta[3] * theta[3]), 1e-300)
+        far = EXPONENTIAL / rate
+        nodes = stretch * sqrt(far * far + 2.0 * GAUSSIAN / (sd * sd)) * period(level) / (2.0 * pi)
+        cells = (found.highest - found.lowest) / (2.0 * min(HALF_CELL[0] * sd, HALF_CELL[1] * rate))
+        return Plan(level, int(nodes) + 1, int(cells) + 1) if nodes < MOST_NODES and cells < MOST_CELLS else None
+
+    def _line(self, levels: tuple[tuple[int, int], ...], nodes: int) -> Line:
+        """Of slices and the levels of their periods; the last ones made are kept, since a search ends at one period."""
+        found = self._lines.get((levels, nodes))
+        if found is None:
+            expiries = [self._expiries[one] for one, _ in levels]
+            found = keep(self._lines, (levels, nodes), _line(expiries, [level for _, level in levels], nodes), LINES)
+        return found
 
     def _add_contours(self, theta: Floats, these: list[int], total: Floats) -> None:
         ends = [self._parts.offsets[one : one + 2].tolist() for one in these]
@@ -179,19 +184,27 @@ def _one_side(
     return best
 
 
-def _terms(theta: Floats, T: Floats, plans: list[Plan | None]) -> Complexes:
-    """F, to the last node of the longest series; not-a-number for a slice without a plan."""
-    nodes = max(plan.nodes for plan in plans if plan is not None)
-    h = np.array([np.nan if plan is None else 2.0 * pi / period(plan.level) for plan in plans])[:, None]
+class Line(NamedTuple):
+    """The nodes of some slices; every field ``(slices, nodes)``."""
+
+    z: Complexes  # frequencies
+    q: Complexes  # z^2 + i z
+    T: Complexes
+    weight: Complexes  # of the terms: h / pi over q
+
+
+def _line(expiries: list[float], levels: list[int], nodes: int) -> Line:
+    h = np.array([2.0 * pi / period(level) for level in levels])[:, None]
     u = h * NUMBERS[:nodes]
-    square = u * u
-    square += 0.25
-    z, q, times = np.empty((3, *u.shape), complex)
-    z.real, z.imag = u, -0.5
-    q.real, q.imag = square, 0.0
-    times[:] = T[:, None]
-    ln_cf, gradient = log_cf(z, q, times, theta)
-    F = np.zeros((FUNCTIONS, *u.shape), complex)
-    value = np.multiply(np.exp(ln_cf), (h / pi) / square, out=F[5])
+    square = u * u + 0.25
+    T = np.repeat(np.array(expiries, complex)[:, None], nodes, axis=1)
+    return Line(u - 0.5j, square.astype(complex), T, ((h / pi) / square).astype(complex))
+
+
+def _terms(theta: Floats, line: Line) -> Complexes:
+    """F, to the last node of the longest series."""
+    ln_cf, gradient = log_cf(line.z, line.q, line.T, theta)
+    F = np.zeros((FUNCTIONS, *ln_cf.shape), complex)
+    value = np.multiply(np.exp(ln_cf), line.weight, out=F[5])
     np.multiply(-value, gradient, out=F[:5])
     return F
