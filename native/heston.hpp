@@ -61,9 +61,11 @@ INLINE Slice slice_of(double T, const Heston& m) {
     double rate = (1.0 / T + m.kappa) / m.sigma, spread = 1.0 - m.rho * m.rho;
     s.g = 0.5 * variance * rate * rate;
     double core = s.asymptote * std::sqrt(spread) * (1.0 + s.g * spread);
-    const double widest = s.sd < 1.0 ? s.sd : 1.0;  // a cell of log-strike; wider, and 16 powers of x do not suffice
+    // A cell of log-strike: wider, and 16 powers of x do not suffice; what they miss grows with sd, as prices do.
+    const double usual = s.sd < 1.0 ? s.sd : 1.0, narrower = 0.0375 + 0.75 * s.sd;
+    const double widest = narrower < usual ? narrower : usual;
     int doublings = 0;
-    while (doublings < 60 && two_to(doublings) * core < 8.0 * widest) doublings++;
+    while (doublings < 60 && two_to(doublings) * core < 8.0 * usual) doublings++;
     s.grid = {-m.rho * s.asymptote, two_to(-doublings) * widest, doublings};
     return s;
 }

@@ -125,7 +125,7 @@ def test_no_product_is_large_enough_for_a_second_thread():
     """262,144 multiplications are where OpenBLAS begins to share (its SMP_THRESHOLD_MIN times its default of 4)."""
     assert samples.FUNCTIONS * samples.COLUMNS * samples.STRIKES <= 262_144
     parts, scale, target = book((20_000,), [1.0])
-    found = samples.Slice(parts.k, scale, target, is_kept=False)
+    found = samples.Slice(parts.k, scale, target, tables=1, phases=1)
     for cells in (1, 5, 25):
         most = samples.PRODUCT // (samples.FUNCTIONS * len(found.mesh(cells)))
         for nodes, added in ((most // 2, True), (most // 2 + 1, False)):

@@ -82,7 +82,7 @@ def test_what_is_certified_of_quotes_holds_of_them(book, how, way, every):
 
 def test_a_worthless_quote_is_retained_though_it_leaves_nothing_behind():
     """Without noise a quote far out of the money has a row of zeros: one step does not see it, and counts it."""
-    book = so.random_quotes(171, maturities=4, seed=7, theta=[20.0, 0.04, 1.2, -0.95, 0.2], noise=0.0)
+    book = so.random_quotes(171, maturities=4, seed=2, theta=[10.0, 0.04, 2.0, -0.97, 0.1], noise=0.0)
     before = so.calibrate(book, so.Heston())
     assert before.footprints.total().count < len(book)
     done = so.forget(before, ids=book.ids[:20], operator="downdate")

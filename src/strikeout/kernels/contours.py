@@ -75,25 +75,26 @@ def geometry(T: Floats, theta: Floats) -> Geometry:
 
 def _shape(t: float, theta: tuple[float, ...]) -> tuple[float, ...]:
     """The fields of ``Geometry``, of one slice."""
-    sd, asymptote = scales(t, theta)
+    variance, asymptote = scales(t, theta)
     kappa, _, sigma, rho, _ = theta
-    spread = 1.0 - rho * rho
+    sd, spread = sqrt(variance), 1.0 - rho * rho
     rate = (1.0 / t + kappa) / sigma
-    g = 0.5 * sd * sd * rate * rate
+    g = 0.5 * variance * rate * rate
     core = asymptote * sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
-    widest = min(sd, 1.0)  # wider, and 16 powers of x do not suffice
+    # Wider, and 16 powers of x do not suffice; what they miss grows with sd, as prices do.
+    widest = min(sd, 0.0375 + 0.75 * sd, 1.0)
     doublings = 0
-    while doublings < MOST_DOUBLINGS and ldexp(core, doublings) < 8.0 * widest:
+    while doublings < MOST_DOUBLINGS and ldexp(core, doublings) < 8.0 * min(sd, 1.0):
         doublings += 1
     return t, sd, -rho * asymptote, g, asymptote, widest, doublings
 
 
 def scales(t: float, theta: tuple[float, ...]) -> tuple[float, float]:
-    """The root of the expected total variance, and the asymptote: see ``Geometry``."""
+    """The expected total variance, and the asymptote: see ``Geometry``."""
     kappa, vbar, sigma, _, v0 = theta
     variance = vbar * t - (v0 - vbar) * expm1(-kappa * t) / kappa
-    variance = min(max(variance, 1e-300), 1e300)  # nothing divides by zero or takes the root of less
-    return sqrt(variance), (v0 + kappa * vbar * t) / sigma
+    # Nothing then divides by zero or takes the root of less.
+    return min(max(variance, 1e-300), 1e300), (v0 + kappa * vbar * t) / sigma
 
 
 def moments(slices: Geometry, theta: Floats) -> Moments:

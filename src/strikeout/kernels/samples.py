@@ -25,7 +25,6 @@ COLUMNS = 24  # and a place for what is added to the value
 STRIKES = PRODUCT // (FUNCTIONS * COLUMNS)  # of one product
 AT_ONCE = 16  # nodes; phases are made for a multiple, in products of one shape
 VALUE, SLOPE = 3e-13, 3e-11  # the first term left out, of a value and of a derivative: of series and of polynomials
-MESHES, PHASES = 6, 8  # kept of a slice, and of a mesh: those made last
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,14 +50,22 @@ def squares(a: Floats) -> Floats:
 
 
 class Slice:
-    """The strikes of one expiry, ascending."""
+    """The strikes of one expiry, ascending, at least one.
 
-    def __init__(self, k: Floats, scale: Floats, target: Floats, *, is_kept: bool) -> None:
-        self._k, self._scale, self._target, self._is_kept = k, scale, target, is_kept
+    Args:
+        tables: meshes to be kept, with the polynomials of the strikes.
+        phases: matrices of phases to be kept.
+    """
+
+    def __init__(self, k: Floats, scale: Floats, target: Floats, *, tables: int, phases: int) -> None:
+        self._k, self._scale, self._target = k, scale, target
+        self._most_tables, self._most_phases = tables, phases
         self._meshes: dict[int, Mesh] = {}
+        self._phases: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         self.lowest: float = k.item(0)
         self.highest: float = k.item(-1)
-        self.growth = exp(0.5 * max(self.highest, 0.0))  # of the terms of a series, at the highest strike
+        # Of the terms of a series, at the highest strike; so far out there is none.
+        self.growth = exp(0.5 * min(max(self.highest, 0.0), 1000.0))
 
     def add(self, terms: Floats, level: int, cells: Iterable[int], total: Floats) -> bool:
         """Adds ``a a'`` of all strikes to the total, with the first number of cells that resolves what terms give.
@@ -69,7 +76,9 @@ class Slice:
             mesh = self.mesh(count)
             if terms.size * len(mesh) > PRODUCT:
                 return False
-            values = mesh.values(terms, level)
+            phases, images = self._phases_of(mesh, level, terms.shape[1])
+            values = terms @ phases[: terms.shape[1]]
+            values[5] += images
             if mesh.resolves(values):
                 mesh.add(values, total)
                 return True
@@ -81,8 +90,15 @@ class Slice:
             cells = 0
         found = self._meshes.get(cells)
         if found is None:
-            made = Mesh(self._k, self._scale, self._target, cells, is_kept=self._is_kept)
-            found = keep(self._meshes, cells, made, MESHES)
+            made = Mesh(self._k, self._scale, self._target, cells, is_kept=self._most_tables > 0)
+            found = keep(self._meshes, cells, made, max(self._most_tables, 1))
+        return found
+
+    def _phases_of(self, mesh: Mesh, level: int, count: int) -> tuple[Floats, Floats]:
+        found = self._phases.get((mesh.cells, level))
+        if found is None or len(found[0]) < count:
+            self._phases.pop((mesh.cells, level), None)
+            found = keep(self._phases, (mesh.cells, level), mesh.phases(level, count), self._most_phases)
         return found
 
 
@@ -90,7 +106,7 @@ class Mesh:
     """The samples of a slice; without cells they are its strikes."""
 
     def __init__(self, k: Floats, scale: Floats, target: Floats, cells: int, *, is_kept: bool) -> None:
-        self._k, self._scale, self._cells = k, scale, cells
+        self._k, self._scale, self.cells = k, scale, cells
         self._samples = k
         self._offset = target - scale * np.minimum(np.exp(k), 1.0)
         if cells:
@@ -99,35 +115,22 @@ class Mesh:
             self._half = max(0.5 * (edges.item(1) - edges.item(0)), 2.0**-1000)
             self._starts = [0, *k.searchsorted(edges[1:-1]).tolist(), len(k)]
             self._samples = (self._centres[:, None] + self._half * chebyshev.nodes(DEGREE)).ravel()
-        self._phases: dict[int, tuple[Floats, Floats]] = {}
         self._blocks = list(self._made_blocks()) if cells and is_kept else None
 
     def __len__(self) -> int:
         """Columns of values."""
-        return COLUMNS * self._cells or len(self._samples)
-
-    def values(self, terms: Floats, level: int) -> Floats:
-        """What terms ``(FUNCTIONS, 2 nodes)`` come to at the samples, or by the coefficients of cells."""
-        count = terms.shape[1]
-        found = self._phases.get(level)
-        if found is None or len(found[0]) < count:
-            self._phases.pop(level, None)
-            found = keep(self._phases, level, self._made_phases(level, count), PHASES)
-        phases, images = found
-        values: Floats = terms @ phases[:count]
-        values[5] += images
-        return values
+        return COLUMNS * self.cells or len(self._samples)
 
     def resolves(self, values: Floats) -> bool:
         """Whether the polynomials of the cells end where they are cut: what is missing is below a third of the last."""
-        if not self._cells:
+        if not self.cells:
             return True
-        last = values.reshape(FUNCTIONS, self._cells, COLUMNS)[:6, :, DEGREE - 2 : DEGREE]
+        last = values.reshape(FUNCTIONS, self.cells, COLUMNS)[:6, :, DEGREE - 2 : DEGREE]
         return is_negligible(np.maximum.reduce(np.abs(last), axis=(1, 2)), 1.0 / 3.0)
 
     def add(self, values: Floats, total: Floats) -> None:
         """Adds ``a a'`` of all strikes to the total."""
-        if not self._cells:
+        if not self.cells:
             a = values[:6] * self._scale
             a[5] += self._offset
             total += squares(a)
@@ -135,7 +138,7 @@ class Mesh:
         for cell, table in self._made_blocks() if self._blocks is None else self._blocks:
             total += squares((values[:, cell] @ table)[:6])
 
-    def _made_phases(self, level: int, count: int) -> tuple[Floats, Floats]:
+    def phases(self, level: int, count: int) -> tuple[Floats, Floats]:
         """``e^(k/2) cos(u k)`` and ``e^(k/2) sin(u k)`` in turn, count or more; and the images of min(1, e^k)."""
         nodes = -(-count // (2 * AT_ONCE)) * AT_ONCE
         k, length = self._samples, period(level)
@@ -149,12 +152,13 @@ class Mesh:
             have *= 2
         both = np.stack([phase.real, phase.imag], axis=1)
         images = (1.0 + np.exp(k)) / (exp(0.5 * length) + 1.0)
-        if not self._cells:
+        if not self.cells:
             return both.reshape(2 * nodes, -1), images
         to_coefficients = np.zeros((DEGREE, COLUMNS))
         to_coefficients[:, :DEGREE] = chebyshev.quadrature(DEGREE)
-        both = both.reshape(-1, 2 * AT_ONCE * self._cells, DEGREE) @ to_coefficients
-        images = images.reshape(self._cells, DEGREE) @ to_coefficients
+        both = both.reshape(-1, 2 * AT_ONCE, self.cells, DEGREE).swapaxes(1, 2) @ to_coefficients
+        both = both.swapaxes(1, 2)
+        images = images.reshape(self.cells, DEGREE) @ to_coefficients
         images[:, DEGREE] = 1.0
         return both.reshape(2 * nodes, -1), images.ravel()
 
@@ -171,8 +175,9 @@ class Mesh:
 
 
 def keep(kept: dict[K, V], key: K, value: V, most: int) -> V:
-    """Keeps a value among the last made, and returns it."""
-    while len(kept) >= most:
+    """Keeps a value among the last made, if any are to be, and returns it."""
+    while kept and len(kept) >= most:
         del kept[next(iter(kept))]
-    kept[key] = value
+    if most:
+        kept[key] = value
     return value

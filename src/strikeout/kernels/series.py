@@ -47,8 +47,9 @@ STRETCHES = 1.0, 1.3  # of the usual number of nodes, tried one after the other
 MOST_NODES, MOST_CELLS = 136, 64
 SLICES = 16  # whose terms are found at once, to the last node of the longest
 COLUMNS = 1024  # of rows that are multiplied by themselves at once
-LINES = 8  # kept: those made last
-KEPT = 1 << 16  # strikes of a book whose polynomials are kept, 192 bytes each and mesh
+# What is kept of a book, those made last: lines, matrices of phases (some 50 kB each), and meshes of a slice, with the
+# polynomials of its strikes (192 bytes each) in books of no more than so many.
+LINES, PHASES, TABLES, KEPT = 512, 256, 3, 1 << 16
 NUMBERS = np.arange(MOST_NODES) + 0.5
 UPPER = np.flatnonzero(np.triu(np.ones((6, 6))))
 
@@ -68,13 +69,14 @@ class Sums:
     """
 
     def __init__(self, parts: Parts, scale: Floats, target: Floats) -> None:
-        self._parts, self._scale, self._target = parts, scale, target
-        self._expiries: list[float] = parts.expiries.tolist()
+        self._k, self._scale, self._target = parts.k, scale, target
+        ends = [(a, b) for a, b in pairwise(parts.offsets.tolist()) if a < b]
+        self._expiries: list[float] = parts.expiries[np.diff(parts.offsets) > 0].tolist()
         self._lines: dict[tuple[tuple[tuple[int, int], ...], int], Line] = {}
-        is_kept = len(parts.k) <= KEPT
-        self._slices = [
-            Slice(parts.k[a:b], scale[a:b], target[a:b], is_kept=is_kept) for a, b in pairwise(parts.offsets.tolist())
-        ]
+        tables = TABLES if len(parts.k) <= KEPT else 0
+        phases = PHASES // max(len(ends), 1)
+        self._ends = ends
+        self._slices = [Slice(parts.k[a:b], scale[a:b], target[a:b], tables=tables, phases=phases) for a, b in ends]
 
     def __call__(self, theta: Floats) -> Floats:
         total = np.zeros((6, 6))
@@ -109,7 +111,8 @@ class Sums:
         """None where there is no period, or no end within the most nodes."""
         # Number by number: for the few slices of a book that costs less than arrays.
         T, found = self._expiries[one], self._slices[one]
-        sd, asymptote = contours.scales(T, theta)
+        variance, asymptote = contours.scales(T, theta)
+        sd = sqrt(variance)
         longest = _period(T, sd, found.lowest, found.highest, theta) if SANE[0] < sd < SANE[1] else inf
         if not 0.0 < longest < LONGEST:
             return None
@@ -117,7 +120,7 @@ class Sums:
         # ln |cf| falls like sd^2 u^2 / 2 at first, then like rate u.
         rate = max(asymptote * sqrt(1.0 - theta[3] * theta[3]), 1e-300)
         far = EXPONENTIAL / rate
-        nodes = stretch * sqrt(far * far + 2.0 * GAUSSIAN / (sd * sd)) * period(level) / (2.0 * pi)
+        nodes = stretch * sqrt(far * far + 2.0 * GAUSSIAN / variance) * period(level) / (2.0 * pi)
         cells = (found.highest - found.lowest) / (2.0 * min(HALF_CELL[0] * sd, HALF_CELL[1] * rate))
         return Plan(level, int(nodes) + 1, int(cells) + 1) if nodes < MOST_NODES and cells < MOST_CELLS else None
 
@@ -130,9 +133,10 @@ class Sums:
         return found
 
     def _add_contours(self, theta: Floats, these: list[int], total: Floats) -> None:
-        ends = [self._parts.offsets[one : one + 2].tolist() for one in these]
+        ends = [self._ends[one] for one in these]
         rows = np.concatenate([np.arange(a, b) for a, b in ends])
-        some = Parts(self._parts.expiries[these], np.cumsum([0, *(b - a for a, b in ends)]), self._parts.k[rows])
+        expiries, offsets = np.array([self._expiries[one] for one in these]), np.cumsum([0, *(b - a for a, b in ends)])
+        some = Parts(expiries, offsets, self._k[rows])
         add(heston_twin.rows(theta, some), self._scale[rows], self._target[rows], total)
 
 
