@@ -49,7 +49,6 @@ class Column {
 
     const T* data() const { return first; }
     size_t size() const { return count; }
-    bool is_read_only() const { return view.obj != nullptr && view.readonly; }
     T operator[](size_t i) const { return first[i]; }
 };
 

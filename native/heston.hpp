@@ -62,8 +62,8 @@ INLINE Slice slice_of(double T, const Heston& m) {
     s.g = 0.5 * variance * rate * rate;
     double core = s.asymptote * std::sqrt(spread) * (1.0 + s.g * spread);
     // A cell of log-strike: wider, and 16 powers of x do not suffice; what they miss grows with sd, as prices do.
-    const double usual = s.sd < 1.0 ? s.sd : 1.0, narrower = 0.0375 + 0.75 * s.sd;
-    const double widest = narrower < usual ? narrower : usual;
+    const double usual = s.sd < 1.0 ? s.sd : 1.0, wide = 0.9 * s.sd, narrower = 0.03 + 0.7 * s.sd;
+    const double most = wide < narrower ? wide : narrower, widest = most < 1.0 ? most : 1.0;
     int doublings = 0;
     while (doublings < 60 && two_to(doublings) * core < 8.0 * usual) doublings++;
     s.grid = {-m.rho * s.asymptote, two_to(-doublings) * widest, doublings};

@@ -47,7 +47,7 @@ static bool run_chunk(typename Layout::Space& space, const Book& book, int64_t c
     const Heston m = {book.theta[0], book.theta[1], book.theta[2], book.theta[3], book.theta[4]};
     const int64_t end = std::min(book.parts, (chunk + 1) * Layout::CHUNK);
     for (int64_t j = chunk * Layout::CHUNK; j < end; j++) {
-        if (!book.known && !ascending(book.k + book.offsets[j], book.offsets[j + 1] - book.offsets[j])) return false;
+        if (!ascending(book.k + book.offsets[j], book.offsets[j + 1] - book.offsets[j])) return false;
         Layout::run(space, book, j, m, sink);
     }
     return true;

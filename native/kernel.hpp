@@ -10,7 +10,6 @@ struct Book {
     const int64_t* offsets;
     int64_t parts;
     double half;
-    bool known;  // to be finite and ascending, and not looked at again
 };
 
 // Each says whether the strikes of every part were finite and ascending; if not, `out` is good for nothing. `threads` is

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "column.hpp"
 #include "kernel.hpp"
@@ -29,17 +30,19 @@ static bool use_avx2 = has_avx2();
 #define DISPATCH(function) plain::function
 #endif
 
-// The strikes of a book, and the arrays they lie in.
+// The strikes of a book, and the arrays they lie in. Offsets are copied: memory is safe whatever becomes of the arrays.
 class Strikes {
     Doubles expiries;
-    Integers offsets;
+    std::vector<int64_t> offsets;
     Doubles k;
     std::optional<Doubles> t;
     double half;
 
    public:
     Strikes(nb::handle expiries_, nb::handle offsets_, nb::handle k_, nb::handle t_, double half_)
-        : expiries(expiries_), offsets(offsets_), k(k_), half(half_) {
+        : expiries(expiries_), k(k_), half(half_) {
+        const Integers given(offsets_);
+        offsets.assign(given.data(), given.data() + given.size());
         if (!t_.is_none()) t.emplace(t_);
         const size_t parts = expiries.size(), n = k.size();
         if (offsets.size() != parts + 1 || (t && t->size() != n)) throw std::invalid_argument("shapes do not fit together");
@@ -49,11 +52,10 @@ class Strikes {
             if (offsets[j + 1] < offsets[j]) throw std::invalid_argument("offsets must not fall");
     }
     size_t size() const { return k.size(); }
-    bool are_read_only() const { return k.is_read_only(); }
-    Book at(const Doubles& theta, bool known = false) const {
+    Book at(const Doubles& theta) const {
         if (theta.size() != 5) throw std::invalid_argument("shapes do not fit together: theta is five numbers");
         return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
-                static_cast<int64_t>(expiries.size()), half, known};
+                static_cast<int64_t>(expiries.size()), half};
     }
 };
 
@@ -81,12 +83,11 @@ static auto heston_rows(nb::handle theta, nb::handle expiries, nb::handle offset
     return nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {FUNCTIONS, n}, owner);
 }
 
-// The sums over one book, for one theta after the other: its arrays are looked at once, and kept.
+// The sums over one book, for one theta after the other: its arrays are kept.
 class HestonSums {
     Strikes strikes;
     Doubles scale, target;
     int threads;
-    bool known = false;  // strikes that nobody may write to are looked at once
 
    public:
     HestonSums(nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half, nb::handle scale_,
@@ -97,10 +98,9 @@ class HestonSums {
     }
     void at(nb::handle theta, nb::handle out) {
         const Doubles at(theta);
-        const Book book = strikes.at(at, known);
+        const Book book = strikes.at(at);
         const Result result(out, SUMS);
         run([&] { return DISPATCH(heston_sums)(book, scale.data(), target.data(), result.data(), threads); });
-        known = strikes.are_read_only();
     }
 };
 

@@ -82,7 +82,7 @@ def _shape(t: float, theta: tuple[float, ...]) -> tuple[float, ...]:
     g = 0.5 * variance * rate * rate
     core = asymptote * sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
     # Wider, and 16 powers of x do not suffice; what they miss grows with sd, as prices do.
-    widest = min(sd, 0.0375 + 0.75 * sd, 1.0)
+    widest = min(0.9 * sd, 0.03 + 0.7 * sd, 1.0)
     doublings = 0
     while doublings < MOST_DOUBLINGS and ldexp(core, doublings) < 8.0 * min(sd, 1.0):
         doublings += 1
