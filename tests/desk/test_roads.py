@@ -12,7 +12,8 @@ import pytest
 import strikeout as so
 from strikeout.assurance.canonical import canonical
 from strikeout.calibration.settings import Settings
-from strikeout.desk.roads import FARTHEST, FEWEST, Road, travelled, unsuited
+from strikeout.desk import roads
+from strikeout.desk.roads import FARTHEST, FEWEST, OF_THE_MODEL, Road, travelled, unsuited
 
 CORNERED = {
     "mean_reversion": 0.5,
@@ -165,7 +166,68 @@ def test_moments_that_would_be_too_far_off_are_not_taken():
 def test_a_model_that_moments_refuse_goes_through_quotes(large):
     found, road = travelled(so.SVI(), Settings(starts=1), "auto", large[:])
     assert (found.moments, road.through) == (None, "quotes")
-    assert road.why.startswith("moments are refused")
+    assert road.why == OF_THE_MODEL
+
+
+FAR = ["q0000000", "q0000002"]
+
+
+@pytest.fixture
+def off_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A book, not calibrated yet, that would go through moments, were it not for two quotes far from the money."""
+    monkeypatch.setattr("strikeout.desk.roads.FEWEST", 1_000)
+    quotes = so.random_quotes(1_000, maturities=2, seed=5)
+    c, is_far = quotes.contracts, np.isin(quotes.ids, FAR)
+    far = so.Contracts(
+        forward=c.forward,
+        strike=np.where(is_far, 1.234e-5, c.strike),
+        expiry=c.expiry,
+        discount=c.discount,
+        is_call=c.is_call & ~is_far,
+    )
+    observed = np.where(is_far, 1.1e-6, quotes.observed)
+    with so.Book.create(tmp_path / "far.book") as made:
+        made.import_quotes(so.Quotes(ids=quotes.ids, contracts=far, observed=observed))
+        yield made
+
+
+def found_in(book: so.Book) -> list[str]:
+    """Which of the erased ids, and of the numbers of a refusal, a version says or a page of the file holds."""
+    said = [json.dumps(version.to_plain()) for version in book._records.versions()]
+    bytes_ = book.path.read_bytes().decode("latin-1")
+    return [text for text in (*FAR, "1.234e-05") for where in (*said, bytes_) if text in where]
+
+
+def test_the_reason_a_book_keeps_for_refused_moments_names_no_quote(off_the_grid):
+    book = off_the_grid
+    road = book.calibrate().after.road
+    assert road.why == "moments cannot hold 2 quotes in entry 3, off their grid or too large for them"
+    done = book.erase(ids=FAR, yes=True)
+    assert (done.residue, found_in(book)) == (0, [])
+    assert done.change.after.road.why == road.why
+    assert book.verify().holds, book.verify().summary()
+
+
+@pytest.mark.parametrize("is_aside", [False, True])
+def test_an_erasure_takes_the_names_of_quotes_out_of_the_reasons_that_older_books_kept(
+    off_the_grid, monkeypatch, is_aside
+):
+    book = off_the_grid
+    monkeypatch.setattr(roads, "_refused", lambda refusal, _: f"moments are refused ({refusal.sentence})")
+    book.calibrate()
+    if is_aside:
+        book.apply(book.forget(ids=FAR, reason="test"))
+    assert FAR[0] in book._records.versions()[0].road.why, "nothing to take away"
+    assert book.verify().holds, book.verify().summary()
+    assert any("named where moments were refused" in text for text in book.erase(ids=FAR).gone)
+    done = book.erase(ids=FAR, yes=True)
+    assert (done.residue, found_in(book)) == (0, [])
+    assert {version.road.why for version in book._records.versions()} == {roads.REFUSED}
+    assert book.verify().holds, book.verify().summary()
+    first = book._records.versions()[0]
+    with book._records.store.writing() as store:  # what an erasure had to reword is committed to again
+        store.put("calibration", store.pages("calibration")[0], canonical(replace(first, rmse=0.5).to_plain()))
+    assert any("The results of the calibration of entry 3 is not" in reason for reason in book.verify().reasons)
 
 
 def test_a_version_made_before_books_kept_their_road_is_read_and_calibrated_as_it_was(book, large):

@@ -10,7 +10,7 @@ from strikeout.assurance.verification import Check
 from strikeout.assurance.verify import verify
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk.asking import Asking
-from strikeout.desk.records import Records, page_of, recorded
+from strikeout.desk.records import Records, page_of, unrecorded
 from strikeout.desk.results import Audit
 from strikeout.desk.state_check import check_members, check_states
 from strikeout.desk.stepping import free_numbers
@@ -94,19 +94,15 @@ def _versions(records: Records) -> Found:
     if not versions:
         return None, "The book was never calibrated."
     for version in versions:
-        said = ledger[version.entry].digests
-        for name, digest in recorded(version, records.keyring).items():
-            if said.get(name) != digest:
-                return (
-                    False,
-                    f"The {name} of the calibration of entry {version.entry} is not what the ledger commits to.",
-                )
+        for name in unrecorded(version, ledger, records.keyring):
+            return False, f"The {name} of the calibration of entry {version.entry} is not what the ledger commits to."
     moments, current = records.moments(), versions[-1]
     if records.is_current() and (current.asking["through"] == "moments") != (moments is not None):
         return False, "The state of the book is missing, or is not of the kind its calibration was made through."
     if moments is not None and records.is_current() and moments.digest() != current.state:
         return False, "The moments the book keeps are not those its calibration was made from."
-    missing = [e.number for e in ledger if e.digests and e.number not in {version.entry for version in versions}]
+    kept = {version.entry for version in versions}
+    missing = [entry.number for entry in ledger if "results" in entry.digests and entry.number not in kept]
     if missing:
         return False, f"The calibration of entry {missing[0]} is gone."
     return True, f"{_each(len(versions), 'calibration')} the one its entry commits to."

@@ -75,6 +75,8 @@ def rehearsed(
     gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
     errors = sum(_measured(version, since) for version in records.versions())
     gone += [f"how far off moments were, measured with them (of {many(errors, 'calibration')})"] if errors else []
+    told = sum(version.nameless() != version for version in records.versions())
+    gone += [f"the quotes named where moments were refused (of {many(told, 'calibration')})"] if told else []
     issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
     gone += _footprints_gone(records, held, aside, is_remade)
@@ -91,10 +93,15 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     pairs = traces(held, records.commit) + traces(aside, records.commit)
     store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
     for version in records.versions():
+        plain = kept = version.nameless()
         if version.entry < since:
-            book.keep(version.without_state())
+            kept = plain.without_state()
         elif _measured(version, since):
-            book.keep(version.without_error())
+            kept = plain.without_error()
+        if plain != version:
+            book.amend(kept)
+        elif kept != version:
+            book.keep(kept)
     for name in store.pages("certificate"):
         if name < page_of(since):
             store.remove("certificate", name)

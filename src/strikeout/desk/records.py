@@ -219,10 +219,16 @@ class Transaction:
         self._records, self.store, self._ledger = records, store, ledger
         self.number = len(ledger) + 1  # of the entry this will become
         self.is_entered = False
+        self._amended: list[Version] = []
 
     def keep(self, version: Version) -> None:
         """Keeps a calibration; the latest is the current one."""
         self.store.put("calibration", page_of(version.entry), canonical(version.to_plain()))
+
+    def amend(self, version: Version) -> None:
+        """Keeps an earlier calibration with other words than its entry commits to; the entry of this step then does."""
+        self.keep(version)
+        self._amended.append(version)
 
     def keep_moments(self, moments: Moments | None) -> None:
         """Makes these the state of the book; None for one that is calibrated through its quotes."""
@@ -271,7 +277,7 @@ class Transaction:
             at=records.clock(),
             why=as_reason(reason),
             counts={**(counts or {}), "retained": self.store.counts().retained},
-            digests={} if version is None else _digests(version),
+            digests=self._amendments() | ({} if version is None else _digests(version)),
             touched=tuple(name.encode() for name in touched),
             certificate="" if certificate is None else certificate.digest(),
             commitment=commitment,
@@ -282,6 +288,9 @@ class Transaction:
         self.store.append(ledger.entries[-1].to_bytes())
         self.is_entered = True
         return self.number
+
+    def _amendments(self) -> dict[str, str]:
+        return {_amended(version.entry): _digests(version)["results"] for version in self._amended}
 
     def rotate(self, reason: Why) -> int:
         """Two entries: the key that is due hands over to the newest of the keyring, which signs the second.
@@ -324,13 +333,28 @@ def page_of(entry: int) -> str:
     return f"{entry:09d}"
 
 
-def recorded(version: Version, keyring: Keyring) -> dict[str, str]:
-    """What the digests of an entry must be for this calibration to be the one it recorded."""
-    return {name: keyring.commit(f"digest {name}", text.encode()) for name, text in _digests(version).items()}
+def unrecorded(version: Version, ledger: Ledger, keyring: Keyring) -> tuple[str, ...]:
+    """Those parts of a calibration that are not what the ledger commits to: with its entry, or with an erasure since
+    that had to take words out of it."""
+    digests, amended = _digests(version), _amended(version.entry)
+    later = [entry.digests[amended] for entry in ledger if amended in entry.digests]
+    said = dict(ledger[version.entry].digests)
+    if later:
+        digests[amended], said[amended] = digests.pop("results"), later[-1]
+    return tuple(
+        name.partition(" of ")[0]
+        for name, text in digests.items()
+        if said.get(name) != keyring.commit(f"digest {name}", text.encode())
+    )
 
 
 def _position(ledger: Ledger) -> Position:
     return Position(len(ledger), ledger.entries[-1].hash().hex() if len(ledger) else "")
+
+
+def _amended(entry: int) -> str:
+    """The name of the digest by which a later entry commits to the results of this one."""
+    return f"results of entry {entry}"
 
 
 def _digests(version: Version) -> dict[str, str]:

@@ -29,6 +29,11 @@ FEWEST = 10_000  # quotes, from which on a forget through quotes takes longer th
 FARTHEST = THROUGH_MOMENTS / 2  # standard errors from the optimum of the quotes: half of what certificates then claim
 OF_A_PANEL = "a panel tells its quotes apart"
 TOO_FAR = f"moments would be off by more than {FARTHEST:g} standard errors"
+# Why moments were refused. None of these may name a quote, nor may what is made of them: an erasure keeps a road.
+OF_THE_MODEL = "moments do not know this model or these settings"
+NO_FIT = "through moments no calibration is found"
+REFUSED = "moments are refused"
+NAMING = "moments are refused ("  # so began the reason in books that kept the refusal itself, with ids and prices
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,11 @@ class Road:
         """The road of the next calibration, whatever the count is then; a reason that held of a panel goes with it."""
         if isinstance(after, PanelCalibration):
             return replace(self, why=OF_A_PANEL)
-        return replace(self, why="as before, when it was a panel") if self.why == OF_A_PANEL else self
+        return replace(self, why="as before, when it was a panel") if self.why == OF_A_PANEL else self.nameless()
+
+    def nameless(self) -> Road:
+        """The same road without the quotes that older books named in its reason."""
+        return replace(self, why=REFUSED) if self.why.startswith(NAMING) else self
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; the error as ``float.hex`` writes it."""
@@ -120,7 +129,7 @@ def travelled(
                 why = f"{_counted(held, entry)}, which moments stand for"
                 return found, Road("moments", asked, why, error, entry)
         except StrikeoutError as refusal:
-            why = f"moments are refused ({refusal.sentence})"
+            why = _refused(refusal, entry)
     return Asking(model, settings).calibrate(held, **options), Road("quotes", asked, why, error, entry)
 
 
@@ -139,6 +148,14 @@ def unsuited(model: Model, settings: Settings, held: Quotes, *, entry: int | Non
     cells, _ = Basis().cells(held.contracts)
     nodes = len(np.unique(cells, axis=0)) * Basis().size
     return None if nodes < len(held) else f"moments have {nodes:,} nodes, no fewer than the {_counted(held, entry)}"
+
+
+def _refused(refusal: StrikeoutError, entry: int | None) -> str:
+    """Why moments were refused, in a clause that names no quote."""
+    if "ids" in refusal.facts:
+        when = "" if entry is None else f" in entry {entry}"
+        return f"moments cannot hold {many(len(refusal.ids), 'quote')}{when}, off their grid or too large for them"
+    return OF_THE_MODEL if isinstance(refusal, UsageError) else NO_FIT
 
 
 def _counted(held: Quotes, entry: int | None) -> str:

@@ -199,6 +199,11 @@ class Version:
         road = self.road
         return self if road is None else replace(self, asking={**self.asking, "road": road.unmeasured().to_plain()})
 
+    def nameless(self) -> Version:
+        """Without the quotes that older books named in the reason of their road."""
+        road = self.road
+        return self if road is None else replace(self, asking={**self.asking, "road": road.nameless().to_plain()})
+
     @property
     def tolerance(self) -> float | None:
         """Standard errors within which one step was certified; None of a calibration, which is the optimum itself."""
