@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.forwards import as_given
+from strikeout.wording import agreeing
 
 if TYPE_CHECKING:
     from strikeout.quotes.contracts import Contracts
@@ -37,7 +38,8 @@ def chosen(quotes: Quotes, select: Choice) -> Quotes:
         return quotes
     kept = is_out_of_the_money(quotes.contracts)
     if not kept.any():
-        raise RefusedError(f'None of the {len(quotes):,} quotes is out of the money. Leave select at "all".')
+        none = agreeing(len(quotes), "The quote is not", f"None of the {len(quotes):,} quotes is")
+        raise RefusedError(f'{none} out of the money. Give select="all".')
     # Apart from the in-the-money quotes their forwards rest on, the others could not be refitted: they are as given.
     return as_given(quotes[kept])
 

@@ -31,7 +31,7 @@ from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Reason
-from strikeout.wording import many
+from strikeout.wording import agreeing, many
 
 
 class Desk(ConcludingDesk):
@@ -57,7 +57,8 @@ class Desk(ConcludingDesk):
         seen, arrival = self._arrival(quotes)
         before = self._current(seen)
         if not len(arrival.new):
-            raise RefusedError(f"None of the {many(arrival.count, 'quote')} is new, so there is nothing to learn.")
+            none = agreeing(arrival.count, "The quote is not", f"None of the {arrival.count:,} quotes is")
+            raise RefusedError(f"{none} new, so there is nothing to learn.")
         after = self._learnt(before, arrival.new)
         follow = self._follow(after, entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
@@ -207,8 +208,8 @@ class Desk(ConcludingDesk):
             raise RefusedError("The plan is of another book. Make one for this book with forget.")
         if (plan.position, plan.head) != (seen.number, seen.head):
             raise RefusedError(
-                f"The plan was made when the book had {plan.position:,} entries; it has {seen.number:,} now. "
-                "Make a new one with forget.",
+                f"The plan was made when the book had {many(plan.position, 'entry', 'entries')}; it has "
+                f"{seen.number:,} now. Make a new one with forget.",
                 planned=plan.position,
                 found=seen.number,
             )

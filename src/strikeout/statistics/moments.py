@@ -246,7 +246,7 @@ def _refuse(quotes: Quotes, bad: NDArray[np.bool_], what: str) -> None:
         c, row = quotes.contracts, rows[0]
         first = f"strike {c.strike[row]:g}, forward {c.forward[row]:g}, expiry {c.expiry[row]:g}"
         raise RefusedError(
-            f"{rows.size} of {len(quotes)} quotes {what}: {', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''} "
+            f"{rows.size:,} of {len(quotes):,} quotes {what}: {', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''} "
             f"(the first has {first}, observed {quotes.observed[row]:g}). Leave them out (quotes.without(error.ids)), "
             "or calibrate from the quotes themselves.",
             ids=ids,

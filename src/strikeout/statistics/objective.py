@@ -15,6 +15,7 @@ from strikeout.quotes.contracts import Contracts, Layout, Rows
 from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.weights import OF_PRICES, Weighting, implied_volatilities, weights_of
+from strikeout.wording import agreeing
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -124,7 +125,8 @@ def objective_of(
     prices = quotes.observed + 0.0  # a negative zero would sort like zero and read differently
     order, places = canonical_order(quotes.contracts, prices, weight)
     if not len(order):
-        raise UnidentifiedError(f"None of the {len(quotes)} quotes has a weight above zero: nothing to calibrate to.")
+        none = agreeing(len(quotes), "The quote has no", f"None of the {len(quotes):,} quotes has a")
+        raise UnidentifiedError(f"{none} weight above zero: nothing to calibrate to.")
     _refuse_overflow(quotes, weight)
     targets = prices if residual == "price" else implied_volatilities(quotes)
     return Objective(quotes.contracts, prices, targets, weight, residual, order, places), rule

@@ -1,0 +1,52 @@
+"""Refusals count in words: of one quote they speak as of one, and large counts have their separators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.errors import RefusedError, UnidentifiedError
+from strikeout.quotes.contracts import Contracts
+
+QUOTES = so.paper_quotes("small")
+
+
+def calls(count: int, strike: float) -> so.Quotes:
+    """So many calls on one strike, of a forward of 100 and expiry in a hundredth of a year."""
+    each = np.ones(count)
+    contracts = Contracts(
+        forward=100.0 * each, strike=strike * each, expiry=0.01 * each, discount=each, is_call=each > 0.0
+    )
+    return so.Quotes(ids=[f"q{n}" for n in range(count)], contracts=contracts, observed=5.0 * each)
+
+
+def test_one_quote_of_no_weight_is_spoken_of_as_one():
+    with pytest.raises(UnidentifiedError, match=r"^The quote has no weight above zero: nothing"):
+        so.calibrate(QUOTES[:1], so.Heston(), weights=[0.0])
+    with pytest.raises(UnidentifiedError, match=r"^None of the 1,200 quotes has a weight above zero: nothing"):
+        so.calibrate(calls(1200, 100.0), so.Heston(), weights=np.zeros(1200))
+
+
+def test_one_quote_in_the_money_is_spoken_of_as_one():
+    with pytest.raises(RefusedError, match=r'^The quote is not out of the money\. Give select="all"\.$'):
+        so.calibrate(calls(1, 90.0), so.Heston(), select="otm")
+    with pytest.raises(RefusedError, match=r"^None of the 2 quotes is out of the money"):
+        so.calibrate(calls(2, 90.0), so.Heston(), select="otm")
+
+
+def test_one_quote_that_is_there_already_and_one_entry_are_spoken_of_as_one(tmp_path):
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(QUOTES)
+        book.calibrate()
+        with pytest.raises(RefusedError, match=r"^The quote is not new, so there is nothing to learn\.$"):
+            book.learn(QUOTES[:1])
+        with pytest.raises(RefusedError, match=r"the book had 1 entry; it has 3 now"):
+            book.apply(replace(book.forget(ids=QUOTES.ids[:1]), position=1))
+
+
+def test_a_refusal_of_many_quotes_has_separators_in_its_counts():
+    with pytest.raises(RefusedError, match=r"^1,200 of 1,200 quotes .*off the grid"):
+        so.moments_of(calls(1200, 1e6))
