@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from strikeout.assurance.audit import audited
+from strikeout.assurance.build import ROUNDING, build_of, difference
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.issuing import build_of
 from strikeout.assurance.stationarity import next_step
 from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.calibration import Calibration
@@ -85,11 +85,12 @@ class Case:
         rebuilt = self._moments() if self.certificate.state["kind"] == "moments" else self._audit()
         found = rebuilt.digest()
         same = found == claimed
-        return same, (
-            f"Rebuilt from the quotes, the state is {found[:12]}."
-            if same
-            else f"Rebuilt from the quotes, the state is {found[:12]}; the certificate has {str(claimed)[:12]}. It was "
-            "made from other quotes, or something of the forgotten ones is still in it."
+        if same:
+            return True, f"Rebuilt from the quotes, the state is {found[:12]}."
+        return self._by_rounding(
+            False,
+            f"Rebuilt from the quotes, the state is {found[:12]}; the certificate has {str(claimed)[:12]}. It was "
+            "made from other quotes, or something of the forgotten ones is still in it.",
         )
 
     def step(self) -> tuple[bool, str]:
@@ -99,7 +100,7 @@ class Case:
         found = [reference[name] for name in self.names]
         for i, change in zip(free, self._audit().step(ridge=claim["ridge"], free=free), strict=True):
             found[i] += change
-        return self._compared(found, "one step from the reference on these quotes gives")
+        return self._by_rounding(*self._compared(found, "one step from the reference on these quotes gives"))
 
     def optimum(self) -> tuple[bool, str]:
         tolerance = float.fromhex(self.certificate.claims["OPTIMUM"]["tolerance"])
@@ -150,10 +151,14 @@ class Case:
 
     def _by_build(self, same: bool, sentence: str) -> tuple[bool, str]:
         """Bits are claimed of one build: where they differ, the reader must know of another one."""
-        here = build_of()
-        if not same and here != self.certificate.build:
-            sentence += f" The builds differ: {listed(self.certificate.build)} there, {listed(here)} here."
-        return same, sentence
+        apart = difference(self.certificate.build, build_of(self.model.name))
+        return same, sentence if same or not apart else f"{sentence} {apart}"
+
+    def _by_rounding(self, same: bool, sentence: str) -> tuple[bool, str]:
+        """A state follows from prices alone, and those of NumPy from what it rounds by; no search has a part in it."""
+        here, there = build_of(self.model.name), self.certificate.build
+        is_alike = all(here.get(name) == there.get(name) for name in ROUNDING)
+        return (same, sentence) if is_alike else self._by_build(same, sentence)
 
     def _calibrated(self, source: Any, weighting: dict[str, Any]) -> Calibration:
         starts = self.how["starts"]
@@ -249,7 +254,3 @@ def weights_of_claim(how: Mapping[str, Any], given: Weighting | None) -> Weighti
 
 def numbers_of(texts: Mapping[str, str]) -> dict[str, float]:
     return {name: float.fromhex(text) for name, text in texts.items()}
-
-
-def listed(build: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in sorted(build.items()))

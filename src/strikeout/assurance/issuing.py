@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from strikeout.assurance.answer import Answer
+from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.stationarity import scaled_gradient
 from strikeout.calibration.choosing import weights_for
@@ -106,7 +106,7 @@ def issue(
     }
     return Certificate(
         software=software(),
-        build=build_of(),
+        build=build_of(posed.model.name),
         model=posed.model.name,
         objective=asked_of(before.settings, posed if same else before, held),
         operator=answer.operator,
@@ -280,8 +280,3 @@ def software() -> str:
     from strikeout import __version__
 
     return f"strikeout {__version__}"
-
-
-def build_of() -> dict[str, str]:
-    """Where bits may differ: NEVER_SEEN is claimed of this build."""
-    return {"machine": platform.machine(), "python": platform.python_version(), "numpy": np.__version__}

@@ -70,7 +70,7 @@ class PanelCase(Case):
         moved = [reference[name] + change for name, change in zip(self.names, shared, strict=True)]
         begun = map(float.fromhex, state["latent_reference"])
         followed = [at + change for at, change in zip(begun, latents, strict=True)]
-        return self._both(moved, followed, "one step from the reference on these quotes gives")
+        return self._by_rounding(*self._both(moved, followed, "one step from the reference on these quotes gives"))
 
     def optimum(self) -> tuple[bool, str]:
         tolerance = float.fromhex(self.certificate.claims["OPTIMUM"]["tolerance"])

@@ -7,11 +7,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
 from strikeout.assurance.answer import Answer
+from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
 from strikeout.assurance.issuing import (
     REFERENCE_LEAKS,
     asked_of,
-    build_of,
     claim_entry,
     counts_of,
     held_of,
@@ -78,7 +78,7 @@ def issue_panel(
     panel = {"label": posed.panel, "latent": posed.latent_name, "held": held}
     return Certificate(
         software=software(),
-        build=build_of(),
+        build=build_of(posed.model.name),
         model=posed.model.name,
         objective={**asked_of(before.settings, posed, held_of(posed, parameters)), "panel": panel},
         operator=answer.operator,

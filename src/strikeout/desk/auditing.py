@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from strikeout.assurance.build import build_of, difference
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.issuing import build_of
 from strikeout.assurance.verification import Check
 from strikeout.assurance.verify import verify
 from strikeout.calibration.panel_calibration import AnyCalibration
@@ -119,8 +119,8 @@ def _parameters(records: Records) -> Found:
         return _step(records, version, found)
     if version.agrees(found):
         return True, "Calibrated anew, the retained quotes give this state and these parameters, bit for bit."
-    here = build_of()
-    builds = "" if dict(version.build) == here else f" The builds differ: {dict(version.build)} there, {here} here."
+    builds = difference(version.build, build_of(version.model))
+    builds = f" {builds}" if builds else ""
     if version.state != state_of(found):
         return False, f"The state of the retained quotes is not the one that is kept.{builds}"
     apart = [name for name, value in version.parameters.items() if found.parameters[name] != value]

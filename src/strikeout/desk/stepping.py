@@ -9,8 +9,9 @@ from math import nan, sqrt
 
 from numpy.typing import ArrayLike
 
+from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.issuing import build_of, issue
+from strikeout.assurance.issuing import issue
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings
 from strikeout.desk.following import Following, touched
@@ -115,7 +116,7 @@ class Stepped:
             converged=True,
             termination=f"One step from the reference of entry {self.posed.standing.entry}: {known_error(self.trust)}.",
             state=None if self.start is None else self.start.digest(),
-            build=build_of(),
+            build=build_of(self.last.model),
             step={"reference": self.posed.standing.entry, "tolerance": self.tolerance.hex()},
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Any, cast
 
-from strikeout.assurance.issuing import build_of
+from strikeout.assurance.build import build_of
 from strikeout.calibration.constancy import Constancy, one_value
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.calibration.panel_choice import AUTO, LABEL, panel_choice
@@ -75,7 +75,7 @@ class Version:
             converged=calibration.converged,
             termination=str(calibration.termination),
             state=state_of(calibration),
-            build=build_of(),
+            build=build_of(calibration.model.name),
             latent=latent_of(calibration),
             kind=of_moments(calibration, road) if is_of_dates else kind_of(calibration),
         )
