@@ -72,6 +72,7 @@ ORDINARY = st.tuples(
 def test_contours_and_the_general_rule_agree_on_a_dense_grid_of_strikes(theta, T):
     """Two methods with nothing in common but the model; 1e-11 of the forward in prices, 1e-9 in sensitivities."""
     assume(total_variance(theta, T) < 1.0)
+    assume(theta[0] * theta[1] < 1e3 * theta[2] ** 2)  # beyond, the formula given to the general rule loses digits
     k = np.linspace(-FIFTY_TO_TWO_HUNDRED, FIFTY_TO_TWO_HUNDRED, 161)
     expected = values(GENERAL, theta, T, k)
     assume(np.isfinite(expected).all())  # the general rule gives no price where it would take too many nodes
