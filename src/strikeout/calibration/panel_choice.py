@@ -16,7 +16,18 @@ from strikeout.models.model import Model
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-AUTO = "auto"  # what panel= is where the choice is left open
+
+class LeftOpen(str):
+    """The word "auto" where nobody said it just now: a default, or how a book was asked for the last time.
+
+    It equals the word in every other way. Where quotes have a label called so, a word that was said may mean the label;
+    one that was not means what it always does.
+    """
+
+    __slots__ = ()
+
+
+AUTO = LeftOpen("auto")  # what panel= is where the choice is left open
 PLAIN = "none"  # what the command line calls None
 LABEL = "date"
 ROOM = 2  # quotes at least, for every parameter a panel would have
@@ -82,10 +93,11 @@ def chosen_panel(quotes: Quotes, model: Model, settings: Settings) -> str | None
     """The label of the panel these quotes are calibrated as: the one asked for, or the one that follows from them.
 
     Raises:
-        UsageError: the label asked for is called "auto" or "none", which mean something else.
+        UsageError: "auto" was asked for, not just left at it, and a label is called so; or "none", for None.
     """
-    if settings.panel in (AUTO, PLAIN) and settings.panel in quotes.labels:
-        refuse_word(settings.panel)
+    is_said = not isinstance(settings.panel, LeftOpen)
+    if is_said and settings.panel in (AUTO, PLAIN) and settings.panel in quotes.labels:
+        _refuse_word(settings.panel)
     if settings.panel == PLAIN:
         raise UsageError('panel="none" is no label of the quotes. Give panel=None for one value for all of them.')
     if settings.panel != AUTO:
@@ -93,12 +105,8 @@ def chosen_panel(quotes: Quotes, model: Model, settings: Settings) -> str | None
     return panel_choice(quotes.labels.get(LABEL), model, settings).label
 
 
-def refuse_word(label: str) -> NoReturn:
-    """That a label called like one of the words for a panel cannot be one.
-
-    Raises:
-        UsageError: always.
-    """
+def _refuse_word(label: str) -> NoReturn:
+    """That a label called like one of the words for a panel cannot be one."""
     raise UsageError(
         f'The quotes have a label {label!r}, and panel="{label}" asks for something else: "auto" for a panel by date '
         'where there are several dates and quotes enough, "none" for no panel. Rename the label, or name another panel '

@@ -146,25 +146,15 @@ def calibrated(file: str, *, model: str, **options: Any) -> tuple[Reading, Calib
         RefusedError: there are too few quotes, or one lacks what an option needs.
     """
     from strikeout.calibration.calibrate import calibrate
-    from strikeout.calibration.panel_choice import PLAIN, refuse_word
 
     how = {name: value for name, value in options.items() if name not in READING}
     reading = accepted(file, **{name: options[name] for name in READING})
-    if asks_for_no_panel() and PLAIN in reading.quotes.labels:
-        refuse_word(PLAIN)
     chosen = model_named(model)
     progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
     try:
         return reading, calibrate(reading.quotes, chosen, progress=progress, **how)
     finally:
         progress.end()
-
-
-def asks_for_no_panel() -> bool:
-    """Whether ``--panel none`` was typed."""
-    context = click.get_current_context()
-    typed = context.get_parameter_source("panel") is ParameterSource.COMMANDLINE
-    return typed and context.params.get("panel") is None
 
 
 def accepted(

@@ -126,6 +126,8 @@ class Asking:
             how["fixed"] = _numbers(how["fixed"])
         if not isinstance(how["starts"], int):
             how["starts"] = tuple(_numbers(start) for start in how["starts"])
+        if how.get("panel") == AUTO:
+            how["panel"] = AUTO  # said then, if it was; not now
         return Asking(remade(plain["model"]), Settings(**how), through)
 
 
