@@ -131,13 +131,18 @@ def test_feller_enforced_is_an_optimum_on_the_boundary(large):
     assert held.termination is Termination.CONVERGED_ON_BOUND
     # No neighbour that meets the condition is better: along the boundary, and into it.
     here = dict(held.parameters)
+
+    def cost(parameters: dict[str, float]) -> float:
+        residual = quotes.observed - so.Heston().price(parameters, quotes.contracts)
+        return float(residual @ residual)
+
+    assert cost(here) == pytest.approx(held.cost, rel=1e-9)
     for name in ("mean_reversion", "long_variance", "vol_of_vol", "correlation", "initial_variance"):
         for factor in (0.9999, 1.0001):
             moved = {**here, name: here[name] * factor}
             largest = (2 * moved["mean_reversion"] * moved["long_variance"]) ** 0.5
             moved["vol_of_vol"] = min(moved["vol_of_vol"], largest) if name == "vol_of_vol" else largest
-            residual = quotes.observed - so.Heston().price(moved, quotes.contracts)
-            assert residual @ residual >= held.cost * (1 - 1e-12)
+            assert cost(moved) >= cost(here) * (1 - 1e-12)
 
 
 def test_feller_enforced_changes_nothing_where_it_holds_anyway(paper, large):
