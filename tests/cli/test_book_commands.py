@@ -336,3 +336,11 @@ def test_help_fits_60_columns(name):
     said = command.get_help(click.Context(command, info_name=name, terminal_width=60))
     wide = [line for line in said.splitlines() if len(line) > 60]
     assert not wide, "\n".join(wide)
+
+
+@pytest.mark.parametrize("words", [["forget"], ["erase", "--yes"], ["request", "forget"]])
+@pytest.mark.parametrize("given", [["--ids", ""], ["--ids", " , "], ["--ids-from", ""]])
+def test_ids_of_an_unset_variable_are_no_ids_and_a_mistake(book, words, given):
+    verb, *more = words
+    ended = run(verb, book, *more, *given)
+    assert ended.exit_code == 2, ended.output

@@ -175,7 +175,7 @@ def chosen(where: str | None, ids: str | None, ids_from: str | None, *, verb: st
     """What these options mean, as keywords of ``forget``.
 
     Raises:
-        UsageError: not exactly one of them is given.
+        UsageError: not exactly one of them is given, or no id is.
         UnreadableFileError: the file of ids cannot be read.
     """
     if sum(given is not None for given in (where, ids, ids_from)) != 1:
@@ -183,7 +183,10 @@ def chosen(where: str | None, ids: str | None, ids_from: str | None, *, verb: st
     if where is not None:
         return {"where": where}
     if ids is not None:
-        return {"ids": [name.strip() for name in ids.split(",") if name.strip()]}
+        names = [name.strip() for name in ids.split(",") if name.strip()]
+        if not names:
+            raise UsageError(f"--ids {ids!r} names no quote. Give the ids of those to {verb}, separated by commas.")
+        return {"ids": names}
     try:
         lines = Path(str(ids_from)).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
 from strikeout.desk.erasing import meant
-from strikeout.desk.naming import refuse_nothing
+from strikeout.desk.naming import names_for, refuse_nothing
 from strikeout.desk.reading import ReadingDesk
 from strikeout.desk.records import Records, Why, page_of
 from strikeout.errors import RefusedError, UsageError
@@ -164,7 +164,8 @@ def _names(records: Records, what: str, *, ids: ArrayLike | None, where: str | N
     if (ids is None) == (where is None):
         raise UsageError('Say what to forget in one way: ids=[...] or where="...".')
     held = records.store.quotes()
-    names: list[str] = held.only(names_of(held, ids=ids, where=where)).ids.tolist()
+    chosen = names_of(held, ids=ids) if where is None else names_for(records.store, held, where)
+    names: list[str] = held.only(chosen).ids.tolist()
     refuse_nothing(len(names), verb="forget")
     return names
 

@@ -66,6 +66,8 @@ class ConcludingDesk(ImportingDesk):
     ) -> Forgetting | PanelForgetting:
         """A forget from the current calibration; through moments only the quotes that go are read, unless forwards rest
         on them."""
+        if before.moments is None and where is not None and ids is None:
+            ids, where = naming.names_for(self._records.store, before.book, where), None
         if before.moments is None:
             return forget(before, ids=ids, where=where)
         gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")

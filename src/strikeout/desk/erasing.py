@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.desk.keeping import ERASED, Carried, clear, rows_of, state_of_shard
-from strikeout.desk.naming import named, refuse_nothing
+from strikeout.desk.naming import LABELS, erased_labels, named, refuse_nothing
 from strikeout.desk.records import FILES, Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.standing import Standing
@@ -122,6 +122,7 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     for one in carried:
         assert standing is not None, "where nothing is kept, nothing is carried"
         one.put_back(store, standing)
+    store.put("setting", LABELS, canonical(sorted({*held.labels, *aside.labels, *erased_labels(store)})))
     store.remove("setting", FILES)
     for path in copies:
         path.unlink(missing_ok=True)

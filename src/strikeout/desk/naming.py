@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.errors import NothingMeantError, UnknownIdError, UsageError
 from strikeout.quotes.forwards import derived
-from strikeout.quotes.names import as_names
+from strikeout.quotes.names import Names, as_names
 from strikeout.quotes.quotes import Quotes
-from strikeout.store.store import Store
+from strikeout.store.store import Reading, Store
 from strikeout.wording import agreeing, part
+
+LABELS = "labels"  # the setting that names the labels of quotes that were erased
+USUAL = {"date", "expiry_date", "source"}
 
 
 def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
@@ -25,11 +30,33 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) 
     if where is not None:
         from strikeout.quotes.selection import select  # loads SQLite
 
-        everything, _ = derived(
-            store.quotes(struck=None)
-        )  # a condition may look at forwards: as if none were set aside
-        return store.named(select(everything, where))
+        whole = store.quotes(struck=None)
+        everything, _ = derived(whole)  # a condition may look at forwards: as if none were set aside
+        return store.named(select(everything, where, also=labels_of(store, whole)))
     return store.named(as_names([ids] if isinstance(ids, str) else [] if ids is None else ids))
+
+
+def names_for(store: Reading, quotes: Quotes, where: str) -> Names:
+    """The ids of those of a book's quotes for which a condition holds.
+
+    Raises:
+        UsageError: the condition cannot be read.
+    """
+    from strikeout.quotes.selection import select  # loads SQLite
+
+    return select(quotes, where, also=labels_of(store, store.quotes(struck=None)))
+
+
+def labels_of(store: Reading, quotes: Quotes) -> tuple[str, ...]:
+    """The labels a condition may ask for in a book whose quotes, held or set aside, are these: theirs, those that only
+    erased ones had, and where none are left the usual ones."""
+    known = {*quotes.labels, *erased_labels(store)} | (set() if len(quotes) else USUAL)
+    return tuple({name.lower(): name for name in sorted(known)}.values())
+
+
+def erased_labels(store: Reading) -> tuple[str, ...]:
+    """The labels that quotes had which are erased; not what they said."""
+    return tuple(json.loads(store.page("setting", LABELS) or b"[]"))
 
 
 def held(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -39,13 +39,17 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _AFFINITY = {"f": "REAL", "i": "INTEGER", "u": "INTEGER", "b": "INTEGER"}
 
 
-def select(quotes: Quotes, where: str) -> Names:
+def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
     """The ids of the quotes for which a condition in SQL holds, in the order of the book.
 
     The condition sees the columns ``id, price, strike, right ('C' or 'P'), expiry_years, forward, discount, weight,
     spread, log_moneyness`` and every label by its name; in a book of features these instead of what only options have.
     A label whose every text is a number, as all are that come from a CSV, compares as numbers: 100 is not below 50.
     It can read and compute, nothing else.
+
+    Args:
+        also: labels that none of these quotes has though others had: NULL of each, so that a condition which once could
+            be asked always can.
 
     Raises:
         UsageError: the condition is empty or no SQL, names an unknown column, one that is both a label and a column of
@@ -58,6 +62,8 @@ def select(quotes: Quotes, where: str) -> Names:
     if not isinstance(where, str) or not where.strip():
         raise UsageError("where is empty. Give a condition, such as \"source = 'b' and strike > 120\".")
     own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
+    there = {name.lower() for name in (*own, *labels)}
+    labels |= {name: np.full(len(quotes), None, object) for name in also if name.lower() not in there}
     columns: dict[str, Column] = {**{name: partial(_compared, held) for name, held in labels.items()}, **own}
     _refuse_quoted_text(where, columns)
     _refuse_loose_ends(where)
