@@ -112,10 +112,10 @@ def _ended(ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | N
 
 def _refuse_what_panels_lack(how: Settings, latent: str) -> None:
     if how.loss != "squared":
-        raise UsageError(f'loss={how.loss!r}: a panel knows loss="squared" only. Leave out panel, or the loss.')
+        raise UsageError(f'loss={how.loss!r}: a panel has a squared loss. Give loss="squared", or panel=None.')
     if latent in (how.fixed or {}):
         raise UsageError(
-            f"fixed names {latent}, which a panel finds for every group. Fix it without panel, or leave it free."
+            f"fixed names {latent}, which a panel finds for every group. Fix it with panel=None, or leave it free."
         )
 
 

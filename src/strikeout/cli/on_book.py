@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.books import NOTHING_MEANT, described_change, show_change
-from strikeout.errors import NothingMeantError, RefusedError, UsageError
+from strikeout.errors import NothingMeantError, RefusedError, StrikeoutError, UnidentifiedError, UsageError
 from strikeout.models.named import model_named
 
 if TYPE_CHECKING:
     from strikeout.book import Book
     from strikeout.desk.plan import Plan
     from strikeout.store.entry import Reason
+
+COUNTING = {"model", "panel", "select", "weights"}  # settings that decide how many quotes and parameters there are
 
 
 def calibrate_book(
@@ -45,7 +48,7 @@ def calibrate_book(
     try:
         change = book.calibrate(model, reason=reason, progress=progress, **how)
     except (UsageError, RefusedError) as error:
-        if not kept:
+        if not any(_is_part(name, value, error) for name, value in kept.items()):
             raise
         said = _as_the_last_time(kept_words)
         raise type(error)(f"{error.sentence} A{said[1:]}", **error.facts) from error
@@ -71,6 +74,17 @@ def calibrate_book(
 def _as_the_last_time(kept: Mapping[str, str]) -> str:
     words = ", ".join(f"{name} {value}" for name, value in kept.items())
     return f"as the last time: {words}. With --fresh, what is not given is at its default."
+
+
+def _is_part(setting: str, value: Any, error: StrikeoutError) -> bool:
+    """Whether a setting that was taken over may be part of what is wrong: the error speaks of it, or of too few quotes
+    for the parameters, where it decides how many there are of either.
+    """
+    if isinstance(error, UnidentifiedError) and setting in COUNTING:
+        return True
+    words = {"model": f"model|{_worded(value)}", "through": "through|moments"}
+    stem = words.get(setting, setting.removesuffix("ed").removesuffix("s"))  # "fix" of fixed, "bound" of bounds
+    return re.search(rf"\b(?:{stem})", error.sentence, re.IGNORECASE) is not None
 
 
 def _worded(value: Any) -> str:
