@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import strikeout as so
+from strikeout.assurance.certificate import Claim
 from strikeout.calibration.interpolation import interpolation_error
 from strikeout.calibration.resolution import interpolation_bound
+from strikeout.errors import RefusedError
 
 truths = st.fixed_dictionaries(
     {
@@ -100,3 +104,83 @@ def test_no_calibration_from_moments_is_farther_off_than_its_bound(book, basis):
     if found.converged:
         # Both searches stop at 1e-8 standard errors, or where the cost is rounding.
         assert interpolation_error(found, book) <= interpolation_bound(found) + 1e-6
+
+
+DAYS = 3
+
+
+def panel_of(book: so.Quotes, worthless: int, price: float) -> so.Quotes:
+    """The quotes dealt out to days; on the first of them some calls so far out that no parameter moves their price."""
+    c, far = book.contracts, DAYS * np.arange(worthless)
+    strike, expiry, is_call, observed = c.strike.copy(), c.expiry.copy(), c.is_call.copy(), book.observed.copy()
+    strike[far], expiry[far], is_call[far], observed[far] = 1.8 * c.forward[far], 0.02, True, price
+    dealt = so.Contracts(forward=c.forward, strike=strike, expiry=expiry, discount=c.discount, is_call=is_call)
+    date = np.array([f"2024-01-{1 + i % DAYS:02d}" for i in range(len(book))])
+    return so.Quotes(ids=book.ids, contracts=dealt, observed=observed, labels={"date": date})
+
+
+calm = {"mean_reversion": 2.0, "long_variance": 0.06, "vol_of_vol": 0.3, "correlation": -0.6, "initial_variance": 0.04}
+tiny = {"mean_reversion": 0.5, "long_variance": 0.3, "vol_of_vol": 0.2, "correlation": -0.9, "initial_variance": 0.0025}
+panels = st.builds(
+    panel_of,
+    st.builds(
+        so.random_quotes,
+        st.integers(60, 150),
+        maturities=st.integers(3, 5),
+        seed=st.integers(0, 99),
+        theta=truths | st.just(calm),
+        noise=st.sampled_from([1e-2, 1e-3, 1e-5, 0.0]),
+    ),
+    st.integers(0, 3),
+    st.sampled_from([0.0, 1e-3]),
+)
+of_panels = st.sampled_from([{}, {"tolerance": 0.1}, {"operator": "downdate"}, {"operator": "restep"}])
+
+
+@settings(max_examples=40)
+@example(  # a variance next to nothing: the search's curvature is rounding, and a linearization's is zero
+    panel_of(so.random_quotes(134, maturities=3, seed=2, theta=tiny, noise=0.01), 0, 0.0), {}, 1, 0
+)
+@given(panels, of_panels, st.integers(0, 4), st.integers(0, 3))
+def test_what_is_certified_of_a_panel_holds_of_its_quotes(book, way, left, more):
+    day = book.ids[::DAYS]
+    gone = [*day[left:].tolist(), *book.ids[1::DAYS][:more].tolist()]
+    try:
+        made = so.forget(so.calibrate(book, so.Heston(), panel="date"), ids=gone, **way).certificate
+    except so.StrikeoutError:
+        return  # refused, and nothing was certified
+    found = so.verify(made.to_bytes(), book.without(gone))
+    assert found.holds, found.summary()
+
+
+@pytest.mark.parametrize("way", [{}, {"tolerance": 0.1}])
+@pytest.mark.parametrize("price", [0.0, 1e-3])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_day_left_with_a_worthless_quote_alone_is_retained_and_not_called_optimal(way, price):
+    book = panel_of(so.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, price)
+    gone = book.ids[::DAYS][1:]
+    made = so.forget(so.calibrate(book, so.Heston(), panel="date"), ids=gone, **way).certificate
+    assert len(made.latent) == DAYS
+    assert made.claimed() == (Claim.STATE, Claim.NEVER_SEEN)
+    assert "1 group do not determine initial_variance" in made.claims["OPTIMUM"]["support"]
+    assert so.verify(made.to_bytes(), book.without(gone)).holds
+
+
+@pytest.mark.parametrize("operator", ["downdate", "restep"])
+def test_no_step_is_taken_that_would_lose_a_day_of_worthless_quotes(operator):
+    book = panel_of(so.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, 0.0)
+    before = so.calibrate(book, so.Heston(), panel="date")
+    with pytest.raises(RefusedError, match="a step would lose the group"):
+        so.forget(before, ids=book.ids[::DAYS][1:], operator=operator)
+    whole = so.forget(before, ids=book.ids[::DAYS], operator=operator)  # with its last quote the day itself is gone
+    assert so.verify(whole.certificate, book.without(book.ids[::DAYS])).holds
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_claim_of_an_optimum_for_a_day_that_nothing_determines_does_not_hold():
+    book = panel_of(so.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, 0.0)
+    gone = book.ids[::DAYS][1:]
+    made = so.forget(so.calibrate(book, so.Heston(), panel="date"), ids=gone).certificate
+    made.claims["OPTIMUM"] = {"claimed": True, "support": "none", "tolerance": (1e-5).hex()}
+    found = so.verify(made, book.without(gone))
+    assert [reason for reason in found.reasons if "1 group do not determine initial_variance there" in reason]

@@ -23,6 +23,7 @@ from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
 from strikeout.statistics.panel_state import Group
 from strikeout.statistics.weights import Weighting, weights_of
+from strikeout.wording import many
 
 Floats = NDArray[np.float64]
 
@@ -85,6 +86,9 @@ class PanelCase(Case):
         H = np.array([s.curvature for s in systems])[np.ix_(range(len(systems)), order, order)]
         G = np.array([s.score for s in systems])[:, order]
         held = np.array([group in self.held for group in self.latent])
+        loose = int(np.count_nonzero(~held & ~(H[:, -1, -1] > 0.0)))
+        if loose:
+            return False, f"The quotes of {many(loose, 'group')} do not determine {self.panel['latent']} there."
         freedom = sum(s.count for s in systems) - len(free) - int(np.count_nonzero(~held))
         if freedom <= 0:
             return False, "There are no more quotes than parameters."
@@ -97,10 +101,12 @@ class PanelCase(Case):
         if pulled:
             return False, pulled
         steps, errors = arrow_solve(H, G, held), arrow_errors(H, held, sqrt(variance))
-        shares = np.abs(np.concatenate([steps[0] / errors[0], (steps[1] / errors[1])[~held]]))
+        with np.errstate(divide="ignore", invalid="ignore"):  # no noise, no errors: then rounding decides, below
+            shares = np.abs(np.concatenate([steps[0] / errors[0], (steps[1] / errors[1])[~held]]))
         apart = float(np.max(shares, initial=0.0))
         moved = f"The next step moves no parameter, shared or of a group, by more than {apart:.3g} standard errors"
-        score = (G[:, :-1] - H[:, :-1, -1] * np.where(held, 0.0, G[:, -1] / H[:, -1, -1])[:, None]).sum(axis=0)
+        moves = np.where(held, 0.0, G[:, -1]) / np.where(held, 1.0, H[:, -1, -1])
+        score = (G[:, :-1] - H[:, :-1, -1] * moves[:, None]).sum(axis=0)
         if apart <= tolerance or length(whole, score.tolist()) <= JITTER * magnitude:
             return True, f"{moved}; {tolerance:g} is claimed. Identified.{self._as_asked()}"
         return False, f"{moved}; the certificate claims {tolerance:g}."

@@ -23,6 +23,9 @@ from strikeout.assurance.issuing import (
 from strikeout.assurance.stationarity import scaled_gradient
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearize import linearize
+from strikeout.statistics.objective import objective_of
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
@@ -60,6 +63,8 @@ def issue_panel(
         found, obstacle, retained = _state_at_reference(state), "", state.count
         held = [n for n, group in enumerate(state.groups) if group in state.held]
     support, epsilon = optimum_of(after, answer.tolerance)
+    if after is not None and epsilon is not None and (loose := _loose(after)):
+        support, epsilon = f"the quotes of {many(loose, 'group')} do not determine {after.latent_name} there", None
     if after is not None and epsilon is not None and isfinite(gradient := _gradient(after)):
         numbers.setdefault("scaled_gradient", gradient)
     is_calibrated = after is not None and after.converged
@@ -120,6 +125,20 @@ def _described(state: PanelState) -> dict[str, Any]:
         "groups": len(state.groups),
         "schema": state.schema.digest(),
     }
+
+
+def _loose(after: PanelCalibration) -> int:
+    """How many groups have a latent parameter that none of their quotes moves with: nothing makes it optimal."""
+    how, k = after.settings, after.model.parameters.names.index(after.latent_name)
+    loose = 0
+    for group, value in after.latent.items():
+        if group in after.latent_on_bound or after.latent_standard_errors[group] < abs(value):
+            continue
+        # The search sums in another way, and may be left with rounding where a linearization has nothing.
+        objective, _ = objective_of(after.quotes[after.rows[group]], residual=how.residual, weights=how.weights)
+        theta = list(after.theta(group).values())
+        loose += not linearize(objective, after.model, theta).rows[k][k] > 0.0
+    return loose
 
 
 def _gradient(after: PanelCalibration) -> float:

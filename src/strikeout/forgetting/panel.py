@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -28,9 +28,11 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.panel_state import Group
+from strikeout.statistics.weights import weights_of
 from strikeout.wording import many
 
 OPERATORS = ("downdate", "restep", "recalibrate")
+UNSAID = "the quotes left in a group are worthless and move with no parameter, so that a step would lose the group"
 
 
 def forget_panel(
@@ -148,6 +150,8 @@ def certified_step(
             return None, None, "a quote is too large to have a footprint"
         if not step.state.groups:
             return None, None, "no group is left"
+        if is_losing_a_group(step, calibration, gone):
+            return None, None, UNSAID
         judged = panel_trust(step, calibration, gone)
         verdict = judged.verdict(tolerance)
         if verdict == "trusted":
@@ -165,7 +169,9 @@ def look_at(calibration: PanelCalibration, request: Request) -> tuple[PanelStep,
         step = downdated(calibration, gone)
     except RefusedError:  # a quote too large to have a footprint, or a slice left without a forward
         return None
-    return (step, panel_trust(step, calibration, gone)) if step.state.groups else None
+    if not step.state.groups or is_losing_a_group(step, calibration, gone):
+        return None
+    return step, panel_trust(step, calibration, gone)
 
 
 def downdated(calibration: PanelCalibration, gone: dict[Group, Names]) -> PanelStep:
@@ -175,6 +181,21 @@ def downdated(calibration: PanelCalibration, gone: dict[Group, Names]) -> PanelS
         RefusedError: a quote is too large to have a footprint.
     """
     return panel_downdate(calibration.arrow, calibration.footprints, gone, free=free_parameters(calibration))
+
+
+def is_losing_a_group(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Group, Names]) -> bool:
+    """Whether a group with quotes that count is not in the state of a step, because their rows are all zeros.
+
+    Such a group is retained, and its latent parameter with it, but a step has nothing to solve it from.
+    """
+    quotes, rule = calibration.quotes, calibration.settings.weights
+    for group in calibration.latent:
+        if group not in step.state.parts:
+            rows = calibration.rows[group]
+            left = quotes[rows[~np.isin(quotes.ids[rows], gone[group])] if group in gone else rows]
+            if len(left) and weights_of(left, rule)[0].any():
+                return True
+    return False
 
 
 def free_parameters(calibration: PanelCalibration) -> tuple[int, ...] | None:
@@ -211,6 +232,8 @@ def _forced(
         step = panel_restep(
             calibration, chosen(request.retained, calibration.settings.select), free=free_parameters(calibration)
         )
+    if is_losing_a_group(step, calibration, gone):
+        raise RefusedError(f'operator={operator!r}: {UNSAID}. Leave operator out, or use "recalibrate".')
     judged = panel_trust(step, calibration, gone)
     refuse_step(judged.free, judged.outside, count=len(request.retained))
     path = (f"{operator}: as asked; {known_error(judged)}",)
