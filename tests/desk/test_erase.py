@@ -179,3 +179,16 @@ def test_an_erasure_from_a_book_that_is_not_calibrated_or_not_current_promises_n
         done = bare.erase(ids=quotes.ids[:3], yes=True)
         assert done.change is None
         assert any("whose calibration was not current and stays so" in text for text in done.gone)
+
+
+def test_what_goes_and_stays_of_one_quote_and_of_a_book_without_calibration_is_said_rightly(tmp_path, book, quotes):
+    one = book.erase(ids=quotes.ids[:1])
+    assert one.gone[1].startswith("1 quote from the calibration, which is made anew without it where")
+    book.apply(book.forget(ids=quotes.ids[:1]))
+    assert book.erase(ids=quotes.ids[:3]).gone[1].startswith("2 of them from the calibration")
+    with so.Book.create(tmp_path / "never.book") as never:
+        never.import_quotes(quotes)
+        told = never.erase(ids=quotes.ids[:1], yes=True)
+        assert told.gone[1] == "1 quote from the book, which was never calibrated"
+        assert not any("calibrations" in text for text in told.stays)
+        assert "1 refused, for it was erased" in never.import_quotes(quotes[:1]).sentence

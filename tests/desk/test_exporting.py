@@ -38,7 +38,12 @@ def test_an_export_after_a_step_says_how_near_the_optimum_it_is_and_by_which_roa
     assert found["tolerance"] == 0.5
     assert (found["road"]["through"], found["road"]["why"]) == ("quotes", "540 quotes in entry 3, fewer than 10,000")
     assert found["panel"] is None
-    assert found == {"book": book.status().book, "entry": 4, **described_version(book.status().version)}
+    assert found == {
+        "book": book.status().book,
+        "entry": 4,
+        "current": True,
+        **described_version(book.status().version),
+    }
 
 
 def test_an_export_of_a_panel_says_what_was_decided_and_has_the_path(book):

@@ -21,8 +21,13 @@ def command(book: str, out: str, who: str | None, as_json: bool) -> int:
     """
     with opened(book, who=who) as held:
         written = held.export(out)
+        is_result, is_current = written.suffix.lower() in (".json", ".py"), held.status().is_current
     if as_json:
         terminal.show_json({"out": str(written)})
     else:
         click.echo(f"written to {written}")
+    if is_result and not is_current:
+        terminal.note(
+            f"quotes came or went since the calibration in {written}. To renew it: strikeout calibrate {book}"
+        )
     return exits.DONE

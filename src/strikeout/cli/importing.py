@@ -20,6 +20,7 @@ from strikeout.cli.calibrating import (
 )
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 from strikeout.cli.reading import refuse_bad_rows, survey_of, written
+from strikeout.wording import agreeing
 
 if TYPE_CHECKING:
     from strikeout.book import Book
@@ -80,7 +81,8 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
         tell_reading(reading, quarantine)
         if done.erased:
             more = f" and {len(done.erased) - MOST:,} more" if len(done.erased) > MOST else ""
-            terminal.note(f"refused, for they were erased: {', '.join(done.erased[:MOST])}{more}.")
+            were = agreeing(len(done.erased), "it was", "they were")
+            terminal.note(f"refused, for {were} erased: {', '.join(done.erased[:MOST])}{more}.")
         terminal.hint(f"strikeout calibrate {book}")
     return exits.FINDINGS if done.erased else exits.DONE
 

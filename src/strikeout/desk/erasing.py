@@ -22,13 +22,15 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, scan
 from strikeout.store.store import Shelf
-from strikeout.wording import many
+from strikeout.wording import agreeing, many
 
 DERIVED: tuple[Shelf, ...] = ("plan", "request")
 WITH_STATE: tuple[Shelf, ...] = (*DERIVED, "state")
-STAYS = (
+OF_RESULTS = (
     "the parameters of earlier calibrations: they are results, and whoever holds the other quotes can test a guess "
-    "against them",
+    "against them"
+)
+STAYS = (
     "the entries of the ledger, which name no quote, and keyed commitments by which the quotes are known should they "
     "return",
     "files and backups the book does not know of, such as the ones the quotes were imported from",
@@ -67,7 +69,8 @@ def rehearsed(
     """
     since = _since(records, held, aside)
     gone = [f"{many(len(held) + len(aside), 'row')}: contract, price, weight, spread, labels and ids"]
-    gone += [f"{len(held):,} of them from the {_made_anew(records, is_remade)}"] if len(held) else []
+    who = f"{len(held):,} of them" if len(aside) else many(len(held), "quote")
+    gone += [f"{who} from the {_made_anew(records, len(held), is_remade)}"] if len(held) else []
     gone += [f"their part in the forwards of {len(refits):,} (date, expiry), found anew"] if refits else []
     states = sum(version.entry < since and version.state is not None for version in records.versions())
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
@@ -81,7 +84,8 @@ def rehearsed(
     gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
     gone += _footprints_gone(records, held, aside, is_remade)
     gone += [f"the file {path}" for path in copies]
-    return Erasure(None, len(held) + len(aside), len(held), tuple(gone), STAYS)
+    stays = STAYS if records.version() is None else (OF_RESULTS, *STAYS)
+    return Erasure(None, len(held) + len(aside), len(held), tuple(gone), stays)
 
 
 def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> None:
@@ -195,16 +199,17 @@ def knows(records: Records, standing: Standing | None, held: Quotes, aside: Quot
     return bool(len(held)) or any(struck[name] > standing.entry for name in aside.ids.tolist())
 
 
-def _made_anew(records: Records, is_remade: bool | None) -> str:
-    """What quotes are taken from, and what becomes of it."""
+def _made_anew(records: Records, count: int, is_remade: bool | None) -> str:
+    """What so many quotes are taken from, and what becomes of it."""
+    them = agreeing(count, "it", "them")
     if records.version() is None:
         return "book, which was never calibrated"
     if not records.is_current():
         return "book, whose calibration was not current and stays so"
     if is_remade is None:
-        return "calibration, which is made anew without them where the rest gives one"
+        return f"calibration, which is made anew without {them} where the rest gives one"
     if is_remade:
-        return "calibration, which is made anew without them"
+        return f"calibration, which is made anew without {them}"
     return "calibration, and none is made anew: what is left gives none. The book has no current one"
 
 

@@ -10,15 +10,16 @@ from strikeout.errors import RefusedError
 from strikeout.wording import many
 
 QUANTLIB_ORDER = ("initial_variance", "mean_reversion", "long_variance", "vol_of_vol", "correlation")
+STALE = "Stale when this was written: quotes came to the book or went since it was calibrated."
 
 
-def as_json(version: Version, *, book: str) -> str:
+def as_json(version: Version, *, book: str, is_current: bool) -> str:
     """The calibration as JSON that people and programs read; a standard error that does not exist is null."""
-    content = {"book": book, "entry": version.entry, **described_version(version)}
+    content = {"book": book, "entry": version.entry, "current": is_current, **described_version(version)}
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def as_quantlib(version: Version, *, book: str) -> str:
+def as_quantlib(version: Version, *, book: str, is_current: bool) -> str:
     """Python that builds this Heston model in QuantLib, a panel's on its last day; spot and rates are yours to set.
 
     Raises:
@@ -35,9 +36,9 @@ def as_quantlib(version: Version, *, book: str) -> str:
         last = list(version.latent)[-1]
         values["initial_variance"], when = version.latent[last][0], f" of {last}"
     v0, kappa, theta, sigma, rho = (values[name] for name in QUANTLIB_ORDER)
-    quotes = many(version.count, "quote")
+    quotes, stale = many(version.count, "quote"), "" if is_current else f"\n# {STALE}\n"
     return f'''"""Heston's model as book {book} calibrated it to {quotes} (entry {version.entry})."""
-
+{stale}
 import QuantLib as ql
 
 today = ql.Date.todaysDate()  # yours to set, like the three lines below

@@ -127,6 +127,7 @@ class ReadingDesk:
             and mine.plain_latent() == theirs.plain_latent(),
             is_current=(self._records.is_current(), other._records.is_current()),
             counts=(mine.count, theirs.count),
+            held=(self._records.store.counts().retained, other._records.store.counts().retained),
             parameters={name: (value, theirs.parameters[name]) for name, value in mine.parameters.items()},
             apart=moved(mine.parameters, theirs),
         )
@@ -134,7 +135,8 @@ class ReadingDesk:
     def export(self, path: str | PathLike[str]) -> Path:
         """Writes the quotes held (.csv, .parquet), the calibration (.json), or Python for QuantLib (.py).
 
-        A file of quotes is entered in the ledger, and the book remembers it: erasing takes it away too.
+        A file of quotes is entered in the ledger, and the book remembers it: erasing takes it away too. A calibration
+        says in its file whether it is of the quotes held now.
 
         Raises:
             UsageError: the ending is none of these, or the file cannot be written.
@@ -150,7 +152,8 @@ class ReadingDesk:
             raise UsageError(f"{target.name}: exports are .csv, .parquet, .json or .py. Give the file one of them.")
         from strikeout.quotes.replacing import replace_file
 
-        text = (as_json if ending == ".json" else as_quantlib)(self._version(), book=self._records.name)
+        written = as_json if ending == ".json" else as_quantlib
+        text = written(self._version(), book=self._records.name, is_current=self._records.is_current())
         return replace_file(target, lambda part: part.write_text(text, encoding="utf-8"))
 
     def hand_out(self, path: Path, prepare: Callable[[], Writer], *, what: str = "export") -> Path:

@@ -10,7 +10,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
 from strikeout.calibration.latent_moves import latent_moves
 from strikeout.desk.version import Version
-from strikeout.wording import many
+from strikeout.wording import agreeing, many
 
 SHOWN = 4  # shards in a line
 
@@ -32,7 +32,8 @@ class Imported:
         words = [f"{many(self.imported, 'quote')} imported"]
         words += [f"{self.repeated:,} there already"] if self.repeated else []
         words += [f"{self.set_aside:,} forgotten before and left so"] if self.set_aside else []
-        words += [f"{len(self.erased):,} refused, for they were erased"] if self.erased else []
+        were = agreeing(len(self.erased), "it was", "they were")
+        words += [f"{len(self.erased):,} refused, for {were} erased"] if self.erased else []
         return f"{', '.join(words)}; the book holds {self.held:,}."
 
 
@@ -177,12 +178,16 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two books side by side, each as it was calibrated last; ``is_current`` where that is of the quotes it holds."""
+    """Two books side by side, each as it was calibrated last; ``is_current`` where that is of the quotes it holds.
+
+    ``counts`` are of the quotes that were calibrated, ``held`` of those held now.
+    """
 
     is_same_state: bool
     is_same_parameters: bool
     is_current: tuple[bool, bool]
     counts: tuple[int, int]
+    held: tuple[int, int]
     parameters: dict[str, tuple[float, float]]
     apart: dict[str, float | None]  # in standard errors of the second
 
@@ -193,6 +198,7 @@ class Comparison:
             "same_parameters": self.is_same_parameters,
             "current": list(self.is_current),
             "counts": list(self.counts),
+            "held": list(self.held),
             "parameters": {name: list(pair) for name, pair in self.parameters.items()},
             "apart": self.apart,
         }
