@@ -89,3 +89,13 @@ def test_python_and_the_command_line_come_to_the_same(tmp_path, book, steps, lin
 
 def _but_road(asking):
     return {name: value for name, value in asking.items() if name != "road"}
+
+
+def test_another_model_at_the_command_line_names_what_it_leaves_behind(book):
+    book.calibrate(panel=None, loss="huber", starts=2, fixed={"mean_reversion": 2.0}, bounds={"correlation": (-0.9, 0)})
+    words = ["calibrate", str(book.path), "--model", "black-scholes"]
+    other = CliRunner().invoke(strikeout, words)
+    left = "--bound (correlation), --fix (mean_reversion), --starts (2)"
+    assert f"note: not as the last time, for the model is another: {left}." in other.stderr
+    assert "as the last time: loss huber, panel none." in other.stderr
+    assert "not as the last time" not in CliRunner().invoke(strikeout, words).stderr

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from strikeout.desk.plan import Plan
     from strikeout.store.entry import Reason
 
+OPTIONS = {"bounds": "--bound", "fixed": "--fix", "starts": "--starts"}  # that may name parameters
 COUNTING = {"model", "panel", "select", "weights"}  # settings that decide how many quotes and parameters there are
 
 
@@ -34,12 +35,15 @@ def calibrate_book(
     from strikeout.desk.asking import as_the_last_time
 
     asked = how.pop("model", None)
-    model, kept = None if asked is None else model_named(asked), {}
+    model, kept, left = None if asked is None else model_named(asked), {}, {}
     last = book.status().version
     if fresh:
         how = {"fresh": True, **how}
     elif last is not None:
         kept = as_the_last_time(last.asking, given=how, model=model)
+        if model is not None:  # another has other parameters
+            all_of_it = as_the_last_time(last.asking, given=how, model=None)
+            left = {name: value for name, value in all_of_it.items() if name in OPTIONS and name not in kept}
         if how or asked:  # where nothing is said, the book repeats the last time by itself, to the bit
             model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
     starts = how.get("starts", 4)
@@ -54,6 +58,9 @@ def calibrate_book(
         raise type(error)(f"{error.sentence} A{said[1:]}", **error.facts) from error
     finally:
         progress.end()
+    if left:
+        words = ", ".join(f"{OPTIONS[name]} ({_worded(value)})" for name, value in sorted(left.items()))
+        terminal.note(f"not as the last time, for the model is another: {words}.")
     if plot is not None:
         from strikeout.cli.plot import hand_out_plot
 
@@ -90,6 +97,8 @@ def _is_part(setting: str, value: Any, error: StrikeoutError) -> bool:
 def _worded(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(value)
+    if isinstance(value, tuple):
+        return f"{len(value)} given"
     return "none" if value is None else str(getattr(value, "name", value)).partition("/")[0]
 
 
