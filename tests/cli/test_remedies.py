@@ -61,6 +61,7 @@ def test_what_quotes_lack_is_answered_in_the_words_of_the_command_line(folder, q
         (["w.book", "--weights", "vega"], f"Strike them out {forget}, or use price residuals"),
         (["w.book", "--weights", "relative"], f'Strike them out {forget}, or use --weights "spread" or "none".'),
         (["w.book", "--weights", "spread"], 'or use --weights "vega".'),
+        (["w.book", "--bound", "correlation=0.5:-0.5"], "hold no number. Give --bound NAME=LOW:HIGH."),
         (["quotes.txt"], "neither .csv, .csv.gz nor .parquet. Rename it."),
     ):
         ended = run("calibrate", *words)

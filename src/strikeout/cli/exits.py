@@ -43,6 +43,7 @@ SPELLINGS = {
     "raise max_reject": "raise --max-reject",
     "fixed={...}": "--fix NAME=VALUE",
     "bounds={...}": "--bound NAME=LOW:HIGH",
+    "Give (lower, upper)": "Give --bound NAME=LOW:HIGH",
     "Leave operator out": "Leave --operator out",
     "operator or tolerance": "--operator or --tolerance",
     "operator=": "--operator ",
