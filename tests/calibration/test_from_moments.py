@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.calibration import resolution
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.interpolation import interpolation_error
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
@@ -191,3 +192,32 @@ def test_what_needs_quotes_says_that_there_are_none(tmp_path):
     with pytest.raises(UsageError, match="made from moments and holds no quotes"):
         write_plot(calibration, tmp_path / "smiles.png")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_root_mean_square_of_moments_is_weighted_and_says_so():
+    book = so.random_quotes(200, maturities=4, seed=1, noise=1e-3)
+    weight = np.linspace(1.0, 9.0, len(book))
+    book = so.Quotes(ids=book.ids, contracts=book.contracts, observed=book.observed, weight=weight)
+    found = so.calibrate(so.moments_of(book), so.Heston())
+    residual = book.observed - found.model.price(found.parameters, book.contracts)
+    assert found.rmse == pytest.approx(np.sqrt(np.sum(weight * residual**2) / np.sum(weight)), rel=1e-6)
+    assert abs(found.rmse / np.sqrt(np.mean(residual**2)) - 1.0) > 1e-3
+    assert "in price, weighted (given)\n" in found.summary()
+    plain = so.calibrate(so.moments_of(book, weights="none"), so.Heston())
+    assert f"{plain.rmse:.4g} in price\n" in plain.summary()
+    assert "weighted" not in so.calibrate(book, so.Heston()).summary()
+
+
+def test_how_far_moments_can_be_off_is_found_once_a_calibration(monkeypatch):
+    found = []
+    once = resolution._bound
+    monkeypatch.setattr(resolution, "_bound", lambda calibration: found.append(calibration) or once(calibration))
+    book = so.random_quotes(200, maturities=4, seed=1, noise=1e-3)
+    before = so.calibrate(so.moments_of(book), so.Heston())
+    done = so.forget(before, quotes=book[:20])
+    after = done.calibration
+    assert done.certificate.claims["OPTIMUM"]["claimed"]
+    assert so.interpolation_bound(after) > 0.0
+    assert after.warnings == after.warnings == ()
+    assert f"{after.report()}{after.summary()}" != ""
+    assert found.count(after) == 1

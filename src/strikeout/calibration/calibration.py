@@ -65,9 +65,10 @@ class StartEnd:
 class Calibration:
     """Parameters by name, their standard errors, and everything needed to judge them.
 
-    ``rmse`` is in the currency of the quotes, unweighted. A standard error is not-a-number where the parameter was
-    fixed or is held on a bound. ``relative_errors`` are standard errors over the size of the parameter (over
-    ``1 - rho^2`` for a correlation). ``equations`` are the normal equations at the parameters.
+    ``rmse`` is in the currency of the quotes, unweighted; made from moments, it is the weighted root mean square. A
+    standard error is not-a-number where the parameter was fixed or is held on a bound. ``relative_errors`` are standard
+    errors over the size of the parameter (over ``1 - rho^2`` for a correlation). ``equations`` are the normal equations
+    at the parameters.
 
     ``quotes`` are those the objective is made of, ``book`` all that were given: see ``select`` of ``calibrate``.
     ``calibrate(quotes, asked, **settings.keywords())`` calibrates other quotes the same way.
@@ -236,7 +237,7 @@ class Calibration:
 
         return {name: identified(self, name) for name in self.parameters}
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What a user must not overlook, in sentences; empty where there is nothing."""
         from strikeout.calibration.haste import haste

@@ -25,6 +25,7 @@ In the same way the cost of the quotes and that of their moments differ by at mo
 from __future__ import annotations
 
 from math import inf, isfinite, sqrt
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -35,6 +36,8 @@ from strikeout.kernels.symmetric import inverse
 from strikeout.statistics.basis import reference_price
 
 COARSEST = 0.1  # standard errors; moments that may be off by more do not tell the optimum of their quotes
+
+_FOUND: WeakKeyDictionary[Calibration, float] = WeakKeyDictionary()  # warnings and certificates ask again
 
 
 def interpolation_bound(calibration: Calibration) -> float:
@@ -50,9 +53,15 @@ def interpolation_bound(calibration: Calibration) -> float:
     >>> interpolation_bound(so.calibrate(so.moments_of(so.paper_quotes("small")), so.Heston())) < 1e-6
     True
     """
-    moments = calibration.moments
-    if moments is None:
+    if calibration.moments is None:
         raise UsageError("interpolation_bound: this calibration was made from quotes, and no moments stand for them.")
+    if calibration not in _FOUND:
+        _FOUND[calibration] = _bound(calibration)
+    return _FOUND[calibration]
+
+
+def _bound(calibration: Calibration) -> float:
+    moments = calibration.moments
     model, basis, cells = calibration.model, moments.basis, moments.cells
     names = model.parameters.names
     free = [i for i, name in enumerate(names) if name not in calibration.fixed and name not in calibration.on_bound]

@@ -76,7 +76,7 @@ def fit_facts(calibration: AnyCalibration, *, counting: str = "", of: str = "") 
     facts = [
         ("status", str(calibration.termination)),
         ("quotes", counted(calibration) + counting),
-        ("RMSE", f"{calibration.rmse:.4g} in price"),
+        ("RMSE", rmse_of(calibration)),
         ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
         ("condition", f"{calibration.condition:.3g} (scaled curvature{of})"),
         ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
@@ -87,6 +87,20 @@ def fit_facts(calibration: AnyCalibration, *, counting: str = "", of: str = "") 
         says = "enforced, and binding" if binds else "met" if ratio >= 1.0 else "not met"
         facts.append(("Feller ratio", f"{ratio:.3g} ({says})"))
     return facts
+
+
+def rmse_of(calibration: AnyCalibration) -> str:
+    """How far the model is from the quotes, and in what: moments know only the residuals that were weighted."""
+    return rmse_text(calibration.rmse, weights="none" if calibration.moments is None else calibration.weights)
+
+
+def rmse_text(rmse: float, *, weights: str, is_of_price: bool = True) -> str:
+    """A root mean square of residuals with its unit, and the weights that have a part in it.
+
+    >>> rmse_text(0.0123, weights="none"), rmse_text(0.0123, weights="vega")
+    ('0.0123 in price', '0.0123 in price, weighted (vega)')
+    """
+    return f"{rmse:.4g}{' in price' if is_of_price else ''}{'' if weights == 'none' else f', weighted ({weights})'}"
 
 
 def counted(calibration: AnyCalibration) -> str:

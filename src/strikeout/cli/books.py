@@ -17,6 +17,7 @@ from strikeout.wording import many
 if TYPE_CHECKING:
     from strikeout.book import Book
     from strikeout.desk.results import Change
+    from strikeout.desk.version import Version
     from strikeout.store.entry import Entry, Reason
 
 ENDING = ".book"
@@ -175,7 +176,7 @@ def show_change(change: Change) -> None:
     pairs = [
         ("entry", f"{change.entry}: {change.what}" + (f", {many(change.touched, 'quote')}" if change.touched else "")),
         ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
-        ("RMSE", f"{after.rmse:.4g} in price, {after.model.partition('/')[0]}"),
+        ("RMSE", f"{_rmse(after)}, {after.model.partition('/')[0]}"),
         ("status", after.termination),
     ]
     pairs += [] if after.road is None else [("road", after.road.sentence)]
@@ -194,6 +195,15 @@ def show_change(change: Change) -> None:
         rows = [(name, known.get(name, "-"), *rest, _move(moves[name])) for name, *rest in values]
     numbers = tuple(range(1, len(heads)))
     terminal.show(terminal.table(heads, rows, numbers=numbers, whole=(0,)), "", terminal.facts(pairs))
+
+
+def _rmse(version: Version) -> str:
+    """Through moments the mean is weighted; of one step it is predicted, in the unit that weights give residuals."""
+    from strikeout.calibration.summary import rmse_text
+
+    is_step = version.step is not None
+    weights = version.asking["weights"] if is_step or version.asking["through"] == "moments" else "none"
+    return rmse_text(version.rmse, weights=weights, is_of_price=weights == "none" or not is_step)
 
 
 def _move(value: float | None) -> str:

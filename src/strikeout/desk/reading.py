@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import sqrt
 from os import PathLike
 from pathlib import Path
+
+import numpy as np
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.calibration import Calibration
@@ -19,6 +22,7 @@ from strikeout.desk.results import Audit, Comparison, Status, moved
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.weights import weights_of
 from strikeout.store.entry import Entry
 from strikeout.store.ledger import Head
 from strikeout.wording import many
@@ -190,7 +194,7 @@ class ReadingDesk:
             return found
         assert isinstance(found, Calibration), "a panel is never made from moments"
         plain = replace(found.settings, panel=None)  # with its quotes beside it, it could be asked for a panel
-        return replace(found, quotes=self.quotes(), moments=None, settings=plain)
+        return _in_price(replace(found, quotes=self.quotes(), moments=None, settings=plain))
 
     def _current(self, seen: Position) -> AnyCalibration:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
@@ -228,3 +232,12 @@ class ReadingDesk:
     def _plans(self) -> tuple[Path, ...]:
         """Files beside the book that name quotes."""
         return ()
+
+
+def _in_price(found: Calibration) -> Calibration:
+    """With the RMSE that a calibration from quotes has: moments know only the one that weights have a part in."""
+    weight, _ = weights_of(found.quotes, found.settings.weights)
+    if (weight == weight[0]).all():
+        return found
+    errors = found.residuals[weight > 0.0]
+    return replace(found, rmse=sqrt(float(np.add.reduce(errors * errors)) / len(errors)))
