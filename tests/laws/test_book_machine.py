@@ -120,7 +120,7 @@ class BookMachine(RuleBasedStateMachine):
     def learn(self, rows):
         new = rows & self.away()
         if not new:
-            with pytest.raises(RefusedError, match="is new"):
+            with pytest.raises(RefusedError, match="new, so there is nothing to learn"):
                 self.book.learn(self.pool()[sorted(rows)])
             return
         if self.is_refused(self.held | new, lambda: self.book.learn(self.pool()[sorted(rows)])):
