@@ -12,6 +12,7 @@ from strikeout.calibration import resolution
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.interpolation import interpolation_error
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.kernels.heston import default_kernel
 from strikeout.plots.writing import write_plot
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import moments_of
@@ -47,7 +48,8 @@ def test_moments_after_forgetting_calibrate_like_the_retained_quotes(share):
 def test_the_interpolation_error_on_the_book_is_measured_and_small():
     calibration = calibrate_moments(moments_of(LARGE), MODEL)
     # Both searches stop at 1e-8 standard errors; a basis of 32 polynomials adds nothing to that.
-    assert interpolation_error(calibration, LARGE) < 3e-8
+    # Without a compiler the book's own search has another rule than the moments', see kernels/series.py.
+    assert interpolation_error(calibration, LARGE) < (3e-8 if default_kernel() == "native" else 1e-7)
 
 
 def test_a_basis_too_coarse_shows_in_the_interpolation_error():

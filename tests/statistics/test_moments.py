@@ -10,6 +10,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import exact
+from strikeout.kernels.heston import default_kernel
 from strikeout.statistics.basis import EDGES, Basis, reference_price
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments, moments_of
@@ -131,7 +132,9 @@ def test_curvature_score_and_cost_are_those_of_the_quotes_at_every_theta(basis):
         sizes = np.sqrt(np.diag(matrix))
         sizes[-1] = np.sqrt(quadrature.constant)
         # Relative to what is summed; Heston's sensitivities are promised to 1e-9 of the forward, and sizes are near 1.
-        assert (np.abs(np.array(got.rows) - matrix) / np.outer(sizes, sizes)).max() < 1e-10
+        # Without a compiler a book is summed by another rule than its moments, see kernels/series.py.
+        allowed = 1e-10 if default_kernel() == "native" else 3e-10
+        assert (np.abs(np.array(got.rows) - matrix) / np.outer(sizes, sizes)).max() < allowed
 
 
 def test_centring_restores_the_digits_of_the_cost():
