@@ -15,18 +15,6 @@ from strikeout.plots import plot_data, writing
 EARLY = "date < '2024-01-10'"
 
 
-@pytest.fixture(scope="module")
-def quotes():
-    return so.paper_quotes("small")
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch, quotes):
-    monkeypatch.chdir(tmp_path)
-    so.write_quotes(quotes, "quotes.csv")
-    return tmp_path
-
-
 def run(*words, code=0):
     done = CliRunner().invoke(strikeout, [str(word) for word in words])
     assert done.exit_code == code, done.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import mpmath as mp
@@ -147,14 +148,18 @@ def test_a_strike_far_from_k_star_has_the_same_bits_alone(kernel):
     assert alone.tobytes() == together.tobytes()
 
 
-def nearly_gaussian(theta: tuple[float, ...], T: float, k: list[float], pieces: int = 6) -> np.ndarray:
-    """Lewis' integral with 30 digits again, for small vol_of_vol.
+def nearly_gaussian(theta: Sequence[float], T: float, k: list[float], pieces: int = 6) -> np.ndarray:
+    """Lewis' integral with 30 digits again, for small vol_of_vol."""
+    return np.array([float(value) for value in of_a_bell(theta, T, k, pieces)])
 
-    The characteristic function is then a bell that turns little, in whatever panels: those of ``otm`` must be as short
-    as its phase could be quick, and would be thousands.
+
+def of_a_bell(theta: Sequence[float], T: float, k: list[float], pieces: int = 6) -> list[mp.mpf]:
+    """The characteristic function is then a bell that turns little, in whatever panels.
+
+    Those of ``otm`` must be as short as its phase could be quick, and would be thousands.
     """
     x, w = (part.tolist() for part in np.polynomial.legendre.leggauss(40))
-    longest = 9.7 / float(np.sqrt(total_variance(theta, T))) / pieces
+    longest = 9.7 / float(np.sqrt(total_variance([float(value) for value in theta], T))) / pieces
     edges = [0.0, min(1.0, longest)]
     with mp.workdps(30):
         while abs(cf(mp.mpc(edges[-1], -0.5), mp.mpf(T), theta)) > mp.mpf("1e-20"):
@@ -165,12 +170,31 @@ def nearly_gaussian(theta: tuple[float, ...], T: float, k: list[float], pieces: 
                 u = a + (b - a) * (1 + mp.mpf(xi)) / 2
                 f = wi * (b - a) / 2 * cf(mp.mpc(u, -0.5), mp.mpf(T), theta) / (u**2 + 0.25)
                 total = [sum_ + (f * mp.expj(-u * ki)).real for sum_, ki in zip(total, k, strict=True)]
-        return np.array(
-            [
-                float(min(mp.mpf(1), mp.exp(ki)) - mp.exp(mp.mpf(ki) / 2) / mp.pi * sum_)
-                for ki, sum_ in zip(k, total, strict=True)
-            ]
-        )
+        return [
+            min(mp.mpf(1), mp.exp(ki)) - mp.exp(mp.mpf(ki) / 2) / mp.pi * sum_
+            for ki, sum_ in zip(k, total, strict=True)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("theta", "T", "allowed"),
+    [
+        pytest.param(FAR_FROM_K_STAR, 0.25, 1e-10, id="600,000"),
+        pytest.param((2000.0, 3.0, 0.01, -0.5, 0.01), 5.0, 3e-8, id="60 million"),
+        pytest.param((5.0, 0.06, 0.01, -0.6, 0.06), 0.5, 1e-12, id="3,000"),
+    ],
+)
+def test_the_sensitivity_to_mean_reversion_is_as_good_as_said_where_vol_of_vol_is_small(theta, T, allowed):
+    """Times mean_reversion; the number is mean_reversion long_variance / vol_of_vol^2."""
+    sd = float(np.sqrt(total_variance(theta, T)))
+    k = [min(sd, FIFTY_TO_TWO_HUNDRED) * x for x in (-1.0, 0.0, 0.5)]
+    with mp.workdps(30):
+        step = mp.mpf("1e-8")
+        up, down = (of_a_bell([theta[0] * (1 + sign * step), *theta[1:]], T, k) for sign in (1, -1))
+        expected = np.array([float((a - b) / (2 * step)) for a, b in zip(up, down, strict=True)])
+    for kernel in KERNELS:
+        found = theta[0] * values(kernel, theta, T, k)[1]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=allowed, err_msg=kernel)
 
 
 def test_the_slow_integral_of_a_bell_does_not_depend_on_its_panels():
