@@ -21,7 +21,8 @@ def twins(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Ser
             [
                 pl.DataFrame({"strikeout:id": ids[shared], "strikeout:at": shared}),
                 _apart(known[shared], "w"),
-                _apart(labels[shared], "l"),
+                # A frame without columns has no rows to pick: a file need not have a single label.
+                *([_apart(labels[shared], "l")] if labels.width else []),
             ],
             how="horizontal",
         )
