@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "arrays.hpp"
 #include "column.hpp"
 #include "kernel.hpp"
 
@@ -115,6 +116,43 @@ static void heston_weighed(nb::handle theta, nb::handle expiries, nb::handle off
     run([&] { return DISPATCH(heston_weighed)(book, q.data(), l.data(), c.data(), result.data()); });
 }
 
+// Arrays go in and out flat; a complex one as a real one of twice the length.
+template <Real function>
+static void real(nb::handle x, nb::handle out) {
+    const Doubles from(x);
+    const Result to(out, from.size());
+    DISPATCH(apply_real)(function, from.data(), to.data(), static_cast<int64_t>(from.size()));
+}
+template <Pair function>
+static void pair(nb::handle x, nb::handle y, nb::handle out) {
+    const Doubles first(x), second(y);
+    if (first.size() != second.size()) throw std::invalid_argument("columns of different lengths");
+    const Result to(out, first.size());
+    DISPATCH(apply_pair)(function, first.data(), second.data(), to.data(), static_cast<int64_t>(first.size()));
+}
+template <Complex function>
+static void complex(nb::handle x, nb::handle out) {
+    const Doubles from(x);
+    if (from.size() % 2 != 0) throw std::invalid_argument("a complex number has two parts");
+    const Result to(out, from.size());
+    DISPATCH(apply_complex)(function, from.data(), to.data(), static_cast<int64_t>(from.size() / 2));
+}
+
+static void bind_arrays(nb::module_& m) {
+    m.def("exp", &real<Real::exp>);
+    m.def("expm1", &real<Real::expm1>);
+    m.def("log", &real<Real::log>);
+    m.def("log1p", &real<Real::log1p>);
+    m.def("sin", &real<Real::sin>);
+    m.def("cos", &real<Real::cos>);
+    m.def("power", &pair<Pair::power>);
+    m.def("atan2", &pair<Pair::atan2>);
+    m.def("complex_exp", &complex<Complex::exp>);
+    m.def("complex_expm1", &complex<Complex::expm1>);
+    m.def("complex_log", &complex<Complex::log>);
+    m.def("complex_sqrt", &complex<Complex::sqrt>);
+}
+
 void bind_black(nb::module_& m);
 void bind_exact(nb::module_& m);
 void bind_sorting(nb::module_& m);
@@ -122,6 +160,7 @@ void bind_symmetric(nb::module_& m);
 
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // a book still held when Python ends is nobody's business
+    bind_arrays(m);
     bind_black(m);
     bind_exact(m);
     bind_sorting(m);
