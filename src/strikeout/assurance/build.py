@@ -13,23 +13,42 @@ from typing import Any
 
 import numpy as np
 
-COMPILED = "heston/native-"  # brings its own exp, log and sincos, and sums in a fixed order: one answer on a machine
+from strikeout.kernels.compiled import native
+
+# Models whose prices are correctly rounded operations in a fixed order, if the kernel is compiled: one answer everywhere.
+FIXED = (
+    "heston/native-",
+    "bates/native-",
+    "double-heston/native-",
+    "variance-gamma/",
+    "sabr-",
+    "svi/",
+    "ssvi/",
+    "black-scholes/",
+)
 ROUNDING = ("processor", "blas", "libc")  # what a price computed in NumPy rounds by
 CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")
 
 
 def build_of(model: str) -> dict[str, str]:
-    """Where bits may differ: those of a model of this name are claimed of this build.
+    """Return what the bits of a model of this name depend on: they are claimed for this build.
 
-    The compiled kernel gives the same bits on every processor of a machine's kind. What is computed in NumPy does not:
-    its exp and log are chosen by the processor's instructions, or are those of the C library, and its products by the
-    core the BLAS takes the processor for. The build of such a model names these too.
+    With the compiled kernel the built-in models give the same bits on every processor. What is computed in NumPy does
+    not: NumPy chooses its exp and log by the processor's instructions or takes those of the C library, and BLAS chooses
+    its products by the processor's core. The build of a model that users bring, and of every model without the compiled
+    kernel, names these too.
 
-    >>> sorted(build_of("heston/native-shared-1"))
-    ['machine', 'numpy', 'python']
+    >>> sorted(build_of("paper-heston(u_max=50, nodes=180, step=1e-5)"))[:2]
+    ['blas', 'kernel']
     """
-    build = {"machine": platform.machine(), "python": platform.python_version(), "numpy": np.__version__}
-    return build if model.startswith(COMPILED) else {**build, **_rounding()}
+    compiled = native() is not None
+    build = {
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "kernel": "compiled" if compiled else "numpy",
+    }
+    return build if compiled and model.startswith(FIXED) else {**build, **_rounding()}
 
 
 def difference(there: Mapping[str, str], here: Mapping[str, str]) -> str:

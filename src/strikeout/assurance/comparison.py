@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, log, nan
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import Choice, chosen, weights_for
 from strikeout.calibration.notebook import html_table
 from strikeout.errors import StrikeoutError, UsageError
+from strikeout.kernels import elementary
 from strikeout.models.model import Model
 from strikeout.models.named import model_named
 from strikeout.statistics.linearize import rows
@@ -246,14 +247,14 @@ def _fit(name: str, model: Model, quotes: Quotes, how: dict[str, Any], most: int
     judged = found.converged and found.loss == "squared"
     n = found.count
     # A cost of zero is a perfect fit of made-up quotes: nothing can be better.
-    base = (n * log(found.cost / n) if found.cost > 0.0 else -inf) if judged else nan
+    base = (n * float(elementary.log(found.cost / n)) if found.cost > 0.0 else -inf) if judged else nan
     return ModelFit(
         name,
         found,
         "",
         estimated,
         base + 2.0 * estimated,
-        base + estimated * log(n),
+        base + estimated * float(elementary.log(n)),
         _dependence(found),
         _influential(found, most),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
 FORGOTTEN = 5.0  # mean_reversion times the first expiry: exp(-5) = 0.7 % of where variance began is left by then
 DAYS = 365.0
+LN_2 = 0.6931471805599453
 
 
 def haste(calibration: Calibration) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def haste(calibration: Calibration) -> tuple[str, ...]:
         return ()
     return (
         f"Variance returns to its mean before the quotes can see it: half of any excess is gone in "
-        f"{_spell(log(2.0) / speed)}, and the first expiry is in {_spell(first)}. They tell vol_of_vol / "
+        f"{_spell(LN_2 / speed)}, and the first expiry is in {_spell(first)}. They tell vol_of_vol / "
         "mean_reversion, and little more of either or of initial_variance.",
     )
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from strikeout.calibration.panel_problem import PanelObjective, parts_of
 from strikeout.calibration.yardstick import Yardstick
 from strikeout.errors import UsageError
-from strikeout.kernels import tridiagonal
+from strikeout.kernels import elementary, tridiagonal
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
 from strikeout.statistics.linearize import linearize_each
@@ -256,7 +256,7 @@ def _chain(panel: PanelCalibration) -> Chain:
             "Calibrate with panel= a label of dates."
         ) from error
     kappa, theta, sigma = (panel.parameters[name] for name in NAMES)
-    a = np.exp(-kappa * _years(dates))
+    a = elementary.exp(-kappa * _years(dates))
     return Chain(a, theta * (1.0 - a), kappa, theta, sigma)
 
 

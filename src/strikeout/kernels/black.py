@@ -24,6 +24,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.kernels import elementary
 from strikeout.kernels.compiled import native
 from strikeout.kernels.normal import CENTRE, COEFFICIENTS, INVERSE_SQRT_TWO_PI, SQRT_HALF, erfcx_right
 
@@ -124,9 +125,9 @@ def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: B
     if module is None:
         return price_twin(F, K, T, sigma, D, is_call)
     ratio, s, b_max = module.black_begin(F, K, T, sigma, D)
-    x = -np.log1p(ratio)
+    x = -elementary.log1p(ratio)
     h, t, exponent = module.black_middle(x, s)
-    b, _ = module.black_normalised(x, h, t, np.exp(exponent), b_max, _ERFCX, CENTRE)
+    b, _ = module.black_normalised(x, h, t, elementary.exp(exponent), b_max, _ERFCX, CENTRE)
     found: Floats = module.black_end(F, K, D, is_call, b)
     return found
 
@@ -143,7 +144,8 @@ def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_cal
 def _vega(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:  # noqa: ARG001
     s = _total_volatility(F, K, T, sigma, D)
     h, t = _h_and_t(_log_moneyness(F, K), s)
-    return D * np.sqrt(F) * np.sqrt(K) * np.sqrt(T) * (np.exp(-0.5 * (h * h + t * t)) * INVERSE_SQRT_TWO_PI)
+    e: Floats = elementary.exp(-0.5 * (h * h + t * t))
+    return D * np.sqrt(F) * np.sqrt(K) * np.sqrt(T) * (e * INVERSE_SQRT_TWO_PI)
 
 
 def _implied_volatility(price: Floats, F: Floats, K: Floats, T: Floats, D: Floats, is_call: Booleans) -> Floats:
@@ -161,7 +163,8 @@ def _implied_volatility(price: Floats, F: Floats, K: Floats, T: Floats, D: Float
 
 def _log_moneyness(F: Floats, K: Floats) -> Floats:
     """x = -|ln(F / K)|, to two units in the last place of x itself also where F and K nearly agree."""
-    return -np.log1p(np.abs(F - K) / np.minimum(F, K))
+    away: Floats = elementary.log1p(np.abs(F - K) / np.minimum(F, K))
+    return -away
 
 
 def _upper_bound(F: Floats, K: Floats) -> Floats:
@@ -198,7 +201,7 @@ def _normalised_price(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floa
     if module is None:
         return normalised_twin(x, s, b_max)
     h, t, exponent = module.black_middle(x, s)
-    e = np.exp(exponent)
+    e = elementary.exp(exponent)
     b, b_bar = module.black_normalised(x, h, t, e, b_max, _ERFCX, CENTRE)
     return b, b_bar, e
 
@@ -206,7 +209,7 @@ def _normalised_price(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floa
 def normalised_twin(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floats, Floats]:
     """``_normalised_price`` without compiled code, and its definition."""
     h, t = _h_and_t(x, s)
-    e = np.exp(-0.5 * (h * h + t * t))
+    e = elementary.exp(-0.5 * (h * h + t * t))
     b, b_bar = np.empty_like(x), np.empty_like(x)
     is_near = (x >= -2.0) & (t < 0.5)
     near, far = np.flatnonzero(is_near), np.flatnonzero(~is_near)
@@ -284,24 +287,26 @@ def _solve_middle(s: Floats, x: Floats, target: Floats, b_max: Floats) -> Floats
 
 def _solve_low(s: Floats, x: Floats, b: Floats, b_max: Floats) -> Floats:
     """Steps on (-ln(b / |x|))^(-1/2), which tends to sqrt(2) s / |x|, a straight line, as the price vanishes."""
-    target = np.log(b / -x)
+    target = elementary.log(b / -x)
     s = np.fmin(s, _low_asymptote(x, -2.0 * target))
     for _ in range(STEPS):
         b, _, e = _normalised_price(x, s, b_max)
-        s = s + _step_on_log(x, s, np.log(b / -x), target, slope=e * INVERSE_SQRT_TWO_PI / b, power=-0.5)
+        s = s + _step_on_log(x, s, elementary.log(b / -x), target, slope=e * INVERSE_SQRT_TWO_PI / b, power=-0.5)
     return s
 
 
 def _solve_high(s: Floats, x: Floats, b_bar: Floats, b_max: Floats) -> Floats:
     """Steps on (-ln(b_bar / b_max))^(1/2), which tends to s / sqrt(8), a straight line, as the price nears b_max."""
-    target = np.log(b_bar / b_max)
+    target = elementary.log(b_bar / b_max)
     # b_bar tends to exp(-s^2 / 8) 4 / (sqrt(2 pi) s); solved for s^2, with the first guess inside the logarithm.
-    guess = np.sqrt(-8.0 * np.log(b_bar))
-    guess = np.sqrt(-8.0 * np.log(b_bar * guess / (4.0 * INVERSE_SQRT_TWO_PI)))
+    guess = np.sqrt(-8.0 * elementary.log(b_bar))
+    guess = np.sqrt(-8.0 * elementary.log(b_bar * guess / (4.0 * INVERSE_SQRT_TWO_PI)))
     s = np.fmax(s, guess)  # fmax and fmin pass over NaN: where the asymptote says nothing the tangent stands
     for _ in range(STEPS):
         _, b_bar, e = _normalised_price(x, s, b_max)
-        s = s + _step_on_log(x, s, np.log(b_bar / b_max), target, slope=-e * INVERSE_SQRT_TWO_PI / b_bar, power=0.5)
+        s = s + _step_on_log(
+            x, s, elementary.log(b_bar / b_max), target, slope=-e * INVERSE_SQRT_TWO_PI / b_bar, power=0.5
+        )
     return s
 
 
@@ -313,7 +318,9 @@ def _low_asymptote(x: Floats, a: Floats) -> Floats:
     """
     H = 0.5 * (a + np.sqrt(a * a - x * x))
     t2 = x * x / (4.0 * H)
-    a = a - np.log(2.0 * np.pi * H * (H - t2 + 2.0) ** 2)  # the 2 stands for the next order; it helps where H is small
+    a = a - elementary.log(
+        2.0 * np.pi * H * (H - t2 + 2.0) ** 2
+    )  # the 2 stands for the next order; it helps where H is small
     return -x / np.sqrt(0.5 * (a + np.sqrt(a * a - x * x)))
 
 

@@ -21,7 +21,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import words
+from strikeout.kernels import elementary, words
 from strikeout.kernels.compiled import native
 
 Floats = NDArray[np.float64]
@@ -60,9 +60,19 @@ def polynomials_twin(x: Floats, count: int) -> Floats:
 @cache
 def nodes(count: int) -> Floats:
     """The roots of ``T_count``, ascending."""
-    roots = np.sin(np.pi * (np.arange(count) - 0.5 * (count - 1)) / count)
+    roots: Floats = elementary.sin(np.pi * (np.arange(count) - 0.5 * (count - 1)) / count)
     roots.flags.writeable = False
     return roots
+
+
+def transform(matrix: Floats, values: Floats, axis: int) -> Floats:
+    """Multiply ``values`` by ``matrix`` along an axis: products are added column by column, in one fixed order."""
+    along = np.moveaxis(values, axis, 0)
+    columns = matrix.T.reshape(matrix.shape[1], matrix.shape[0], *(1,) * (values.ndim - 1))
+    out = columns[0] * along[0]
+    for column, value in zip(columns[1:], along[1:], strict=True):
+        out += column * value
+    return np.moveaxis(out, 0, axis)
 
 
 @cache

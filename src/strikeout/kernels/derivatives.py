@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels.elementary import nearest_exponent
+
 Floats = NDArray[np.float64]
 Function = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -71,7 +73,7 @@ def complex_steps(f: Function, x: Floats) -> Floats | None:
 
 def _step(x: float, scale: float) -> float:
     """A power of two: neither x + h nor the division by h is then rounded, but for a bit of x."""
-    return float(2.0 ** np.round(np.log2(STEP * (abs(x) if x != 0.0 else scale))))
+    return 2.0 ** nearest_exponent(STEP * float(abs(x) if x != 0.0 else scale))
 
 
 def _moved(x: NDArray[Any], i: int, step: complex) -> NDArray[Any]:

@@ -13,6 +13,7 @@ outside a domain give not-a-number. Nothing raises.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from strikeout.kernels.compiled import native
 Array = NDArray[Any]
 Compiled = Callable[..., None]
 
+SQRT_HALF = 0.7071067811865476
 LARGEST_ANGLE = 2.0**30  # beyond, ``sin`` and ``cos`` answer not-a-number
 
 
@@ -73,6 +75,16 @@ def atan2(y: ArrayLike, x: ArrayLike) -> Any:
 def power(x: ArrayLike, y: ArrayLike) -> Any:
     """Return x^y for x >= 0; not-a-number for x below zero."""
     return _POWER(x, y)
+
+
+def nearest_exponent(x: float) -> int:
+    """Return the whole number nearest to log2(x), for x above zero and finite. Exact: no logarithm is taken.
+
+    >>> nearest_exponent(1.4), nearest_exponent(1.5)
+    (0, 1)
+    """
+    fraction, exponent = frexp(x)
+    return exponent if fraction >= SQRT_HALF else exponent - 1
 
 
 def _of_one(numpy: Callable[..., Any], real: str | None, complex_: str | None) -> Callable[[ArrayLike], Any]:

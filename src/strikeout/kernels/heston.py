@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import heston_twin, series, weighing
+from strikeout.kernels import elementary, heston_twin, series, weighing
 from strikeout.kernels.compiled import native
 from strikeout.kernels.heston_twin import NODES, Parts
 
@@ -97,7 +97,7 @@ def price(
     theta: Floats, forward: Floats, strike: Floats, expiry: Floats, discount: Floats, is_call: NDArray[np.bool_]
 ) -> Floats:
     """Prices of contracts in any order."""
-    k = np.log(strike / forward)
+    k = elementary.log(strike / forward)
     order = np.lexsort((k, expiry))
     sorted_expiry = expiry[order]
     starts = np.flatnonzero(np.r_[True, sorted_expiry[1:] != sorted_expiry[:-1]])

@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.kernels import elementary
+
 Floats = NDArray[np.float64]
 
 CENTRE = 3.5  # the z that y = 0 stands for; near 3.5 the coefficients fall fastest
@@ -135,5 +137,5 @@ def _exp_of_square(factor: float, z: Floats) -> Floats:
     """
     z = np.minimum(np.abs(z), 64.0)  # exp(-64^2 / 2) is already 0, exp(64^2) already infinite
     u = np.rint(16.0 * z) / 16.0
-    whole: Floats = np.exp(factor * u * u) * np.exp(factor * ((z - u) * (z + u)))
+    whole: Floats = elementary.exp(factor * u * u) * elementary.exp(factor * ((z - u) * (z + u)))
     return whole

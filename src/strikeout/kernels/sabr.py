@@ -25,6 +25,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels import elementary
+
 Floats = NDArray[np.float64]
 Columns = tuple[Floats, Floats, Floats, Floats]
 
@@ -60,7 +62,7 @@ def normal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, Col
         B, L, logs, q = _shared(F, K, beta)
         D, D_beta = _denominator(B, L)
         L2 = L * L
-        front = alpha * np.exp(0.5 * beta * logs) * (1.0 + L2 / 24.0 + L2 * L2 / 1920.0) / D
+        front = alpha * elementary.exp(0.5 * beta * logs) * (1.0 + L2 / 24.0 + L2 * L2 / 1920.0) / D
         by_beta = 0.5 * logs - D_beta / D
         u, uu = alpha / q, (alpha / q) ** 2
         bend = beta * (2.0 - beta)
@@ -71,9 +73,9 @@ def normal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, Col
 
 
 def _shared(F: Floats, K: Floats, beta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    B, logs = 1.0 - beta, np.log(F) + np.log(K)
+    B, logs = 1.0 - beta, elementary.log(F) + elementary.log(K)
     # log1p keeps the digits of L where F and K nearly agree
-    return B, np.sign(F - K) * np.log1p(np.abs(F - K) / np.minimum(F, K)), logs, np.exp(0.5 * B * logs)
+    return B, np.sign(F - K) * elementary.log1p(np.abs(F - K) / np.minimum(F, K)), logs, elementary.exp(0.5 * B * logs)
 
 
 def _denominator(B: Floats, L: Floats) -> tuple[Floats, Floats]:
@@ -120,7 +122,7 @@ def chi_of(z: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
     square = z * z - 2.0 * rho * z
     R = np.sqrt(1.0 + square)
     d = square / (R + 1.0)  # R - 1
-    x = np.log1p((z + d) / (1.0 - rho))
+    x = elementary.log1p((z + d) / (1.0 - rho))
     chi = np.where(z == 0.0, 1.0, z / x)
     z_chi = chi * (1.0 - chi / R)
     # dx/drho over a common denominator; what is of first order in z drops out before it is computed.

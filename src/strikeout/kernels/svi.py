@@ -23,6 +23,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels import elementary
+
 Floats = NDArray[np.float64]
 
 
@@ -67,11 +69,11 @@ def surface(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats,
         Nothing.
     """
     total, rho, eta, gamma = theta
-    phi = eta * total**-gamma * (1.0 + total) ** (gamma - 1.0)
+    phi = eta * elementary.power(total, -gamma) * elementary.power(1.0 + total, gamma - 1.0)
     w, (by_total, by_rho, by_phi) = natural(k, (total, rho, phi))
     moved = by_phi * phi  # dw / d ln phi
     fade = -gamma / total + (gamma - 1.0) / (1.0 + total)  # d ln phi / d theta
-    spread = np.log1p(1.0 / total)  # d ln phi / d gamma = ln((1 + theta) / theta)
+    spread = elementary.log1p(1.0 / total)  # d ln phi / d gamma = ln((1 + theta) / theta)
     return w, (by_total + moved * fade, by_rho, moved / eta, moved * spread)
 
 
@@ -88,5 +90,5 @@ def durrleman(k: Floats, theta: Floats) -> Floats:
     R = np.sqrt(x * x + sigma * sigma)
     w = a + b * (rho * x + R)
     first = b * (rho + x / R)
-    second = b * sigma * sigma / R**3
+    second = b * sigma * sigma / (R * R * R)
     return np.asarray((1.0 - k * first / (2.0 * w)) ** 2 - 0.25 * first**2 * (1.0 / w + 0.25) + 0.5 * second)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from strikeout.errors import UsageError
+from strikeout.kernels import elementary
 from strikeout.models import promises
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts
@@ -143,9 +144,9 @@ def _usual() -> Contracts:
     years = np.array([1.0 / 52.0, 0.25, 1.0, 3.0])
     expiry = np.repeat(years, len(strikes))
     return Contracts(
-        forward=100.0 * np.exp(0.01 * expiry),
+        forward=100.0 * elementary.exp(0.01 * expiry),
         strike=np.tile(strikes, len(years)),
         expiry=expiry,
-        discount=np.exp(-0.02 * expiry),
+        discount=elementary.exp(-0.02 * expiry),
         is_call=np.arange(len(expiry)) % 2 == 0,
     )

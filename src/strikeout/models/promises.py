@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError
 from strikeout.kernels import derivatives
+from strikeout.kernels.elementary import nearest_exponent
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
@@ -140,7 +141,7 @@ def gradient(model: Model, theta: Floats, wares: Wares) -> str | None:
     size = _size(wares, np.asarray(price))
     scales = np.where(theta != 0.0, np.abs(theta), 1.0)
     for i, name in enumerate(s.names):
-        h = float(np.exp2(np.round(np.log2(derivatives.STEP * scales[i]))))
+        h = 2.0 ** nearest_exponent(derivatives.STEP * float(scales[i]))
         h = (
             min(h, 0.25 * min(theta[i] - s.lower[i], s.upper[i] - theta[i]))
             if s.lower[i] < theta[i] < s.upper[i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, log2, sqrt
+from math import inf, isfinite, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import bachelier, black
 from strikeout.kernels import sabr as kernel
+from strikeout.kernels.elementary import nearest_exponent
 from strikeout.models.domain import Domain
 from strikeout.models.expiries import Expiries, quoted, settled, spread_over
 from strikeout.models.model import ParameterSpace
@@ -84,7 +85,7 @@ class SABR(Smiles):
         """This model with one smile for each expiry of these contracts, unless its expiries were given."""
         if self.expiries != "quoted" or not len(contracts):
             return self
-        unit = 2.0 ** round(log2(float(np.max(contracts.forward))))
+        unit = 2.0 ** nearest_exponent(float(np.max(contracts.forward)))
         years = quoted(contracts)
         return replace(self, unit=unit, expiries=years if len(years) > 1 else "quoted")
 

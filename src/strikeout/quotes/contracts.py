@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels import elementary
 from strikeout.quotes.sorting import sorted_rows
 from strikeout.wording import many
 
@@ -133,7 +134,7 @@ class Contracts:
     @cached_property
     def log_moneyness(self) -> Floats:
         """``k = ln(strike / forward)``."""
-        return _frozen(np.log(self.strike / self.forward))
+        return _frozen(elementary.log(self.strike / self.forward))
 
     @cached_property
     def scale(self) -> Floats:
@@ -156,7 +157,7 @@ class Contracts:
     @cached_property
     def panels(self) -> Layout:
         """By panel of ln T, then log-moneyness over the root of T."""
-        log_expiry = np.log(self.expiry)
+        log_expiry = elementary.log(self.expiry)
         panel = np.floor(log_expiry / PANEL)
         k = self.log_moneyness / np.sqrt(self.expiry)
         order = sorted_rows(panel, k, self.expiry)

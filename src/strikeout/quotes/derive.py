@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from math import nan
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from strikeout.kernels import elementary
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Layout, as_text, quotient
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
@@ -62,15 +64,15 @@ def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.Da
     Where parity is a road to the forward, stand-ins take the place of what is found once the book is known, and
     forward_from and discount_from say so; see ``forwards``.
     """
-    used, years = layout.used, pl.col("expiry_years")
+    used = layout.used
     if "parity" in layout.roads:
         work = _with_stand_ins(work, frame, layout)
     else:
         if "discount" not in used:
-            work = work.with_columns((-pl.col("rate") * years).exp().alias("discount"))
+            work = work.with_columns(_decayed(work, "rate").alias("discount"))
         if "forward" not in used:
             work = work.with_columns(
-                (pl.col("spot") * (-pl.col("dividend_yield") * years).exp() / pl.col("discount")).alias("forward")
+                (pl.col("spot") * _decayed(work, "dividend_yield") / pl.col("discount")).alias("forward")
             )
     if "price" in used:
         observed = work["price"]
@@ -86,11 +88,18 @@ def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.Da
     return work.with_columns(observed.alias("observed"), spread.alias("spread"))
 
 
+def _decayed(work: pl.DataFrame, name: str) -> pl.Series:
+    """``exp(-x expiry_years)`` of the column x of this name; null if either is."""
+    exponent = work.select((-pl.col(name) * pl.col("expiry_years")).cast(pl.Float64)).to_series()
+    found = pl.Series(elementary.exp(exponent.fill_null(nan).to_numpy()))
+    return pl.select(pl.when(exponent.is_not_null()).then(found)).to_series()
+
+
 def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """Each row's own forward and discount, or the strike and 1; and which of the two, in words."""
     nothing = pl.lit(None, pl.Float64)
     discount = pl.col("discount") if "discount" in layout.places else nothing
-    rate = (-pl.col("rate") * pl.col("expiry_years")).exp() if "rate" in layout.places else nothing
+    rate = pl.lit(_decayed(work, "rate")) if "rate" in layout.places else nothing
     forward = pl.col("forward") if "given" in layout.roads else nothing
     # A book that was written down says of its forwards which were derived: those are found anew.
     told = {name: _told(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
@@ -105,7 +114,7 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
         own.alias("own"),
     )  # fmt: skip
     is_given = pl.col("told:forward").is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
-    carry = (-pl.col("dividend_yield") * pl.col("expiry_years")).exp() if "spot" in layout.roads else nothing
+    carry = pl.lit(_decayed(work, "dividend_yield")) if "spot" in layout.roads else nothing
     from_spot = pl.col("spot") * carry / pl.col("own") if "spot" in layout.roads else nothing
     stand_in = pl.when(from_spot.is_infinite()).then(from_spot).otherwise(pl.col("strike"))  # an overflow stays one
     return work.with_columns(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError
+from strikeout.kernels import elementary
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.parity import PAIRS, parity_lines
@@ -184,7 +185,8 @@ def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floa
     """``spot exp(-dividend_yield T) / discount``; not-a-number where a label is missing."""
     spot, dividend = (_numbers(labels, name, len(contracts)) for name in ("spot", "dividend_yield"))
     with np.errstate(over="ignore"):
-        return spot * np.exp(-dividend * contracts.expiry) / contracts.discount
+        carry: Floats = elementary.exp(-dividend * contracts.expiry)
+        return spot * carry / contracts.discount
 
 
 def _column(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> NDArray[Any]:
@@ -221,4 +223,5 @@ def _medians(numbers: NDArray[np.intp], values: Floats, count: int) -> Floats:
 
 def _rate(discount: Floats, years: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return -np.log(discount) / years
+        logarithm: Floats = elementary.log(discount)
+        return -logarithm / years

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels import elementary
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
@@ -80,9 +82,9 @@ def parity_lines(
     pairs = np.bincount(pair, minlength=count)
     unknown = np.bincount(pair, weights=~np.isfinite(width), minlength=count) > 0
     F = _medians(pair, K + y / D[pair], count)  # again: from here on pairs outside the band have no say
-    sigma = np.hypot(np.where(unknown[pair], 0.0, width), TICK * K)
+    sigma = np.sqrt(np.square(np.where(unknown[pair], 0.0, width)) + np.square(TICK * K))
     x = K - F[pair]
-    begin, expected, prior = F, np.exp(-RATE * years), np.square(EITHER_WAY * years)
+    begin, expected, prior = F, elementary.exp(-RATE * years), np.square(EITHER_WAY * years)
     leaning = np.where(american, LEAN_AMERICAN, LEAN)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(PASSES):
@@ -98,7 +100,7 @@ def parity_lines(
         left = y - D[pair] * (F[pair] - K)
         about = y - y_mean[pair]
         r_squared = 1.0 - _sum(pair, w * left * left, count) / _sum(pair, w * about * about, count)
-        low, high = np.exp(-HIGHEST * years) - SLACK, np.exp(-LOWEST * years) + SLACK
+        low, high = elementary.exp(-HIGHEST * years) - SLACK, elementary.exp(-LOWEST * years) + SLACK
         plausible = known | ((low <= D) & (high >= D) & (D > 0.0))
         sound = (pairs >= PAIRS) & (F > 0.0) & np.isfinite(F) & plausible
     implied = np.where(pairs >= PAIRS, -slope, np.nan)

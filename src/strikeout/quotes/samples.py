@@ -15,10 +15,11 @@ from types import MappingProxyType
 import numpy as np
 
 from strikeout.errors import UsageError
+from strikeout.kernels import elementary
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.contracts import Contracts, Floats
 from strikeout.quotes.replacing import replace_file
-from strikeout.quotes.synthetic import NAMES, heston_prices
+from strikeout.quotes.synthetic import NAMES, heston_prices, uniform_draws
 
 KINDS = ("page", "feeds")
 SAMPLE_TRUTH: Mapping[str, float] = MappingProxyType(dict(zip(NAMES, (2.5, 0.05, 0.55, -0.7, 0.03), strict=True)))
@@ -68,18 +69,21 @@ class _Side:
 
 
 def _side(spot: float, years: float, rng: np.random.Generator) -> _Side:
-    forward = spot * np.exp((RATE - DIVIDEND_YIELD) * years)
+    forward = spot * elementary.exp((RATE - DIVIDEND_YIELD) * years)
     reach = np.sqrt(SAMPLE_TRUTH["long_variance"] * years)
     step = 25.0 if years < 0.3 else 50.0 if years < 0.8 else 100.0
-    strikes = np.arange(forward * np.exp(-2.6 * reach) // step, forward * np.exp(1.4 * reach) // step + 1) * step
+    strikes = (
+        np.arange(forward * elementary.exp(-2.6 * reach) // step, forward * elementary.exp(1.4 * reach) // step + 1)
+        * step
+    )
     bids, asks = {}, {}
     for is_call in (True, False):
         contracts = Contracts(
-            forward=forward, strike=strikes, expiry=years, discount=np.exp(-RATE * years), is_call=is_call
+            forward=forward, strike=strikes, expiry=years, discount=elementary.exp(-RATE * years), is_call=is_call
         )
         price = heston_prices(np.array(list(SAMPLE_TRUTH.values())), contracts)
         half = 0.05 + 0.004 * price
-        mid = price + half * rng.uniform(-0.4, 0.4, price.size)
+        mid = price + half * uniform_draws(rng, -0.4, 0.4, price.size)
         bids[is_call], asks[is_call] = _ticks(mid - half, np.floor), _ticks(mid + half, np.ceil)
     return _Side(strikes, bids, asks)
 
@@ -126,7 +130,7 @@ def _feeds() -> Iterator[str]:
             rng = np.random.default_rng([seed, shown])
             for expiry, root in EXPIRIES:
                 side = _side(INDEX[shown], _days(DAYS[shown], expiry), rng)
-                forward = INDEX[n] * float(np.exp((RATE - DIVIDEND_YIELD) * _days(day, expiry)))
+                forward = INDEX[n] * float(elementary.exp((RATE - DIVIDEND_YIELD) * _days(day, expiry)))
                 for k, strike in enumerate(side.strikes.tolist()):
                     is_call = strike >= forward  # out of the money: what a feed of volatilities is made of
                     bid, ask = f"{side.bids[is_call][k]:g}", f"{side.asks[is_call][k]:g}"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.errors import UsageError
+from strikeout.kernels import elementary
 from strikeout.quotes.contracts import Contracts, Floats
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.synthetic import (
@@ -18,6 +19,7 @@ from strikeout.quotes.synthetic import (
     RATE,
     SPOT,
     heston_prices,
+    normal_draws,
     same,
     vector_of,
 )
@@ -59,10 +61,10 @@ def panel_quotes(
     )
     years = term / DAYS_PER_YEAR
     contracts = Contracts(
-        forward=spots[day] * np.exp(RATE * years),
+        forward=spots[day] * elementary.exp(RATE * years),
         strike=np.round(spots[day] * level / SPOT, 2),
         expiry=years,
-        discount=np.exp(-RATE * years),
+        discount=elementary.exp(-RATE * years),
         is_call=True,
     )
     observed = np.empty(len(day))
@@ -74,7 +76,7 @@ def panel_quotes(
     return Quotes(
         ids=names,
         contracts=contracts,
-        observed=observed + noise * rng.standard_normal(len(day)),
+        observed=observed + noise * normal_draws(rng, len(day)),
         labels={
             "date": dates[day],
             "day": day,
@@ -89,12 +91,12 @@ def _paths(vector: Floats, days: int, rng: np.random.Generator) -> tuple[Floats,
     """Spot and variance at the start of each day."""
     kappa, vbar, sigma, rho, v = vector.tolist()
     dt = 1 / (DAYS_PER_YEAR * STEPS)
-    shocks = rng.standard_normal((days, STEPS, 2))
+    shocks = normal_draws(rng, (days, STEPS, 2))
     spots, variances, s = np.empty(days), np.empty(days), SPOT
     for day in range(days):
         spots[day], variances[day] = s, v
         for z1, z2 in shocks[day].tolist():
             root = np.sqrt(v * dt)
-            s = s * np.exp((RATE - 0.5 * v) * dt + root * z1)
+            s = s * elementary.exp((RATE - 0.5 * v) * dt + root * z1)
             v = max(v + kappa * (vbar - v) * dt + sigma * root * (rho * z1 + np.sqrt(1 - rho * rho) * z2), FLOOR)
     return spots, variances

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.kernels import black, chebyshev
+from strikeout.kernels import black, chebyshev, elementary
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]
@@ -87,7 +87,9 @@ class Basis:
         """
         z = contracts.log_moneyness / np.sqrt(contracts.expiry)
         panel = np.searchsorted(EDGES, np.abs(z), side="right")
-        first = contracts.expiry if self.expiries == "shared" else np.floor(np.log(contracts.expiry) / EXPIRY_PANEL)
+        first = (
+            contracts.expiry if self.expiries == "shared" else np.floor(elementary.log(contracts.expiry) / EXPIRY_PANEL)
+        )
         cells = np.empty((len(z), 2))
         cells[:, 0], cells[:, 1] = first, np.where(z < 0.0, -panel, panel)
         return cells, panel >= len(EDGES)
@@ -107,7 +109,9 @@ class Basis:
         x = (contracts.log_moneyness / np.sqrt(contracts.expiry) - centre) / half
         if self.expiries == "shared":
             return x[None]
-        return np.stack([x, np.clip(2.0 * (np.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)])
+        return np.stack(
+            [x, np.clip(2.0 * (elementary.log(contracts.expiry) / EXPIRY_PANEL - cells[:, 0]) - 1.0, -1.0, 1.0)]
+        )
 
     def contracts(self, cells: Floats, *, between: bool = False) -> Contracts:
         """The nodes of these cells as contracts of forward and discount one, out of the money; cell after cell.
@@ -123,10 +127,10 @@ class Basis:
             k = z.ravel() * np.sqrt(expiry)
         else:
             log_expiry = (cells[:, :1] + 0.5 * (points(self.expiry_nodes) + 1.0)) * EXPIRY_PANEL
-            years = np.exp(log_expiry)[:, :, None]
+            years = elementary.exp(log_expiry)[:, :, None]
             k = (z[:, None, :] * np.sqrt(years)).ravel()
             expiry = np.broadcast_to(years, (*log_expiry.shape, z.shape[1])).ravel()
-        return Contracts(forward=1.0, strike=np.exp(k), expiry=expiry, discount=1.0, is_call=k >= 0.0)
+        return Contracts(forward=1.0, strike=elementary.exp(k), expiry=expiry, discount=1.0, is_call=k >= 0.0)
 
     def between(self, values: Floats) -> Floats:
         """The polynomials through values at the nodes, ``(cells, size, columns)``, where they are farthest from a
@@ -134,34 +138,33 @@ class Basis:
         """
         cells, _, columns = values.shape
         shape = (cells, self.across, self.nodes, columns)
-        tensor: Floats = np.einsum("fj,ctjk->ctfk", _interpolation(self.nodes), values.reshape(shape))
+        tensor = chebyshev.transform(_interpolation(self.nodes), values.reshape(shape), 2)
         if self.expiries == "scattered":
-            tensor = np.einsum("gt,ctfk->cgfk", _interpolation(self.expiry_nodes), tensor)
+            tensor = chebyshev.transform(_interpolation(self.expiry_nodes), tensor, 1)
         return tensor.reshape(cells, -1, columns)
 
     def weights(self, moments: Floats) -> Floats:
         """Weights at the nodes, ``(cells, size)``, from moments ``(cells, size)``. No BLAS: a fixed order."""
         if self.expiries == "shared":
-            weights: Floats = np.einsum("jq,cq->cj", chebyshev.quadrature(self.nodes), moments)
-            return weights
+            return chebyshev.transform(chebyshev.quadrature(self.nodes), moments, 1)
         tensor = moments.reshape(-1, self.expiry_nodes, self.nodes)
-        half = np.einsum("jq,ctq->ctj", chebyshev.quadrature(self.nodes), tensor)
-        whole: Floats = np.einsum("st,ctj->csj", chebyshev.quadrature(self.expiry_nodes), half)
+        half = chebyshev.transform(chebyshev.quadrature(self.nodes), tensor, 2)
+        whole = chebyshev.transform(chebyshev.quadrature(self.expiry_nodes), half, 1)
         return whole.reshape(len(moments), -1)
 
 
 @cache
 def _between(count: int) -> Floats:
     """Where ``T_count`` is 1 or -1. What interpolation misses is ``T_count`` times something that changes slowly."""
-    return np.sin(np.pi * (np.arange(count + 1) - 0.5 * count) / count)
+    points: Floats = elementary.sin(np.pi * (np.arange(count + 1) - 0.5 * count) / count)
+    return points
 
 
 @cache
 def _interpolation(count: int) -> Floats:
     """From values at the nodes to the polynomial through them at the points between, ``(count + 1, count)``."""
     values = chebyshev.polynomials(_between(count), count)
-    matrix: Floats = np.einsum("qf,jq->fj", values, chebyshev.quadrature(count))
-    return matrix
+    return chebyshev.transform(values.T, chebyshev.quadrature(count), 1).T
 
 
 def reference_price(contracts: Contracts) -> Floats:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from math import isfinite, log2
+from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from strikeout.errors import UsageError
+from strikeout.kernels.elementary import nearest_exponent
 from strikeout.kernels.exact import Exponents
 
 if TYPE_CHECKING:
@@ -108,4 +109,4 @@ def schema_of(
 
 
 def _exponent(size: float) -> int:
-    return round(log2(size)) if size > 0.0 and isfinite(size) else 0
+    return nearest_exponent(size) if size > 0.0 and isfinite(size) else 0
