@@ -25,7 +25,8 @@ def run(*words: str, to: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["pass", "calibrate", "scale", "resolve", "panel", "markets", "reading", "rules", "book", "startup"]
+    "name",
+    ["pass", "calibrate", "scale", "resolve", "panel", "markets", "reading", "rules", "book", "elementary", "startup"],
 )
 def test_a_quick_run_writes_rows_with_a_time_or_the_reason_why_not(name: str, tmp_path: Path):
     finished = run(name, "--quick", to=tmp_path)
@@ -44,7 +45,8 @@ def test_an_unknown_benchmark_is_refused_by_name(tmp_path: Path):
     finished = run("speed", to=tmp_path)
     assert finished.returncode == 2
     assert "'speed'" in finished.stderr
-    names = "pass, calibrate, scale, forget, resolve, panel, scenarios, markets, reading, rules, book, startup"
+    names = "pass, calibrate, scale, forget, resolve, panel, scenarios, markets, reading, rules, book, elementary, "
+    names += "startup"
     assert names in finished.stderr
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from strikeout.kernels.compiled import native
 
-# Models whose prices are correctly rounded operations in a fixed order, if the kernel is compiled: one answer everywhere.
+# Models whose prices are correctly rounded operations in a fixed order where the kernel is compiled.
 FIXED = (
     "heston/native-",
     "bates/native-",
