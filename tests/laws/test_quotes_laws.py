@@ -47,7 +47,7 @@ def books(draw: st.DrawFn) -> Quotes:
         labels={
             "licence": draw(label),
             "source": draw(label),
-            "date": draw(label),
+            "date": draw(st.lists(st.just("") | st.dates().map(str), min_size=count, max_size=count)),
             "underlying": draw(label),
             "iv": column(st.floats(allow_infinity=False)),
         },

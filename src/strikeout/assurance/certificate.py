@@ -15,7 +15,7 @@ from typing import Any
 
 from strikeout.assurance.canonical import canonical
 from strikeout.errors import UsageError
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 FORMAT = "strikeout certificate 1"
 
@@ -134,7 +134,7 @@ class Certificate:
         lines += [f"path         {sentence}" for sentence in self.path]
         lines += [f"state        {self.state['digest']}", f"             of {self._state_of()}"] if self.state else []
         lines += [f"certificate  {self.digest()}", "", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
-        return "\n".join(lines)
+        return as_lines(lines)
 
     def _state_of(self) -> str:
         """What the digest of the state is of: a step is solved from a state at a reference of its own."""

@@ -21,7 +21,7 @@ from strikeout.models.named import model_named
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -145,7 +145,7 @@ class ModelComparison(Mapping[str, ModelFit]):
             ).rstrip()
             for row in table
         ]
-        return "\n".join([*lines, "", *self.sentences])
+        return as_lines([*lines, "", *self.sentences])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; a number that does not exist is None."""

@@ -21,7 +21,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.losses import Huber, Squared, noise_variance
 from strikeout.statistics.objective import objective_of
-from strikeout.wording import many
+from strikeout.wording import as_lines, many, printable
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -66,11 +66,13 @@ class Influence(Mapping[str, NDArray[Any]]):
             "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in (names, *cells)
         ]
         rest = self.rows - len(cells)
-        return "\n".join([*lines, *([f"and {rest:,} more"] if rest > 0 else [])])
+        return as_lines([*lines, *([f"and {rest:,} more"] if rest > 0 else [])])
 
     def _shown(self, count: int) -> tuple[list[str], list[list[str]]]:
         plain = [name for name in self.columns if not name.startswith(("dfbetas_", "change_", "confirmed_"))]
-        return plain, [[_cell(self.columns[name][row]) for name in plain] for row in range(min(count, self.rows))]
+        return plain, [
+            [printable(_cell(self.columns[name][row])) for name in plain] for row in range(min(count, self.rows))
+        ]
 
     def __repr__(self) -> str:
         return f"<Influence of {many(self.rows, 'row')}: {', '.join(self.columns)}>"

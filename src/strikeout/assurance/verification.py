@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from strikeout.assurance.certificate import Claim
+from strikeout.wording import as_lines
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Verification:
 
     def summary(self) -> str:
         """One line a check."""
-        return "\n".join(
+        return as_lines(
             [self.headline, *(f"{_word(check):<12} {check.name:<11} {check.found}" for check in self.checks)]
         )
 

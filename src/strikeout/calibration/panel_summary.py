@@ -9,7 +9,7 @@ from strikeout.calibration import summary as plain_summary
 from strikeout.calibration.constancy import one_value
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.panel_groups import counted_groups
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
@@ -58,13 +58,13 @@ def summary(panel: PanelCalibration) -> str:
 def report(panel: PanelCalibration) -> str:
     """The summary, every group, every start, and every step of the best one."""
     width = max(len(str(group)) for group in panel.groups)
-    lines = [summary(panel), "", f"{panel.latent_name} by {panel.panel}"]
+    lines = ["", f"{panel.latent_name} by {panel.panel}"]
     for group, value in panel.latent.items():
         error = panel.latent_standard_errors[group]
         shown = f"{error:.2g}" if isfinite(error) else "-"
         sentence = panel.latent_identifiability[group]
         lines.append(f"  {group!s:<{width}}  {value:>10.6g}  {shown:>8}  {panel.counts[group]:>6,} quotes  {sentence}")
-    return "\n".join([*lines, *plain_summary.search_lines(panel)])
+    return "\n".join([summary(panel), as_lines([*lines, *plain_summary.search_lines(panel)])])
 
 
 def html(panel: PanelCalibration) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from strikeout.calibration.constancy import constancy
 from strikeout.calibration.notebook import html_table
+from strikeout.wording import as_lines
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -28,7 +29,7 @@ def summary(calibration: Calibration) -> str:
 
 def report(calibration: Calibration) -> str:
     """The summary, every start, and every step of the best one."""
-    return "\n".join([summary(calibration), *search_lines(calibration)])
+    return "\n".join([summary(calibration), as_lines(search_lines(calibration))])
 
 
 def html(calibration: Calibration) -> str:
@@ -47,7 +48,7 @@ def told(calibration: AnyCalibration, facts: Facts) -> str:
     width = max(len(name) for name, _ in facts)
     lines += ["", *(f"{name:<{width}}  {value}" for name, value in facts)]
     lines += [f"warning: {sentence}" for sentence in calibration.warnings]
-    return "\n".join(lines)
+    return as_lines(lines)
 
 
 def shown(calibration: AnyCalibration, facts: Facts) -> str:

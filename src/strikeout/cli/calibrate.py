@@ -125,7 +125,7 @@ def parameter_table(calibration: Calibration | PanelCalibration) -> Any:
 
 def _show(calibration: Calibration | PanelCalibration, *, report: bool) -> None:
     if report:
-        click.echo(calibration.report())
+        terminal.say(calibration.report())
         return
     from strikeout.calibration.summary import fit_facts
 

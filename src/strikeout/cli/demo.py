@@ -40,10 +40,10 @@ def command(out: str, no_page: bool, book: str | None, picture: str | None, as_j
         return exits.DONE
     tell(told, seconds)
     if any(files.values()):
-        click.echo("")
+        terminal.say("")
     for what, path in files.items():
         if path:
-            click.echo(f"the {what} is in {path}")
+            terminal.say(f"the {what} is in {path}")
     _hint(book)
     return exits.DONE
 
@@ -95,6 +95,6 @@ def _hint(book: str | None) -> None:
         (f"strikeout influence {name} --by date,source", "who spoils it"),
         (f"strikeout forget {name} --where \"source = 'b' and date = '2024-03-05'\" --preview", "a look, nothing more"),
     ]
-    click.echo("")
+    terminal.say("")
     for command, why in commands:
-        click.echo(f"next: {terminal.typed(command)}  # {why}")
+        terminal.say(f"next: {terminal.typed(command)}  # {why}")

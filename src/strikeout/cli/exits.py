@@ -25,6 +25,7 @@ from typing import Any
 import click
 
 from strikeout.errors import StrikeoutError
+from strikeout.wording import printable
 
 DONE, FINDINGS, USAGE, REFUSED, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
 EXIT_CODES: Mapping[int, str] = {
@@ -95,7 +96,7 @@ def conclude(error: BaseException, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({"error": told}), err=True)
     else:
-        click.echo(f"strikeout: {told['sentence']}", err=True)
+        click.echo(f"strikeout: {printable(told['sentence'])}", err=True)
     return code
 
 

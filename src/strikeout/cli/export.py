@@ -25,7 +25,7 @@ def command(book: str, out: str, who: str | None, as_json: bool) -> int:
     if as_json:
         terminal.show_json({"out": str(written)})
     else:
-        click.echo(f"written to {written}")
+        terminal.say(f"written to {written}")
     if is_result and not is_current:
         terminal.note(
             f"quotes came or went since the calibration in {written}. To renew it: strikeout calibrate {book}"

@@ -77,7 +77,7 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
         }
         terminal.show_json({**described_reading(reading, quarantine), "repeated_rows": reading.repeated, **result})
     else:
-        click.echo(done.sentence)
+        terminal.say(done.sentence)
         tell_reading(reading, quarantine)
         if done.erased:
             more = f" and {len(done.erased) - MOST:,} more" if len(done.erased) > MOST else ""

@@ -11,7 +11,7 @@ from strikeout.cli import exits, terminal
 from strikeout.cli.calibrating import as_given
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
 from strikeout.cli.reading import survey_of
-from strikeout.wording import many
+from strikeout.wording import many, printable
 
 if TYPE_CHECKING:
     from strikeout.quotes.forward_table import Forwards
@@ -110,7 +110,7 @@ def _show(reading: Reading | Survey) -> None:
         for c in reading.columns
     ]
     terminal.show(
-        f"{reading.source}: {many(reading.rows, 'row')}, {many(reading.count, 'quote')}, "
+        f"{printable(reading.source)}: {many(reading.rows, 'row')}, {many(reading.count, 'quote')}, "
         f"{reading.rejected:,} rejected, {reading.repeated:,} repeated",
         f"layout: {reading.layout}",
         *(f"note: {note}" for note in reading.table.notes),
@@ -126,7 +126,7 @@ def _show(reading: Reading | Survey) -> None:
         heads = ("code", "rule", "rows removed", "rows flagged")
         terminal.show("", terminal.table(heads, counts, numbers=(2, 3), whole=(0,)))
         shown = reading.issues.listed(SHOWN_ISSUES)
-        terminal.show("", *(f"  {issue}" for issue in shown))
+        terminal.show("", *(printable(f"  {issue}") for issue in shown))
         if reading.issues.distinct > len(shown):
             terminal.show(f"  and {reading.issues.distinct - len(shown):,} more")
     shown_quotes = samples(reading)

@@ -50,7 +50,7 @@ def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> 
         for section, found in chapters
     ]
     terminal.show(terminal.table(["section", "what it asks", "took", "tables", "figures"], rows, numbers=(2, 3, 4)))
-    click.echo(f"the report is in {page}")
+    terminal.say(f"the report is in {page}")
     return exits.DONE
 
 

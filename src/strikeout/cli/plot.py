@@ -65,7 +65,7 @@ def command(
         facts = {"converged": calibration.converged, "count": calibration.count, **read}
         terminal.show_json({"plot": str(written), "kind": kind, "bytes": written.stat().st_size, **facts})
     else:
-        click.echo(f"{CALLED.get(written.suffix.lower(), 'The picture is')} in {written}.")
+        terminal.say(f"{CALLED.get(written.suffix.lower(), 'The picture is')} in {written}.")
         if reading is not None:
             tell_reading(reading, options["quarantine"])
         for sentence in calibration.warnings:

@@ -39,5 +39,5 @@ def command(book: str, out: str, by: str | None, who: str | None, as_json: bool)
     if as_json:
         terminal.show_json({"report": str(path), "bytes": path.stat().st_size})
     else:
-        click.echo(f"The report is in {path} ({path.stat().st_size / 1e6:.1f} MB); it works offline.")
+        terminal.say(f"The report is in {path} ({path.stat().st_size / 1e6:.1f} MB); it works offline.")
     return exits.DONE

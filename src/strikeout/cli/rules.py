@@ -37,11 +37,11 @@ def command(file: str | None, form: str, as_json: bool, **options: Any) -> int:
     if as_json:
         terminal.show_json({"source": reading.source, **screening.to_dict()})
         return exits.DONE
-    click.echo(screening.table(form))
+    terminal.say(screening.table(form))
     if screening.unchecked and form == "text":
-        click.echo("\nnot checked")
+        terminal.say("\nnot checked")
         for code, why in screening.unchecked.items():
-            click.echo(f"  {code}  {why}")
+            terminal.say(f"  {code}  {why}")
     return exits.DONE
 
 

@@ -18,6 +18,6 @@ def command(path: str, kind: str) -> int:
     """Write a file of made-up index options to PATH (.csv): Heston prices with the blemishes of real files."""
     from strikeout.quotes.samples import write_sample
 
-    click.echo(f"{write_sample(path, kind)}: made-up quotes, no market data.")
+    terminal.say(f"{write_sample(path, kind)}: made-up quotes, no market data.")
     terminal.hint(f"strikeout inspect {path}", f"strikeout calibrate {path}")
     return exits.DONE

@@ -1,4 +1,8 @@
-"""What people see: tables and sentences on stdout, hints and progress on stderr and only on a terminal."""
+"""What people see: tables and sentences on stdout, hints and progress on stderr and only on a terminal.
+
+Every command prints through here: terminal codes and line breaks in a label, an id or the name of a file are shown as
+escapes, never sent to the terminal.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
+
+from strikeout.wording import as_lines, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -40,9 +46,14 @@ def show(*parts: RenderableType) -> None:
     )
     with out.capture() as captured:
         for part in parts:
-            out.print(part)
+            out.print(as_lines(part.split("\n")) if isinstance(part, str) else part)
     lines = captured.get().splitlines()
     click.echo("\n".join(lines if is_terminal else [line.rstrip() for line in lines]))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Prints lines of plain text as they are."""
+    click.echo(as_lines(text.split("\n")), err=err)
 
 
 def show_json(result: object) -> None:
@@ -65,6 +76,7 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
+    headings, rows = [printable(heading) for heading in headings], [[printable(cell) for cell in row] for row in rows]
     columns = [[row[place] for row in rows] for place in range(len(headings))]
     full = [max(map(len, [heading, *cells])) for heading, cells in zip(headings, columns, strict=True)]
     # Where it gets narrow Rich would cut numbers; with a width of its own a column wraps its heading instead.
@@ -99,9 +111,9 @@ def show_lines(text: str) -> None:
     A name is what stands before two spaces or more, as in ``gone   36 rows: contract, price``.
     """
     if not sys.stdout.isatty():
-        click.echo(text)
+        say(text)
         return
-    for line in text.splitlines():
+    for line in as_lines(text.split("\n")).split("\n"):
         named = re.match(r"(?:\S+(?: \S+)*)?\s{2,}(?:\S+(?: \S+)*\s{2,})?|- ", line)
         indent = " " * (named.end() if named and named.end() < _columns() // 2 else 0)
         parts = textwrap.wrap(line, _columns(), subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True)
@@ -131,20 +143,20 @@ def facts(pairs: Sequence[tuple[str, str]]) -> Table:
     drawn.add_column(no_wrap=True, style="bold")
     drawn.add_column(overflow="fold")
     for name, value in pairs:
-        drawn.add_row(Text(name), Text(value))
+        drawn.add_row(Text(printable(name)), Text(printable(value)))
     return drawn
 
 
 def note(sentence: str) -> None:
     """Something the user must know besides the result: on stderr."""
-    click.echo(f"note: {sentence}", err=True)
+    say(f"note: {sentence}", err=True)
 
 
 def hint(*commands: str) -> None:
     """What to do next: on stderr, and only where a person is looking."""
     if sys.stderr.isatty():
         for command in commands:
-            click.echo(f"next: {typed(command)}", err=True)
+            say(f"next: {typed(command)}", err=True)
 
 
 def typed(command: str) -> str:
@@ -182,7 +194,7 @@ class PassingLine:
     def write(self, words: str) -> None:
         """The line from now on, and the seconds."""
         text = f"{words}, {self.clock() - self._begun:.0f} s"
-        self.stream.write("\r" + text.ljust(self._shown))
+        self.stream.write("\r" + printable(text).ljust(self._shown))
         self.stream.flush()
         self._shown = len(text)
 

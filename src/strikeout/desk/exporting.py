@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 from strikeout.desk.describing import described_version
 from strikeout.desk.version import Version
@@ -22,6 +23,8 @@ def as_json(version: Version, *, book: str, is_current: bool) -> str:
 def as_quantlib(version: Version, *, book: str, is_current: bool) -> str:
     """Python that builds this Heston model in QuantLib, a panel's on its last day; spot and rates are yours to set.
 
+    No text of the quotes enters the program: numbers, the book's hash, and a day that was parsed as one.
+
     Raises:
         RefusedError: the book is calibrated with another model.
     """
@@ -34,8 +37,8 @@ def as_quantlib(version: Version, *, book: str, is_current: bool) -> str:
     values, when = dict(version.parameters), ""
     if version.latent:
         last = list(version.latent)[-1]
-        values["initial_variance"], when = version.latent[last][0], f" of {last}"
-    v0, kappa, theta, sigma, rho = (values[name] for name in QUANTLIB_ORDER)
+        values["initial_variance"], when = version.latent[last][0], _of_day(last)
+    v0, kappa, theta, sigma, rho = (float(values[name]) for name in QUANTLIB_ORDER)
     quotes, stale = many(version.count, "quote"), "" if is_current else f"\n# {STALE}\n"
     return f'''"""Heston's model as book {book} calibrated it to {quotes} (entry {version.entry})."""
 {stale}
@@ -59,3 +62,11 @@ process = ql.HestonProcess(
 model = ql.HestonModel(process)
 engine = ql.AnalyticHestonEngine(model)
 '''
+
+
+def _of_day(group: object) -> str:
+    """ " of 2024-01-31" if the group is a day; of any other text nothing, since a line break would end the comment."""
+    try:
+        return f" of {date.fromisoformat(str(group)).isoformat()}"
+    except ValueError:
+        return " of the last group"

@@ -17,7 +17,7 @@ from strikeout.forgetting.forgetting import Answered
 from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 FORMAT = "strikeout plan 1"
 SHOWN = 5  # slices that are refitted, in a summary
@@ -126,7 +126,7 @@ class Plan:
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
         quotes = many(self.certificate.counts["before"], "quote")
-        return "\n".join(
+        return as_lines(
             [
                 *lines,
                 "",

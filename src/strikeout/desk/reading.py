@@ -25,7 +25,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import weights_of
 from strikeout.store.entry import Entry
 from strikeout.store.ledger import Head
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 Writer = Callable[[Path], Path]
 
@@ -98,7 +98,7 @@ class ReadingDesk:
                 for name, value in version.parameters.items()
             ]
             lines += [f"  {name:<18} {sentence}" for name, sentence in version.latent_facts(one_value=one_value)]
-        return "\n".join([*lines, status.sentence, "", self.quotes().summary()])
+        return "\n".join([as_lines([*lines, status.sentence]), "", self.quotes().summary()])
 
     def verify(self, *, head: Head | None = None) -> Audit:
         """Checks the whole book: bytes, record, counts, states and parameters found anew, nothing erased come back.

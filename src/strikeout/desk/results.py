@@ -10,7 +10,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
 from strikeout.calibration.latent_moves import latent_moves
 from strikeout.desk.version import Version
-from strikeout.wording import agreeing, many
+from strikeout.wording import agreeing, as_lines, many
 
 SHOWN = 4  # shards in a line
 
@@ -143,7 +143,7 @@ class Audit:
         """One line a check."""
         words = {True: "holds", False: "FAILS", None: "nothing to check"}
         head = "The book holds." if self.holds else "The book does not hold."
-        return "\n".join([head, *(f"{words[check.holds]:<17} {check.name:<12} {check.found}" for check in self.checks)])
+        return as_lines([head, *(f"{words[check.holds]:<17} {check.name:<12} {check.found}" for check in self.checks)])
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Erasure:
         lines = [head, *(f"gone   {text}" for text in self.gone), *(f"stays  {text}" for text in self.stays)]
         if self.residue is not None:
             lines.append(f"found  {many(self.residue, 'trace')} of them in the files of the book")
-        return "\n".join(lines)
+        return as_lines(lines)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.statistics.moments import Moments
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 MOVED = ("parameter", "before", "after", "moved by (SE)")
 
@@ -160,7 +160,7 @@ class Forgetting:
         """Before, after and the move of every parameter, then the path, one fact a line."""
         lines = move_table(self.before, self.parameters)
         lines += ["", f"forgotten  {self.count:,} of {many(self.before.size, 'quote')}"]
-        return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
+        return as_lines([*lines, *(f"path       {sentence}" for sentence in self.path)])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())

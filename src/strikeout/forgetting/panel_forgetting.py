@@ -18,7 +18,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.statistics.panel_state import Group
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +110,7 @@ class PanelForgetting:
         left = f"{len(self.latent):,} of {self._groups:,} left"
         lines += [f"groups     {left}{gone if self.dropped else ''}"]
         lines += [f"latent     {sentence}" for sentence in self.latent_moves]
-        return "\n".join([*lines, *(f"path       {sentence}" for sentence in self.path)])
+        return as_lines([*lines, *(f"path       {sentence}" for sentence in self.path)])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())

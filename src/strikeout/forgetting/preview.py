@@ -24,7 +24,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.panel_state import Group
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 LOOKED = ("parameter", "would be", "moves by (SE)")
 
@@ -65,7 +65,7 @@ class Preview:
 
     def summary(self) -> str:
         """Where every parameter would go, then the look in one sentence."""
-        return "\n".join([*aligned([LOOKED, *self._rows()]), "", self.sentence])
+        return as_lines([*aligned([LOOKED, *self._rows()]), "", self.sentence])
 
     def _repr_html_(self) -> str:
         return html_table(LOOKED, self._rows(), [self.sentence])

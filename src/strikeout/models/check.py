@@ -14,6 +14,7 @@ from strikeout.models import promises
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
+from strikeout.wording import as_lines
 
 POINTS = 12  # inside the bounds, beside the starts
 
@@ -49,7 +50,7 @@ class ModelCheck:
     def summary(self) -> str:
         """The verdict, then one line a promise."""
         verdict = "keeps every promise" if self.holds else f"breaks {len(self.broken)} of {len(self.findings)} promises"
-        return "\n".join([f"{self.model} {verdict}.", *map(str, self.findings)])
+        return as_lines([f"{self.model} {verdict}.", *map(str, self.findings)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

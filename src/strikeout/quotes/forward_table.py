@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.wording import as_lines, printable
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -86,13 +88,13 @@ class Forwards:
         head = ("slice", "from", "forward", "discount", "rate", "pairs", "R^2", "implied")
         rows = [head, *(self._row(n) for n in range(len(self)))]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-        return "\n".join(
+        return as_lines(
             "  ".join(f"{text:{'<' if i < 2 else '>'}{widths[i]}}" for i, text in enumerate(row)) for row in rows
         )
 
     def _row(self, n: int) -> tuple[str, ...]:
         return (
-            self.names[n] + (" (American)" if self.american[n] else ""),
+            printable(self.names[n]) + (" (American)" if self.american[n] else ""),
             self.source[n],
             _number(self.forward[n], ".8g"),
             _number(self.discount[n], ".6f"),

@@ -19,6 +19,7 @@ from strikeout.quotes.joining import stacked
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import Rules
 from strikeout.quotes.slices import MOMENT_LABELS
+from strikeout.wording import printable
 
 Beside = Callable[[], Quotes]
 PIECE = 1_000_000  # quotes looked at together, more or less
@@ -79,7 +80,7 @@ def places_told(rules: Rules) -> dict[str, str]:
     table, layout = rules.table, rules.layout
     called = {role: table.called(role) if table.profile else name for role, name in layout.places.items()}
     price = next(role for role in ("price", "bid", "iv") if role in layout.used)
-    return {"price": called[price], **called}
+    return {role: printable(name) for role, name in {"price": called[price], **called}.items()}
 
 
 def _in_turn(found: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import polars as pl
 from strikeout.quotes.columns import QUARANTINE, as_text
 from strikeout.quotes.issues import Issues
 from strikeout.quotes.replacing import replace_file
+from strikeout.quotes.spreadsheets import guarded, guarded_text
 from strikeout.quotes.tables import Table
 
 
@@ -52,8 +53,8 @@ def write_parts(preamble: Sequence[str], parts: Iterable[pl.DataFrame], path: st
     def write(target: Path) -> None:
         with target.open("wb") as file:
             # What stands above a vendor's header (the day, the underlying) is needed to read the rows again.
-            file.write("".join(f"{line}\n" for line in preamble).encode())
+            file.write("".join(f"{guarded_text(line)}\n" for line in preamble).encode())
             for number, bad in enumerate(parts):
-                bad.write_csv(file, include_header=number == 0)
+                guarded(bad).write_csv(file, include_header=number == 0)
 
     return replace_file(path, write)

@@ -16,7 +16,8 @@ from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts, Floats
 from strikeout.quotes.features import Features
 from strikeout.quotes.names import NameIndex, Names, as_names
-from strikeout.wording import many
+from strikeout.quotes.texts import DATE, check_dates, check_names, check_text
+from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,11 +35,12 @@ class Quotes:
         observed: the prices seen, in the currency of the forward.
         weight: of each squared residual; 1 where not given.
         spread: ask minus bid; not-a-number where unknown.
-        labels: anything else known of each quote (date, source, licence, ...), by name. Text or numbers.
+        labels: anything else known of each quote (date, source, licence, ...), by name. Text or numbers; ``date`` is
+            the day of the quote, as text (2024-01-31, empty if unknown) or as ``datetime64``.
 
     Raises:
         UsageError: lengths differ, an id is empty or there twice, a price is not finite, a weight is not finite and
-            above zero.
+            above zero, a ``date`` is no date, a text is no Unicode.
 
     >>> contracts = Contracts(forward=100.0, strike=[90.0, 110.0], expiry=0.5, discount=1.0, is_call=True)
     >>> Quotes(ids=["a", "b"], contracts=contracts, observed=[12.0, 2.5]).without(["a"]).ids
@@ -77,6 +79,11 @@ class Quotes:
         _check("observed", self.observed, np.isfinite(self.observed), "a finite number")
         _check("weight", self.weight, np.isfinite(self.weight) & (self.weight > 0), "finite and above zero")
         _check("spread", self.spread, ~np.isinf(self.spread), "a number, or not-a-number where unknown")
+        check_names(self.labels)
+        for name, column in (("id", self.ids), *((f"label {name!r}", column) for name, column in self.labels.items())):
+            check_text(name, column)
+        if DATE in self.labels:
+            check_dates(self.labels[DATE])
         self._index  # noqa: B018  (built now so that a repeated id is refused here, not later)
 
     @classmethod
@@ -246,7 +253,7 @@ class Quotes:
     def summary(self) -> str:
         """The book in a few lines of plain text."""
         width = max((len(name) for name, _ in self._facts()), default=0)
-        return "\n".join([self._headline(), *(f"  {name:<{width}}  {fact}" for name, fact in self._facts())])
+        return as_lines([self._headline(), *(f"  {name:<{width}}  {fact}" for name, fact in self._facts())])
 
     def _repr_html_(self) -> str:
         rows = "".join(

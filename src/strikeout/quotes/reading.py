@@ -26,7 +26,7 @@ from strikeout.quotes.rules import Rules
 from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.twins import twins
-from strikeout.wording import many
+from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.survey import Survey
@@ -109,7 +109,7 @@ class Reading:
             lines += ["", *(f"  {line}".rstrip() for line in self.screening.table().splitlines())]
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
             lines += [f"  {issue}" for issue in self.issues[:5]]
-        return "\n".join([*lines, "", self.quotes.summary()])
+        return "\n".join([as_lines(lines), "", self.quotes.summary()])
 
 
 def inspect_quotes(

@@ -18,7 +18,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.derive import derived_ids, is_timed, label_array, with_expiry, with_money
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.rules import Rules, to_dates
+from strikeout.quotes.rules import DAYS, Rules, to_dates
 from strikeout.quotes.tables import Table
 from strikeout.quotes.twins import VALUES
 
@@ -112,7 +112,8 @@ def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataF
         elif role in ("quote_date", "expiry"):
             text = as_text(frame, layout.places[role])
             days = work[role] if role in work.columns else to_dates(frame[layout.places[role]])
-            columns[label_name(role)] = days.cast(pl.String).fill_null(text) if role in layout.used else text
+            is_day = role in layout.used or role in DAYS
+            columns[label_name(role)] = days.cast(pl.String).fill_null(text) if is_day else text
         else:
             columns[label_name(role)] = as_text(frame, layout.places[role])
     for name in (FORWARD_FROM, DISCOUNT_FROM):

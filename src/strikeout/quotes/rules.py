@@ -13,9 +13,11 @@ import polars as pl
 from strikeout.quotes.columns import NUMBERS, Layout, as_text
 from strikeout.quotes.issues import SCHEMA
 from strikeout.quotes.tables import Table
+from strikeout.wording import printable
 
 CALLS, PUTS = ("c", "call", "calls"), ("p", "put", "puts")
 DAYS_PER_YEAR = 365.0
+DAYS = ("quote_date",)  # columns that hold a date whether or not the price needs it
 # Beyond these a number is in another unit than ours: percent for decimals, days for years.
 LARGEST = {"rate": 1.0, "dividend_yield": 1.0, "iv": 5.0, "discount": 2.0, "expiry_years": 100.0}
 WRITTEN = {"id", "weight", "price", "expiry_years", "forward", "discount"}  # what `write_quotes` always writes
@@ -53,12 +55,13 @@ class Rules:
         found = (
             as_text(self.frame[at], name) if name in self.frame.columns else pl.Series([""]).new_from_index(0, at.len())
         )
-        called = self.table.called(role) if self.table.profile else name
+        called = printable(self.table.called(role) if self.table.profile else name)
         before, mark, after = words.partition("{}")
         value = pl.col("value").fill_null("").str.slice(0, 40) if mark else pl.lit("")
         where = (pl.lit(f"{self.table.numbering} "), pl.col("row").cast(pl.String), pl.lit(f", column {called}: "))
         sentence = pl.concat_str(*where, pl.lit(before), value, pl.lit(after))
-        return pl.DataFrame({"at": at.cast(pl.Int64), "row": self.table.rows[at], "value": found}).select(
+        shown = _printed(found)
+        return pl.DataFrame({"at": at.cast(pl.Int64), "row": self.table.rows[at], "value": shown}).select(
             "at",
             pl.lit(code).alias("code"),
             "row",
@@ -88,8 +91,9 @@ class Rules:
             if role in self.layout.optional:  # another road may give what is missing here
                 found = [part.filter(~pl.col("code").is_in(["Q101", "Q115"])) for part in found]
             issues += found
-        for role in (role for role in ("quote_date", "expiry") if role in used):
-            columns[role], found = self._dates(role)
+        # The day of a quote is a date even if the price does not need it: panels, windows and reports go by it.
+        for role in (role for role in ("quote_date", "expiry") if role in used or (role in DAYS and role in places)):
+            columns[role], found = self._dates(role, needed=role in used)
             issues += found
         right = as_text(self.frame, places["right"]).str.strip_chars().str.to_lowercase()
         columns["is_call"] = pl.select(
@@ -131,17 +135,18 @@ class Rules:
             self.failures("Q115", role, sentinel, f"{{}} is a mark for no value; {need} is needed."),
         ]
 
-    def _dates(self, role: str) -> tuple[pl.Series, list[pl.DataFrame]]:
+    def _dates(self, role: str, *, needed: bool) -> tuple[pl.Series, list[pl.DataFrame]]:
         column = self.frame[self.layout.places[role]]
         missing = column.is_null()
         dates = to_dates(column)
         if column.dtype == pl.String:
             missing |= (column.str.strip_chars() == "").fill_null(value=False)
+        unclear = self.failures(
+            "Q110", role, dates.is_null() & ~missing, "'{}' is not understood as a date; write 2024-01-31."
+        )
         return dates, [
-            self.failures("Q101", role, missing, f"empty; {NEEDS[role]} is needed."),
-            self.failures(
-                "Q110", role, dates.is_null() & ~missing, "'{}' is not understood as a date; write 2024-01-31."
-            ),
+            *([self.failures("Q101", role, missing, f"empty; {NEEDS[role]} is needed.")] if needed else []),
+            unclear,
         ]
 
     def judge(self, work: pl.DataFrame) -> list[pl.DataFrame]:
@@ -188,6 +193,12 @@ class Rules:
         lost = good & ~work.select(whole.fill_null(value=False)).to_series()
         issues.append(self.failures("Q111", "strike", lost, "forward, discount or price overflows; correct the row."))
         return issues
+
+
+def _printed(texts: pl.Series) -> pl.Series:
+    """Texts as a sentence shows them; see ``printable``."""
+    odd = texts.filter(texts.str.contains(r"[\p{C}\p{Zl}\p{Zp}]").fill_null(value=False)).unique()
+    return texts.replace(odd, pl.Series([printable(text) for text in odd.to_list()], dtype=pl.String))
 
 
 def to_dates(column: pl.Series) -> pl.Series:

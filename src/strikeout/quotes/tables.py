@@ -154,6 +154,7 @@ def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str
         ColumnError: two columns share a name, or those of the profile asked for are not there.
         UsageError: there is no such profile.
     """
+    _refuse_nameless(sheet)
     forced = None if asked is None or str(asked) == CANONICAL else profile_of(asked)
     profile = forced if asked is not None else match(sheet.header)
     if profile is None:
@@ -245,6 +246,17 @@ def _whole(opened: Opened, filled: frozenset[str], progress: Progress | None) ->
         overflow=pl.concat([table.overflow for table in tables if table.overflow is not None]),
         found=_finder(opened.sheet, pl.concat(origins)),
     )
+
+
+def _refuse_nameless(sheet: Sheet) -> None:
+    """A label goes by the name of its column, and no condition and no CSV can hold these."""
+    place = next((place for place, name in enumerate(sheet.header, start=1) if not name or "\0" in name), None)
+    if place is not None:
+        raise ColumnError(
+            f"{sheet.name}: the name of column {place} is {sheet.header[place - 1]!r}, which is empty or has a NUL "
+            "character. Rename it.",
+            columns=[sheet.header[place - 1]],
+        )
 
 
 def _refuse_repeated(sheet: Sheet) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from strikeout.errors import UnreadableFileError
+from strikeout.quotes.spreadsheets import unguarded, unguarded_text
 from strikeout.wording import agreeing, many
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -122,6 +123,7 @@ def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, siz
             frame, rows = frame.filter(~blank), rows.filter(~blank)
             overflow = frame.drop_in_place("overflow")
             frame.columns = list(dress.header)
+            frame = unguarded(frame) if b"'" in text else frame
             yield Block(_with_points(path.name, frame, rows, dress.commas) if dress.commas else frame, rows, overflow)
 
 
@@ -155,7 +157,7 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
         except csv.Error:
             continue
         if is_header(list(_told_apart(tuple(cells)))):
-            preamble = tuple(line.rstrip("\r") for line in top[:at])
+            preamble = tuple(top[:at])
             break
     else:
         blank = next((at for at, line in enumerate(top) if line.strip()), 0)
@@ -163,10 +165,12 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
     rest = "\n".join(text.split("\n")[len(preamble) :])
     reader = csv.reader(io.StringIO(rest, newline=""), delimiter=separator)
     try:
-        header = tuple(cell.strip() or f"column_{place}" for place, cell in enumerate(next(reader), start=1))
+        cells = [unguarded_text(cell.strip()) for cell in next(reader)]
     except (csv.Error, StopIteration) as error:
         raise UnreadableFileError(f"{name}: the header line cannot be read ({error}).", source=name) from error
-    dress = Dress(encoding, separator, _told_apart(header), preamble, len(preamble) + reader.line_num)
+    header = _told_apart(tuple(cell or f"column_{place}" for place, cell in enumerate(cells, start=1)))
+    above = tuple(unguarded_text(line.rstrip("\r")) for line in preamble)
+    dress = Dress(encoding, separator, header, above, len(preamble) + reader.line_num)
     return dress if separator == "," else replace(dress, commas=_decimal_commas(path, dress))
 
 

@@ -12,6 +12,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.columns import ALIASES, CARRIED, LABEL_NAMES, NUMBERS
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.replacing import replace_file
+from strikeout.quotes.spreadsheets import guarded
 
 _COLUMN_OF_LABEL = {label: role for role, label in LABEL_NAMES.items()}
 
@@ -19,7 +20,8 @@ _COLUMN_OF_LABEL = {label: role for role, label in LABEL_NAMES.items()}
 def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
     """Writes a book to a .csv or .parquet file, whole or not at all; `read_quotes` gives the same book back.
 
-    A CSV has no types, so labels other than the canonical numbers come back as text; Parquet keeps every type.
+    A CSV has no types, so labels other than the canonical numbers come back as text; Parquet keeps every type. Texts of
+    a CSV that a spreadsheet would run as formulas are written behind an apostrophe; see ``spreadsheets``.
 
     Raises:
         UsageError: the ending is neither .csv nor .parquet, a label has a reserved name, or the file cannot be written.
@@ -29,7 +31,7 @@ def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
     if ending not in (".csv", ".parquet"):
         raise UsageError(f"{target.name}: the ending says neither .csv nor .parquet. Give the file one of them.")
     frame = frame_of(quotes)
-    return replace_file(target, frame.write_csv if ending == ".csv" else frame.write_parquet)
+    return replace_file(target, guarded(frame).write_csv if ending == ".csv" else frame.write_parquet)
 
 
 def frame_of(quotes: Quotes) -> pl.DataFrame:

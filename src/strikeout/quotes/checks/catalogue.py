@@ -79,7 +79,12 @@ _RULES = (
         "Keep the right one, or give each its own id.",
     ),
     _fixed("Q109", "weight not above zero", "A weight of zero or less counts for nothing.", "Drop the row instead."),
-    _fixed("Q110", "date not understood", "A day-month order is never guessed.", "Write 2024-01-31."),
+    _fixed(
+        "Q110",
+        "date not understood",
+        "The day of a quote is a date, or empty where the price does not need it; day-month order is never guessed.",
+        "Write 2024-01-31.",
+    ),
     _fixed(
         "Q111",
         "not finite",
