@@ -1,6 +1,7 @@
 // Compiled once for each instruction set, with STRIKEOUT_BUILD naming it.
 #include "arrays.hpp"
 
+#include "black.hpp"
 #include "elementary.hpp"
 
 namespace STRIKEOUT_BUILD {
@@ -61,6 +62,28 @@ void apply_complex(Complex function, const double* x, double* out, int64_t count
         case Complex::expm1: return over_complex([](c4 a) { return elementary::expm1(a); }, x, out, count);
         case Complex::log: return over_complex([](c4 a) { return elementary::log(a); }, x, out, count);
         case Complex::sqrt: return over_complex([](c4 a) { return elementary::sqrt(a); }, x, out, count);
+    }
+}
+
+void black_prices(const Options& given, const Erfcx& erfcx, double* out, int64_t count) {
+    for (int64_t i = 0; i < count; i += 4) {
+        const int64_t left = count - i;
+        i4 call = {0, 0, 0, 0};
+        for (int j = 0; j < 4 && j < left; j++) call[j] = given.is_call[i + j] ? -1 : 0;
+        const v4 found = price(load_some(given.forward + i, left), load_some(given.strike + i, left),
+                               load_some(given.expiry + i, left), load_some(given.volatility + i, left),
+                               load_some(given.discount + i, left), call, erfcx);
+        store_some(out + i, found, left);
+    }
+}
+
+void black_normalised(const double* x, const double* s, const double* b_max, const Erfcx& erfcx, double* out,
+                      int64_t count) {
+    for (int64_t i = 0; i < count; i += 4) {
+        const int64_t left = count - i;
+        const Normalised found = normalised(load_some(x + i, left), load_some(s + i, left), load_some(b_max + i, left), erfcx);
+        store_some(out + i, found.b, left), store_some(out + count + i, found.b_bar, left);
+        store_some(out + 2 * count + i, found.e, left);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "arrays.hpp"
 #include "column.hpp"
+#include "dispatch.hpp"
 #include "kernel.hpp"
 
 namespace nb = nanobind;
@@ -24,12 +25,7 @@ static bool has_avx2() {
     return false;
 #endif
 }
-static bool use_avx2 = has_avx2();
-#if defined(STRIKEOUT_AVX2)
-#define DISPATCH(function) (use_avx2 ? avx2::function : plain::function)
-#else
-#define DISPATCH(function) plain::function
-#endif
+bool use_avx2 = has_avx2();
 
 // The strikes of a book, and the arrays they lie in. Offsets are copied: memory is safe whatever becomes of the arrays.
 class Strikes {

@@ -37,22 +37,25 @@ def heston_weighed(
 ) -> None: ...
 def instructions() -> str: ...
 def use_instructions(name: str) -> None: ...
-def black_begin(
-    F: NDArray[float64], K: NDArray[float64], T: NDArray[float64], sigma: NDArray[float64], D: NDArray[float64]
-) -> NDArray[float64]: ...
-def black_middle(x: NDArray[float64], s: NDArray[float64]) -> NDArray[float64]: ...
+def black_price(
+    forward: NDArray[float64],
+    strike: NDArray[float64],
+    expiry: NDArray[float64],
+    volatility: NDArray[float64],
+    discount: NDArray[float64],
+    is_call: NDArray[bool_],
+    coefficients: NDArray[float64],
+    centre: float,
+    out: NDArray[float64],
+) -> None: ...
 def black_normalised(
     x: NDArray[float64],
-    h: NDArray[float64],
-    t: NDArray[float64],
-    e: NDArray[float64],
+    s: NDArray[float64],
     b_max: NDArray[float64],
     coefficients: NDArray[float64],
     centre: float,
-) -> NDArray[float64]: ...
-def black_end(
-    F: NDArray[float64], K: NDArray[float64], D: NDArray[float64], is_call: NDArray[bool_], b: NDArray[float64]
-) -> NDArray[float64]: ...
+    out: NDArray[float64],
+) -> None: ...
 def exact_change(
     state: NDArray[uint64], rows: NDArray[int64], pick: NDArray[int64] | None, subtract: bool
 ) -> NDArray[uint64]: ...

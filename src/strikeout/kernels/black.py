@@ -124,16 +124,13 @@ def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: B
     module = native()
     if module is None:
         return price_twin(F, K, T, sigma, D, is_call)
-    ratio, s, b_max = module.black_begin(F, K, T, sigma, D)
-    x = -elementary.log1p(ratio)
-    h, t, exponent = module.black_middle(x, s)
-    b, _ = module.black_normalised(x, h, t, elementary.exp(exponent), b_max, _ERFCX, CENTRE)
-    found: Floats = module.black_end(F, K, D, is_call, b)
+    found = np.empty(len(F))
+    module.black_price(F, K, T, sigma, D, is_call, _ERFCX, CENTRE, found)
     return found
 
 
 def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
-    """Prices without compiled code, and their definition: what is compiled is plain arithmetic, and has these bits."""
+    """Prices without compiled code, and their definition: what is compiled has these bits."""
     s = _total_volatility(F, K, T, sigma, D)
     x, b_max = _log_moneyness(F, K), _upper_bound(F, K)
     b, _, _ = normalised_twin(x, s, b_max)
@@ -200,9 +197,9 @@ def _normalised_price(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floa
     module = native()
     if module is None:
         return normalised_twin(x, s, b_max)
-    h, t, exponent = module.black_middle(x, s)
-    e = elementary.exp(exponent)
-    b, b_bar = module.black_normalised(x, h, t, e, b_max, _ERFCX, CENTRE)
+    found = np.empty(3 * len(x))
+    module.black_normalised(x, s, b_max, _ERFCX, CENTRE, found)
+    b, b_bar, e = found.reshape(3, -1)
     return b, b_bar, e
 
 

@@ -1,0 +1,25 @@
+// Black's formula over arrays; one namespace for each instruction set, the same bits from all of them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+struct Erfcx {  // (1 + 2 z) erfcx(z) as a polynomial in (z - centre) / (z + centre)
+    const double* coefficients;
+    size_t last;
+    double centre;
+};
+
+struct Options {
+    const double *forward, *strike, *expiry, *volatility, *discount;
+    const bool* is_call;
+};
+
+#define STRIKEOUT_DECLARE_BLACK(build)                                                                                 \
+    namespace build {                                                                                                  \
+    void black_prices(const Options& given, const Erfcx& erfcx, double* out, int64_t count);                           \
+    /* b, b_bar and e, one after the other */                                                                          \
+    void black_normalised(const double* x, const double* s, const double* b_max, const Erfcx& erfcx, double* out,      \
+                          int64_t count);                                                                              \
+    }
+STRIKEOUT_DECLARE_BLACK(plain)
+STRIKEOUT_DECLARE_BLACK(avx2)
