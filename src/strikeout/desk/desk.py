@@ -17,13 +17,15 @@ from strikeout.desk.concluding import FROM_COLD, ConcludingDesk
 from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
 from strikeout.desk.importing import counted
 from strikeout.desk.lineage import refits_without
-from strikeout.desk.plan import Plan, paths_of, shards_of
-from strikeout.desk.records import Why, as_reason
+from strikeout.desk.plan import SAID, Plan, paths_of, shards_of
+from strikeout.desk.records import Position, Why, as_reason
 from strikeout.desk.results import Change, Erasure, moved
 from strikeout.desk.roads import Asked, travelled
 from strikeout.desk.stepping import Stepped
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.refusal import determined
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
@@ -173,17 +175,29 @@ class Desk(ConcludingDesk):
         """
         seen = self._records.position()
         done, passed = self._decided(seen, ids=ids, where=where, tolerance=tolerance)
+        return self._planned(seen, done, passed, tolerance=tolerance, reason=as_reason(reason) or Reason("other"))
+
+    def _planned(
+        self,
+        seen: Position,
+        done: Forgetting | PanelForgetting | Stepped,
+        passed: tuple[str, ...],
+        *,
+        tolerance: float | None,
+        reason: Reason,
+    ) -> Plan:
+        """The plan of a forget that is decided, sealed with the key of the book."""
         if isinstance(done, Stepped):
             before, after = done.last.parameters, done.version(entry=seen.number + 1)
         else:
             before, after = done.before.parameters, Version.of(done.calibration, entry=seen.number + 1)
         assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
-        return Plan(
+        plan = Plan(
             book=self._records.name,
             position=seen.number,
             head=seen.head,
             ids=tuple(done.ids.tolist()),
-            reason=(as_reason(reason) or Reason("other")).to_plain(),
+            reason=reason.to_plain(),
             before=dict(before),
             after=dict(done.parameters),
             moved=moved(before, after),
@@ -194,10 +208,12 @@ class Desk(ConcludingDesk):
             tolerance=tolerance,
             latent=paths_of(done),
         )
+        return plan.sealed(lambda shown: self._records.keyring.commit("plan", shown))
 
     def apply(self, plan: Plan) -> Change:
         """Does exactly what a plan says, and keeps its certificate.
 
+        Everything the plan shows is found anew and compared; what cannot be, such as the reason, is under its seal.
         The quotes are set aside, so that ``restore`` can bring them back; ``erase`` takes the bytes away.
 
         Raises:
@@ -215,14 +231,19 @@ class Desk(ConcludingDesk):
             )
         require_approval(self._records, "forget", plan.ids)
         done, passed = self._decided(seen, ids=list(plan.ids), tolerance=plan.tolerance)
-        if done.certificate != plan.certificate:
+        reason = Reason.from_plain(plan.reason)
+        found = self._planned(seen, done, passed, tolerance=plan.tolerance, reason=reason)
+        differ = found.differences(plan)
+        if differ:
             raise RefusedError(
-                "Here the plan comes to another certificate than the one shown: it was made by another build or "
-                "changed. Make a new one with forget.",
+                f"The plan shows something else than it comes to here: {', '.join(SAID[name] for name in differ)} "
+                f"{agreeing(len(differ), 'differs', 'differ')}. It was changed since forget made it, or another build "
+                "made it. Make a new one with forget.",
+                differ=list(differ),
                 planned=plan.certificate.digest(),
                 found=done.certificate.digest(),
             )
-        follow, reason = self._followed(done, entry=seen.number + 1), Reason.from_plain(plan.reason)
+        follow = self._followed(done, entry=seen.number + 1)
         with self._records.writing(seen) as book:
             return self._strike(book, "forget", reason, done, follow=follow, passed=passed)
 

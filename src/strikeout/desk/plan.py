@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -21,6 +21,24 @@ from strikeout.wording import as_lines, many
 
 FORMAT = "strikeout plan 1"
 SHOWN = 5  # slices that are refitted, in a summary
+# Everything a plan says, in the words in which a refusal names it.
+SAID = {
+    "book": "the book",
+    "position": "the number of entries",
+    "head": "the last entry",
+    "ids": "the quotes to go",
+    "reason": "the reason",
+    "before": "the parameters before",
+    "after": "the parameters after",
+    "moved": "the moves",
+    "path": "the path",
+    "touched": "the quotes touched by date and expiry",
+    "refit": "the slices refitted",
+    "latent": "the latent path",
+    "tolerance": "the tolerance",
+    "certificate": "the certificate",
+    "seal": "the seal on reason and tolerance",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +49,8 @@ class Plan:
 
     ``position`` is the number of ledger entries the book had and ``head`` the hash of the last: a book that has moved
     on refuses the plan. ``touched`` counts the quotes to go by (date, expiry). ``refit`` names the slices whose
-    forwards rest on them, with forward and discount before and after.
+    forwards rest on them, with forward and discount before and after. ``seal`` is the book's keyed commitment to all of
+    it: what cannot be computed again, such as the reason, cannot be rewritten without the key.
     """
 
     book: str
@@ -48,6 +67,7 @@ class Plan:
     refit: tuple[str, ...] = ()
     latent: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)  # of a panel, before and after
     tolerance: float | None = None  # in standard errors, where one step may stand for the optimum
+    seal: str = ""
 
     @property
     def count(self) -> int:
@@ -72,8 +92,20 @@ class Plan:
         """64 hexadecimal digits that name this plan."""
         return sha256(self.to_bytes()).hexdigest()
 
+    def sealed(self, commit: Callable[[bytes], str]) -> Plan:
+        """This plan with a commitment to all it shows."""
+        return replace(self, seal=commit(canonical(self._content())))
+
+    def differences(self, other: Plan) -> tuple[str, ...]:
+        """What another plan shows otherwise, by name; empty if all of it is the same."""
+        mine, theirs = ({**plan._content(), "seal": plan.seal} for plan in (self, other))
+        return tuple(name for name in SAID if mine.get(name) != theirs.get(name))
+
     def to_bytes(self) -> bytes:
         """JSON, keys sorted; numbers as ``float.hex`` writes them."""
+        return canonical({**self._content(), "seal": self.seal})
+
+    def _content(self) -> dict[str, Any]:
         content = {
             "format": FORMAT,
             "book": self.book,
@@ -90,7 +122,7 @@ class Plan:
             "refit": list(self.refit),
         }
         content |= {} if self.tolerance is None else {"tolerance": self.tolerance.hex()}
-        return canonical({**content, "latent": _paired(self.latent)} if self.latent else content)
+        return {**content, "latent": _paired(self.latent)} if self.latent else content
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:
@@ -110,11 +142,23 @@ class Plan:
             asked = content.pop("tolerance", None)
             tolerance = None if asked is None else float.fromhex(asked)
             plan = Plan(certificate=certificate, tolerance=tolerance, latent=latent, **tuples, **numbers, **content)
+            plan._check()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"Plan: the bytes are no plan this version can read ({error}). Make it again.") from error
         if plan.to_bytes() != data:
             raise UsageError("Plan: the bytes were changed since they were written. Make it again with forget.")
         return plan
+
+    def _check(self) -> None:
+        """Raise ValueError if something in a plan that was read is of another kind than it must be."""
+        texts = [self.book, self.head, self.seal, *self.ids, *self.path, *self.refit, *self.latent]
+        texts += [*self.reason, *self.reason.values(), *self.touched, *self.before, *self.after]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("a number stands where a text is expected")
+        if not all(type(number) is int for number in (self.position, *self.touched.values())):
+            raise ValueError("a count is no whole number")
+        if None in (*self.before.values(), *self.after.values()) or set(self.after) != set(self.moved):
+            raise ValueError("the parameters before, after and their moves do not match")
 
     def summary(self) -> str:
         """Before, after and the move of every parameter, and what will be touched, one fact a line."""
