@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cholesky.hpp"
+#include "column.hpp"
 
 namespace nb = nanobind;
 
@@ -203,32 +204,101 @@ static double length(nb::list A, nb::list b, double damping) {
     return std::sqrt(total);
 }
 
-// A^-1 by the columns of L^-1 d; not-a-number throughout where a diagonal is zero.
-static nb::list inverse(nb::list A) {
-    const Py_ssize_t p = PyList_GET_SIZE(A.ptr());
-    const auto H = matrix(A.ptr(), p);
-    std::vector<double> d(p), L(static_cast<size_t>(p) * p), columns(static_cast<size_t>(p) * p), out(static_cast<size_t>(p) * p);
-    cholesky::factor([&](int i, int j) { return H[i * p + j]; }, static_cast<int>(p), 0.0, d.data(), L.data());
+// A^-1 by the columns of L^-1 d; not-a-number throughout where a diagonal is zero. `space` holds 2 p p + p numbers.
+static void invert(const double* A, int p, double* space, double* out) {
+    double *d = space, *L = d + p, *columns = L + p * p;
+    cholesky::factor([&](int i, int j) { return A[i * p + j]; }, p, 0.0, d, L);
     bool is_known = true;
-    for (Py_ssize_t j = 0; j < p; j++) {
+    for (int j = 0; j < p; j++) {
         is_known = is_known && d[j] != 0.0;
-        double* z = &columns[j * p];
-        for (Py_ssize_t i = 0; i < p; i++) {
+        double* z = columns + j * p;
+        for (int i = 0; i < p; i++) {
             double t = d[i] * (i == j ? 1.0 : 0.0);
-            for (Py_ssize_t k = 0; k < i; k++) t -= L[i * p + k] * z[k];
+            for (int k = 0; k < i; k++) t -= L[i * p + k] * z[k];
             z[i] = t / L[i * p + i];
         }
     }
-    for (Py_ssize_t i = 0; i < p; i++)
-        for (Py_ssize_t j = i; j < p; j++) {
+    for (int i = 0; i < p; i++)
+        for (int j = i; j < p; j++) {
             double t = 0.0;
-            for (Py_ssize_t k = j; k < p; k++) t += columns[i * p + k] * columns[j * p + k];
+            for (int k = j; k < p; k++) t += columns[i * p + k] * columns[j * p + k];
             out[i * p + j] = out[j * p + i] = is_known ? t : NAN;
         }
+}
+
+static nb::list inverse(nb::list A) {
+    const Py_ssize_t p = PyList_GET_SIZE(A.ptr());
+    const auto H = matrix(A.ptr(), p);
+    raise_if_bad();
+    std::vector<double> space(2 * p * p + p), out(p * p);
+    invert(H.data(), static_cast<int>(p), space.data(), out.data());
     nb::list rows = nb::steal<nb::list>(PyList_New(p));
     for (Py_ssize_t i = 0; i < p; i++) PyList_SET_ITEM(rows.ptr(), i, list_of(&out[i * p], p).release().ptr());
-    raise_if_bad();
     return rows;
+}
+
+// How many p x p matrices lie in an array.
+static size_t count_of(const Column<double>& A, int p) {
+    if (p < 1 || p > 1 << 14 || A.size() % (static_cast<size_t>(p) * p) != 0)
+        throw std::invalid_argument("matrices of p rows and columns are needed");
+    return A.size() / (static_cast<size_t>(p) * p);
+}
+
+static void inverses(nb::handle A_, int p, nb::handle out_) {
+    const Column<double> A(A_);
+    const size_t count = count_of(A, p), size = static_cast<size_t>(p) * p;
+    const Result out(out_, A.size());
+    std::vector<double> space(2 * size + p);
+    for (size_t g = 0; g < count; g++) invert(A.data() + g * size, p, space.data(), out.data() + g * size);
+}
+
+// One rotation that takes the entry (i, j) of S away; its lower triangle is not looked at.
+static void turn(double* S, int p, int i, int j) {
+    const double off = S[i * p + j], tau = (S[j * p + j] - S[i * p + i]) / (2.0 * off);
+    const double t = (tau >= 0.0 ? 1.0 : -1.0) / (std::fabs(tau) + std::sqrt(1.0 + tau * tau));
+    const double c = 1.0 / std::sqrt(1.0 + t * t), s = t * c;
+    S[i * p + i] -= t * off;
+    S[j * p + j] += t * off;
+    S[i * p + j] = 0.0;
+    for (int k = 0; k < p; k++) {
+        if (k == i || k == j) continue;
+        double &a = i < k ? S[i * p + k] : S[k * p + i], &b = j < k ? S[j * p + k] : S[k * p + j];
+        const double before = a;
+        a = c * before - s * b;
+        b = s * before + c * b;
+    }
+}
+
+// Eigenvalues, ascending, of symmetric matrices by Jacobi's rotations: eigenvalues_twin of kernels/symmetric.py.
+static void eigenvalues(nb::handle A_, int p, nb::handle out_) {
+    constexpr int SWEEPS = 60;
+    const Column<double> A(A_);
+    const size_t count = count_of(A, p), size = static_cast<size_t>(p) * p;
+    const Result out(out_, count * p);
+    std::vector<double> S(size);
+    for (size_t g = 0; g < count; g++) {
+        double *values = out.data() + g * p, largest = 0.0;
+        bool is_finite = true;
+        for (size_t k = 0; k < size; k++) {
+            S[k] = A[g * size + k];
+            is_finite = is_finite && std::isfinite(S[k]);
+            largest = std::fabs(S[k]) > largest ? std::fabs(S[k]) : largest;
+        }
+        const double small = 0x1p-60 * largest;
+        bool moved = is_finite;
+        for (int sweep = 0; sweep < SWEEPS && moved; sweep++) {
+            moved = false;
+            for (int i = 0; i + 1 < p; i++)
+                for (int j = i + 1; j < p; j++)
+                    if (std::fabs(S[i * p + j]) > small) turn(S.data(), p, i, j), moved = true;
+        }
+        for (int i = 0; i < p; i++) {  // sorted as they come, which no value that is not a number can upset
+            const double value = is_finite ? S[i * p + i] : NAN;
+            int at = i;
+            for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
+            values[at] = value;
+        }
+    }
 }
 
 void bind_symmetric(nb::module_& m) {
@@ -236,6 +306,8 @@ void bind_symmetric(nb::module_& m) {
     m.def("symmetric_forward", &forward);
     m.def("symmetric_length", &length);
     m.def("symmetric_inverse", &inverse);
+    m.def("symmetric_inverses", &inverses, nb::arg("A"), nb::arg("p"), nb::arg("out"));
+    m.def("symmetric_eigenvalues", &eigenvalues, nb::arg("A"), nb::arg("p"), nb::arg("out"));
     m.def("box_step", &step, nb::arg("u"), nb::arg("H"), nb::arg("G"), nb::arg("damping"), nb::arg("scale").none(),
           nb::arg("low"), nb::arg("high"), nb::arg("pairs"), nb::arg("factor"), nb::arg("share"), nb::arg("near"));
 }

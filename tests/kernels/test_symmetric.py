@@ -10,7 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strikeout.kernels.symmetric import condition, eigen, factor, inverse, inverse_twin, length, solve
+from strikeout.kernels.symmetric import (
+    condition,
+    eigen,
+    eigenvalues,
+    eigenvalues_twin,
+    factor,
+    inverse,
+    inverse_twin,
+    inverses,
+    inverses_twin,
+    length,
+    solve,
+)
 
 EPS = float(np.finfo(float).eps)
 SIZES = (1, 2, 3, 5, 8)
@@ -78,6 +90,49 @@ def test_the_inverse_times_the_matrix_is_one(size: int) -> None:
 def test_the_compiled_inverse_has_the_bits_of_its_twin(size: int) -> None:
     A = gram(size, seed=4, spread=3.0)
     assert inverse(A) == inverse_twin(A)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 9])
+def test_the_inverses_of_many_matrices_have_the_bits_of_each_inverse(size: int) -> None:
+    many = np.array([gram(size, seed=seed, spread=3.0) for seed in range(20)])
+    many[7] = -np.eye(size)
+    many[8, 0, 0] = 0.0
+    alone = np.array([inverse(A) for A in many.tolist()])
+    assert np.isfinite(alone).all(axis=(1, 2)).sum() == 18
+    assert inverses(many).tobytes() == alone.tobytes()
+    assert inverses_twin(many).tobytes() == alone.tobytes()
+
+
+def symmetric(size: int, seed: int) -> np.ndarray:
+    """Any symmetric matrix: of full rank, of rank one, with a double eigenvalue, nearly diagonal, or zero."""
+    rng = np.random.default_rng(seed)
+    A, v = rng.standard_normal((size, size)), rng.standard_normal(size)
+    kinds = [A + A.T, np.outer(v, v), np.eye(size) + np.outer(v, v), np.diag(v) + 1e-9 * (A + A.T), np.zeros_like(A)]
+    return 10.0 ** rng.uniform(-8.0, 8.0) * kinds[seed % len(kinds)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 12, 30])
+def test_eigenvalues_of_many_matrices_are_right_to_rounding_of_the_largest(size: int) -> None:
+    many = np.array([symmetric(size, seed) for seed in range(25)])
+    found, expected = eigenvalues(many), np.linalg.eigvalsh(many)
+    assert (np.abs(found - expected) <= 10 * size * EPS * np.abs(expected).max(axis=1)[:, None]).all()
+    assert (np.diff(found) >= 0.0).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 12])
+def test_the_compiled_eigenvalues_have_the_bits_of_their_twin(size: int) -> None:
+    many = np.array([symmetric(size, seed) for seed in range(25)])
+    many[3, 0, 0] = np.nan
+    many[4, -1, -1] = np.inf
+    assert np.array_equal(eigenvalues(many), eigenvalues_twin(many), equal_nan=True)
+    assert np.isnan(eigenvalues(many)).all(axis=1).tolist() == [n in (3, 4) for n in range(25)]
+
+
+def test_eigenvalues_do_not_depend_on_the_other_matrices() -> None:
+    many = np.array([symmetric(5, seed) for seed in range(25)])
+    assert np.array_equal(eigenvalues_twin(many)[6], eigenvalues_twin(many[6]))
+    assert np.array_equal(eigenvalues(many)[6], eigenvalues(many[6]))
+    assert eigenvalues(np.zeros((0, 5, 5))).shape == (0, 5)
 
 
 def test_the_inverse_is_symmetric_to_the_last_bit() -> None:

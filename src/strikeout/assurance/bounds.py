@@ -14,13 +14,15 @@ The quantity that works is the leverage spectrum, ``spectrum.leverages``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, nan, sqrt
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.products import gram, inner, norm
+from strikeout.kernels.symmetric import eigenvalues, solve
 from strikeout.statistics.linearization import Linearization
 
 Floats = NDArray[np.float64]
@@ -128,8 +130,9 @@ def huber(
     rows = np.asarray(forgotten, float)
     if rows.ndim != 2 or rows.shape[1] != len(case.scale):
         raise UsageError(f"huber: rows of {len(case.scale)} sensitivities are needed; got shape {rows.shape}.")
-    norm = float(np.linalg.norm(rows * case.scale, axis=1).max(initial=0.0))
-    pull = len(rows) * (norm * threshold + norm * norm * case.step)
+    scaled_rows = rows * case.scale
+    largest = float(np.sqrt(inner(scaled_rows, scaled_rows)).max(initial=0.0))
+    pull = len(rows) * (largest * threshold + largest * largest * case.step)
     value = case.inverse_after * pull if case.is_definite_after else inf
     return Bound("Huber", value, "at most", "a positive definite H'", case.is_definite_after, case.move)
 
@@ -144,25 +147,31 @@ class _Case:
             )
         H, H2 = before.curvature, after.curvature
         self.scale = 1.0 / np.sqrt(np.where(np.diag(H) > 0.0, np.diag(H), 1.0)) if scaled else np.ones(len(H))
-        both = np.outer(self.scale, self.scale)
+        both = self.scale[:, None] * self.scale
         H, H2 = H * both, H2 * both
-        if not np.linalg.eigvalsh(H)[0] > ROUNDING * np.abs(H).max():
+        spectrum, spectrum_after = eigenvalues(H), eigenvalues(H2)
+        G, G2 = before.score * self.scale, after.score * self.scale
+        d = np.array(solve(H.tolist(), G.tolist()))
+        if not (spectrum[0] > ROUNDING * np.abs(H).max() and np.isfinite(d).all()):
             raise UsageError(
                 "Bounds need a curvature that was positive definite before anything is forgotten. "
                 "Fix the parameters that the quotes do not determine."
             )
-        G, G2 = before.score * self.scale, after.score * self.scale
-        self.smallest_before = float(np.linalg.eigvalsh(H)[0])
-        self.smallest_after = float(np.linalg.eigvalsh(H2)[0])
+        self.smallest_before, self.smallest_after = float(spectrum[0]), float(spectrum_after[0])
         self.is_definite_after = self.smallest_after > 0.0
         self.inverse_before = _inverted(self.smallest_before)
         self.inverse_after = _inverted(self.smallest_after)
-        self.change = float(np.linalg.norm(H2 - H, 2))
-        self.change_of_score = float(np.linalg.norm(G2 - G))
-        d = np.linalg.solve(H, G)
-        self.step = float(np.linalg.norm(d))
-        self.relative_change = float(np.linalg.norm(np.linalg.solve(H, H2 - H), 2))
-        self.move = float(np.linalg.norm(np.linalg.solve(H2, G2) - d)) if self.is_definite_after else nan
+        self.change = float(np.abs(eigenvalues(H2 - H)).max())
+        self.change_of_score = norm(G2 - G)
+        self.step = norm(d)
+        relative = np.array([solve(H.tolist(), column) for column in (H2 - H).tolist()])  # its rows are the columns
+        self.relative_change = spectral_norm(relative)
+        self.move = norm(np.array(solve(H2.tolist(), G2.tolist())) - d) if self.is_definite_after else nan
+
+
+def spectral_norm(A: Floats) -> float:
+    """The largest singular value of a matrix that has few columns."""
+    return sqrt(max(float(eigenvalues(gram(A, A))[-1]), 0.0))
 
 
 def _inverted(eigenvalue: float) -> float:

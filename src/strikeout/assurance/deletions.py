@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.identifiability import INFLATION
+from strikeout.kernels.products import gram, inner, product
+from strikeout.kernels.symmetric import eigenvalues, factor, forward, inverses
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -86,8 +88,12 @@ def whitener(H: Floats) -> Floats:
     Raises:
         numpy.linalg.LinAlgError: H is singular.
     """
-    scale = 1.0 / np.sqrt(np.diag(H))
-    return np.asarray(scale[:, None] * np.linalg.inv(np.linalg.cholesky(H * np.outer(scale, scale))).T)
+    p = len(H)
+    d, L = factor(H.tolist())
+    T = np.array([forward(d, L, unit) for unit in np.eye(p).tolist()]).reshape(p, p)
+    if not np.isfinite(T).all() or 0.0 in d:
+        raise np.linalg.LinAlgError("the curvature is singular")
+    return T
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,25 +122,25 @@ class Struck:
 def judged(struck: Struck) -> Deletions:
     """What striking out each group does, by one exact step; identified only where what is left determines it."""
     T, p, groups, pooled = struck.T, len(struck.T), len(struck.count), struck.pooled
-    K, shares = np.eye(p) - struck.gone, np.linalg.eigvalsh(struck.gone)
+    K, shares = np.eye(p) - struck.gone, eigenvalues(struck.gone)
     safe = (shares[:, -1] < 1.0 - 1e-12) & (struck.freedom > 0)
-    inverse = np.linalg.inv(np.where(safe[:, None, None], K, np.eye(p)))
-    variance = np.einsum("ia,gab,ib->gi", T, inverse, T)
+    inverse = inverses(np.where(safe[:, None, None], K, np.eye(p)))
+    variance = inner(product(T, inverse), T)
     safe &= np.all(variance * struck.diagonal < struck.inflation, axis=1)
-    d = np.where(safe[:, None], np.einsum("gab,gb->ga", inverse, struck.score), np.nan)
-    after = struck.cost - np.einsum("ga,ga->g", struck.score, d)
+    d = np.where(safe[:, None], inner(inverse, struck.score[:, None, :]), np.nan)
+    after = struck.cost - inner(struck.score, d)
     squared = struck.noise is None
     left = np.maximum(struck.freedom, 0.0)
     noise = np.sqrt(over(np.maximum(after, 0.0), left)) if squared else np.full(groups, np.sqrt(pooled))
-    move, fall = d @ T.T, np.maximum(struck.now - after, 0.0)
+    move, fall = product(d, T.T), np.maximum(struck.now - after, 0.0)
     return Deletions(
         count=struck.count,
         move=move,
         leverage=shares[:, -1].clip(0.0, None),
-        cooks_d=np.where(safe, over(np.einsum("ga,ga->g", d, d), p * pooled), np.inf),
-        dfbetas=over(-move, noise[:, None] * np.sqrt(np.einsum("ia,ia->i", T, T))),
+        cooks_d=np.where(safe, over(inner(d, d), p * pooled), np.inf),
+        dfbetas=over(-move, noise[:, None] * np.sqrt(inner(T, T))),
         studentized=np.sqrt(over(fall, np.maximum(struck.members, 1.0) * pooled)),
-        reach=over(np.sqrt(np.einsum("ga,gab,gb->g", d, K, d).clip(0.0)), noise),
+        reach=over(np.sqrt(inner(inner(K, d[:, None, :]), d).clip(0.0)), noise),
         noise=noise,
         is_identified=safe,
     )
@@ -142,22 +148,22 @@ def judged(struck: Struck) -> Deletions:
 
 def _whitened(evidence: Evidence) -> tuple[Floats, Floats, float]:
     X = evidence.X
-    T = whitener(X.T @ (X * evidence.stiffness[:, None]))
+    T = whitener(gram(X, X * evidence.stiffness[:, None]))
     pooled = (
         evidence.noise
         if evidence.noise is not None
         else over(evidence.cost.sum(), np.maximum(evidence.counted.sum() - len(T), 0.0))
     )
-    return T, (X @ T).T @ evidence.pull, float(pooled)
+    return T, gram(product(X, T), evidence.pull[:, None])[:, 0], float(pooled)
 
 
 def _struck(evidence: Evidence, T: Floats, total: Floats, pooled: float, rows: Rows, counts: Rows) -> Deletions:
     """``pooled`` is s^2 of all quotes, ``total`` the score of all in the whitened coordinates."""
     X, stiff = evidence.X[rows], evidence.stiffness[rows]
-    Z = X @ T
+    Z = product(X, T)
     owner = np.repeat(np.arange(len(counts)), counts)
     members = _summed(evidence.counted[rows], owner, len(counts))
-    whole = np.sum(evidence.X**2 * evidence.stiffness[:, None], axis=0)
+    whole = np.sum(evidence.X * evidence.X * evidence.stiffness[:, None], axis=0)
     return judged(
         Struck(
             T=T,
@@ -168,7 +174,7 @@ def _struck(evidence: Evidence, T: Floats, total: Floats, pooled: float, rows: R
             freedom=evidence.counted.sum() - members - len(T),
             members=members,
             count=counts,
-            now=evidence.cost.sum() - total @ total,  # at the optimum of all quotes, a last step away from here
+            now=evidence.cost.sum() - inner(total, total),  # at the optimum of all quotes, a last step away from here
             pooled=pooled,
             noise=evidence.noise,
             inflation=evidence.inflation,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
-from strikeout.kernels.symmetric import solve
+from strikeout.kernels.symmetric import dot, solve
 from strikeout.models.model import ParameterSpace
 from strikeout.statistics.linearization import Linearization
 
@@ -67,8 +67,8 @@ def indicator(
         return Indicator(inf, inf, inf)
     scales = sizes(space, reference)
     relative = max(_over(abs(x), scales[i]) for i, x in zip(kept, d, strict=True))
-    bend = sum(x * h * z for x, row in zip(d, H, strict=True) for h, z in zip(row, d, strict=True))
-    rest = system.cost - sum(g * x for g, x in zip(G, d, strict=True))
+    bend = dot(d, [dot(row, d) for row in H])
+    rest = system.cost - dot(G, d)
     freedom = system.count - len(d)
     noise = sqrt(rest / freedom) if freedom > 0 and rest > 0.0 else 0.0
     errors = _over(sqrt(max(bend, 0.0)), noise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from strikeout.calibration.identifiability import INFLATION, undetermined
 from strikeout.calibration.resolution import COARSEST, interpolation_bound, too_coarse
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels.products import inner
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
 from strikeout.statistics.weights import name_of
@@ -214,7 +215,7 @@ def _apart(after: Calibration, parameters: Mapping[str, float]) -> float | None:
     H, freedom = after.equations.curvature[np.ix_(free, free)], after.count - len(free)
     if not after.converged or after.feller == "enforce" or after.loss != "squared" or not after.cost > 0.0:
         return None
-    apart = 2.0 * float(np.sqrt(max(d @ H @ d, 0.0) / (after.cost / freedom)))
+    apart = 2.0 * sqrt(max(float(inner(inner(H, d), d)), 0.0) / (after.cost / freedom))
     if not apart <= FARTHEST or _undetermined_at(after, parameters, free):
         return None
     return max(apart, STATIONARY)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels.symmetric import inverse
+from strikeout.kernels.products import inner, product
+from strikeout.kernels.symmetric import inverse, solve
 
 Floats = NDArray[np.float64]
 Held = NDArray[np.bool_]
@@ -37,13 +38,10 @@ def arrow_solve(B: Floats, m: Floats, held: Held) -> tuple[Floats, Floats]:
     side, over = B[:, :-1, -1], _over(B, held)
     whole = reduced(B, held)
     right = (m[:, :-1] - side * (m[:, -1] * over)[:, None]).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = 1.0 / np.sqrt(np.diag(whole))
-        scaled = whole * np.outer(scale, scale)
-    if not (np.isfinite(scaled).all() and np.linalg.eigvalsh(scaled)[0] > 0.0):
+    if not (np.isfinite(whole).all() and (np.diag(whole) > 0.0).all()):
         return nothing
-    shared: Floats = scale * np.linalg.solve(scaled, scale * right)
-    return shared, (m[:, -1] - side @ shared) * over
+    shared = np.array(solve(whole.tolist(), right.tolist()))
+    return shared, (m[:, -1] - inner(side, shared)) * over
 
 
 def arrow_errors(H: Floats, held: Held, noise: float) -> tuple[Floats, Floats]:
@@ -55,7 +53,7 @@ def arrow_errors(H: Floats, held: Held, noise: float) -> tuple[Floats, Floats]:
     C = np.array(inverse(reduced(H, held).tolist()))
     over = _over(H, held)
     follow = H[:, :-1, -1] * over[:, None]
-    latent = np.where(held, np.nan, over + np.einsum("ga,ab,gb->g", follow, C, follow))
+    latent = np.where(held, np.nan, over + inner(product(follow, C), follow))
     with np.errstate(invalid="ignore"):
         return noise * np.sqrt(np.diag(C)), noise * np.sqrt(latent)
 

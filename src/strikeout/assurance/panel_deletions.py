@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from strikeout.assurance.deletions import Deletions, Struck, judged, over, whitener
 from strikeout.calibration.identifiability import INFLATION
+from strikeout.kernels.products import inner, product
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -103,13 +104,13 @@ def panel_deletions(evidence: PanelEvidence, cells: Cells, days: Floats, groups:
     lost = np.bincount(cells.group, (lives[cells.day] & ~(_over_pivot(cells.left) > 0.0)).astype(float), groups)
     H, G, cost = R[:p, :p], R[:p, p], R[p, p]
     T = whitener(H)
-    total = G @ T
-    now = cost - total @ total
+    total = inner(T.T, G)
+    now = cost - inner(total, total)
     return judged(
         Struck(
             T=T,
-            gone=np.einsum("ai,gab,bj->gij", T, change[:, :p, :p], T),
-            score=(G - change[:, :p, p]) @ T,
+            gone=product(T.T, product(change[:, :p, :p], T)),
+            score=product(G - change[:, :p, p], T),
             diagonal=np.diagonal(R - change, axis1=1, axis2=2)[:, :p],
             cost=cost - change[:, p, p],
             freedom=evidence.counted.sum() - members - p - (lives.sum() - lost),

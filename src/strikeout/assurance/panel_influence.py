@@ -23,6 +23,7 @@ from strikeout.assurance.panel_deletions import (
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.errors import RefusedError
+from strikeout.kernels.products import inner, product
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import objective_of
 
@@ -157,8 +158,8 @@ def _money(
     rest = squares[cells.day] - outer_sums(priced, cells.of_row, len(cells.day))
     now, then = _followed(squares, follow), _followed(rest, left)
     part = ahead[cells.group]
-    change = np.einsum("ca,cab,cb->c", part, then - now[cells.day], part)
-    total = np.einsum("ga,ab,gb->g", ahead, now.sum(axis=0), ahead) + np.bincount(cells.group, change, len(ahead))
+    change = inner(inner(then - now[cells.day], part[:, None, :]), part)
+    total = inner(product(ahead, now.sum(axis=0)), ahead) + np.bincount(cells.group, change, len(ahead))
     count = evidence.counted.sum() - np.bincount(cells.group[cells.of_row], evidence.counted, len(ahead))
     with np.errstate(divide="ignore", invalid="ignore"):
         rmse = np.sqrt(np.maximum(total, 0.0) / count) - calibration.rmse
@@ -186,14 +187,14 @@ def _largest(
     order = np.argsort(evidence.day, kind="stable")
     edges = np.searchsorted(evidence.day[order], np.arange(evidence.days + 1))
     b, owner = priced[order], cells.of_row[order]
-    moving = b[:, :-1] - b[:, -1:] * follow[evidence.day[order]]
+    moving = np.asfortranarray(b[:, :-1] - b[:, -1:] * follow[evidence.day[order]])  # added column by column
     by_group = np.argsort(cells.group, kind="stable")
     ends = np.searchsorted(cells.group[by_group], np.arange(len(ahead) + 1))
     for group in (np.argsort(-rank, kind="stable")[:MOST] if many else np.arange(len(ahead))).tolist():
-        change = np.abs(moving @ ahead[group] - b[:, 0])
+        change = np.abs(inner(moving, ahead[group]) - b[:, 0])
         for cell in by_group[ends[group] : ends[group + 1]].tolist():
             day = slice(edges[cells.day[cell]], edges[cells.day[cell] + 1])
             anew = b[day, :-1] - b[day, -1:] * left[cell]
-            change[day] = np.where(owner[day] == cell, 0.0, np.abs(anew @ ahead[group] - b[day, 0]))
+            change[day] = np.where(owner[day] == cell, 0.0, np.abs(inner(anew, ahead[group]) - b[day, 0]))
         out[group] = change.max(initial=0.0)
     return out

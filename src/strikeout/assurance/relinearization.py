@@ -22,7 +22,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from strikeout.assurance.bounds import Bound
+from strikeout.assurance.bounds import Bound, spectral_norm
+from strikeout.kernels.products import gram, inner, norm
+from strikeout.kernels.symmetric import eigenvalues, solve
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import rows
@@ -53,33 +55,40 @@ def relinearization(
     """
     objective, _ = objective_of(quotes, residual=residual, weights=weights)
     start = np.array(reference, float)
-    norms = np.linalg.norm(_weighted(objective, model, start, np.ones(len(start)))[1], axis=0)
-    unit = 1.0 / norms if scaled else np.ones(len(start))
+    unit = np.ones(len(start))
+    if scaled:
+        unit = 1.0 / _lengths(_weighted(objective, model, start, unit)[1])
     r, J = _weighted(objective, model, start, unit)
     d = _step(r, J)
-    size = float(np.linalg.norm(d))
+    size = norm(d)
     ahead = [
         (t, _weighted(objective, model, start + t * unit * d, unit)) for t in (n / POINTS for n in range(1, POINTS + 1))
     ]
-    lipschitz = max(float(np.linalg.norm(there[1] - J, 2)) / (t * size) for t, there in ahead) if size else 0.0
-    largest = float(np.linalg.norm(J, 2))
-    smallest = float(np.linalg.eigvalsh(J.T @ J)[0])
+    lipschitz = max(spectral_norm(there[1] - J) / (t * size) for t, there in ahead) if size else 0.0
+    largest, smallest = spectral_norm(J), float(eigenvalues(gram(J, J))[0])
     shift = lipschitz * size
-    first = 2.0 * lipschitz / smallest * float(np.linalg.norm(r)) * size
-    second = lipschitz / smallest * (largest + shift) * size**2
+    first = 2.0 * lipschitz / smallest * norm(r) * size
+    second = lipschitz / smallest * (largest + shift) * size * size
     return Bound(
         "relinearization",
         first + second,
         "at most",
         "a curvature that changes by less than half its smallest eigenvalue",
         shift * (2.0 * largest + shift) <= 0.5 * smallest,
-        float(np.linalg.norm(_step(*ahead[-1][1]))),
+        norm(_step(*ahead[-1][1])),
     )
 
 
 def _step(r: Floats, J: Floats) -> Floats:
-    norms = np.linalg.norm(J, axis=0)
-    return np.asarray(np.linalg.lstsq(J / norms, r, rcond=None)[0] / norms)
+    """The least-squares solution of ``J d = r``, once more on what it leaves: as good as an orthogonal method's."""
+    H = gram(J, J).tolist()
+    d = np.array(solve(H, gram(J, r[:, None])[:, 0].tolist()))
+    rest = r - inner(J, d)
+    return np.asarray(d + np.array(solve(H, gram(J, rest[:, None])[:, 0].tolist())))
+
+
+def _lengths(J: Floats) -> Floats:
+    return np.sqrt(np.diag(gram(J, J)))
 
 
 def _weighted(objective: Objective, model: Model, theta: Floats, unit: Floats) -> tuple[Floats, Floats]:

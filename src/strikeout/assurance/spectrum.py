@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.kernels.symmetric import eigenvalues, factor, forward
 from strikeout.statistics.linearization import Linearization
 
 Floats = NDArray[np.float64]
@@ -25,12 +26,13 @@ def leverages(before: Linearization, after: Linearization) -> Floats:
     if H.shape != H2.shape:
         raise UsageError(f"leverages: {len(H)} parameters before, {len(H2)} after. Linearize both with the same model.")
     scale = 1.0 / np.sqrt(np.where(np.diag(H) > 0.0, np.diag(H), 1.0))
-    both = np.outer(scale, scale)
-    if not np.linalg.eigvalsh(H * both)[0] > ROUNDING:
+    both = scale[:, None] * scale
+    d, L = factor((H * both).tolist())
+    if not (eigenvalues(H * both)[0] > ROUNDING and all(row[-1] > 0.0 for row in L)):
         raise UsageError(
             "leverages: the curvature before forgetting is singular, so no direction has a share to lose. "
             "Fix the parameters that the quotes do not determine."
         )
-    L = np.linalg.cholesky(H * both)
-    half = np.linalg.solve(L, (H - H2) * both)
-    return np.asarray(np.linalg.eigvalsh(np.linalg.solve(L, half.T)))
+    half = [forward(d, L, column) for column in ((H - H2) * both).tolist()]
+    whole = np.array([forward(d, L, row) for row in np.array(half).T.tolist()])
+    return eigenvalues(0.5 * (whole + whole.T))

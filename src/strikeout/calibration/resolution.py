@@ -32,6 +32,7 @@ import numpy as np
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.kernels import chebyshev, words
+from strikeout.kernels.products import product
 from strikeout.kernels.symmetric import inverse
 from strikeout.statistics.basis import reference_price
 
@@ -76,10 +77,7 @@ def _bound(calibration: Calibration) -> float:
     (price, jacobian), (price_there, jacobian_there) = model.linearize(theta, nodes), model.linearize(theta, between)
     f = (price - reference_price(nodes)).reshape(len(cells), -1, 1)
     f_there = (price_there - reference_price(between)).reshape(len(cells), -1, 1)
-    u, u_there = (
-        np.einsum("nj,ji->ni", J[:, free], towards).reshape(len(cells), -1, len(free))
-        for J in (jacobian, jacobian_there)
-    )
+    u, u_there = (product(J[:, free], towards).reshape(len(cells), -1, len(free)) for J in (jacobian, jacobian_there))
     A = words.read(moments.words[:, :1], chebyshev.EXPONENT)
 
     resolved = basis.between(np.concatenate([u, f * u, f, f * f], axis=2))
@@ -89,8 +87,8 @@ def _bound(calibration: Calibration) -> float:
     f_mixed = np.abs(of_ff + f_there * (f_there - 2.0 * of_f)).max(axis=1)
 
     cost = calibration.cost
-    uncertain = float((2.0 * np.sqrt(cost * (A * f_missed**2).sum(axis=0)) + (A * f_mixed).sum(axis=0))[0])
-    step = np.sqrt((cost + uncertain) * (A * missed**2).sum(axis=0)) + (A * mixed).sum(axis=0)
+    uncertain = float((2.0 * np.sqrt(cost * (A * f_missed * f_missed).sum(axis=0)) + (A * f_mixed).sum(axis=0))[0])
+    step = np.sqrt((cost + uncertain) * (A * missed * missed).sum(axis=0)) + (A * mixed).sum(axis=0)
     # The quotes' own standard errors may be smaller than those of the moments, as their cost may be.
     bound = float(step.max(initial=0.0)) / sqrt(1.0 - uncertain / cost) if uncertain < cost else inf
     return bound if bound == bound else inf

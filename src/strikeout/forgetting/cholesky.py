@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import RefusedError
+from strikeout.kernels.symmetric import factor
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
 
@@ -29,14 +30,12 @@ def cholesky_downdate(footprints: Footprints, equations: NormalEquations, ids: A
         UnknownIdError: an id without a footprint, or one given twice.
         RefusedError: rounding left no positive definite factor.
     """
-    A = np.array(equations.system().rows)
-    size = len(A)
-    scale = 1.0 / np.sqrt(np.diag(A))
+    d, factor_rows = factor([list(row) for row in equations.system().rows])
+    if not all(scale > 0.0 and row[-1] > 0.0 for scale, row in zip(d, factor_rows, strict=True)):
+        raise RefusedError("The curvature before forgetting is not positive definite. Fix parameters.")
+    size, scale = len(d), np.array(d)
+    L = np.array([row + [0.0] * (size - len(row)) for row in factor_rows])
     rows = np.ldexp(footprints.rows[footprints.places(ids)].astype(float), -footprints.schema.grid) * scale
-    try:
-        L = np.linalg.cholesky(A * np.outer(scale, scale))
-    except np.linalg.LinAlgError as error:
-        raise RefusedError("The curvature before forgetting is not positive definite. Fix parameters.") from error
     for number, row in enumerate(rows):
         a = row.copy()
         for k in range(size):
@@ -52,5 +51,9 @@ def cholesky_downdate(footprints: Footprints, equations: NormalEquations, ids: A
             L[k, k] = r
             L[k + 1 :, k] = (L[k + 1 :, k] - s * a[k + 1 :]) / c
             a[k + 1 :] = c * a[k + 1 :] - s * L[k + 1 :, k]
-    step: Floats = np.linalg.solve(L[:-1, :-1].T, L[-1, :-1]) * scale[:-1] / scale[-1]
-    return step
+    step = L[-1, :-1].copy()
+    for k in range(size - 2, -1, -1):
+        step[k] /= L[k, k]
+        step[:k] -= L[k, :k] * step[k]
+    answer: Floats = step * scale[:-1] / scale[-1]
+    return answer

@@ -27,7 +27,8 @@ from strikeout.calibration.panel_groups import shared_space
 from strikeout.errors import ParameterError
 from strikeout.forgetting.panel_downdate import PanelStep
 from strikeout.forgetting.trust import FAR, Trust, determined_to, outside_bounds
-from strikeout.statistics.bending import Bending, bending_of
+from strikeout.kernels.symmetric import dot
+from strikeout.statistics.bending import Bending, bending_of, second_order
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.panel_state import Group
 
@@ -57,7 +58,7 @@ def panel_trust(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Gr
         indicator(system, space, reference=schema.reference, step=change, free=kept), arrow.latents, arrow.references
     )
     near = judged.relative <= FAR
-    rest = system.cost - sum(system.rows[-1][i] * d for i, d in zip(kept, change, strict=True))
+    rest = system.cost - dot([system.rows[-1][i] for i in kept], change)
     errors, free = determined_to(
         system,
         space,
@@ -115,8 +116,7 @@ def _missed(
     held = np.array([group in step.state.held for group in step.state.groups])
     latents = np.where(held, 0.0, step.arrow.latents)
     d = np.column_stack([np.tile(step.arrow.shared[list(kept)], (len(bending), 1)), latents])
-    after = S - np.einsum("ga,gabc->gbc", d, T)
-    out = np.einsum("gab,gb->ga", after, d) - 0.5 * np.einsum("gkab,ga,gb->gk", T, d, d)
+    after, out = second_order(S, T, d)
     missed, errors = arrow_solve(H - after, out, held), arrow_errors(H, held, noise)
     apart = np.abs(np.concatenate([missed[0], missed[1][~held]]))
     with np.errstate(divide="ignore", invalid="ignore"):

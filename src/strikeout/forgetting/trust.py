@@ -16,7 +16,7 @@ from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError
 from strikeout.forgetting.step import OneStep
-from strikeout.kernels.symmetric import inverse
+from strikeout.kernels.symmetric import dot, inverse
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.bending import Bending
 from strikeout.statistics.linearization import Linearization
@@ -97,7 +97,7 @@ def trust(step: OneStep, calibration: Posed, *, ids: ArrayLike) -> Trust:
     change = [float(step.change[i]) for i in kept]
     judged = indicator(system, calibration.model.parameters, reference=schema.reference, step=change, free=kept)
     near = judged.relative <= FAR
-    rest = system.cost - sum(system.rows[-1][i] * d for i, d in zip(kept, change, strict=True))
+    rest = system.cost - dot([system.rows[-1][i] for i in kept], change)
     errors, free = determined_to(
         system,
         calibration.model.parameters,

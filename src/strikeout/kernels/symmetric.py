@@ -14,12 +14,19 @@ Nothing is raised: what cannot be solved comes back as not-a-number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import hypot, inf, nan, sqrt
+from math import inf, nan, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
 
 from strikeout.kernels.compiled import native
 
+Floats = NDArray[np.float64]
 Matrix = Sequence[Sequence[float]]
 Vector = Sequence[float]
+
+NEGLIGIBLE = 2.0**-60  # of the largest entry: what is off the diagonal below that moves no eigenvalue
+SWEEPS = 60  # far more than any matrix needs: each one squares what is off the diagonal
 
 
 def factor(A: Matrix, damping: float = 0.0) -> tuple[list[float], list[list[float]]]:
@@ -57,7 +64,7 @@ def factor_twin(A: Matrix, damping: float = 0.0) -> tuple[list[float], list[list
 def solve(A: Matrix, b: Vector, damping: float = 0.0) -> list[float]:
     """x with ``(A + damping * diag(A)) x = b``."""
     d, L = factor(A, damping)
-    z = _forward(d, L, b)
+    z = forward(d, L, b)
     for i in range(len(z) - 1, -1, -1):
         row = L[i]
         x = z[i] = z[i] / row[i]
@@ -74,7 +81,7 @@ def length(A: Matrix, b: Vector, damping: float = 0.0) -> float:
         return found
     d, L = factor(A, damping)
     total = 0.0
-    for z in _forward(d, L, b):
+    for z in forward(d, L, b):
         total += z * z
     return sqrt(total)
 
@@ -104,6 +111,102 @@ def inverse_twin(A: Matrix) -> list[list[float]]:
                 t += a[k] * b[k]
             out[i][j] = out[j][i] = t
     return out
+
+
+def inverses(A: Floats) -> Floats:
+    """``inverse`` of each of many matrices, (g, p, p)."""
+    module = native()
+    if module is None:
+        return inverses_twin(A)
+    out = np.empty(A.size)
+    module.symmetric_inverses(np.ascontiguousarray(A, float).reshape(-1), A.shape[-1], out)
+    return out.reshape(A.shape)
+
+
+def inverses_twin(A: Floats) -> Floats:
+    """``inverses`` without compiled code: the operations of ``inverse_twin``, on all matrices at once."""
+    g, p, _ = A.shape
+    with np.errstate(divide="ignore", invalid="ignore"):
+        diagonal = np.diagonal(A, axis1=1, axis2=2)
+        d = np.where(diagonal > 0.0, 1.0 / np.sqrt(diagonal), np.where(diagonal == 0.0, 0.0, nan))
+        L, columns, out = np.zeros(A.shape), np.zeros(A.shape), np.empty(A.shape)
+        for i in range(p):
+            pivot = np.ones(g)
+            for j in range(i):
+                t = A[:, i, j] * d[:, i] * d[:, j]
+                for k in range(j):
+                    t = t - L[:, i, k] * L[:, j, k]
+                t = t / L[:, j, j]
+                L[:, i, j], pivot = t, pivot - t * t
+            L[:, i, i] = np.where(pivot > 0.0, np.sqrt(pivot), nan)
+        for j in range(p):
+            for i in range(p):
+                t = d[:, i] * (1.0 if i == j else 0.0)
+                for k in range(i):
+                    t = t - L[:, i, k] * columns[:, j, k]
+                columns[:, j, i] = t / L[:, i, i]
+        for i in range(p):
+            for j in range(i, p):
+                t = np.zeros(g)
+                for k in range(j, p):
+                    t = t + columns[:, i, k] * columns[:, j, k]
+                out[:, i, j] = out[:, j, i] = t
+    out[(d == 0.0).any(axis=1)] = nan
+    return out
+
+
+def eigenvalues(A: Floats) -> Floats:
+    """Eigenvalues, ascending, of each of many symmetric matrices, (..., p, p), as they are: not scaled.
+
+    By Jacobi rotations, good to rounding of the largest one; not-a-number where an entry is not finite.
+    """
+    module = native()
+    if module is None:
+        return eigenvalues_twin(A)
+    out = np.empty(A.shape[:-1]).reshape(-1)
+    module.symmetric_eigenvalues(np.ascontiguousarray(A, float).reshape(-1), A.shape[-1], out)
+    return out.reshape(A.shape[:-1])
+
+
+def eigenvalues_twin(A: Floats) -> Floats:
+    """``eigenvalues`` without compiled code, all matrices at once, and its definition."""
+    p = A.shape[-1]
+    S = np.array(A, float).reshape(-1, p, p)
+    bad = ~np.isfinite(S).all(axis=(1, 2))
+    S[bad] = 0.0
+    small = NEGLIGIBLE * np.abs(S).max(axis=(1, 2), initial=0.0)
+    for _ in range(SWEEPS):
+        moved = False
+        for i in range(p - 1):
+            for j in range(i + 1, p):
+                off = S[:, i, j].copy()
+                turns = np.abs(off) > small
+                if turns.any():
+                    moved = True
+                    _turn(S, i, j, off, turns)
+        if not moved:
+            break
+    values = np.sort(np.diagonal(S, axis1=1, axis2=2), axis=1)
+    values[bad] = nan
+    return values.reshape(A.shape[:-1])
+
+
+def _turn(S: Floats, i: int, j: int, off: Floats, turns: NDArray[np.bool_]) -> None:
+    """One rotation of each matrix whose entry (i, j) is worth it; the lower triangle is not looked at."""
+    with np.errstate(over="ignore"):
+        tau = (S[:, j, j] - S[:, i, i]) / (2.0 * np.where(turns, off, 1.0))
+        t = np.where(tau >= 0.0, 1.0, -1.0) / (np.abs(tau) + np.sqrt(1.0 + tau * tau))
+    t = np.where(turns, t, 0.0)
+    c = 1.0 / np.sqrt(1.0 + t * t)
+    s = t * c
+    S[:, i, i] -= t * off
+    S[:, j, j] += t * off
+    S[:, i, j] = np.where(turns, 0.0, off)
+    for k in range(S.shape[-1]):
+        if k not in (i, j):
+            at, to = (min(i, k), max(i, k)), (min(j, k), max(j, k))
+            a, b = S[:, at[0], at[1]].copy(), S[:, to[0], to[1]].copy()
+            S[:, at[0], at[1]], S[:, to[0], to[1]] = c * a - s * b, s * a + c * b
 
 
 def dot(a: Vector, b: Vector) -> float:
@@ -138,7 +241,7 @@ def condition(A: Matrix) -> float:
     return values[-1] / values[0] if values[0] > 0.0 else inf
 
 
-def _forward(d: Vector, L: Matrix, b: Vector) -> list[float]:
+def forward(d: Vector, L: Matrix, b: Vector) -> list[float]:
     """z with ``L z = d b``."""
     module = native()
     if module is not None and type(L) is list and type(b) is list:
@@ -148,7 +251,7 @@ def _forward(d: Vector, L: Matrix, b: Vector) -> list[float]:
 
 
 def forward_twin(d: Vector, L: Matrix, b: Vector) -> list[float]:
-    """``_forward`` without compiled code, and its definition."""
+    """``forward`` without compiled code, and its definition."""
     z: list[float] = []
     for i, row in enumerate(L):
         t = d[i] * b[i]
@@ -163,7 +266,7 @@ def _rotate(S: list[list[float]], V: list[list[float]], i: int, j: int) -> None:
     if abs(off) <= 1e-300:
         return
     tau = (S[j][j] - S[i][i]) / (2.0 * off)
-    t = (1.0 if tau >= 0.0 else -1.0) / (abs(tau) + hypot(1.0, tau))
+    t = (1.0 if tau >= 0.0 else -1.0) / (abs(tau) + sqrt(1.0 + tau * tau))
     c = 1.0 / sqrt(1.0 + t * t)
     s = t * c
     for k in range(len(S)):

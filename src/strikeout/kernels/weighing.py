@@ -12,15 +12,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels.products import gram
+
 Floats = NDArray[np.float64]
 
 
 def weighed(d: Floats, J: Floats, quadratic: Floats, linear: Floats) -> Floats:
     """The sums of ``quadratic J J'`` and ``(linear - quadratic d) J``, the upper triangle row by row as in a
-    linearization, then those of ``linear d`` and ``quadratic d d``. In einsum's own loop: a fixed order, no BLAS.
+    linearization, then those of ``linear d`` and ``quadratic d d``.
     """
     p = len(J)
     rows = np.concatenate([J, d[None]])
-    products = np.einsum("in,jn->ij", rows, np.concatenate([quadratic * rows, linear[None]])).tolist()
+    products = gram(rows.T, np.concatenate([quadratic * rows, linear[None]]).T).tolist()
     triangle = [number for i in range(p) for number in (*products[i][i:p], products[i][-1] - products[i][p])]
     return np.array([*triangle, products[p][-1], products[p][p]])

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.kernels.products import inner
+from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
@@ -34,6 +36,13 @@ Floats = NDArray[np.float64]
 
 STEP = 1e-4  # of a parameter's size: central differences of sensitivities good to 1e-9 err by 1e-5 at most
 AT_ONCE = 1 << 14  # quotes, whose second derivatives are held at the same time: 20 MB of them
+
+
+def second_order(S: Floats, T: Floats, d: Floats) -> tuple[Floats, Floats]:
+    """S_d and ``S_d d - T(d, d) / 2``, the two sides of the equation above; of many sums at once where d has rows."""
+    along = d[..., None, :]
+    after = S - inner(np.moveaxis(T, -3, -1), along[..., None, :])
+    return after, inner(after, along) - 0.5 * inner(inner(T, along[..., None, :]), along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +65,11 @@ class Bending:
             curvature: H of the same quotes, for the parameters that may move.
             step: of these parameters; the sums are of them too (see ``only``).
         """
-        T, d = self.sensitivity, step
-        after = self.residual - np.tensordot(d, T, 1)
-        scale = 1.0 / np.sqrt(np.diag(curvature))
-        both = np.outer(scale, scale)
-        true = (curvature - after) * both
-        if not (np.isfinite(true).all() and np.linalg.eigvalsh(true)[0] > 0.0):
-            return np.full(len(d), np.nan)
-        missed = after @ d - 0.5 * np.einsum("kab,a,b->k", T, d, d)
-        answer: Floats = scale * np.linalg.solve(true, scale * missed)
-        return answer
+        after, missed = second_order(self.residual, self.sensitivity, step)
+        true = curvature - after
+        if not (np.isfinite(true).all() and (np.diag(true) > 0.0).all()):
+            return np.full(len(step), np.nan)
+        return np.array(solve(true.tolist(), missed.tolist()))
 
     def only(self, free: ArrayLike) -> Bending:
         """The sums for these parameters, by number, the others being fixed."""
