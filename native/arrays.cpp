@@ -65,6 +65,13 @@ void apply_complex(Complex function, const double* x, double* out, int64_t count
     }
 }
 
+void normal_cdf(const double* x, const Erfcx& erfcx, double* out, int64_t count) {
+    over([&](v4 a) { return normal_cdf(a, erfcx); }, x, out, count);
+}
+void normal_density(const double* x, double* out, int64_t count) {
+    over([](v4 a) { return normal_density(a); }, x, out, count);
+}
+
 void black_prices(const Options& given, const Erfcx& erfcx, double* out, int64_t count) {
     for (int64_t i = 0; i < count; i += 4) {
         const int64_t left = count - i;

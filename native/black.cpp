@@ -1,4 +1,4 @@
-// The Python side of Black's formula.
+// The Python side of Black's formula and of the normal distribution.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -24,6 +24,16 @@ static void check(size_t count, std::initializer_list<size_t> lengths) {
 }
 
 void bind_black(nb::module_& m) {
+    m.def("normal_cdf", [](nb::handle x, nb::handle coefficients, double centre, nb::handle out) {
+        const Doubles from(x), c(coefficients);
+        const Result to(out, from.size());
+        DISPATCH(normal_cdf)(from.data(), erfcx_of(c, centre), to.data(), static_cast<int64_t>(from.size()));
+    });
+    m.def("normal_density", [](nb::handle x, nb::handle out) {
+        const Doubles from(x);
+        const Result to(out, from.size());
+        DISPATCH(normal_density)(from.data(), to.data(), static_cast<int64_t>(from.size()));
+    });
     m.def("black_price", [](nb::handle F, nb::handle K, nb::handle T, nb::handle sigma, nb::handle D, Booleans is_call,
                             nb::handle coefficients, double centre, nb::handle out) {
         const Doubles f(F), k(K), t(T), s(sigma), d(D), c(coefficients);

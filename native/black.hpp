@@ -34,6 +34,19 @@ INLINE v4 series(v4 h, v4 t, const Erfcx& of) {
     return total;
 }
 
+// exp(factor z^2) to the last place: z = u + v with u a multiple of 1/16, z^2 = u^2 + v (z + u).
+INLINE v4 exp_of_square(double factor, v4 z) {
+    const v4 a = magnitude(z), within = pick(a > 64.0, all(64.0), a);
+    i4 unused;
+    const v4 u = nearest(16.0 * within, unused) / 16.0;
+    return elementary::exp(factor * u * u) * elementary::exp(factor * ((within - u) * (within + u)));
+}
+INLINE v4 normal_density(v4 x) { return exp_of_square(-0.5, x) * INVERSE_SQRT_TWO_PI; }
+INLINE v4 normal_cdf(v4 x, const Erfcx& of) {
+    const v4 tail = 0.5 * exp_of_square(-0.5, x) * erfcx(of, magnitude(x) * SQRT_HALF);
+    return pick(x > 0.0, 1.0 - tail, tail);
+}
+
 struct Normalised {
     v4 b, b_bar, e;
 };

@@ -1,4 +1,4 @@
-// Black's formula over arrays; one namespace for each instruction set, the same bits from all of them.
+// Black's formula and the normal distribution over arrays; one namespace for each instruction set, the same bits from all.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +17,8 @@ struct Options {
 #define STRIKEOUT_DECLARE_BLACK(build)                                                                                 \
     namespace build {                                                                                                  \
     void black_prices(const Options& given, const Erfcx& erfcx, double* out, int64_t count);                           \
+    void normal_cdf(const double* x, const Erfcx& erfcx, double* out, int64_t count);                                  \
+    void normal_density(const double* x, double* out, int64_t count);                                                  \
     /* b, b_bar and e, one after the other */                                                                          \
     void black_normalised(const double* x, const double* s, const double* b_max, const Erfcx& erfcx, double* out,      \
                           int64_t count);                                                                              \

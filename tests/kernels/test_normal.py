@@ -98,3 +98,30 @@ def test_the_coefficients_are_those_of_chebyshev_interpolation() -> None:
                 following[i] -= c
             lower, upper = upper, following
         assert [float(c) for c in powers] == list(normal.COEFFICIENTS)
+
+
+def test_compiled_functions_have_the_bits_of_their_twins() -> None:
+    x = np.concatenate([np.linspace(-40.0, 40.0, 4001), [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 70.0, -70.0]])
+    np.testing.assert_array_equal(normal.cdf(x), normal.cdf_twin(x))
+    np.testing.assert_array_equal(normal.density(x), normal.density_twin(x))
+
+
+def test_the_distribution_never_falls_between_arguments_that_a_user_can_tell_apart() -> None:
+    x = np.sort((np.arange(-600.0, 601.0)[:, None] / 16.0 + 1e-12 * np.arange(-20.0, 21.0)).ravel())
+    assert (np.diff(normal.cdf(x)) >= 0.0).all()
+
+
+@given(st.floats(-37.0, 7.0))
+@settings(max_examples=200)
+def test_the_quantile_undoes_the_distribution(x: float) -> None:
+    p = float(normal.cdf(x))
+    with mp.workdps(50):
+        exact = mp.findroot(lambda y: mp.log(mp.ncdf(y) / mp.mpf(p)), x)
+        assert abs(float(normal.quantile(p)) - exact) <= 2e-15 * max(1.0, abs(x))
+
+
+def test_the_quantile_at_the_ends_and_outside() -> None:
+    found = normal.quantile([0.0, 1.0, 0.5, -0.1, 1.1, np.nan, 5e-324])
+    np.testing.assert_array_equal(found[:3], [-np.inf, np.inf, 0.0])
+    assert np.isnan(found[3:6]).all()
+    assert -38.5 < found[6] < -38.4
