@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,20 @@ FUNCTIONS = frozenset({
     "substring", "sum", "total", "trim", "upper",
 })
 # fmt: on
-# Steps of SQLite's machine, of which a plain condition takes some twenty a quote: a join of the book with itself and
-# itself again is stopped after a second or two. Steps, not seconds: what a condition means does not hang on a clock.
-_STEPS, _STEPS_A_QUOTE, _LOOK_EVERY = 100_000_000, 100_000, 1_000_000
-_TOO_LONG = "it takes too long; compare a quote with a number, not with every other quote"
-_LONGEST_TEXT = 10_000_000  # characters; functions could make up a text that fills the memory
-_ASIDE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL)
+CLOCKS = frozenset({"date", "julianday", "strftime"})  # of FUNCTIONS, those that may ask what time it is
+# Seconds of processor time for a condition, of which a plain one takes a microsecond a quote; it can only be refused
+# for them, never mean something else. SQLite is stopped between two steps of its machine, so every step must be short:
+# looking at texts of this length takes a few hundredths of a second at most, and a look after every hundred steps
+# makes a plain condition slower by a few percent.
+SECONDS, SECONDS_A_QUOTE = 2.0, 5e-5
+_LOOK_EVERY = 100
+LONGEST_TEXT, LONGEST_PATTERN, LONGEST_CONDITION = 10_000, 200, 1_000_000  # characters
+SHOWN, MOST_NAMED = 300, 40  # characters of a condition, and columns, in a sentence
+# Texts, names in quotation marks and comments; one that is not closed goes on to the end.
+_ASIDE = re.compile(
+    r"'(?:[^']|'')*(?:'|$)|\"(?:[^\"]|\"\")*(?:\"|$)|`(?:[^`]|``)*(?:`|$)|\[[^\]]*(?:\]|$)|--[^\n]*|/\*.*?(?:\*/|$)",
+    re.DOTALL,
+)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _AFFINITY = {"f": "REAL", "i": "INTEGER", "u": "INTEGER", "b": "INTEGER"}
@@ -45,7 +54,7 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
     The condition sees the columns ``id, price, strike, right ('C' or 'P'), expiry_years, forward, discount, weight,
     spread, log_moneyness`` and every label by its name; in a book of features these instead of what only options have.
     A label whose every text is a number, as all are that come from a CSV, compares as numbers: 100 is not below 50.
-    It can read and compute, nothing else.
+    It can read and compute, nothing else; what it means depends on the book alone, not on the clock or the time zone.
 
     Args:
         also: labels that none of these quotes has though others had: NULL of each, so that a condition which once could
@@ -53,7 +62,8 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
 
     Raises:
         UsageError: the condition is empty or no SQL, names an unknown column, one that is both a label and a column of
-            the book, or asks for more than reading.
+            the book, asks for more than reading, or takes too long.
+        KeyboardInterrupt: Ctrl-C, within a few seconds.
 
     >>> from strikeout.quotes.synthetic import paper_quotes
     >>> select(paper_quotes("small"), "date >= '2024-05-01' and strike = 90 and expiry_days < 40")[:2]
@@ -61,6 +71,11 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
     """
     if not isinstance(where, str) or not where.strip():
         raise UsageError("where is empty. Give a condition, such as \"source = 'b' and strike > 120\".")
+    if len(where) > LONGEST_CONDITION:
+        raise UsageError(
+            f"where has {len(where):,} characters; at most {LONGEST_CONDITION:,} are read. Give ids instead.",
+            characters=len(where),
+        )
     own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
     there = {name.lower() for name in (*own, *labels)}
     labels |= {name: np.full(len(quotes), None, object) for name in also if name.lower() not in there}
@@ -76,23 +91,21 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
         )
     arrays = {name: columns[name]() for name in columns if name in used}
     with _table(where, arrays) as table:
-        _stop_after(table, _STEPS + _STEPS_A_QUOTE * len(quotes))
         marks = ", ".join("?" * (len(arrays) + 1))
         rows = zip(range(len(quotes)), *(_plain(array) for array in arrays.values()), strict=True)
         table.executemany(f"INSERT INTO quotes VALUES ({marks})", rows)
-        found = _ask(table, where, set(arrays), columns)
+        found = _ask(table, where, set(arrays), columns, seconds=SECONDS + SECONDS_A_QUOTE * len(quotes))
     return quotes.ids[np.array(found, np.intp)]
 
 
 def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
     """SQLite reads a misspelt "column" in double quotes as a text, which no price equals and every number is below."""
-    outside = re.sub(r"'(?:[^']|'')*'|--[^\n]*", "''", where)
     known = {name.lower() for name in columns}
-    for name in re.findall(r'"((?:[^"]|"")*)"', outside):
+    for name in (mark[1:].removesuffix('"') for mark in _ASIDE.findall(where) if mark.startswith('"')):
         if name.replace('""', '"').lower() not in known:
             raise UsageError(
-                f'where: "{name}" in double quotes names a column, and the columns are {", ".join(sorted(columns))}. '
-                f"If it is a text, write '{name}'.",
+                f'where: "{name[:SHOWN]}" in double quotes names a column, and the columns are {_listed(columns)}. '
+                f"If it is a text, write '{name[:SHOWN]}'.",
                 column=name,
             )
 
@@ -104,7 +117,7 @@ def _refuse_loose_ends(where: str) -> None:
         depth += 1 if mark == "(" else -1
         if depth < 0:
             raise UsageError(
-                f"where: {where!r} is no condition: it closes a bracket that it did not open.", where=where
+                f"where: {_cut(where)} is no condition: it closes a bracket that it did not open.", where=where
             )
 
 
@@ -112,7 +125,7 @@ def _used(where: str, columns: dict[str, Column]) -> set[str]:
     """The columns a condition reads: a million quotes with thirty labels are not copied to look at two."""
     with _table(where, {name: np.empty(0) for name in columns}) as table:
         read: set[str] = set()
-        _ask(table, where, read, columns)
+        _ask(table, where, read, columns, seconds=SECONDS)
     return {name for name in columns if name in read}
 
 
@@ -121,25 +134,22 @@ def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Con
     """An empty table of these columns in memory, closed again whatever happens."""
     kinds = "".join(f", {_quoted(name)} {_AFFINITY.get(c.dtype.kind, 'TEXT')}" for name, c in columns.items())
     connection = sqlite3.connect(":memory:")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_TEXT)
     try:
         try:
             connection.execute(f"CREATE TABLE quotes (_row INTEGER PRIMARY KEY{kinds})")
-        except sqlite3.Error as error:
-            raise UsageError(f"where: {where!r} cannot be asked of this book: {error}. Rename the label.") from error
+        except (sqlite3.Error, ValueError) as error:
+            remedy = "Give ids instead." if "too many" in str(error) else "Rename the label."
+            raise UsageError(f"where: {_cut(where)} cannot be asked of this book: {error}. {remedy}") from error
         yield connection
     finally:
         connection.close()
 
 
-def _stop_after(table: sqlite3.Connection, steps: int) -> None:
-    """Breaks off a question that takes more steps of SQLite's machine than these; so does Ctrl-C."""
-    left = iter(range(steps // _LOOK_EVERY))
-    table.set_progress_handler(lambda: next(left, None) is None, _LOOK_EVERY)
-
-
-def _ask(table: sqlite3.Connection, where: str, read: set[str], columns: dict[str, Column]) -> list[int]:
+def _ask(
+    table: sqlite3.Connection, where: str, read: set[str], columns: dict[str, Column], *, seconds: float
+) -> list[int]:
     refused: list[str] = []
+    ends = thread_time() + seconds
 
     def allow(action: int, subject: str | None, detail: str | None, *_: object) -> int:
         if action == sqlite3.SQLITE_READ and subject == "quotes":
@@ -149,16 +159,62 @@ def _ask(table: sqlite3.Connection, where: str, read: set[str], columns: dict[st
         refused.append(f"the function {detail}" if action == sqlite3.SQLITE_FUNCTION else "more than reading quotes")
         return sqlite3.SQLITE_DENY
 
-    table.set_authorizer(allow)
-    try:
-        # On lines of its own, so that a comment at the end of the condition comments out nothing of ours.
-        return [row for (row,) in table.execute(f"SELECT _row FROM quotes WHERE (\n{where}\n) ORDER BY _row")]
-    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-        found = f"it asks for {refused[0]}" if refused else _TOO_LONG if str(error) == "interrupted" else str(error)
-        named = ", ".join(sorted(columns))
-        raise UsageError(
-            f"where: {where!r} is no condition on this book: {found}. The columns are {named}.", where=where
-        ) from error
+    def is_over() -> bool:
+        if thread_time() > ends:
+            refused.append(f"over {seconds:.0f} seconds of work; compare a quote with a number, not with all others")
+        return bool(refused)
+
+    with closing(sqlite3.connect(":memory:")) as calendar:
+        for name in CLOCKS:
+            table.create_function(name, -1, partial(_timeless, calendar, name, refused), deterministic=True)
+        table.create_function("trim", 2, _trimmed, deterministic=True)
+        table.set_authorizer(allow)
+        # After the quotes were put in: a row may be longer than any text that is looked at.
+        table.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_TEXT)
+        table.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN)
+        table.set_progress_handler(is_over, _LOOK_EVERY)
+        try:
+            # On lines of its own, so that a comment at the end of the condition comments out nothing of ours.
+            return [row for (row,) in table.execute(f"SELECT _row FROM quotes WHERE (\n{where}\n) ORDER BY _row")]
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            if str(error) == "interrupted" and not refused:
+                raise KeyboardInterrupt from error  # sqlite3 swallows what a progress handler raises
+            raise UsageError(
+                f"where: {_cut(where)} is no condition on this book: {_told(error, refused)}. The columns are "
+                f"{_listed(columns)}.",
+                where=where,
+            ) from error
+
+
+def _cut(where: str) -> str:
+    return repr(where if len(where) <= SHOWN else f"{where[:SHOWN]}...")
+
+
+def _listed(columns: Iterable[str]) -> str:
+    names = sorted(columns)
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else "")
+
+
+def _told(error: Exception, refused: list[str]) -> str:
+    if refused:
+        return f"it asks for {refused[0]}"
+    if "too big" in str(error):
+        return f"it reads or makes up a text of more than {LONGEST_TEXT:,} characters"
+    return str(error)
+
+
+def _timeless(calendar: sqlite3.Connection, name: str, refused: list[str], *given: Any) -> Any:
+    """A function of SQLite's calendar, unless it asks for the time it is or the zone of the machine."""
+    at = given[1:] if name == "strftime" else given
+    if not at or any(isinstance(word, str) and word.lower() in ("now", "localtime", "utc") for word in at):
+        refused.append(f"the time it is, by the function {name}; write the date out")
+        raise ValueError(name)
+    return calendar.execute(f"SELECT {name}({', '.join('?' * len(given))})", given).fetchone()[0]
+
+
+def _trimmed(text: Any, signs: Any) -> Any:
+    """SQLite's own takes a time that grows with both lengths multiplied."""
+    return None if text is None or signs is None else str(text).strip(str(signs))
 
 
 def _columns(quotes: Quotes) -> dict[str, Column]:
@@ -201,7 +257,11 @@ def _compared(label: NDArray[Any]) -> NDArray[Any]:
 
 
 def _plain(array: NDArray[Any]) -> list[Any]:
-    plain: list[Any] = (array.astype(str) if array.dtype.kind == "M" else array).tolist()
+    if array.dtype.kind == "M":
+        array = array.astype(str)
+    elif array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        array = array.astype(float)  # SQLite has no whole numbers so large
+    plain: list[Any] = array.tolist()
     return plain
 
 
