@@ -6,6 +6,7 @@ import getpass
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -56,6 +57,7 @@ class Book(Desk):
     def __init__(self, records: Records, *, path: Path) -> None:
         super().__init__(records)
         self.path = path
+        self._place = path.absolute()  # whatever folder the process works in later
 
     @staticmethod
     def create(
@@ -71,9 +73,10 @@ class Book(Desk):
             BookError: there is a file already, or none can be made there.
             RefusedError: the key file cannot be read or written.
         """
+        from strikeout.store.bookfile import real_path
         from strikeout.store.sqlite import SqliteStore
 
-        target = Path(path)
+        target = real_path(Path(path))
         return _begun(SqliteStore.create(target, is_encrypted=is_encrypted), target, who, clock)
 
     @staticmethod
@@ -90,9 +93,10 @@ class Book(Desk):
             BookError: there is no such file, it is no book, of a newer version, or damaged; it is left as it is.
             RefusedError: its key file is gone, damaged or open to others.
         """
+        from strikeout.store.bookfile import real_path
         from strikeout.store.sqlite import SqliteStore
 
-        target = Path(path)
+        target = real_path(Path(path))
         return _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
 
     def calibrate(
@@ -137,20 +141,23 @@ class Book(Desk):
         Raises:
             RefusedError: the key file cannot be read or written, or the book moved meanwhile.
         """
-        records, path = self._records, key_file(self.path)
-        seen, due = records.position(), records.ledger().public or ""
-        ring = Keyring.read(path)
-        if len(ring.signers) == 1:
-            ring = ring.with_new_signer()
-            ring.replace_in(path)
-        elif due == ring.signers[-1].public:  # the ledger was written, and the old key was left in the file
-            ring = ring.only(due).with_new_signer()
-            ring.replace_in(path)
-        with replace(records, keyring=ring).writing(seen) as book:
-            entry = book.rotate(reason)
+        records, path = self._records, key_file(self._place)
+        seen = records.position()
+        # The key file changes only while this process alone may write to the book: two rotations at once would each
+        # throw away the key that the other has just named.
+        with records.writing(seen) as book:
+            due = records.ledger().public or ""
+            ring = Keyring.read(path)
+            ring.signer(due)  # refuses the key file of another book before it is touched
+            if due == ring.signers[-1].public:  # otherwise a rotation was cut short before the ledger named its key
+                ring = ring.only(due).with_new_signer()
+                ring.replace_in(path)
+            entry = book.rotate(reason, ring)
         new = ring.signers[-1].public
-        ring.only(new).replace_in(path)
         self._records, self._last = replace(records, keyring=ring.only(new)), None
+        with records.store.writing():
+            due_now = self._records.ledger().public or ""
+            Keyring.read(path).only(due_now).replace_in(path)
         return Rotation(entry, due, new)
 
     def close(self) -> None:
@@ -180,7 +187,7 @@ class Book(Desk):
         return str(self.path)
 
     def _plans(self) -> tuple[Path, ...]:
-        return (self.plan_path,)
+        return (self._place.with_name(self.plan_path.name),)
 
 
 def _begun(store: Store, path: Path, who: str | None, clock: Clock, *, is_two_person: bool = False) -> Book:
@@ -188,7 +195,8 @@ def _begun(store: Store, path: Path, who: str | None, clock: Clock, *, is_two_pe
     try:
         is_new = not store.entries()
         keyring = (Keyring.read_or_create if is_new else Keyring.read)(key_file(path))
-        records = Records(store, keyring, clock, who or person(), is_two_person)
+        reread = partial(Keyring.read, key_file(path.absolute()))
+        records = Records(store, keyring, clock, who or person(), is_two_person, reread)
         if is_new:
             with records.writing(Position(0, "")) as book:
                 book.enter("create", None)

@@ -13,7 +13,6 @@ from strikeout.desk.leavings import ShardRows, rows_from_bytes, rows_to_bytes, s
 from strikeout.desk.standing import Standing
 from strikeout.errors import RefusedError
 from strikeout.quotes.joining import join
-from strikeout.store import bookfile
 from strikeout.store.sqlite import SqliteStore
 
 
@@ -290,11 +289,6 @@ def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
 def test_a_book_made_before_states_were_kept_is_filled_by_the_next_verb(path, verb):
     with so.Book.open(path) as book, book._records.store.writing() as tx:
         keeping.clear(tx)
-    connection = bookfile.connect(path)
-    for table in ("footprints", "states"):
-        connection.execute(f"DROP TABLE {table}")
-    connection.execute("PRAGMA user_version = 1")
-    connection.close()
     with so.Book.open(path) as book:
         assert book.verify().holds, book.verify().summary()
         assert book.status().no_footprints == keeping.OLDER

@@ -57,9 +57,8 @@ def test_a_rotation_cut_short_leaves_a_book_that_works_and_is_finished_by_the_ne
     if moment == "after the ledger":
         with so.Book.open(path) as book:
             both.replace_in(keys)
-            book._records = type(book._records)(book._records.store, both, book._records.clock, "crash")
             with book._records.writing(book._records.position()) as transaction:
-                transaction.rotate(None)
+                transaction.rotate(None, both)
     both.replace_in(keys)  # and here the process ended
     with so.Book.open(path) as book:
         book.calibrate()

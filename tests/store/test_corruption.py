@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from strikeout.errors import DamagedBookError, StrikeoutError
+from strikeout.store import bookfile
 from strikeout.store.sqlite import SqliteStore
 from strikeout.store.store import LEAVINGS, SHELVES
 from tests.store.books import bits, quotes
@@ -147,9 +148,13 @@ def test_a_damaged_quote_is_refused_when_it_is_read(sound, tmp_path):
 
 # x'712d302d30303035' is q-0-0005, ..36 is q-0-0006, ..39 is q-0-0009.
 # What a hand with an editor of SQL may do; checksums of single rows do not see these, the seal does.
+TRIGGER = next(line.strip() for line in bookfile.TABLES.splitlines() if "entries_stay" in line)
 TAMPERING = {
-    "an entry is taken from the end": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 2"],
-    "an entry is taken from the middle": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 1"],
+    "an entry is taken from the end": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 2", TRIGGER],
+    "an entry is taken from the middle": ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 1", TRIGGER],
+    "the ledger is open to changes": ["DROP TRIGGER entries_stay"],
+    "a trigger is put in": ["CREATE TRIGGER x AFTER INSERT ON chunks BEGIN DELETE FROM marks; END"],
+    "a view is put in": ["CREATE VIEW other AS SELECT * FROM chunks"],
     "a state is taken away": ["DELETE FROM pages WHERE shelf = 'state'"],
     "footprints are taken away": ["DELETE FROM footprints"],
     "the state of a shard is taken away": ["DELETE FROM states WHERE shard = 1"],

@@ -59,7 +59,13 @@ def test_the_settings_that_durability_and_erasure_rest_on_are_in_force(written):
             name: store._connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("journal_mode", "synchronous", "secure_delete", "foreign_keys", "user_version")
         }
-    assert found == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "user_version": 2}
+    assert found == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "secure_delete": 1,
+        "foreign_keys": 1,
+        "user_version": bookfile.VERSION,
+    }
 
 
 def test_making_a_book_overwrites_nothing(written):
@@ -103,7 +109,7 @@ def test_another_programs_sqlite_file_is_refused_and_left_alone(tmp_path):
 def test_a_book_of_a_newer_version_is_refused_and_left_alone(written):
     header_changed(written, 60, 99)
     before = written.read_bytes()
-    with pytest.raises(NewerBookError, match=f"version 99, and this one knows {len(bookfile.MIGRATIONS)}"):
+    with pytest.raises(NewerBookError, match=f"version 99, and this one knows {bookfile.VERSION}"):
         SqliteStore.open(written)
     assert written.read_bytes() == before
 
@@ -115,7 +121,7 @@ def test_a_newer_version_that_is_only_in_the_log_is_refused_too(written, tmp_pat
     for end in ("", "-wal"):
         shutil.copy(f"{written}{end}", f"{copied}{end}")
     connection.close()
-    assert copied.read_bytes()[60:64] == len(bookfile.MIGRATIONS).to_bytes(4, "big")
+    assert copied.read_bytes()[60:64] == bookfile.VERSION.to_bytes(4, "big")
     with pytest.raises(NewerBookError, match="version 99"):
         SqliteStore.open(copied)
 
@@ -130,41 +136,12 @@ def test_a_book_cut_short_is_refused_and_left_alone(written, share):
     assert written.read_bytes() == cut
 
 
-def test_migrations_bring_an_older_book_forward_and_keep_what_it_held(written):
-    connection = bookfile.connect(written)
-    later = (*bookfile.MIGRATIONS, "CREATE TABLE colours (name TEXT); INSERT INTO colours VALUES ('a;b');")
-    bookfile.migrate(connection, later)
-    bookfile.migrate(connection, later)
-    assert connection.execute("SELECT name FROM colours").fetchall() == [("a;b",)]
-    assert connection.execute("PRAGMA user_version").fetchone() == (len(later),)
-    assert connection.execute("SELECT held FROM seal").fetchone() == (600,)
-    connection.close()
-
-
-def test_a_book_of_the_first_version_is_brought_forward_in_place_and_can_keep_states(tmp_path, monkeypatch):
-    path = tmp_path / "old.book"
-    with monkeypatch.context() as then:
-        then.setattr(bookfile, "MIGRATIONS", bookfile.MIGRATIONS[:1])
-        then.setattr("strikeout.store.sqlite_writing.LEAVINGS", ())
-        with SqliteStore.create(path) as store, store.writing() as tx:
-            tx.add(quotes(600))
-            tx.append(b"entry")
-    assert path.read_bytes()[60:64] == (1).to_bytes(4, "big")
-    with SqliteStore.open(path) as store:
-        assert (store.shards_with("states"), store.faults()) == ((), [])
-        with store.writing() as tx:
-            tx.leave(2, "states", b"state")
-        assert bits(store.quotes()) == bits(quotes(600))
-        assert (store.left(2, "states"), store.entries(), store.faults()) == (b"state", (b"entry",), [])
-
-
-def test_a_migration_that_fails_changes_nothing(written):
-    connection = bookfile.connect(written)
-    with pytest.raises(sqlite3.Error):
-        bookfile.migrate(connection, (*bookfile.MIGRATIONS, "CREATE TABLE colours (name); CREATE TABLE chunks (x);"))
-    assert connection.execute("PRAGMA user_version").fetchone() == (len(bookfile.MIGRATIONS),)
-    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'colours'").fetchone() == (0,)
-    connection.close()
+def test_a_book_of_an_earlier_version_is_refused_and_left_alone(written):
+    header_changed(written, 60, bookfile.VERSION - 1)
+    before = written.read_bytes()
+    with pytest.raises(NotABookError, match="from before the first release"):
+        SqliteStore.open(written)
+    assert written.read_bytes() == before
 
 
 def test_a_second_writer_is_refused_in_a_sentence_and_may_come_back(written):
@@ -210,14 +187,14 @@ def test_what_another_process_writes_during_a_check_is_no_fault(written):
                     tx.add(quotes(300, seed=8))
                     tx.append(b"meanwhile")
 
-        checked._connection.set_trace_callback(write_once)
+        checked._connection.raw.set_trace_callback(write_once)
         assert checked.faults() == []
         assert written_meanwhile != []
         assert checked.counts() == Counts(899, 1)
 
 
 def test_the_ledger_cannot_be_changed_even_with_sql(written):
-    connection = bookfile.connect(written)
+    connection = sqlite3.connect(written)
     for change in ("DELETE FROM entries", "UPDATE entries SET data = x'00'"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             connection.execute(change)

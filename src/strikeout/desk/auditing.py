@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from strikeout.assurance.build import build_of, difference
 from strikeout.assurance.certificate import Certificate
@@ -16,7 +17,7 @@ from strikeout.desk.state_check import check_members, check_states
 from strikeout.desk.stepping import free_numbers
 from strikeout.desk.traces import returning
 from strikeout.desk.version import Version, state_of
-from strikeout.errors import StrikeoutError
+from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.forgetting.step import OneStep
 from strikeout.store.ledger import Head, check_bytes
 from strikeout.wording import agreeing, many
@@ -61,12 +62,14 @@ def _store(records: Records) -> Found:
 
 
 def _ledger(records: Records, head: Head | None) -> Found:
-    rows = records.store.entries()
-    faults = check_bytes(rows, keyring=records.keyring, head=head)
-    if faults:
-        return False, " ".join(faults)
+    rows, keyring = records.store.entries(), records.keyring
     if not rows:
         return False, "The ledger is empty, and a book is made with its first entry."
+    with suppress(RefusedError):  # an entry that cannot be read is one of the faults
+        keyring = records.signing(records.ledger())
+    faults = check_bytes(rows, keyring=keyring, head=head)
+    if faults:
+        return False, " ".join(faults)
     return (
         True,
         f"{many(len(rows), 'entry', 'entries')}, numbered, chained and signed; the root is {records.ledger().root()}.",

@@ -39,6 +39,10 @@ class ReadingDesk:
 
     def status(self) -> Status:
         """The book at a glance: what it holds, its calibration and whether that is current."""
+        with self._records.store.reading():
+            return self._status()
+
+    def _status(self) -> Status:
         records = self._records
         ledger, counts = records.ledger(), records.store.counts()
         standing, groups = records.standing(), records.groups()
@@ -109,7 +113,8 @@ class ReadingDesk:
         Raises:
             Nothing for what the book holds: what cannot be checked does not hold, with the reason.
         """
-        return audit(self._records, head=head)
+        with self._records.store.reading():  # one moment: what another process writes meanwhile is no fault
+            return audit(self._records, head=head)
 
     def compare(self, other: ReadingDesk) -> Comparison:
         """This book beside another: the same state, the same parameters, how far apart.
@@ -200,11 +205,10 @@ class ReadingDesk:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
         if self._last is not None and self._last[0] == seen:
             return self._last[1]
-        version = self._check_current()
-        moments = self._records.moments()
-        found = Asking.from_plain(version.asking).calibrate(
-            self._records.store.quotes() if moments is None else moments
-        )
+        with self._records.store.reading():
+            version, moments = self._check_current(), self._records.moments()
+            state = self._records.store.quotes() if moments is None else moments
+        found = Asking.from_plain(version.asking).calibrate(state)
         if not version.agrees(found):
             raise RefusedError(
                 "Calibrated anew, the book gives other parameters than it keeps: another build made them, or the book "

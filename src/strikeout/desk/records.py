@@ -56,6 +56,7 @@ class Records:
     clock: Callable[[], datetime]
     who: str
     is_two_person: bool = False  # whether quotes go only once a second person approved it
+    reread: Callable[[], Keyring] | None = None  # reads the key file again
     reader: LedgerReader = field(default_factory=LedgerReader, compare=False, repr=False)
 
     def ledger(self) -> Ledger:
@@ -65,6 +66,12 @@ class Records:
             RefusedError: an entry cannot be read.
         """
         return self.reader.read(self.store.entries())
+
+    def signing(self, ledger: Ledger) -> Keyring:
+        """The keyring that can sign next; read again where another process has rotated the key since."""
+        known = {signer.public for signer in self.keyring.signers}
+        is_due_elsewhere = ledger.public is not None and ledger.public not in known
+        return self.reread() if is_due_elsewhere and self.reread is not None else self.keyring
 
     @property
     def name(self) -> str:
@@ -282,7 +289,7 @@ class Transaction:
             certificate="" if certificate is None else certificate.digest(),
             commitment=commitment,
         )
-        ledger = self._ledger.append(act, records.keyring)
+        ledger = self._ledger.append(act, records.signing(self._ledger))
         if certificate is not None:
             self.store.put("certificate", page_of(self.number), certificate.to_bytes())
         self.store.append(ledger.entries[-1].to_bytes())
@@ -292,8 +299,8 @@ class Transaction:
     def _amendments(self) -> dict[str, str]:
         return {_amended(version.entry): _digests(version)["results"] for version in self._amended}
 
-    def rotate(self, reason: Why) -> int:
-        """Two entries: the key that is due hands over to the newest of the keyring, which signs the second.
+    def rotate(self, reason: Why, keyring: Keyring) -> int:
+        """Two entries: the key that is due hands over to the newest of this keyring, which signs the second.
 
         Raises:
             RefusedError: the keyring lacks the key that is due, or has no other.
@@ -306,7 +313,7 @@ class Transaction:
             why=as_reason(reason),
             counts={"retained": self.store.counts().retained},
         )
-        for entry in self._ledger.rotate(act, records.keyring).entries[-2:]:
+        for entry in self._ledger.rotate(act, keyring).entries[-2:]:
             self.store.append(entry.to_bytes())
         self.is_entered = True
         return self.number + 1

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from strikeout.errors import BookError, BusyError, DamagedBookError, NewerBookError, NotABookError
+from strikeout.errors import BookError, BusyError, DamagedBookError, NewerBookError, NotABookError, UsageError
+from strikeout.store import holding
 
 APPLICATION = int.from_bytes(b"STRK", "big")  # marks the file as ours: bytes 68 to 71
 HEADER = 100  # bytes; https://www.sqlite.org/fileformat.html, section 1.3
@@ -21,13 +26,13 @@ _DISK = {
 }
 PATIENCE = 2.0  # seconds a writer waits for another
 BESIDE = ("-wal", "-shm", "-journal")
-
-# Numbered from 1; the number of the last one applied is the file's version. Only ever add to the end.
-MIGRATIONS: tuple[str, ...] = (
-    """
+VERSION = 3  # of the tables
+TABLES = """
     CREATE TABLE chunks (number INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL, sum BLOB NOT NULL);
     CREATE TABLE names (id BLOB PRIMARY KEY, chunk INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE marks (id BLOB PRIMARY KEY REFERENCES names, entry INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE footprints (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
+    CREATE TABLE states (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
     CREATE TABLE pages (
         shelf TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, sum BLOB NOT NULL, PRIMARY KEY (shelf, name)
     ) WITHOUT ROWID;
@@ -36,18 +41,81 @@ MIGRATIONS: tuple[str, ...] = (
         one INTEGER PRIMARY KEY CHECK (one = 1), total BLOB NOT NULL, rows INTEGER NOT NULL, held INTEGER NOT NULL,
         marked INTEGER NOT NULL, scrub INTEGER NOT NULL
     );
-    INSERT INTO seal VALUES (1, zeroblob(32), 0, 0, 0, 0);
     CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
     CREATE TRIGGER entries_hold BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-    """,
+"""
+
+
+class Connection:
+    """A connection to the file of a book, for the thread that made it.
+
+    The file is held (see ``holding``) until the connection is closed, or nobody has it any more.
     """
-    CREATE TABLE footprints (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
-    CREATE TABLE states (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
-    """,
-)
+
+    def __init__(self, path: Path, raw: sqlite3.Connection, hold: holding.Hold) -> None:
+        self.path = path  # as it was given, for sentences
+        self.raw = raw
+        self.hold = hold
+        self._thread = threading.get_ident()
+        self._closing = weakref.finalize(self, holding.let_go, hold, raw.close)
+
+    def execute(self, question: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Ask or change in SQL.
+
+        Raises:
+            UsageError: the book is closed, or was opened in another thread or before a fork.
+            BookError: SQLite finds something wrong; see ``told``.
+        """
+        self._check()
+        with told(self.path):
+            return self.raw.execute(question, values)
+
+    def executemany(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Change in SQL, once per row.
+
+        Raises:
+            UsageError: the book is closed, or was opened in another thread or before a fork.
+            BookError: SQLite finds something wrong; see ``told``.
+        """
+        self._check()
+        with told(self.path):
+            self.raw.executemany(change, rows)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction has begun and not ended."""
+        return self._closing.alive and self.raw.in_transaction
+
+    def close(self) -> None:
+        """Lets go of the file. Does nothing the second time."""
+        self._closing()
+
+    def _check(self) -> None:
+        if not self._closing.alive:
+            raise UsageError(f"{self.path} is closed. Open it again.", path=str(self.path))
+        if self.hold.process != os.getpid():
+            raise UsageError(
+                f"{self.path} was opened before this process was forked from another. Open it in a process that is "
+                'started afresh (multiprocessing: the method "spawn"), or close it before forking.',
+                path=str(self.path),
+            )
+        if self._thread != threading.get_ident():
+            raise UsageError(
+                f"{self.path} was opened in another thread. Open it in this one too: a book may be open several times.",
+                path=str(self.path),
+            )
 
 
-def create(path: Path, *, first: Callable[[sqlite3.Connection], None] | None = None) -> None:
+def real_path(path: str | Path) -> Path:
+    """The file that a path means: where it is a symbolic link, the one the link leads to.
+
+    The log, the keys and the plan of a book are beside its file, not beside a link to it.
+    """
+    given = Path(path)
+    return given.resolve() if given.is_symlink() else given
+
+
+def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> None:
     """Makes the file of an empty book. It appears under its name only when it is whole.
 
     Args:
@@ -61,19 +129,16 @@ def create(path: Path, *, first: Callable[[sqlite3.Connection], None] | None = N
         raise NotABookError(f"{path} is there already. Open it, or choose another name.", path=str(path))
     if not path.parent.is_dir():
         raise NotABookError(f"The folder of {path} does not exist. Make it first.", path=str(path))
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    draft = path.with_name(f"{path.name}.{os.getpid()}{DRAFT}")
     try:
-        with told(draft):
-            connection = sqlite3.connect(draft, isolation_level=None)
+        _make(draft)
+        if first is not None:
+            connection = connect(draft)
             try:
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute("PRAGMA journal_mode = WAL")
-                migrate(connection, MIGRATIONS)
-                if first is not None:
-                    first(connection)
+                first(connection)
             finally:
                 connection.close()
-        with open(draft, "rb+") as file:
+        with open(draft, "rb+") as file:  # nobody has it open: it has no name yet that anybody knows
             os.fsync(file.fileno())
         os.link(draft, path)  # unlike a rename, refuses where another has made the book meanwhile
         _sync_folder(path.parent)
@@ -85,51 +150,147 @@ def create(path: Path, *, first: Callable[[sqlite3.Connection], None] | None = N
         draft.unlink(missing_ok=True)
 
 
-def connect(path: Path, *, patience: float = PATIENCE) -> sqlite3.Connection:
-    """A connection to the file of a book, brought to this version's tables where it is older.
+DRAFT = ".new"  # how the name of a book ends that is being made
+
+
+def _make(draft: Path) -> None:
+    with told(draft):
+        raw = sqlite3.connect(draft, isolation_level=None)
+        try:
+            raw.execute(f"PRAGMA application_id = {APPLICATION}")
+            raw.execute("PRAGMA journal_mode = WAL")
+            raw.execute("BEGIN IMMEDIATE")
+            for statement in _statements(TABLES):
+                raw.execute(statement)
+            raw.execute("INSERT INTO seal VALUES (1, zeroblob(32), 0, 0, 0, 0)")
+            raw.execute(f"PRAGMA user_version = {VERSION}")
+            raw.execute("COMMIT")
+        finally:
+            raw.close()
+
+
+def connect(path: Path, *, patience: float = PATIENCE) -> Connection:
+    """A connection to the file of a book. SQLite alone reads the file: see ``holding`` for why.
 
     Raises:
-        NotABookError: there is no such file, or it is another program's.
+        NotABookError: there is no such file, it is another program's, or an older version's.
         NewerBookError: it was written by a newer version.
         DamagedBookError: it is truncated or its bytes are off.
-        BusyError: it is older, and another process is writing to it.
+        BookError: it has a second name, or cannot be read.
+        UsageError: it was open when this process was forked.
     """
-    check_header(path)
-    with told(path):
-        connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
-        try:
-            for setting in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON", "temp_store = MEMORY"):
-                connection.execute(f"PRAGMA {setting}")
-            connection.execute(f"PRAGMA journal_size_limit = {1 << 22}")
-            # As seen through the log beside the file, which may be newer than the header that was just read.
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            refuse_newer(path, version)
-            if version < len(MIGRATIONS):
-                migrate(connection, MIGRATIONS)
-        except BaseException:
-            connection.close()
-            raise
-    return connection
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise NotABookError(f"There is no book {path}. Make it with: strikeout init {path}", path=str(path)) from error
+    except OSError as error:
+        raise NotABookError(f"{path} cannot be read: {error.strerror}.", path=str(path)) from error
+    if found.st_nlink > 1:
+        _clear_draft(path, found)
+        found = path.stat()
+    holding.refuse_second_name(path, found)
+    _recognise(path, found.st_size)
+    raw, hold = holding.take(path, lambda: _connected(path, patience))
+    return Connection(path, raw, hold)
 
 
-def migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
-    """Applies the migrations that the file does not have yet, each as a whole.
+def _clear_draft(path: Path, found: os.stat_result) -> None:
+    """Removes the name under which a book was made, where a crash came between giving it its own and that."""
+    for draft in path.parent.glob(f"{_literal(path.name)}.*{DRAFT}"):
+        if os.path.samestat(draft.stat(), found):
+            draft.unlink(missing_ok=True)
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _recognise(path: Path, size: int) -> None:
+    """Raise if the file is no book. Looks at it without locks and without its log, and so changes nothing.
 
     Raises:
-        sqlite3.Error: one cannot be applied; those before it are kept.
+        NotABookError: it is no SQLite file, or another program's.
+        BookError: it cannot be read.
     """
-    for number in range(connection.execute("PRAGMA user_version").fetchone()[0], len(migrations)):
-        connection.execute("BEGIN IMMEDIATE")
+    try:
+        with told(path):
+            raw = _opened(path, "mode=ro&immutable=1", 0.0)
+            try:
+                ((application,),) = raw.execute("PRAGMA application_id")
+            finally:
+                raw.close()
+    except DamagedBookError as error:
+        if getattr(error.__cause__, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT:
+            return  # the rest may be in the log; with it, SQLite looks again
+        raise _no_book(path, size) from error
+    if size == 0:
+        raise _no_book(path, size)
+    if application != APPLICATION:
+        raise NotABookError(f"{path} is a SQLite file of another program, not a book. Choose a book.", path=str(path))
+
+
+def _no_book(path: Path, size: int) -> NotABookError:
+    return NotABookError(
+        f"{path} is no book: its {size:,} bytes do not begin as a book does. If it was one, it is damaged: "
+        "bring it back from a copy.",
+        path=str(path),
+    )
+
+
+def _opened(path: Path, how: str, patience: float) -> sqlite3.Connection:
+    # Threads are checked in `Connection`, in words; a connection nobody has any more may be closed by any.
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+    )
+
+
+def _connected(path: Path, patience: float) -> sqlite3.Connection:
+    with told(path):
+        raw = _opened(path, "mode=rw", patience)
         try:
-            # Another process may have been quicker.
-            if connection.execute("PRAGMA user_version").fetchone()[0] == number:
-                for statement in _statements(migrations[number]):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number + 1}")
-            connection.execute("COMMIT")
+            _refuse_short(path, raw)
+            _refuse_other(path, raw.execute("PRAGMA user_version").fetchone()[0])  # as the log beside the file has it
+            for setting in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON", "temp_store = MEMORY"):
+                raw.execute(f"PRAGMA {setting}")
+            raw.execute(f"PRAGMA journal_size_limit = {1 << 22}")
+            if raw.execute(_SCHEMA).fetchall() != _expected():
+                raise damaged(path, "its tables are not those of a book")
         except BaseException:
-            connection.execute("ROLLBACK")
+            raw.close()
             raise
+    return raw
+
+
+def _refuse_short(path: Path, raw: sqlite3.Connection) -> None:
+    """Raise if the file is shorter than its pages. With a log beside it, it may be: the last pages are still there."""
+    raw.execute("BEGIN")  # while it is being read, nobody can shorten it
+    try:
+        ((count,),), ((size,),) = raw.execute("PRAGMA page_count"), raw.execute("PRAGMA page_size")
+        log, length = holding.log_of(path), path.stat().st_size
+        is_short = length < count * size and not (log.exists() and log.stat().st_size)
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_CORRUPT:
+            raise
+        is_short, length = True, path.stat().st_size
+    finally:
+        raw.execute("ROLLBACK")
+    if is_short:
+        raise damaged(path, f"its {length:,} bytes are cut short, or not those of a book any more")
+
+
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+
+
+@cache
+def _expected() -> list[tuple[Any, ...]]:
+    """What SQLite says of the tables of a book. A trigger or a view too many could change what is written or read."""
+    raw = sqlite3.connect(":memory:")
+    try:
+        for statement in _statements(TABLES):
+            raw.execute(statement)
+        return raw.execute(_SCHEMA).fetchall()
+    finally:
+        raw.close()
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -138,60 +299,22 @@ def _statements(script: str) -> Iterator[str]:
         pending += part + ";"
         if sqlite3.complete_statement(pending):
             if pending.strip(" \n;"):
-                yield pending
+                yield pending.strip()
             pending = ""
 
 
-def check_header(path: Path) -> None:
-    """Nothing, where the first bytes and the length are those of a book. Reads only.
-
-    Raises:
-        NotABookError: there is no such file, or it is another program's.
-        NewerBookError: it was written by a newer version.
-        DamagedBookError: it is shorter than it says.
-    """
-    try:
-        with open(path, "rb") as file:
-            header = file.read(HEADER)
-            length = os.fstat(file.fileno()).st_size
-    except FileNotFoundError as error:
-        raise NotABookError(f"There is no book {path}. Make it with: strikeout init {path}", path=str(path)) from error
-    except OSError as error:
-        raise NotABookError(f"{path} cannot be read: {error.strerror}.", path=str(path)) from error
-    if len(header) == HEADER and header.startswith(b"SQLite format 3\0"):
-        if int.from_bytes(header[68:72], "big") == APPLICATION:
-            refuse_newer(path, int.from_bytes(header[60:64], "big"))
-            size = int.from_bytes(header[16:18], "big")
-            needed = (65536 if size == 1 else size) * int.from_bytes(header[28:32], "big")
-            wal = path.with_name(path.name + "-wal")
-            # With a log beside it the file may rightly be shorter: its last pages are still in the log.
-            if length < needed and not (wal.exists() and wal.stat().st_size):
-                raise DamagedBookError(
-                    f"{path} is cut short: {length:,} bytes of {needed:,} are there. Nothing was changed; "
-                    "bring the book back from a copy.",
-                    path=str(path),
-                    found=length,
-                    needed=needed,
-                )
-            return
-        raise NotABookError(f"{path} is a SQLite file of another program, not a book. Choose a book.", path=str(path))
-    raise NotABookError(
-        f"{path} is no book: its {length:,} bytes do not begin as a book does. If it was one, it is damaged: "
-        "bring it back from a copy.",
-        path=str(path),
-    )
-
-
-def refuse_newer(path: Path, version: int) -> None:
-    """Nothing, where this software knows the version of the tables.
-
-    Raises:
-        NewerBookError: it is newer.
-    """
-    if version > len(MIGRATIONS):
+def _refuse_other(path: Path, version: int) -> None:
+    if version > VERSION:
         raise NewerBookError(
             f"{path} was written by a newer strikeout: its tables are version {version}, and this one knows "
-            f"{len(MIGRATIONS)}. Update strikeout; nothing was changed.",
+            f"{VERSION}. Update strikeout; nothing was changed.",
+            path=str(path),
+            version=version,
+        )
+    if version < VERSION:
+        raise NotABookError(
+            f"{path} has tables of version {version}, from before the first release; this strikeout reads {VERSION}. "
+            "Make the book again from the files its quotes came in.",
             path=str(path),
             version=version,
         )

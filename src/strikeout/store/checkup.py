@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from strikeout.errors import StrikeoutError
-from strikeout.store.bookfile import BESIDE, MIGRATIONS, check_header
+from strikeout.store.bookfile import BESIDE, VERSION, connect, real_path
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.ledger import Ledger, check_bytes
 from strikeout.store.sqlite import SqliteStore
@@ -35,6 +35,7 @@ def engine() -> tuple[Finding, ...]:
 
 def book(path: Path) -> tuple[Finding, ...]:
     """A book's file, key file, bytes and ledger. Computes no calibration; ``verify`` does."""
+    path = real_path(path)
     found = [_judged("file", lambda: _file(path)), _judged("key file", lambda: _keys(path))]
     if found[0].is_well:
         looks = {"bytes": _bytes, "shards": _shards, "ledger": _ledger}
@@ -68,15 +69,13 @@ def _judged(name: str, look: Callable[[], tuple[bool, str]]) -> Finding:
 
 
 def _file(path: Path) -> tuple[bool, str]:
-    check_header(path)
-    with open(path, "rb") as file:
-        version = int.from_bytes(file.read(64)[60:64], "big")
+    connect(path).close()
     size = path.stat().st_size
     beside = sum(log.stat().st_size for log in (path.with_name(path.name + end) for end in BESIDE) if log.exists())
     more = f", {beside:,} in logs beside it" if beside else ""
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         return False, f"{path} or its folder cannot be written to."
-    return True, f"{size:,} bytes{more}; tables of version {version}, this strikeout knows {len(MIGRATIONS)}"
+    return True, f"{size:,} bytes{more}; tables of version {VERSION}"
 
 
 def _keys(path: Path) -> tuple[bool, str]:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.quotes.features import Features
 from strikeout.quotes.quotes import Quotes
+from strikeout.store.holding import borrowed, bytes_at
 
 DIGITS = 6  # of a number, from which on its text is no coincidence
 BYTES = 5  # of a number's eight that are not zero, from which on they are no coincidence
@@ -183,23 +184,19 @@ def _pieces(path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
     frame), so a number may stand across the two: the end of every page is looked at joined to the body of the next.
     """
     try:
-        file = open(path, "rb")  # noqa: SIM115  (closed below; only its absence is forgiven)
+        with borrowed(path) as file:
+            begin, page, between = _layout(bytes_at(file, 0, 32))
+            offset, tail = 0, b""
+            while block := bytes_at(file, offset, BLOCK):
+                yield offset - len(tail), tail + block
+                offset, tail = offset + len(block), (tail + block)[-(longest - 1) :] if longest > 1 else b""
+            if page:
+                reach = min(longest - 1, page - 4)
+                for seam in range(begin + page, offset - between, page + between):
+                    joined = bytes_at(file, seam - reach, reach + between + 4 + reach)
+                    yield seam - reach, joined[:reach] + joined[reach + between + 4 :]
     except FileNotFoundError:
         return
-    with file:
-        head = file.read(32)
-        begin, page, between = _layout(head)
-        file.seek(0)
-        offset, tail = 0, b""
-        while block := file.read(BLOCK):
-            yield offset - len(tail), tail + block
-            offset, tail = offset + len(block), (tail + block)[-(longest - 1) :] if longest > 1 else b""
-        if page:
-            reach = min(longest - 1, page - 4)
-            for seam in range(begin + page, offset - between, page + between):
-                file.seek(seam - reach)
-                joined = file.read(reach + between + 4 + reach)
-                yield seam - reach, joined[:reach] + joined[reach + between + 4 :]
 
 
 def _layout(head: bytes) -> tuple[int, int, int]:

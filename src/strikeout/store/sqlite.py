@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from types import TracebackType
 
 from strikeout.errors import BusyError
 from strikeout.store import bookfile, soundness
-from strikeout.store.bookfile import BESIDE, PATIENCE, told
+from strikeout.store.bookfile import BESIDE, PATIENCE, Connection, real_path
 from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
 from strikeout.store.sqlite_reading import SqliteReading
 from strikeout.store.sqlite_writing import SqliteWriting
@@ -34,13 +33,13 @@ class SqliteStore(SqliteReading):
             BookError: it cannot be written there.
             RefusedError: there is a file of keys for a book of that name already, or none can be written.
         """
-        target = Path(path)
+        target = real_path(path)
 
-        def lock(connection: sqlite3.Connection) -> None:
-            SqliteWriting(connection, target).put("setting", ENCRYPTION, ShardKeys.create(shard_key_file(target)).book)
+        def lock(connection: Connection) -> None:
+            SqliteWriting(connection).put("setting", ENCRYPTION, ShardKeys.create(shard_key_file(target)).book)
 
         bookfile.create(target, first=lock if is_encrypted else None)
-        return SqliteStore.open(path, patience=patience)
+        return SqliteStore.open(target, patience=patience)
 
     @staticmethod
     def open(path: str | Path, *, patience: float = PATIENCE) -> SqliteStore:
@@ -53,12 +52,15 @@ class SqliteStore(SqliteReading):
             NotABookError: there is no such file, or it is another program's.
             NewerBookError: it was written by a newer version.
             DamagedBookError: it is truncated or its bytes are off.
+            BookError: it has a second name (a hard link), or cannot be read.
+            UsageError: it was open when this process was forked.
             RefusedError: it is encrypted, and its keys are gone, open to others, or those of another book.
         """
-        store = SqliteStore(bookfile.connect(Path(path), patience=patience), Path(path))
+        target = real_path(path)
+        store = SqliteStore(bookfile.connect(target, patience=patience))
         try:
             book = store.page("setting", ENCRYPTION)
-            store._keys = None if book is None else ShardKeys.open(shard_key_file(Path(path)), book)
+            store._keys = None if book is None else ShardKeys.open(shard_key_file(target), book)
             if any(due for (due,) in store.rows("SELECT scrub FROM seal")):
                 with suppress(BusyError):  # another is at work: `faults` says that this is still to do
                     store._scrub()
@@ -71,7 +73,7 @@ class SqliteStore(SqliteReading):
     def reading(self) -> Iterator[Reading]:
         self._begin("BEGIN")
         try:
-            yield SqliteReading(self._connection, self._path, self._keys)
+            yield SqliteReading(self._connection, self._keys)
         finally:
             if self._connection.in_transaction:  # a failing disk ends it by itself
                 self._connection.execute("ROLLBACK")
@@ -79,19 +81,20 @@ class SqliteStore(SqliteReading):
     @contextmanager
     def writing(self) -> Iterator[Writing]:
         self._begin("BEGIN IMMEDIATE")
-        transaction = SqliteWriting(self._connection, self._path, self._keys)
+        transaction = SqliteWriting(self._connection, self._keys)
         try:
+            self._connection.hold.check()
             yield transaction
             if self._keys is not None:
                 self._keys.settle()
-            with told(self._path):
-                self._connection.execute("COMMIT")
+            self._connection.execute("COMMIT")
         except BaseException:
             if self._keys is not None:
                 self._keys.forgo()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        self._connection.hold.check()
         if transaction.erased:
             self._scrub()
 
@@ -102,7 +105,8 @@ class SqliteStore(SqliteReading):
             return soundness.faults(self)
 
     def files(self) -> tuple[Path, ...]:
-        beside = (self._path.with_name(self._path.name + end) for end in ("", *BESIDE))
+        real = self._connection.hold.path
+        beside = (real.with_name(real.name + end) for end in ("", *BESIDE))
         return tuple(path for path in beside if path.exists())
 
     def close(self) -> None:
@@ -119,23 +123,20 @@ class SqliteStore(SqliteReading):
             raise BusyError(
                 f"{self._path} is being read or written by a block of this store that has not ended. End it first."
             )
-        with told(self._path):
-            self._connection.execute(how)
+        self._connection.execute(how)
 
     def _scrub(self) -> None:
         """Destroys keys nothing is under any more, rewrites the file without what was erased, and empties its log."""
         if self._keys is not None:
             self._destroy_spent(self._keys)
         self._empty_log()
-        with told(self._path):
-            # Zeroed on deletion already (secure_delete); rewritten so that this does not rest on one setting alone.
-            self._connection.execute("VACUUM")
-            self._connection.execute("UPDATE seal SET scrub = 0")
+        # Zeroed on deletion already (secure_delete); rewritten so that this does not rest on one setting alone.
+        self._connection.execute("VACUUM")
+        self._connection.execute("UPDATE seal SET scrub = 0")
         self._empty_log()
 
     def _destroy_spent(self, keys: ShardKeys) -> None:
-        with told(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")  # no other writer has keys that are not committed yet
+        self._connection.execute("BEGIN IMMEDIATE")  # no other writer has keys that are not committed yet
         try:
             question = "SELECT substr(data, 1, ?1) FROM chunks UNION ALL SELECT substr(data, 1, ?1) FROM pages"
             heads = self.rows(question, (HEAD,))
@@ -144,8 +145,7 @@ class SqliteStore(SqliteReading):
             self._connection.execute("ROLLBACK")
 
     def _empty_log(self) -> None:
-        with told(self._path):
-            ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             raise BusyError(
                 f"What was to be erased from {self._path} is erased, but another process is reading an older moment of "

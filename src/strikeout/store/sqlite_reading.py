@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
-from strikeout.store.bookfile import damaged, told
+from strikeout.store.bookfile import Connection, damaged, told
 from strikeout.store.chunks import Chunk, decoded, quotes_of, retained_of
 from strikeout.store.sealing import Seal, checksum, chunk_sum
 from strikeout.store.shard_keys import LOCKED, ShardKeys
@@ -37,9 +35,9 @@ def text(name: bytes) -> str:
 class SqliteReading:
     """What can be read of a book in a file; see ``Reading`` for what each verb promises."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, keys: ShardKeys | None = None) -> None:
+    def __init__(self, connection: Connection, keys: ShardKeys | None = None) -> None:
         self._connection = connection
-        self._path = path
+        self._path = connection.path
         self._keys = keys  # of an encrypted book
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
@@ -128,8 +126,9 @@ class SqliteReading:
         Raises:
             DamagedBookError: the file cannot be read.
         """
+        answer = self._connection.execute(question, values)
         with told(self._path):
-            yield from self._connection.execute(question, values)
+            yield from answer
 
     def homes(self, names: Sequence[str]) -> dict[str, int]:
         """Of these names those that the book holds, each with the chunk it is in."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike
 from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
-from strikeout.store.bookfile import told
+from strikeout.store.bookfile import Connection
 from strikeout.store.chunks import CHUNK, chunk_of, chunks_of, encoded, in_chunks, refuse_other_kind
 from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
 from strikeout.store.shard_keys import HEAD, LOCKED, ShardKeys, key_name
@@ -25,8 +23,8 @@ from strikeout.store.store import LEAVINGS, Leaving, Shelf, Told, is_left, on_sh
 class SqliteWriting(SqliteReading):
     """What can be changed in a book in a file; see ``Writing`` for what each verb promises."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, keys: ShardKeys | None = None) -> None:
-        super().__init__(connection, path, keys)
+    def __init__(self, connection: Connection, keys: ShardKeys | None = None) -> None:
+        super().__init__(connection, keys)
         self.erased = False
 
     def add(self, quotes: Quotes) -> None:
@@ -195,5 +193,4 @@ class SqliteWriting(SqliteReading):
         self._each(change, [(seal.total, seal.rows, seal.held, seal.marked)])
 
     def _each(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
-        with told(self._path):
-            self._connection.executemany(change, rows)
+        self._connection.executemany(change, rows)
