@@ -6,13 +6,13 @@ The file is looked for in the working directory and then upwards; the first one 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from strikeout.errors import UsageError
+from strikeout.quotes.toml_files import SHOWN, read_toml, shown
 
 FILE = "strikeout.toml"
 PREFIX = "STRIKEOUT_"
@@ -37,7 +37,7 @@ class Setting:
         if self.kind is dict:
             return self._pairs(value)
         if self.kind is str:
-            if not isinstance(value, str) or not value or (self.words and value not in self.words):
+            if not isinstance(value, str) or not value.isprintable() or not value.strip() or self._is_other(value):
                 raise ValueError(f"give one of {', '.join(self.words)}" if self.words else "give a text")
             return value
         try:
@@ -49,6 +49,9 @@ class Setting:
             noun = "a whole number" if self.kind is int else "a number"
             raise ValueError(f"give {noun} from {self.least:g}" + ("" if self.most is None else f" to {self.most:g}"))
         return self.kind(number)
+
+    def _is_other(self, word: str) -> bool:
+        return bool(self.words) and word not in self.words
 
     @staticmethod
     def _pairs(value: Any) -> list[tuple[str, Any]]:
@@ -100,7 +103,7 @@ def configuration(*, folder: Path | None = None, variables: Mapping[str, str] | 
     Raises:
         UsageError: the file cannot be read, or it or a variable sets something unknown or to what it cannot be.
     """
-    path = found_from(Path.cwd() if folder is None else folder)
+    path = found_from(_here() if folder is None else folder)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, value in () if path is None else _content(path).items():
@@ -117,7 +120,23 @@ def configuration(*, folder: Path | None = None, variables: Mapping[str, str] | 
 
 def found_from(folder: Path) -> Path | None:
     """The file that counts in this folder: its own, or that of the nearest folder above; None where there is none."""
-    return next((place / FILE for place in (folder, *folder.parents) if (place / FILE).is_file()), None)
+    return next((place / FILE for place in (folder, *folder.parents) if _is_file(place / FILE)), None)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UsageError(
+            f"The working folder cannot be read ({error.strerror}). Change to one that is there."
+        ) from error
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder above that is not ours to look into
+        return False
 
 
 def variable_of(name: str) -> str:
@@ -137,16 +156,11 @@ def hand_down(configured: Configuration) -> None:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}).", path=str(path)) from error
-    except ValueError as error:
-        raise UsageError(f"{path}: is no TOML ({error}). Mend it, or take it away.", path=str(path)) from error
+    content = read_toml(path, str(path))
     unknown = sorted(set(content) - set(SETTINGS))
     if unknown:
         raise UsageError(
-            f"{path}: {', '.join(unknown)} is no setting. The settings are {', '.join(SETTINGS)}.",
+            f"{path}: {', '.join(unknown)[:SHOWN]} is no setting. The settings are {', '.join(SETTINGS)}.",
             path=str(path),
             unknown=unknown,
         )
@@ -157,4 +171,4 @@ def _read(name: str, value: Any, where: str) -> Any:
     try:
         return SETTINGS[name].read(value)
     except ValueError as error:
-        raise UsageError(f"{where} is {value!r}: {error}.", setting=name) from error
+        raise UsageError(f"{where} is {shown(value)}: {error}.", setting=name) from error

@@ -12,12 +12,14 @@ import numpy as np
 import polars as pl
 
 from strikeout.quotes.columns import NUMBERS, as_text, quotient
-from strikeout.quotes.profile import CLOCKS, Origin, Profile, plain
+from strikeout.quotes.profile import Origin, Profile, plain
+from strikeout.quotes.profile_check import CLOCKS
 from strikeout.quotes.symbols import parse_symbols
 
 DATES = ("quote_date", "expiry")
 PRICES = ("price", "bid", "ask", "spread")
 STANDARD = "standard"
+LAST_MOMENT = 2**63 - 1  # nanoseconds since 1970: in the year 2262
 UNIT = "strikeout:unit"  # the column that says which prices are in coins, until they are not
 
 
@@ -159,8 +161,9 @@ def _moment(column: pl.Series, role: str, origin: Origin, profile: Profile) -> p
     if isinstance(column.dtype, pl.Datetime):
         moment = column.dt.replace_time_zone("UTC") if column.dtype.time_zone is None else column
     else:
-        ticks = column.cast(pl.Int64, strict=False) * CLOCKS[origin.format]
-        moment = ticks.cast(pl.Datetime("ns", "UTC"))
+        count, unit = column.cast(pl.Int64, strict=False), CLOCKS[origin.format]
+        count = pl.select(pl.when(count.abs() <= LAST_MOMENT // unit).then(count)).to_series()  # beyond, it would wrap
+        moment = (count * unit).cast(pl.Datetime("ns", "UTC"))
     if role in DATES:
         return moment.dt.convert_time_zone(profile.time.get("zone", "UTC")).dt.date()
     return moment.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00")
@@ -196,7 +199,8 @@ def _completed(
     part = part.drop("symbol", strict=False)
     for role, origin in profile.columns.items():
         if origin.before and role in part.columns:
-            day = part[origin.before].cast(pl.Date) if part.schema[origin.before] != pl.String else None
+            is_day = part.schema.get(origin.before, pl.String) != pl.String
+            day = part[origin.before].cast(pl.Date) if is_day else None
             back = part[role].cast(pl.Int64, strict=False)
             made = None if day is None else day.dt.offset_by("-" + back.cast(pl.String) + "d")
             part = part.with_columns((pl.lit(None, pl.Date) if made is None else made).alias(role))

@@ -54,7 +54,7 @@ class Clock:
     def __post_init__(self) -> None:
         try:
             ZoneInfo(self.zone)
-        except (ZoneInfoNotFoundError, ValueError) as error:
+        except (ZoneInfoNotFoundError, ValueError, TypeError, OSError) as error:
             raise UsageError(
                 f"clock: the zone {self.zone!r} is unknown. Write one such as America/New_York."
             ) from error
@@ -63,11 +63,11 @@ class Clock:
                 raise UsageError(f"clock: {name} is {getattr(self, name)!r}; write a time such as 16:00.")
         try:
             object.__setattr__(self, "holidays", tuple(str(date.fromisoformat(str(day))) for day in self.holidays))
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise UsageError(f"clock: a holiday is no date ({error}). Write 2024-12-25.") from error
         for name in ("closed", "overnight"):
             weight = getattr(self, name)
-            if not isinstance(weight, int | float) or not 0.0 <= weight <= 1.0:
+            if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0.0 <= weight <= 1.0:
                 raise UsageError(f"clock: {name} is {weight!r}; it is a weight from 0 to 1.")
         if self.closed == self.overnight == 0.0 and self.open >= self.close:
             raise UsageError(f"clock: open is {self.open} and close {self.close}; then no hour counts.")
@@ -85,7 +85,10 @@ class Clock:
         if odd:
             known = ", ".join(field.name for field in fields(Clock))
             raise UsageError(f"clock: {odd[0]!r} is no word of it. They are {known}.")
-        return Clock(**{**table, "holidays": tuple(table.get("holidays", ()))})
+        days = table.get("holidays", ())
+        if not isinstance(days, list | tuple):
+            raise UsageError(f"clock: holidays is {days!r}; give a list of dates such as 2024-12-25.")
+        return Clock(**{**table, "holidays": tuple(days)})
 
     @property
     def is_calendar(self) -> bool:

@@ -5,9 +5,9 @@ A profile is a TOML file; the package's are in the folder ``profiles``. docs/ref
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from datetime import date
 from functools import cache
 from importlib import resources
 from os import PathLike
@@ -16,9 +16,11 @@ from types import MappingProxyType
 from typing import Any
 
 from strikeout.errors import UsageError
+from strikeout.quotes.clock import Clock
+from strikeout.quotes.profile_check import COIN, ORIGIN, PREAMBLE, PROFILE, check_shapes
 from strikeout.quotes.symbols import FORMS
+from strikeout.quotes.toml_files import read_toml, toml_of
 
-CLOCKS = {"epoch-s": 10**9, "epoch-ms": 10**6, "epoch-us": 10**3, "epoch-ns": 1}  # nanoseconds a unit
 Facts = Mapping[str, Any]
 
 
@@ -128,26 +130,27 @@ def profile_of(wanted: str | PathLike[str]) -> Profile:
             f"profile {str(wanted)!r} is none of {', '.join(shipped)}, nor a .toml file.",
             profile=str(wanted),
         )
-    try:
-        return read_profile(path.read_text(encoding="utf-8"), path.name)
-    except OSError as error:
-        raise UsageError(f"profile {path}: cannot be read ({error.strerror}).", profile=str(wanted)) from error
+    return _profile(read_toml(path, f"profile {path}"), path.name)
 
 
 def read_profile(text: str, name: str) -> Profile:
     """The profile in this TOML text.
 
     Raises:
-        UsageError: it is no TOML, a key is unknown, or something needed is missing.
+        UsageError: it is no TOML, a key is unknown or holds what it cannot, or something needed is missing.
     """
+    return _profile(toml_of(text, f"profile {name}"), name)
+
+
+def _profile(content: Mapping[str, Any], name: str) -> Profile:
     from strikeout.quotes.columns import ALIASES
 
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"profile {name}: is no TOML ({error}).", profile=name) from error
-    keys = [part.name for part in fields(Profile)]
-    _known(name, content, keys, "keys")
+    if isinstance(content.get("constants"), Mapping):  # TOML has dates, and our columns hold them as text
+        dated = {key: str(value) if isinstance(value, date) else value for key, value in content["constants"].items()}
+        content = {**content, "constants": dated}
+    check_shapes(name, content, PROFILE)
+    check_shapes(f"{name}, coin", content.get("coin", {}), COIN)
+    check_shapes(f"{name}, preamble", content.get("preamble", {}), PREAMBLE)
     for key in ("name", "columns"):
         if key not in content:
             raise UsageError(f"profile {name}: {key} is missing. docs/reference/profiles.md shows one.", profile=name)
@@ -163,8 +166,7 @@ def read_profile(text: str, name: str) -> Profile:
         _known(f"{name}, {table}", roles, [*ALIASES, "symbol"], "canonical columns")
     _known(f"{name}, constants", content.get("constants", {}), list(ALIASES), "canonical columns")
     _known(f"{name}, by_class", content.get("by_class", {}), list(ALIASES), "canonical columns")
-    _known(f"{name}, coin", content.get("coin", {}), ["column", "values", "classes"], "keys")
-    _known(f"{name}, preamble", content.get("preamble", {}), ["spot", "stamp", "opens", "closes", "months"], "keys")
+    Clock.of(content.get("time", {}))  # refuses what is no clock
     tables = ("constants", "by_class", "coin", "preamble", "time")
     rest: dict[str, Any] = {**origins, **{key: content[key] for key in tables if key in content}}
     return Profile(
@@ -177,7 +179,7 @@ def read_profile(text: str, name: str) -> Profile:
 def _origin(name: str, role: str, given: Any) -> Origin:
     if isinstance(given, str):
         return Origin((given,))
-    _known(f"{name}, {role}", given, [part.name for part in fields(Origin)], "keys")
+    check_shapes(f"{name}, {role}", given, ORIGIN)
     if "column" not in given:
         raise UsageError(f"profile {name}, {role}: column is missing: the name the vendor gives it.", profile=name)
     column = given["column"]
