@@ -154,7 +154,7 @@ class PanelCase(Case):
             theta = [shared.get(each, value) if each != name else value for each in self.model.parameters.names]
             objective, _ = objective_of(self.retained[rows], residual=self.residual, weights=self._weights_of(rows))
             systems.append(linearize(objective, self.model, theta))
-            squares += objective.magnitude**2
+            squares += objective.magnitude * objective.magnitude
         return systems, sqrt(squares)
 
     def _weights_of(self, rows: NDArray[np.intp]) -> Weighting:

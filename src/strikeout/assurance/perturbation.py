@@ -64,7 +64,7 @@ def with_noise(rows: Integers, share: float, draw: np.random.Generator) -> Integ
     """
     counted: NDArray[np.bool_] = np.logical_or.reduce(rows != 0, axis=1)
     values = rows.astype(float)
-    spread = share * np.sqrt(np.mean(values[counted] ** 2, axis=0)) if counted.any() else np.zeros(rows.shape[1])
+    spread = share * np.sqrt(np.mean(np.square(values[counted]), axis=0)) if counted.any() else np.zeros(rows.shape[1])
     # The noise alone is rounded, and added to integers: a row of more than 53 bits keeps its last ones.
     noise = np.rint(draw.standard_normal(rows.shape) * spread) * counted[:, None]
     if not (np.abs(values) + np.abs(noise) < LARGEST).all():

@@ -98,7 +98,7 @@ def constancy(calibration: Calibration) -> Constancy | None:
     e, j = objective.root_weight * residual, objective.root_weight * jacobian[:, k]
     which = number[objective.order]
     score, curvature = np.bincount(which, j * e), np.bincount(which, j * j)
-    gained = float(np.add.reduce(score**2 / np.where(curvature > 0.0, curvature, np.inf)))
+    gained = float(np.add.reduce(score * score / np.where(curvature > 0.0, curvature, np.inf)))
     cost = calibration.cost - gained  # not below zero: each is the part of the residuals along j
     if not cost > 0.0:
         return Constancy(latent, further + 1, inf, inf)
@@ -122,7 +122,7 @@ def one_value(panel: PanelCalibration) -> Constancy | None:
     values = list(panel.latent.values())
     total = fsum(curvature)
     middle = fsum(c * x for c, x in zip(curvature, values, strict=True)) / total if total > 0.0 else 0.0
-    lost = fsum(c * (x - middle) ** 2 for c, x in zip(curvature, values, strict=True))
+    lost = fsum(c * (x - middle) * (x - middle) for c, x in zip(curvature, values, strict=True))
     if not panel.cost > 0.0:
         return Constancy(panel.latent_name, groups, inf, inf)
     ratio = lost / (groups - 1) / (panel.cost / left)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import inf, nan
+from math import inf, nan, sqrt
 from operator import itemgetter
 
 from strikeout.calibration.box import Box
@@ -209,11 +209,11 @@ def _feller(
     if len(loose) >= 2:
         return FellerShare(k, t, s, replaced=s if s in loose else k)
     if loose == [s]:
-        upper[s] = min(upper[s], (2.0 * fixed[k] * fixed[t]) ** 0.5)
+        upper[s] = min(upper[s], sqrt(2.0 * fixed[k] * fixed[t]))
     elif loose:
         other = t if loose == [k] else k
-        lower[loose[0]] = max(lower[loose[0]], fixed[s] ** 2 / (2.0 * fixed[other]))
-    if any(lower[i] > upper[i] for i in loose) or (not loose and 2.0 * fixed[k] * fixed[t] < fixed[s] ** 2):
+        lower[loose[0]] = max(lower[loose[0]], fixed[s] * fixed[s] / (2.0 * fixed[other]))
+    if any(lower[i] > upper[i] for i in loose) or (not loose and 2.0 * fixed[k] * fixed[t] < fixed[s] * fixed[s]):
         raise ParameterError(
             "The fixed parameters and the bounds leave no point that meets Feller's condition, "
             '2 mean_reversion long_variance >= vol_of_vol^2. Fix fewer, or use feller="warn".'

@@ -57,7 +57,8 @@ class WaryDamping:
 
     def after_success(self, gain: float) -> WaryDamping:
         """``gain`` is the fall of the cost over the fall that was promised."""
-        return WaryDamping(max(self.value * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), SMALLEST))
+        beyond = 2.0 * gain - 1.0
+        return WaryDamping(max(self.value * max(1.0 / 3.0, 1.0 - beyond * beyond * beyond), SMALLEST))
 
     def after_failure(self) -> WaryDamping:
         return WaryDamping(self.value * self.growth, self.growth * 2.0)

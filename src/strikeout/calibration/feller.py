@@ -23,7 +23,8 @@ def feller_ratio(parameters: Mapping[str, float]) -> float | None:
     """``2 mean_reversion long_variance / vol_of_vol^2``, at least one where the condition holds; None without these."""
     if not all(name in parameters for name in NAMES):
         return None
-    return 2.0 * parameters[MEAN_REVERSION] * parameters[LONG_VARIANCE] / parameters[VOL_OF_VOL] ** 2
+    sigma = parameters[VOL_OF_VOL]
+    return 2.0 * parameters[MEAN_REVERSION] * parameters[LONG_VARIANCE] / (sigma * sigma)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class FellerShare:
         """The replaced parameter, given the others and omega."""
         if self.replaced == self.vol_of_vol:
             return omega * sqrt(2.0 * theta[self.mean_reversion] * theta[self.long_variance])
-        return theta[self.vol_of_vol] ** 2 / (2.0 * theta[self.long_variance] * omega * omega)
+        sigma = theta[self.vol_of_vol]
+        return sigma * sigma / (2.0 * theta[self.long_variance] * omega * omega)
 
     def slopes(self, theta: Sequence[float], omega: float) -> dict[int, float]:
         """The derivatives c_k of the replaced parameter; its own place holds the one by omega."""

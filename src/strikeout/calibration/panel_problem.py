@@ -61,7 +61,7 @@ class PanelObjective:
     @cached_property
     def magnitude(self) -> float:
         """As ``Objective.magnitude``, of all quotes; in no order."""
-        return sqrt(fsum(part.magnitude**2 for part in self.parts.values()))
+        return sqrt(fsum(part.magnitude * part.magnitude for part in self.parts.values()))
 
 
 def parts_of(whole: Objective, groups: Mapping[Group, Rows]) -> dict[Group, Objective]:

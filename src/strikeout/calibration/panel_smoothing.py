@@ -108,8 +108,9 @@ class Chain:
 
     def variances(self, x: Floats) -> Floats:
         """V_t, at this path."""
-        ahead = x[:-1] * (self.a - self.a**2) / self.kappa
-        V: Floats = self.sigma**2 * (ahead + self.theta * (1.0 - self.a) ** 2 / (2.0 * self.kappa))
+        ahead = x[:-1] * (self.a - self.a * self.a) / self.kappa
+        rest = (1.0 - self.a) * (1.0 - self.a) / (2.0 * self.kappa)
+        V: Floats = self.sigma * self.sigma * (ahead + self.theta * rest)
         return V
 
     def surprises(self, x: Floats) -> Floats:
@@ -184,7 +185,7 @@ class Smoothing:
         e, a = self.chain.surprises(x), self.chain.a
         cost += float(np.add.reduce(weights * e * e))
         own[1:] += weights
-        own[:-1] += weights * a**2
+        own[:-1] += weights * a * a
         pull[1:] -= weights * e
         pull[:-1] += weights * a * e
         held = ((x <= self.bounds[0]) & (pull < 0.0)) | ((x >= self.bounds[1]) & (pull > 0.0))

@@ -35,7 +35,7 @@ def updated(S: Rows | None, H: Rows, s: Sequence[float], y: Sequence[float]) -> 
         mine += di * si * si
         told += vi * vi / di if di > 0.0 else 0.0
     lengths = told * mine
-    if not along * along > SMALLEST_COSINE**2 * lengths:
+    if not along * along > SMALLEST_COSINE * SMALLEST_COSINE * lengths:
         return S
     return [[known[i][j] + v[i] * v[j] / along for j in range(p)] for i in range(p)]
 

@@ -80,7 +80,8 @@ def agrees(end: End[Posed], best: End[Posed]) -> bool:
         return False
     cost = best.descent.system.cost
     dof = max(len(best.objective) - len(best.descent.point), 1)
-    limit = AGREEMENT**2 * cost / dof + (1e-12 * best.objective.magnitude) ** 2
+    rounding = 1e-12 * best.objective.magnitude
+    limit = AGREEMENT * AGREEMENT * cost / dof + rounding * rounding
     return apart(end.descent.point, best.descent) <= limit
 
 

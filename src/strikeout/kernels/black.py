@@ -316,7 +316,7 @@ def _low_asymptote(x: Floats, a: Floats) -> Floats:
     H = 0.5 * (a + np.sqrt(a * a - x * x))
     t2 = x * x / (4.0 * H)
     a = a - elementary.log(
-        2.0 * np.pi * H * (H - t2 + 2.0) ** 2
+        2.0 * np.pi * H * np.square(H - t2 + 2.0)
     )  # the 2 stands for the next order; it helps where H is small
     return -x / np.sqrt(0.5 * (a + np.sqrt(a * a - x * x)))
 

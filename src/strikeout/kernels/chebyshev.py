@@ -17,6 +17,7 @@ products are then summed as integers, exactly. An auditor needs one line of Pyth
 from __future__ import annotations
 
 from functools import cache
+from math import ldexp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +100,8 @@ def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
     # all of them.
     sizes = np.diff(np.r_[starts, factors.shape[1]])
     most = min(AT_ONCE, max(1, _QUIET // (len(basis) * len(digits))))
-    width = 1 << int(min(np.ceil(np.log2(np.mean(sizes))), np.floor(np.log2(most))))
+    # The power of two at the mean size or above, where that is not too many.
+    width = 1 << min((-(-factors.shape[1] // groups) - 1).bit_length(), most.bit_length() - 1)
     blocks = -(-sizes // width)
     first = np.cumsum(blocks) - blocks
     slot = np.repeat(first * width - starts, sizes) + np.arange(factors.shape[1])
@@ -170,7 +172,7 @@ def _check_points(cells: Floats, places: Floats, factors: Floats) -> None:
         raise ValueError("places must lie between -1 and 1")
     room = 191 - len(cells).bit_length() - FACTOR_GRID
     size = np.abs(factors)
-    if not ((size[:2] < 2.0 ** (room - BASIS_GRID - 1)).all() and (size[2:] < 2.0**room).all()):
+    if not ((size[:2] < ldexp(1.0, room - BASIS_GRID - 1)).all() and (size[2:] < ldexp(1.0, room)).all()):
         raise ValueError("a factor is too large: its sums would not fit into 192 bits")
 
 

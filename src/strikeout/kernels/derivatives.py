@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from math import ldexp
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def complex_steps(f: Function, x: Floats) -> Floats | None:
 
 def _step(x: float, scale: float) -> float:
     """A power of two: neither x + h nor the division by h is then rounded, but for a bit of x."""
-    return 2.0 ** nearest_exponent(STEP * float(abs(x) if x != 0.0 else scale))
+    return ldexp(1.0, nearest_exponent(STEP * float(abs(x) if x != 0.0 else scale)))
 
 
 def _moved(x: NDArray[Any], i: int, step: complex) -> NDArray[Any]:

@@ -43,7 +43,7 @@ def lognormal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, 
         D, D_beta = _denominator(B, L)
         front = alpha / (q * D)
         by_beta = 0.5 * logs - D_beta / D  # d ln front
-        u, uu = alpha / q, (alpha / q) ** 2
+        u, uu = alpha / q, np.square(alpha / q)
         e = B * B * uu / 24.0 + 0.25 * rho * beta * nu * u + (2.0 - 3.0 * rho * rho) * nu * nu / 24.0
         e_alpha = (B * B * uu / 12.0 + 0.25 * rho * beta * nu * u) / alpha
         # u moves with beta too: du / dbeta = u ln(F K) / 2.
@@ -64,7 +64,7 @@ def normal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, Col
         L2 = L * L
         front = alpha * elementary.exp(0.5 * beta * logs) * (1.0 + L2 / 24.0 + L2 * L2 / 1920.0) / D
         by_beta = 0.5 * logs - D_beta / D
-        u, uu = alpha / q, (alpha / q) ** 2
+        u, uu = alpha / q, np.square(alpha / q)
         bend = beta * (2.0 - beta)
         e = -bend * uu / 24.0 + 0.25 * rho * beta * nu * u + (2.0 - 3.0 * rho * rho) * nu * nu / 24.0
         e_alpha = (-bend * uu / 12.0 + 0.25 * rho * beta * nu * u) / alpha
@@ -79,7 +79,7 @@ def _shared(F: Floats, K: Floats, beta: Floats) -> tuple[Floats, Floats, Floats,
 
 
 def _denominator(B: Floats, L: Floats) -> tuple[Floats, Floats]:
-    c = (B * L) ** 2
+    c = np.square(B * L)
     L2 = L * L
     return 1.0 + c / 24.0 + c * c / 1920.0, -(B * L2 / 12.0 + B * c * L2 / 480.0)
 

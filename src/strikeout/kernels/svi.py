@@ -91,4 +91,4 @@ def durrleman(k: Floats, theta: Floats) -> Floats:
     w = a + b * (rho * x + R)
     first = b * (rho + x / R)
     second = b * sigma * sigma / (R * R * R)
-    return np.asarray((1.0 - k * first / (2.0 * w)) ** 2 - 0.25 * first**2 * (1.0 / w + 0.25) + 0.5 * second)
+    return np.asarray(np.square(1.0 - k * first / (2.0 * w)) - 0.25 * first * first * (1.0 / w + 0.25) + 0.5 * second)

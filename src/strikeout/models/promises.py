@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from math import ldexp
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError
 from strikeout.kernels import derivatives
-from strikeout.kernels.elementary import nearest_exponent
+from strikeout.kernels.elementary import nearest_exponent, power
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
@@ -141,7 +142,7 @@ def gradient(model: Model, theta: Floats, wares: Wares) -> str | None:
     size = _size(wares, np.asarray(price))
     scales = np.where(theta != 0.0, np.abs(theta), 1.0)
     for i, name in enumerate(s.names):
-        h = 2.0 ** nearest_exponent(derivatives.STEP * float(scales[i]))
+        h = ldexp(1.0, nearest_exponent(derivatives.STEP * float(scales[i])))
         h = (
             min(h, 0.25 * min(theta[i] - s.lower[i], s.upper[i] - theta[i]))
             if s.lower[i] < theta[i] < s.upper[i]
@@ -193,7 +194,7 @@ def inside_points(model: Model, count: int) -> Floats:
     share = np.array(list(_spread(len(s), count))) - 0.5  # of the whole way, -1/2 .. 1/2
     to, part = np.where(share < 0.0, low, high), np.abs(share)
     with np.errstate(all="ignore"):
-        by_ratio = start * (to / start) ** part
+        by_ratio = start * power(to / start, part)
     return np.where((low > 0.0) & (high > 1e3 * low), by_ratio, start + part * (to - start))
 
 
@@ -201,8 +202,8 @@ def _spread(size: int, count: int) -> Iterator[Floats]:
     """Kronecker's sequence by the root of x^(d + 1) = x + 1: evenly spread in any dimension. M. Roberts (2018)."""
     root = 2.0
     for _ in range(60):
-        root = (1.0 + root) ** (1.0 / (size + 1))
-    steps = root ** -np.arange(1.0, size + 1.0)
+        root = float(power(1.0 + root, 1.0 / (size + 1)))
+    steps = np.cumprod(np.full(size, 1.0 / root))
     for number in range(1, count + 1):
         yield (0.5 + number * steps) % 1.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, ldexp, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import bachelier, black
 from strikeout.kernels import sabr as kernel
-from strikeout.kernels.elementary import nearest_exponent
+from strikeout.kernels.elementary import nearest_exponent, power
 from strikeout.models.domain import Domain
 from strikeout.models.expiries import Expiries, quoted, settled, spread_over
 from strikeout.models.model import ParameterSpace
@@ -85,7 +85,7 @@ class SABR(Smiles):
         """This model with one smile for each expiry of these contracts, unless its expiries were given."""
         if self.expiries != "quoted" or not len(contracts):
             return self
-        unit = 2.0 ** nearest_exponent(float(np.max(contracts.forward)))
+        unit = ldexp(1.0, nearest_exponent(float(np.max(contracts.forward))))
         years = quoted(contracts)
         return replace(self, unit=unit, expiries=years if len(years) > 1 else "quoted")
 
@@ -106,7 +106,7 @@ class SABR(Smiles):
     def _space(self, T: float) -> ParameterSpace:
         """Of one smile: vol of vol falls about like 1 / sqrt(T) in real markets, so its starts do."""
         free = self.beta is None
-        size = self.unit ** (1.0 - (MIDDLE if self.beta is None else self.beta))
+        size = float(power(self.unit, 1.0 - (MIDDLE if self.beta is None else self.beta)))
         least, most = (min(size, 1.0, self.unit), max(size, 1.0, self.unit)) if free else (size, size)
         nu = min(1.0 / sqrt(T), 4.0)
         starts = [[vol * size, rho, share * nu, MIDDLE][: 4 if free else 3] for vol, rho, share in STARTS]

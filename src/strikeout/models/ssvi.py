@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
+from strikeout.kernels.elementary import power
 from strikeout.models.domain import inside
 from strikeout.models.expiries import Expiries, label, ladder, quoted, settled, years_of
 from strikeout.models.model import ParameterSpace, Theta
@@ -114,7 +115,7 @@ class SSVI:
         years = years_of(self.expiries, contracts, "SSVI")
         totals, found = [T * rate for T, rate in zip(years, rates, strict=True)], []
         for T, total in zip(years, totals, strict=True):
-            phi = eta * total**-gamma * (1.0 + total) ** (gamma - 1.0)
+            phi = eta * float(power(total, -gamma) * power(1.0 + total, gamma - 1.0))
             for what, size in (("theta phi", total * phi), ("theta phi^2", total * phi * phi)):
                 if size * (1.0 + abs(rho)) > 4.0:
                     found.append(

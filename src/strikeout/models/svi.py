@@ -125,7 +125,7 @@ class SVI(Smiles):
         smiles, found, before = self._raw(theta, years), [], None
         for which, smile in zip(where, smiles, strict=True):
             a, b, rho, m, sigma = smile.tolist()
-            curve = a + b * (rho * (LOOKED_AT - m) + np.sqrt((LOOKED_AT - m) ** 2 + sigma * sigma))
+            curve = a + b * (rho * (LOOKED_AT - m) + np.sqrt(np.square(LOOKED_AT - m) + sigma * sigma))
             found += [f"{which} {what}" for what in _butterflies(smile)]
             if before is not None:
                 worst = int(np.argmin(curve - before))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ldexp
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,7 +45,7 @@ def sorted_rows_twin(first: Floats, second: Floats, *ties: Floats) -> Rows:
     for_row, for_first = max(count - 1, 1).bit_length(), max(len(distinct) - 1, 1).bit_length()
     for_second = 63 - for_row - for_first
     span = float(second.max() - second.min())
-    scale = 2.0 ** (for_second - 1) / span if span > 0.0 else np.inf
+    scale = ldexp(1.0, for_second - 1) / span if span > 0.0 else np.inf
     if for_second < FEWEST_BITS or not 0.0 < scale < np.inf:
         return np.lexsort((*reversed(ties), second, first))
     # Rounding keeps the order of what it rounds, so an image can tie two rows but never swap them. Half the range is

@@ -53,11 +53,11 @@ def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
     if rule == "none":
         return np.ones(len(quotes)), rule
     if rule == "relative":
-        return 1.0 / _price(quotes) ** 2, rule
+        return 1.0 / np.square(_price(quotes)), rule
     if rule == "vega":
-        return 1.0 / _floored_vega(quotes) ** 2, rule
+        return 1.0 / np.square(_floored_vega(quotes)), rule
     if rule == "spread":
-        return 1.0 / _spread(quotes) ** 2, rule
+        return 1.0 / np.square(_spread(quotes)), rule
     raise UsageError(f"weights={rule!r} is no rule. Use one of {', '.join(RULES)}, or an array of one weight a quote.")
 
 
