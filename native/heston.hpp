@@ -169,6 +169,48 @@ inline void no_price(Terms<FUNCTIONS>& out) {
     for (int j = 0; j < FUNCTIONS; j++) out.block[0].F[j] = {all(NAN), all(NAN)};
 }
 
+constexpr int BATCH = 16;  // blocks of four nodes that go through each stage in a row
+
+// ln E[exp(i z X)] = level + v0B and its derivatives; by vbar it is level / vbar, by v0 v0B / v0.
+struct LogCf {
+    c4 level[BATCH], v0B[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
+};
+
+// As in the twin's log_cf, for `count` blocks of four z with q = z^2 + i z. Blocks go through each stage in a row: one alone
+// leaves the processor waiting for its own results. A block's bits do not depend on the others.
+INLINE void log_cf(const c4* z, const c4* q, int count, double T, const Heston& m, LogCf& out) {
+    const double c = m.kappa * m.vbar / (m.sigma * m.sigma), cT = c * T;
+    c4 xi[BATCH], d[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH], invP[BATCH], mP[BATCH];
+    for (int i = 0; i < count; i++) {
+        xi[i] = m.kappa - (m.rho * m.sigma) * times_i(z[i]);
+        c4 s2q = (m.sigma * m.sigma) * q[i];
+        d[i] = root(fma(xi[i], xi[i], s2q));
+        const i4 safe = xi[i].re >= 0.0;
+        c4 large = d[i] + pick(safe, xi[i], -xi[i]), small = s2q * inverse(large);
+        minus[i] = pick(safe, small, large);
+        P[i] = pick(safe, large, small);  // d + xi so far
+    }
+    for (int i = 0; i < count; i++) E[i] = exp(-(T * d[i]));
+    for (int i = 0; i < count; i++) {
+        P[i] = fma(minus[i], E[i], P[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
+        mP[i] = (1.0 - E[i]) * invP[i], out.v0B[i] = -m.v0 * (q[i] * mP[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        const c4 half = 0.5 * invd[i], excess = -(minus[i] * (1.0 - E[i])) * half;  // of P / 2d over one: small with sigma
+        out.level[i] = -(fma(cT, minus[i], (2.0 * c) * log(P[i] * half, excess)));
+    }
+    for (int i = 0; i < count; i++) {
+        const c4 TE = T * E[i], PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i];
+        const c4 both = 2.0 * c + out.v0B[i];
+        const c4 by_d = fma(both, PdP, fma(m.v0 * (q[i] * invP[i]), TE, (-2.0 * c) * invd[i]));  // negative, but for c T
+        const c4 by_xi = (cT * minus[i] - by_d * xi[i]) * invd[i] - both * mP[i];
+        out.by_rho[i] = m.sigma * (times_i(z[i]) * by_xi);  // negative
+        out.by_kappa[i] = fma(1.0 / m.kappa, out.level[i], by_xi);
+        out.by_sigma[i] = (-1.0 / m.sigma) * fma(cT + by_d, (m.sigma * m.sigma) * (q[i] * invd[i]),
+                                                 fma(m.rho, out.by_rho[i], 2.0 * out.level[i]));
+    }
+}
+
 // The terms of a group's contour. Not-a-number where no contour exists.
 inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m) {
     if (!s.has_paths) s.paths = paths_of(s, m), s.has_paths = true;
@@ -184,63 +226,35 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     const double left = kstar < 0.0 ? kstar : 0.0, right = kstar > 0.0 ? kstar : 0.0;
     const double first = group == 2 ? right : left, last = group == 0 ? left : right;
 
-    const double c = m.kappa * m.vbar / (m.sigma * m.sigma), cT = c * T, weight = h / PI * b;
-    // Blocks of four nodes go through each stage in a row: one alone leaves the processor waiting for its own results. The
-    // first batch is what the contour is likely to need; a block's bits do not depend on which batch it is in.
-    constexpr int BATCH = 16;
+    const double weight = h / PI * b;
+    // The first batch is what the contour is likely to need.
     int count = likely < BATCH ? (likely > 1.0 ? static_cast<int>(likely) : 1) : BATCH;
     v4 grown = exp(h * v4{0.0, 1.0, 2.0, 3.0});  // exp(y) of the next four nodes
     const v4 growth = exp(all(4.0 * h));
     for (int done = 0; 4 * done < most; done += count, count = 2) {
         if (count > (most + 3) / 4 - done) count = (most + 3) / 4 - done;
-        c4 z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], xi[BATCH], d[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH],
-            invP[BATCH], mP[BATCH], level[BATCH], v0B[BATCH], f[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
+        c4 z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], f[BATCH];
+        LogCf cf;
         for (int i = 0; i < count; i++, grown *= growth) {
             const v4 shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
             v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
             z[i] = {re, call ? im - 1.0 : im};
             zeta[i] = {re, call ? im : im + 1.0};
             dz[i] = {co * cosh, so * sinh};
-        }
-        for (int i = 0; i < count; i++) {
             q[i] = z[i] * zeta[i];
-            xi[i] = m.kappa - (m.rho * m.sigma) * times_i(z[i]);
-            c4 s2q = (m.sigma * m.sigma) * q[i];
-            d[i] = root(fma(xi[i], xi[i], s2q));
-            const i4 safe = xi[i].re >= 0.0;
-            c4 large = d[i] + pick(safe, xi[i], -xi[i]), small = s2q * inverse(large);
-            minus[i] = pick(safe, small, large);
-            P[i] = pick(safe, large, small);  // d + xi so far
         }
-        for (int i = 0; i < count; i++) E[i] = exp(-(T * d[i]));
-        for (int i = 0; i < count; i++) {
-            P[i] = fma(minus[i], E[i], P[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
-            mP[i] = (1.0 - E[i]) * invP[i], v0B[i] = -m.v0 * (q[i] * mP[i]);
-        }
-        for (int i = 0; i < count; i++) {
-            const c4 half = 0.5 * invd[i], excess = -(minus[i] * (1.0 - E[i])) * half;  // of P / 2d over one: small with sigma
-            level[i] = -(fma(cT, minus[i], (2.0 * c) * log(P[i] * half, excess)));
-        }
-        for (int i = 0; i < count; i++) f[i] = exp(level[i] + v0B[i]);
+        log_cf(z, q, count, T, m, cf);
+        for (int i = 0; i < count; i++) f[i] = exp(cf.level[i] + cf.v0B[i]);
         for (int i = 0; i < count; i++) f[i] = weight * (dz[i] * inverse(q[i]) * f[i]);
         if (done == 0) f[0] = v4{0.5, 1.0, 1.0, 1.0} * f[0];
-        for (int i = 0; i < count; i++) {  // as in the twin's log_cf
-            const c4 TE = T * E[i], PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i];
-            const c4 both = 2.0 * c + v0B[i];
-            const c4 by_d = fma(both, PdP, fma(m.v0 * (q[i] * invP[i]), TE, (-2.0 * c) * invd[i]));  // negative, but for c T
-            const c4 by_xi = (cT * minus[i] - by_d * xi[i]) * invd[i] - both * mP[i];
-            by_rho[i] = m.sigma * (times_i(z[i]) * by_xi);
-            by_kappa[i] = fma(1.0 / m.kappa, level[i], by_xi);
-            by_sigma[i] = (-1.0 / m.sigma) * fma(cT + by_d, (m.sigma * m.sigma) * (q[i] * invd[i]), fma(m.rho, by_rho[i], 2.0 * level[i]));
-        }
         bool more = false;
         for (int i = 0; i < count; i++) {
             const c4 F[FUNCTIONS] = {f[i],
-                                     f[i] * by_kappa[i],
-                                     (1.0 / m.vbar) * (f[i] * level[i]),
-                                     f[i] * by_sigma[i],
-                                     -(f[i] * by_rho[i]),
-                                     (1.0 / m.v0) * (f[i] * v0B[i])};
+                                     f[i] * cf.by_kappa[i],
+                                     (1.0 / m.vbar) * (f[i] * cf.level[i]),
+                                     f[i] * cf.by_sigma[i],
+                                     -(f[i] * cf.by_rho[i]),
+                                     (1.0 / m.v0) * (f[i] * cf.v0B[i])};
             v4 size = all(0.0);
             for (int j = 1; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
             const v4 mass = log_at_most(larger(magnitude(f[i].re) + magnitude(f[i].im), (1.0 / SLACK) * size));

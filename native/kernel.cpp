@@ -1,27 +1,10 @@
 // Compiled once for each instruction set, with STRIKEOUT_BUILD naming it.
 #include "kernel.hpp"
 
-#include <atomic>
-#include <exception>
-#include <memory>
-#include <thread>
-#include <vector>
-
+#include "chunks.hpp"
 #include "panels.hpp"
 
 namespace STRIKEOUT_BUILD {
-
-// Finite, and none below the one before. Asked part by part, just before the part is run: it is then in the cache.
-static bool ascending(const double* k, int64_t count) {
-    if (count == 0) return true;
-    if (!std::isfinite(k[0]) || !std::isfinite(k[count - 1])) return false;
-    int64_t i = 0;
-    i4 falls = {0, 0, 0, 0};
-    for (; i + 4 < count; i += 4) falls |= ~(load(k + i) <= load(k + i + 1));  // so that what is not a number falls
-    bool sound = !any(falls);
-    for (; i + 1 < count; i++) sound &= k[i] <= k[i + 1];
-    return sound;
-}
 
 // How a book is laid out: slices of one expiry, sixteen to a chunk, or panels of ln T, each a chunk of its own.
 struct SliceLayout {
@@ -53,38 +36,15 @@ static bool run_chunk(typename Layout::Space& space, const Book& book, int64_t c
     return true;
 }
 
-// Calls work(space, chunk) for every chunk; true if all of them were sound. Which thread takes which chunk is left open:
-// chunks are the same whatever the number of threads, and so is what comes out of each. Nothing in a thread asks for
-// memory, and where there is none for another thread, or no thread, those there are do all the work.
-template <class Layout, class Work>
-static bool over_chunks(const Book& book, int threads, const Work& work) {
-    const int64_t chunks = (book.parts + Layout::CHUNK - 1) / Layout::CHUNK;
-    std::atomic<int64_t> next{0};
-    std::atomic<bool> sound{true};
-    using Space = typename Layout::Space;
-    auto run = [&](Space* space) {
-        for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;)
-            if (!work(*space, chunk)) sound = false;
-    };
-    const std::unique_ptr<Space> own(new Space);  // not make_unique, which clears it
-    std::vector<std::unique_ptr<Space>> spaces;
-    std::vector<std::thread> others;
-    try {
-        for (int i = 1; i < threads && i < chunks; i++) {
-            spaces.push_back(std::unique_ptr<Space>(new Space));
-            others.emplace_back(run, spaces.back().get());
-        }
-    } catch (const std::exception&) {  // of memory or of the system
-    }
-    run(own.get());
-    for (auto& thread : others) thread.join();
-    return sound;
+template <class Layout>
+static int64_t chunks_of(const Book& book) {
+    return (book.parts + Layout::CHUNK - 1) / Layout::CHUNK;
 }
 
 template <class Layout>
 static bool rows(const Book& book, double* out, int threads) {
     const Rows sink = {out, book.offsets[book.parts]};
-    return over_chunks<Layout>(book, threads, [&](typename Layout::Space& space, int64_t chunk) {
+    return over_chunks<typename Layout::Space>(chunks_of<Layout>(book), threads, [&](typename Layout::Space& space, int64_t chunk) {
         return run_chunk<Layout>(space, book, chunk, sink);
     });
 }
@@ -92,9 +52,9 @@ static bool rows(const Book& book, double* out, int threads) {
 // `sink(sum)` is what adds up a chunk's quotes into sum[Sink::COUNT]; chunks are then added in their order.
 template <class Layout, class Sink, class Make>
 static bool sums(const Book& book, const Make& sink, double* out, int threads) {
-    const int64_t chunks = (book.parts + Layout::CHUNK - 1) / Layout::CHUNK;
+    const int64_t chunks = chunks_of<Layout>(book);
     std::vector<double> parts(static_cast<size_t>(chunks) * Sink::COUNT);
-    const bool sound = over_chunks<Layout>(book, threads, [&](typename Layout::Space& space, int64_t chunk) {
+    const bool sound = over_chunks<typename Layout::Space>(chunks, threads, [&](typename Layout::Space& space, int64_t chunk) {
         v4 sum[Sink::COUNT];
         for (int i = 0; i < Sink::COUNT; i++) sum[i] = all(0.0);
         const bool sound = run_chunk<Layout>(space, book, chunk, sink(sum));

@@ -12,6 +12,21 @@ struct Book {
     double half;
 };
 
+// The terms of one slice on the line Im z = -1/2, and what they are good for: see line.hpp.
+struct Line {
+    double h, image, low, high;  // below low and from high on, an option is worth nothing
+    int64_t nodes;               // none where there is no price
+    int functions;
+    const double* F;  // [node][function][real, imaginary]
+};
+
+// (1 + 2 z) exp(z^2) erfc(z) for z >= 0, in powers of (z - centre) / (z + centre), the lowest first: see kernels/normal.py.
+struct Polynomial {
+    const double* coefficients;
+    int64_t count;
+    double centre;
+};
+
 // Each says whether the strikes of every part were finite and ascending; if not, `out` is good for nothing. `threads` is
 // how many there may be, the caller's own included; no bit depends on how many there are.
 #define STRIKEOUT_DECLARE(build)                                                                                       \
@@ -20,6 +35,10 @@ struct Book {
     bool heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads);           \
     bool heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre,         \
                         double* out);                                                                                  \
+    bool bates_rows(const Book& book, double* out, int threads);                                                       \
+    bool double_heston_rows(const Book& book, double* out, int threads);                                               \
+    bool variance_gamma_rows(const Book& book, const Polynomial& erfcx, double* out, int threads);                          \
+    bool line_rows(const Line& line, const double* k, int64_t count, double* out);                                     \
     }
 STRIKEOUT_DECLARE(plain)
 STRIKEOUT_DECLARE(avx2)

@@ -1,11 +1,15 @@
 // The Python side of the kernel: shapes are checked here, arithmetic is not.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
 
+#include <complex>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -16,7 +20,7 @@
 namespace nb = nanobind;
 using Doubles = Column<double>;
 using Integers = Column<int64_t>;
-constexpr size_t FUNCTIONS = 6, SUMS = 21, WEIGHED = 22;
+constexpr size_t HESTON = 5, BATES = 8, DOUBLE_HESTON = 10, VARIANCE_GAMMA = 3, SUMS = 21, WEIGHED = 22;  // parameters; sums
 
 static bool has_avx2() {
 #if defined(STRIKEOUT_AVX2)
@@ -49,8 +53,9 @@ class Strikes {
             if (offsets[j + 1] < offsets[j]) throw std::invalid_argument("offsets must not fall");
     }
     size_t size() const { return k.size(); }
-    Book at(const Doubles& theta) const {
-        if (theta.size() != 5) throw std::invalid_argument("shapes do not fit together: theta is five numbers");
+    Book at(const Doubles& theta, size_t parameters = HESTON) const {
+        if (theta.size() != parameters)
+            throw std::invalid_argument("shapes do not fit together: theta is " + std::to_string(parameters) + " numbers");
         return {theta.data(),   expiries.data(), k.data(), t ? t->data() : nullptr, offsets.data(),
                 static_cast<int64_t>(expiries.size()), half};
     }
@@ -67,17 +72,56 @@ static void run(const Run& kernel) {
     if (!sound) throw std::invalid_argument("strikes must be finite and ascending in each part");
 }
 
-static auto heston_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
-                        int threads) {
-    const Strikes strikes(expiries, offsets, k, t, half);
-    const Doubles at(theta);
-    const Book book = strikes.at(at);
-    const size_t n = strikes.size();
-    std::unique_ptr<double[]> out(new double[FUNCTIONS * n + 1]);
-    run([&] { return DISPATCH(heston_rows)(book, out.get(), threads); });
-    double* data = out.release();
+using Rows = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+static Rows owned(std::unique_ptr<double[]> rows, size_t functions, size_t n) {
+    double* data = rows.release();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {FUNCTIONS, n}, owner);
+    return Rows(data, {functions, n}, owner);
+}
+
+// Values and derivatives of a book: one row a function, one column a strike.
+template <class Kernel>
+static Rows rows_of(const Kernel& kernel, size_t parameters, const Strikes& strikes, nb::handle theta, int threads) {
+    const Doubles at(theta);
+    const Book book = strikes.at(at, parameters);
+    std::unique_ptr<double[]> out(new double[(1 + parameters) * strikes.size() + 1]);
+    run([&] { return kernel(book, out.get(), threads); });
+    return owned(std::move(out), 1 + parameters, strikes.size());
+}
+
+static Rows heston_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle t, double half,
+                        int threads) {
+    return rows_of(DISPATCH(heston_rows), HESTON, Strikes(expiries, offsets, k, t, half), theta, threads);
+}
+
+static Rows bates_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, int threads) {
+    return rows_of(DISPATCH(bates_rows), BATES, Strikes(expiries, offsets, k, nb::none(), 0.0), theta, threads);
+}
+
+static Rows double_heston_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, int threads) {
+    return rows_of(DISPATCH(double_heston_rows), DOUBLE_HESTON, Strikes(expiries, offsets, k, nb::none(), 0.0), theta, threads);
+}
+
+static Rows variance_gamma_rows(nb::handle theta, nb::handle expiries, nb::handle offsets, nb::handle k, nb::handle coefficients,
+                                double centre, int threads) {
+    const Doubles polynomial(coefficients);
+    if (polynomial.size() == 0) throw std::invalid_argument("at least one coefficient is needed");
+    const Polynomial erfcx = {polynomial.data(), static_cast<int64_t>(polynomial.size()), centre};
+    auto kernel = [&](const Book& book, double* out, int count) { return DISPATCH(variance_gamma_rows)(book, erfcx, out, count); };
+    return rows_of(kernel, VARIANCE_GAMMA, Strikes(expiries, offsets, k, nb::none(), 0.0), theta, threads);
+}
+
+// The values of one slice from its terms, whoever found them.
+static Rows line_rows(nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu> F, double h,
+                      double image, double low, double high, nb::handle k) {
+    const Doubles strikes(k);
+    const size_t n = strikes.size(), functions = F.shape(1);
+    const Line line = {h, image, low, high, static_cast<int64_t>(F.shape(0)), static_cast<int>(functions),
+                       reinterpret_cast<const double*>(F.data())};
+    std::unique_ptr<double[]> out(new double[functions * n + 1]);
+    run([&] { return DISPATCH(line_rows)(line, strikes.data(), static_cast<int64_t>(n), out.get()); });
+    return owned(std::move(out), functions, n);
 }
 
 // The sums over one book, for one theta after the other: its arrays are kept.
@@ -163,6 +207,14 @@ NB_MODULE(_native, m) {
     bind_symmetric(m);
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("t").none(), nb::arg("half"), nb::arg("threads"));
+    m.def("bates_rows", &bates_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
+          nb::arg("threads"));
+    m.def("double_heston_rows", &double_heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
+          nb::arg("threads"));
+    m.def("variance_gamma_rows", &variance_gamma_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
+          nb::arg("coefficients"), nb::arg("centre"), nb::arg("threads"));
+    m.def("line_rows", &line_rows, nb::arg("F"), nb::arg("h"), nb::arg("image"), nb::arg("low"), nb::arg("high"),
+          nb::arg("k"));
     nb::class_<HestonSums>(m, "HestonSums")
         .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, double, nb::handle, nb::handle, int>(),
              nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"), nb::arg("t").none(), nb::arg("half"), nb::arg("scale"),

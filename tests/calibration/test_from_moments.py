@@ -12,7 +12,7 @@ from strikeout.calibration import resolution
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.interpolation import interpolation_error
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
-from strikeout.kernels.heston import default_kernel
+from strikeout.kernels.compiled import default_kernel
 from strikeout.plots.writing import write_plot
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import moments_of

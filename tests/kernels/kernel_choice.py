@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from strikeout.kernels import heston
+from strikeout.kernels import compiled
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 
-needs_native = pytest.mark.skipif(heston.native() is None, reason="the compiled kernel is not built")
+needs_native = pytest.mark.skipif(compiled.native() is None, reason="the compiled kernel is not built")
 each_kernel = pytest.mark.parametrize("kernel", [pytest.param("native", marks=needs_native), "numpy"])
-KERNELS = ["numpy"] if heston.native() is None else ["native", "numpy"]
+KERNELS = ["numpy"] if compiled.native() is None else ["native", "numpy"]
 
 
 def slice_at(T: float, k: Sequence[float] | np.ndarray) -> Contracts:

@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from strikeout.kernels import _native, black, chebyshev, exact, symmetric, words
+from strikeout.models.bates import Bates
+from strikeout.models.double_heston import DoubleHeston
 from strikeout.models.heston import Heston
+from strikeout.models.variance_gamma import VarianceGamma
 from strikeout.quotes import sorting
 from strikeout.quotes.contracts import Contracts
 
@@ -24,6 +27,17 @@ def drive(theta: list[float], book: Contracts) -> None:
         price, _ = model.linearize(theta, book)
         model.accumulate(theta, book, price, np.ones(len(book)))
         model.accumulate_weighed(theta, book, price, -price, 0.5 * price)
+
+
+def drive_line_and_clock(rng: np.random.Generator, book: Contracts) -> None:
+    jumps = [*np.exp(rng.uniform(-6.0, 4.0, 1)), rng.uniform(-2.0, 2.0), *np.exp(rng.uniform(-8.0, 1.0, 1))]
+    Bates("native").linearize([*random_theta(rng), *jumps], book)
+    DoubleHeston(kernel="native").linearize([*random_theta(rng), *random_theta(rng)], book)
+    sigma, nu = np.exp(rng.uniform(-5.0, 2.0, 2))
+    VarianceGamma("native").linearize([sigma, nu, rng.uniform(-3.0, 3.0)], book)
+    for shape in ((1, 1), (3, 4), (64, 2), (17, 12)):
+        F = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+        _native.line_rows(F, 0.3, 0.1, -1.0, 1.0, np.sort(rng.normal(size=19)))
 
 
 def drive_exact(rng: np.random.Generator) -> None:
@@ -126,6 +140,7 @@ def run(corners: list[str]) -> None:
                 book = Contracts(forward=1.0, strike=strike, expiry=expiry, discount=1.0, is_call=True)
                 for _ in range(6):
                     drive(random_theta(rng), book)
+                drive_line_and_clock(rng, book[:40])
     os.environ["STRIKEOUT_THREADS"] = "3"
     expiry = np.repeat(np.linspace(0.02, 4.0, 300), 170)
     strike = np.exp(rng.normal(0.0, 0.3, len(expiry)))

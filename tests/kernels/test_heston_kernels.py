@@ -7,7 +7,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from strikeout.kernels import heston
+from strikeout.kernels import compiled, heston
 from strikeout.kernels.heston_twin import Parts
 from strikeout.models.heston import Heston
 from strikeout.quotes.contracts import Contracts
@@ -18,7 +18,7 @@ THETA = np.array([2.0, 0.06, 0.3, -0.6, 0.06])
 
 
 def native_rows(k: list[float], offsets: list[int] | None = None, theta: np.ndarray = THETA) -> np.ndarray:
-    module = heston.native()
+    module = compiled.native()
     assert module is not None
     ends = np.array([0, len(k)] if offsets is None else offsets, np.int64)
     return module.heston_rows(theta, np.full(len(ends) - 1, 0.5), ends, np.array(k, float), None, 0.0, 1)
@@ -62,7 +62,7 @@ def test_columns_give_the_same_bits_in_whatever_way_they_are_held():
     gaps = np.repeat(k, 2)[::2]
     frozen = k.copy()
     frozen.flags.writeable = False
-    module, T, ends = heston.native(), np.array([2.0]), np.array([0, 13])
+    module, T, ends = compiled.native(), np.array([2.0]), np.array([0, 13])
     expected = module.heston_rows(THETA, T, ends, k, None, 0.0, 1).tobytes()
     every_other = np.repeat(THETA, 2)[::2]
     for theta, expiries, offsets, strikes in (
@@ -77,7 +77,7 @@ def test_columns_give_the_same_bits_in_whatever_way_they_are_held():
 @pytest.mark.parametrize("column", ["strikes", np.zeros((2, 2)), np.array(["a", "b"])])
 def test_what_is_no_column_of_numbers_is_refused(column):
     with pytest.raises(TypeError, match="column of numbers"):
-        heston.native().heston_rows(THETA, np.array([0.5]), np.array([0, 2]), column, None, 0.0, 1)
+        compiled.native().heston_rows(THETA, np.array([0.5]), np.array([0, 2]), column, None, 0.0, 1)
 
 
 @needs_native
@@ -85,7 +85,7 @@ def test_what_is_no_column_of_numbers_is_refused(column):
 def test_sums_are_not_written_where_they_do_not_fit(out):
     k = np.zeros(1)
     with pytest.raises((TypeError, ValueError)):
-        heston.native().HestonSums(k + 0.5, np.array([0, 1]), k, None, 0.0, k, k, 1).at(THETA, out)
+        compiled.native().HestonSums(k + 0.5, np.array([0, 1]), k, None, 0.0, k, k, 1).at(THETA, out)
 
 
 @needs_native
@@ -98,7 +98,7 @@ def test_a_book_made_ready_keeps_its_arrays_and_gives_the_same_sums_for_any_thet
     alone = [
         heston.accumulator("native", Parts(*book()[:5]), *book()[5:7])(theta).tobytes() for theta in (THETA, other)
     ]
-    ready = heston.native().HestonSums(*book())  # nobody else holds these arrays
+    ready = compiled.native().HestonSums(*book())  # nobody else holds these arrays
     thrown_away = [np.full(2000, 9.0) for _ in range(50)]  # where they would have lain
     out = np.empty(21)
     for theta, expected in zip((THETA, other, THETA), (*alone, alone[0]), strict=True):
@@ -112,7 +112,7 @@ def test_what_becomes_of_the_arrays_of_a_book_made_ready_is_noticed_or_harmless(
     k, offsets, ones, out = np.array([-0.1, 0.0, 0.1]), np.array([0, 3]), np.ones(3), np.empty(21)
     seen = k[:]
     seen.flags.writeable = False  # and yet k can be written to
-    ready = heston.native().HestonSums(np.array([0.5]), offsets, seen, None, 0.0, ones, ones, 1)
+    ready = compiled.native().HestonSums(np.array([0.5]), offsets, seen, None, 0.0, ones, ones, 1)
     ready.at(THETA, out)
     expected = out.tobytes()
     offsets[1] = 1 << 40
@@ -129,10 +129,10 @@ def test_columns_that_are_not_as_long_as_the_strikes_are_refused():
     k, one = np.zeros(2), np.zeros(1)
     for scale, target in ((one, k), (k, one)):
         with pytest.raises(ValueError, match="as long as k"):
-            heston.native().HestonSums(one + 0.5, np.array([0, 2]), k, None, 0.0, scale, target, 1)
+            compiled.native().HestonSums(one + 0.5, np.array([0, 2]), k, None, 0.0, scale, target, 1)
     for theta in (THETA[:4], np.repeat(THETA, 2)):
-        with pytest.raises(ValueError, match="five numbers"):
-            heston.native().HestonSums(one + 0.5, np.array([0, 2]), k, None, 0.0, k, k, 1).at(theta, np.empty(21))
+        with pytest.raises(ValueError, match="5 numbers"):
+            compiled.native().HestonSums(one + 0.5, np.array([0, 2]), k, None, 0.0, k, k, 1).at(theta, np.empty(21))
 
 
 @needs_native
@@ -206,7 +206,7 @@ def test_weighed_sums_are_those_of_the_rows_one_by_one(kernel):
 
 @needs_native
 def test_weighed_sums_have_the_same_bits_on_every_instruction_set():
-    module = heston.native()
+    module = compiled.native()
     weights = np.random.default_rng(4).normal(size=(3, len(NODES)))
     found = []
     try:
@@ -236,15 +236,15 @@ def test_where_no_moment_beyond_the_first_exists_the_price_is_right_or_not_a_num
 
 def test_the_number_of_threads_can_be_set_and_nonsense_is_not_taken(monkeypatch):
     monkeypatch.setenv("STRIKEOUT_THREADS", "3")
-    assert heston.threads() == 3
+    assert compiled.threads() == 3
     for nonsense in ("0", "-2", "many", ""):
         monkeypatch.setenv("STRIKEOUT_THREADS", nonsense)
-        assert heston.threads() >= 1
+        assert compiled.threads() >= 1
 
 
 def test_the_twin_can_be_asked_for(monkeypatch):
     monkeypatch.setenv("STRIKEOUT_KERNEL", "numpy")
-    assert heston.default_kernel() == "numpy"
+    assert compiled.default_kernel() == "numpy"
     assert "numpy" in Heston().name
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from strikeout.kernels import chebyshev, heston
+from strikeout.kernels import chebyshev, compiled, heston
 from strikeout.kernels.heston_twin import Parts
 from tests.kernels.kernel_choice import needs_native
 
@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
 def test_arguments_without_a_meaning_are_refused_in_a_sentence(case):
     call, kind, says = REFUSED[case]
     with pytest.raises(kind, match=says):
-        call(heston.native())
+        call(compiled.native())
 
 
 @BY_CELL

@@ -58,8 +58,13 @@ def test_the_gamma_clock_has_mean_one_and_the_digamma_function(a):
 
     nodes = variance_gamma.nodes_of(a, 1.0, 0.0)
     assert nodes is not None
-    assert float(np.sum(nodes.w * np.exp(nodes.y))) == pytest.approx(a, rel=1e-12)
-    assert float(nodes.y[0] - nodes.by_shape[0]) == pytest.approx(float(mp.digamma(a)), rel=1e-12)
+    clock, x = (a + 1.0) * nodes.clock, np.log(nodes.clock)
+    assert float(np.sum(nodes.w)) + nodes.rest == pytest.approx(1.0, rel=1e-12)
+    assert float(np.sum(nodes.by_shape)) + nodes.rest_by_shape == pytest.approx(0.0, abs=1e-12 / a)
+    assert float(np.sum(nodes.w * clock)) == pytest.approx(a, rel=1e-12)
+    # x is ln(clock) - ln(a + 1), and the mean of clock ln(clock) is a (digamma(a) + 1 / a)
+    expected = a * (mp.digamma(a) + 1 / mp.mpf(a) - mp.log(a + 1))
+    assert float(np.sum(nodes.w * clock * x)) == pytest.approx(float(expected), rel=1e-12, abs=1e-12)
 
 
 def gamma_mixture(theta, T, k):

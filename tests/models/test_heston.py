@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from strikeout.errors import ParameterError, UsageError
-from strikeout.kernels import heston
+from strikeout.kernels import compiled
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
@@ -61,7 +61,7 @@ def test_prices_scale_with_the_currency(kernel):
 
 def test_the_name_tells_apart_what_could_move_a_bit():
     names = {Heston("numpy", expiries).name for expiries in ("shared", "scattered")}
-    if heston.native() is not None:
+    if compiled.native() is not None:
         names |= {Heston("native", expiries).name for expiries in ("shared", "scattered")}
         assert len(names) == 4
     assert len(names) >= 2

@@ -10,7 +10,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import exact
-from strikeout.kernels.heston import default_kernel
+from strikeout.kernels.compiled import default_kernel
 from strikeout.statistics.basis import EDGES, Basis, reference_price
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments, moments_of

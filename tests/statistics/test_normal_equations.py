@@ -10,7 +10,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import UsageError
-from strikeout.kernels.heston import default_kernel
+from strikeout.kernels.compiled import default_kernel
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import linearize

@@ -20,7 +20,7 @@ FIXED = (
     "heston/native-",
     "bates/native-",
     "double-heston/native-",
-    "variance-gamma/",
+    "variance-gamma/native-",
     "sabr-",
     "svi/",
     "ssvi/",

@@ -72,8 +72,7 @@ def _kernel() -> Finding:
     """Which kernel prices, and whether it gives what the definition in NumPy gives."""
     import numpy as np
 
-    from strikeout.kernels.compiled import native
-    from strikeout.kernels.heston import default_kernel
+    from strikeout.kernels.compiled import default_kernel, native
     from strikeout.models.heston import Heston
     from strikeout.quotes.contracts import Contracts
     from strikeout.store.checkup import Finding

@@ -1,4 +1,4 @@
-from numpy import bool_, float64, int32, int64, intp, uint64
+from numpy import bool_, complex128, float64, int32, int64, intp, uint64
 from numpy.typing import NDArray
 
 def heston_rows(
@@ -35,6 +35,24 @@ def heston_weighed(
     centre: NDArray[float64],
     out: NDArray[float64],
 ) -> None: ...
+def bates_rows(
+    theta: NDArray[float64], expiries: NDArray[float64], offsets: NDArray[intp], k: NDArray[float64], threads: int
+) -> NDArray[float64]: ...
+def double_heston_rows(
+    theta: NDArray[float64], expiries: NDArray[float64], offsets: NDArray[intp], k: NDArray[float64], threads: int
+) -> NDArray[float64]: ...
+def variance_gamma_rows(
+    theta: NDArray[float64],
+    expiries: NDArray[float64],
+    offsets: NDArray[intp],
+    k: NDArray[float64],
+    coefficients: NDArray[float64],
+    centre: float,
+    threads: int,
+) -> NDArray[float64]: ...
+def line_rows(
+    F: NDArray[complex128], h: float, image: float, low: float, high: float, k: NDArray[float64]
+) -> NDArray[float64]: ...
 def instructions() -> str: ...
 def use_instructions(name: str) -> None: ...
 def normal_cdf(x: NDArray[float64], coefficients: NDArray[float64], centre: float, out: NDArray[float64]) -> None: ...

@@ -1,9 +1,14 @@
-"""The compiled module, where the package was installed with a compiler."""
+"""The compiled module, where the package was installed with a compiler, and how many threads it may take."""
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from types import ModuleType
+from typing import Any, Literal
+
+Kernel = Literal["native", "numpy"]
+KERNELS: tuple[Kernel, ...] = ("native", "numpy")
 
 
 @cache
@@ -14,3 +19,32 @@ def native() -> ModuleType | None:
     except ImportError:
         return None
     return _native
+
+
+def compiled() -> Any:
+    """The compiled module.
+
+    Raises:
+        RuntimeError: it is not installed; a model never asks for what is not there.
+    """
+    module = native()
+    if module is None:
+        raise RuntimeError("The compiled kernel is not installed.")
+    return module
+
+
+def default_kernel() -> Kernel:
+    """The compiled kernel where it is there; ``STRIKEOUT_KERNEL=numpy`` asks for the twin."""
+    wanted = os.environ.get("STRIKEOUT_KERNEL", "native")
+    return "numpy" if wanted == "numpy" or native() is None else "native"
+
+
+def threads() -> int:
+    """How many threads a large book may take; ``STRIKEOUT_THREADS`` overrides the number of cores. Changes no bit."""
+    wanted = os.environ.get("STRIKEOUT_THREADS", "")
+    return int(wanted) if wanted.isdecimal() and 0 < int(wanted) < 1 << 16 else _cores()
+
+
+@cache
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,16 +7,13 @@ sigma, rho, v0), see heston_cf.py. Sums over a book lead a search: those of the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from functools import cache
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import elementary, heston_twin, series, weighing
-from strikeout.kernels.compiled import native
+from strikeout.kernels.compiled import compiled, default_kernel, threads
 from strikeout.kernels.heston_twin import NODES, Parts
 
 Floats = NDArray[np.float64]
@@ -25,34 +22,17 @@ WORTH_THREADS = 50_000  # strikes, of which more than one thread makes short wor
 EXPIRY = 300  # strikes: what the contours of a slice, or of a node of a panel, cost about as much as
 
 
-def default_kernel() -> Literal["native", "numpy"]:
-    """The compiled kernel where it is there; ``STRIKEOUT_KERNEL=numpy`` asks for the twin."""
-    wanted = os.environ.get("STRIKEOUT_KERNEL", "native")
-    return "numpy" if wanted == "numpy" or native() is None else "native"
-
-
-def threads() -> int:
-    """How many threads a large book may take; ``STRIKEOUT_THREADS`` overrides the number of cores. Changes no bit."""
-    wanted = os.environ.get("STRIKEOUT_THREADS", "")
-    return int(wanted) if wanted.isdecimal() and 0 < int(wanted) < 1 << 16 else _cores()
-
-
 def threads_for(part: Parts) -> int:
     """How many threads these strikes are worth; the kernel takes no more, and fewer where the system has none left."""
     expiries = part.expiries.size if part.t is None else NODES * part.expiries.size
     return 1 if part.k.size + EXPIRY * expiries < WORTH_THREADS else threads()
 
 
-@cache
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
     """Out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
     if kernel == "numpy":
         return heston_twin.rows(theta, part)
-    found: Floats = _compiled().heston_rows(theta, *part, threads_for(part))
+    found: Floats = compiled().heston_rows(theta, *part, threads_for(part))
     return found
 
 
@@ -73,7 +53,7 @@ def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Call
         if part.t is None:
             return series.Sums(part, scale, target)
         return lambda theta: series.sums_of_rows(heston_twin.rows(theta, part), scale, target)
-    at = _compiled().HestonSums(*part, scale, target, threads_for(part)).at
+    at = compiled().HestonSums(*part, scale, target, threads_for(part)).at
 
     def found(theta: Floats) -> Floats:
         total = np.empty(21)
@@ -89,7 +69,7 @@ def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: 
         found = heston_twin.rows(theta, part)
         return weighing.weighed(found[0] - centre, found[1:], quadratic, linear)
     total = np.empty(22)
-    _compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre, total)
+    compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre, total)
     return total
 
 
@@ -106,11 +86,3 @@ def price(
     out[order] = values(default_kernel(), theta, part)
     intrinsic = np.maximum(np.where(is_call, forward - strike, strike - forward), 0.0)
     return discount * (forward * out + intrinsic)
-
-
-@cache
-def _compiled() -> Any:
-    module = native()
-    if module is None:
-        raise RuntimeError("The compiled kernel is not installed.")  # the model never asks for what is not there
-    return module

@@ -166,3 +166,51 @@ def total_variance(T: Floats | float, theta: Floats) -> Floats:
     """``E[integral of v over 0..T]``."""
     kappa, vbar, _, _, v0 = theta.tolist()
     return np.asarray(vbar * T + (v0 - vbar) * (-np.expm1(-kappa * T)) / kappa)
+
+
+def bound(u: Floats, T: float, theta: Floats) -> tuple[Floats, Floats]:
+    """What ``ln |cf(u - i/2)|`` is at most, never rising with u > 0, and what each of its derivatives is at most.
+
+    On that line q = u^2 + 1/4 is real and xi = kappa' - i rho sigma u with kappa' = kappa - rho sigma / 2. B = x + i y
+    solves Riccati's equation B' = -q/2 - xi B + sigma^2 B^2 / 2, B(0) = 0, whose real part is, after completing the
+    square,
+
+        x' = -((1 - rho^2) u^2 + 1/4) / 2 - kappa' x + sigma^2 x^2 / 2 - (sigma y + rho u)^2 / 2.
+
+    Without the last square x rises faster: x is at most the solution of the equation that is left, a real Riccati
+    equation with (1 - rho^2) u^2 in the place of u^2. That one falls with u, and so does its integral, so that
+
+        ln |cf| = v0 x(T) + kappa vbar (integral of x)
+
+    is bounded whatever cf does in between: it may come back, but not above this. As u grows the two fall alike. With
+    e = (sigma y + rho u) / (rho u), e(0) = 1, e' = kappa' (1 - e) + sigma^2 x e: e stays between 0 and 1 (for kappa' >=
+    0), hence |y| <= |rho| u / sigma, and with 1 for e x is at least the solution for rho = 0. That bounds |B|, and the
+    linear equations that B's derivatives solve bound those.
+    """
+    kappa, vbar, sigma, rho, v0 = theta.tolist()
+    speed, weight = kappa - 0.5 * (rho * sigma), v0 + kappa * vbar * T
+    u2 = u * u
+    a = np.sqrt(u2 + 0.25)
+    B, integral = _riccati((1.0 - rho * rho) * u2 + 0.25, speed, sigma, T)
+    y = (rho / sigma) * u
+    size = np.sqrt(_riccati(u2 + 0.25, speed, sigma, T)[0] ** 2 + y * y)
+    slopes = (
+        size,
+        (kappa * T) * size,
+        ((vbar + weight) * T) * size,
+        (weight * sigma * T) * (a * size),
+        (weight * T) * (size * (sigma * size + abs(rho) * a)),
+    )
+    return v0 * B + (kappa * vbar) * integral, np.maximum.reduce(slopes)
+
+
+def _riccati(q: Floats, kappa: float, sigma: float, T: float) -> tuple[Floats, Floats]:
+    """B and its integral over 0..T for ``B' = -q/2 - kappa B + sigma^2 B^2 / 2``, ``B(0) = 0``, all real."""
+    s2 = sigma * sigma
+    d = np.sqrt(kappa * kappa + s2 * q)
+    E = np.exp(-d * T)
+    large = d + abs(kappa)
+    small = s2 * q / large
+    plus, minus = (small, large) if kappa < 0.0 else (large, small)
+    P = plus + minus * E
+    return -q * (1.0 - E) / P, -(T * minus + 2.0 * np.log(0.5 * P / d)) / s2

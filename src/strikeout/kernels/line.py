@@ -12,13 +12,20 @@ out-of-the-money values at k +- L, which Chernoff's bound makes as small as aske
 and the sum is a polynomial in w: blocks of nodes by their powers, the blocks by Horner's scheme. No exponential but a
 block's for each strike.
 
+How many nodes there must be is asked of a bound on |cf| that never rises with u, where one is known (``Known``): what
+is left out is then below exp(-LEVEL) whatever cf does. A function of somebody's own has no known bound, and its decay
+proves nothing: jumps of nearly one size make |cf| almost periodic, and it comes back after falling to exp(-2 n), n the
+expected number of jumps. So the rule looks beyond the end it found, ``REACH`` times as far. Jumps of one size that fall
+to exp(-LEVEL) by u are back at 0.8 sqrt(n) u or before, in a lobe about as wide as the first one: probes a quarter of
+it apart see every lobe of up to (REACH / 0.8)^2 = 6,400 expected jumps. Where cf has come back, the nodes go on.
+
     symbol   meaning                                              shape
     z        complex frequency, on the line Im z = -1/2           (nodes,)
     s        how far beyond 0 and 1 a moment is probed            (2, probes)
     L        period; the step is 2 pi / L                         -
 
 Source of the line: Lewis (2001). The rule never looks at the strikes: that is what makes a price independent of its
-neighbours.
+neighbours. native/line.hpp is this rule for the models of affine.py, and the sum for any terms.
 """
 
 from __future__ import annotations
@@ -29,17 +36,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels.compiled import compiled
+
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 # ln E[exp(i z X)] of X = ln(S_T / forward) and its derivatives by each parameter, at frequencies z, for one T.
 LogCf = Callable[[Complexes, float, Floats], tuple[Complexes, Sequence[Complexes]]]
 
 LEVEL = 31.0  # exp(-31) = 3e-14: what each cut may cost, of the forward
-PROBES = 2.0 ** np.arange(-6.0, 20.5, 0.5)  # a Gaussian's best is 8 / sd; half a doubling between loses 2 %
+PROBES = 2.0 ** np.arange(-6.0, 22.0, 0.5)  # a Gaussian's best is 8 / sd; half a doubling between loses 2 %
 INSIDE = 1e-8  # how far inside the strip a formula is probed that has no value on its edge
 FARTHEST = 12.0  # |k| beyond which no price is given, however fat the tails: exp(k / 2) would amplify rounding
 FIRST_NODES = 64  # tried at first; then twice as many, until the last quarter is negligible
 MOST_NODES = 1 << 14
+CANDIDATES = np.unique(np.geomspace(1.0, MOST_NODES, 160).astype(np.intp))  # numbers of nodes a bound is asked for
+REACH = 64  # times as far as the nodes go, a function without a known bound is looked at
 BLOCK = 32  # nodes, whose powers of w are exponentials of their own
 AT_ONCE = 1 << 13  # strikes; bounds the memory, changes no bit
 
@@ -56,10 +67,22 @@ class Line:
     defect: float  # how far cf(0) and cf(-i) are from one
 
 
-def rule(log_cf: LogCf, T: float, theta: Floats) -> Line:
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a distribution at one T besides its characteristic function."""
+
+    log_mgf: Callable[[Floats], Floats]  # ln E[exp(p X)] for real p, +inf where there is no such moment
+    bound: Callable[[Floats], tuple[Floats, Floats]]  # on ln |cf(u - i/2)|, never rising; on its derivatives' sizes
+
+
+def rule(log_cf: LogCf, T: float, theta: Floats, known: Known | None = None) -> Line:
     """The line for one slice. Its terms are not-a-number where the characteristic function decays too slowly."""
     with np.errstate(all="ignore"):
-        rising, falling, defect = moments(log_cf, T, theta)
+        if known is None:
+            rising, falling, defect = moments(log_cf, T, theta)
+        else:
+            defect = 0.0
+            rising, falling = (np.r_[0.0, known.log_mgf(p)] for p in (1.0 + PROBES, -PROBES))
         s = np.r_[0.0, PROBES]
         high = float(np.min((rising[1:] + LEVEL) / PROBES))
         low = -float(np.min((falling + LEVEL) / (1.0 + s)))
@@ -68,9 +91,9 @@ def rule(log_cf: LogCf, T: float, theta: Floats) -> Line:
             float(np.min((rising + LEVEL - s * lowest) / (s + 0.5))),  # the image at k + L, worst at the lowest k
             float(np.min((falling + LEVEL + (1.0 + s) * highest) / (s + 0.5))),  # at k - L, worst at the highest
         )
-        growth = float(np.exp(0.5 * highest))  # of a term, at the highest k
+        growth = 0.5 * highest  # ln of what a term is multiplied by, at the highest k
         h = 2.0 * np.pi / period
-        F = terms(log_cf, T, theta, h, growth)
+        F = _found(log_cf, T, theta, h, growth) if known is None else _bounded(log_cf, T, theta, h, growth, known)
         return Line(h, F, 1.0 / float(np.expm1(0.5 * period)), low, high, defect)
 
 
@@ -96,19 +119,80 @@ def moments(log_cf: LogCf, T: float, theta: Floats) -> tuple[Floats, Floats, flo
     return grown[0], grown[1], defect
 
 
-def terms(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float) -> Complexes:
-    """``F`` at as many nodes as matter at a strike where the terms are multiplied by ``growth``."""
+def _bounded(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float, known: Known) -> Complexes:
+    """``F`` at as many nodes as the bound asks for, without the last ones if they matter at no strike."""
+    count = count_of(known, h, growth)
+    if count > MOST_NODES:
+        return _none(theta)
+    F = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
+    F[0] *= 0.5
+    mass = np.max(np.abs(F.real) + np.abs(F.imag), axis=1)
+    if not np.isfinite(mass).all():
+        return _none(theta)
+    dropped = int(np.count_nonzero(np.cumsum(mass[::-1]) < np.exp(-LEVEL - growth)))
+    return F[: max(count - dropped, 1)]
+
+
+def count_of(known: Known, h: float, growth: float) -> int:
+    """How many nodes leave less than exp(-LEVEL) behind them at every strike; more than MOST_NODES if those do not.
+
+    Behind node N, |F| is at most (h / pi) exp(bound) / u^2, which sums to exp(bound) / u. A derivative's terms have a
+    slope more, which grows like u^3 at most: if the bound falls by ``fall`` from u to 2 u, that is at most
+    (1 + 1 / fall)^2 times the slope at u.
+    """
+
+    def first(candidates: NDArray[np.intp]) -> int:
+        u: Floats = h * candidates.astype(float)
+        size, slope = known.bound(u)
+        fall = np.maximum(size - known.bound(2.0 * u)[0], 1e-300)
+        excess = size + np.log(np.maximum(slope, 1.0) / u) + 2.0 * np.log(1.0 + 1.0 / fall) + (growth + LEVEL)
+        holds = np.flatnonzero(excess <= 0.0)
+        return int(holds[0]) if len(holds) else len(candidates)
+
+    at = first(CANDIDATES)
+    if at == len(CANDIDATES):
+        return MOST_NODES + 1
+    between = np.arange(CANDIDATES[at - 1] if at else 0, CANDIDATES[at]) + 1
+    return int(between[min(first(between), len(between) - 1)])
+
+
+def _found(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float) -> Complexes:
+    """``F`` at as many nodes as matter at some strike, for a function that has no known bound."""
     count = FIRST_NODES
     F: Complexes = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
-    while (matters := _matters(F, growth))[-(count // 4) :].any():
-        if 2 * count > MOST_NODES or not np.isfinite(F).all():
-            return np.full((1, F.shape[1]), np.nan, complex)
-        F = np.concatenate([F, _terms(log_cf, T, theta, h * np.arange(count, 2 * count, dtype=float), h)])
-        count *= 2
-    used = int(np.max(np.flatnonzero(matters), initial=0)) + 1
-    F = F[:used]
-    F[0] *= 0.5
-    return F
+    while True:
+        if not np.isfinite(F).all():
+            return _none(theta)
+        matters = _matters(F, np.arange(count, dtype=float), growth)
+        wanted = 2 * count
+        if not matters[-(count // 4) :].any():
+            used = int(np.max(np.flatnonzero(matters), initial=0)) + 1
+            back = _seen_again(log_cf, T, theta, h, growth, used)
+            if back == 0.0:
+                F = F[:used]
+                F[0] *= 0.5
+                return F
+            while 3 * wanted < 4 * back:
+                wanted *= 2
+        if wanted > MOST_NODES:
+            return _none(theta)
+        F = np.concatenate([F, _terms(log_cf, T, theta, h * np.arange(count, wanted, dtype=float), h)])
+        count = wanted
+
+
+def _seen_again(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float, used: int) -> float:
+    """The number, whole or not, of the last node behind those used at which a term would matter; 0 if there is none.
+
+    What is not finite that far out is not seen: formulas overflow there on their way to zero.
+    """
+    number = used * np.arange(1.0, REACH + 0.25, 0.25)
+    F = _terms(log_cf, T, theta, h * number, h)
+    seen = _matters(F, number, growth) & np.isfinite(F).all(axis=1)
+    return float(np.max(number[seen], initial=0.0))
+
+
+def _none(theta: Floats) -> Complexes:
+    return np.full((1, 1 + len(theta)), np.nan, complex)
 
 
 def _terms(log_cf: LogCf, T: float, theta: Floats, u: Floats, h: float) -> Complexes:
@@ -120,17 +204,21 @@ def _terms(log_cf: LogCf, T: float, theta: Floats, u: Floats, h: float) -> Compl
     return F
 
 
-def _matters(F: Complexes, growth: float) -> NDArray[np.bool_]:
+def _matters(F: Complexes, number: Floats, growth: float) -> NDArray[np.bool_]:
     # From a node on, a tail that falls like a power of u sums to the term there times its number, or less.
-    tail: Floats = np.max(np.abs(F), axis=1) * np.maximum(np.arange(len(F)), 1.0) * growth
-    return np.asarray(~(tail < np.exp(-LEVEL)))
+    tail: Floats = np.max(np.abs(F), axis=1) * np.maximum(number, 1.0)
+    return np.asarray(~(tail < np.exp(-LEVEL - growth)))
 
 
-def values(line: Line, k: Floats) -> Floats:
+def values(line: Line, k: Floats, kernel: str) -> Floats:
     """Out-of-the-money value over the discounted forward and its derivatives, ``(1 + p, n)``, at ascending ``k``.
 
-    Not-a-number farther out than ``FARTHEST`` where the value is not negligible.
+    Not-a-number farther out than ``FARTHEST`` where the value is not negligible. The compiled sum and NumPy's agree to
+    rounding.
     """
+    if kernel == "native" and np.isfinite(line.F).all():
+        found: Floats = compiled().line_rows(line.F, line.h, line.image, line.low, line.high, k)
+        return found
     begin, end = np.searchsorted(k, [line.low, line.high]).tolist()
     first, last = np.searchsorted(k, [-FARTHEST, FARTHEST]).clip(begin, end).tolist()
     out = np.zeros((line.F.shape[1], len(k)))

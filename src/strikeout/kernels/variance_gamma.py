@@ -8,68 +8,97 @@
     theta    drift of the Brownian motion                              drift
     left     1 - theta nu - sigma^2 nu / 2, above zero                 -
     omega    ln(left) / nu, which makes E[S_T] the forward             -
-    y        ln(g / nu), on a grid of step h                           -
-    w        probability of a node: h exp(a y - e^y) / Gamma(a)        -
+    x        ln(g / (T + nu)), on a grid of step h                     -
+    w        probability of a node                                     -
     s, f     sigma sqrt(g); ln of the forward given g                  -
-    haste    nu theta^2 / sigma^2: how steep a price is in y            -
+    haste    nu theta^2 / sigma^2: how steep a price is in x           -
 
 Given g an option is Black's, with total volatility s and forward e^f. What Fourier inversion cannot do (the
 characteristic function falls like u^(-2a), so a day is out of reach) is easy here: the integrand is positive and
-analytic in y, and the trapezoid rule gains a digit with every few nodes. How far into the complex plane it is tame,
+analytic in x, and the trapezoid rule gains a digit with every few nodes. How far into the complex plane it is tame,
 and so how fine the grid must be, follows from a and the haste: where the drift is large beside the volatility, a price
 turns from nothing to intrinsic within a small part of the clock's range.
 
-As g vanishes the price does not, but what is left of it, P_0, is known, and the rest falls like sqrt(g).
+    w = h a / (a + 1) exp((a + 1) (x - (e^x - 1)) - x) / (the same of shape a + 1, summed)
+
+x is counted from the peak of the density of shape a + 1, so that nothing large is subtracted from something large, and
+the derivative by nu, at fixed x, has no large terms that cancel. As g vanishes w falls like e^(a x) only, which at a
+day is hardly at all; but the price is then that of g = 0, P_0, and the weights of the nodes left out are a geometric
+series. All terms of a price are positive, and sum to one at most: no digit is lost, however large e^(omega T) is.
 
 Madan, Carr and Chang (1998). The nodes follow from theta and T alone, so a price does not depend on its neighbours.
+native/clock.hpp is the same, compiled; the two agree to rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import atan, exp, inf, isfinite, lgamma, log, pi, sqrt
+from math import inf, isfinite, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels.normal import cdf, density
+from strikeout.kernels.compiled import compiled, threads
+from strikeout.kernels.elementary import atan2, cos, exp, expm1, log, log1p, sin
+from strikeout.kernels.heston_twin import Parts
+from strikeout.kernels.normal import CENTRE, COEFFICIENTS, cdf, density
 
 Floats = NDArray[np.float64]
 
 LEVEL = 37.0  # exp(-37) = 9e-17: what each cut may cost
 MEMORY = 1 << 18  # numbers at a time; bounds the memory, changes no bit
 MOST_NODES = 1 << 15  # beyond, hardly anything but the drift moves the price: no price is given
-ANGLES = np.geomspace(1e-6, 0.995, 400)  # shares of the largest angle, among which the best is sought
+SMALLEST, LARGEST = 1e-15, 1e12  # shapes: beyond, the clock hardly runs, or hardly varies, and no price is given
+ANGLES = exp(np.linspace(log(1e-6), log(0.995), 400))  # shares of the largest angle, among which the best is sought
+ERFCX = np.array(COEFFICIENTS)
+WORTH_THREADS = 5_000  # strikes, each as dear as hundreds of Heston's
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The gamma times of one expiry, as ``y``, their probabilities, and how these change with the shape a."""
+    """The gamma times of one expiry, their probabilities, and how these change with the shape a at fixed x."""
 
-    y: Floats
+    clock: Floats  # e^x: g over T + nu
     w: Floats
-    by_shape: Floats  # d ln w / d a = y - digamma(a)
+    by_shape: Floats  # dw / da
+    rest: float  # the probability of what lies before the first node, as the rule has it
+    rest_by_shape: float
 
 
-def values(theta: Floats, T: float, k: Floats) -> Floats:
+def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
     """Out-of-the-money value over the discounted forward and its derivatives by sigma, nu, theta: ``(4, n)``.
 
     Not-a-number where E[S_T] does not exist, or the haste asks for too many nodes.
     """
-    sigma, nu, mean = (float(x) for x in theta)
-    left = 1.0 - nu * (mean + 0.5 * sigma * sigma)
+    if kernel == "native":
+        count = threads() if part.k.size >= WORTH_THREADS else 1
+        columns = (theta, part.expiries, part.offsets, part.k)
+        found: Floats = compiled().variance_gamma_rows(*columns, ERFCX, CENTRE, count)
+        return found
+    out = np.empty((4, len(part.k)))
+    for j, T in enumerate(part.expiries.tolist()):
+        here = slice(part.offsets[j], part.offsets[j + 1])
+        out[:, here] = values(theta, T, part.k[here])
+    return out
+
+
+def values(theta: Floats, T: float, k: Floats) -> Floats:
+    """``rows`` of one expiry, in NumPy."""
     out = np.full((4, len(k)), np.nan)
-    if not (left > 0.0 and sigma > 0.0 and nu > 0.0 and isfinite(sigma) and isfinite(nu)):
-        return out
     with np.errstate(all="ignore"):
+        sigma, nu, mean = theta.tolist()
+        left = 1.0 - nu * (mean + 0.5 * sigma * sigma)
         # Of the two halves of Black's formula; that of the forward sees a clock of rate ``left``.
-        haste = max(mean * mean, (mean + sigma * sigma) ** 2 / left) * nu / (sigma * sigma)
-        nodes = nodes_of(T / nu, left, haste)
+        more = mean + sigma * sigma
+        haste = float(np.max([mean * mean, np.divide(more * more, left)]) * nu / np.float64(sigma * sigma))
+        a = float(np.divide(T, nu))
+        is_sound = left > 0.0 and sigma > 0.0 and nu > 0.0 and SMALLEST < a < LARGEST and isfinite(haste)
+        nodes = nodes_of(a, left, haste) if is_sound else None
         if nodes is None:
             return out
-        for begin in range(0, len(k), max(MEMORY // len(nodes.y), 1)):
-            some = slice(begin, begin + max(MEMORY // len(nodes.y), 1))
+        for begin in range(0, len(k), max(MEMORY // len(nodes.w), 1)):
+            some = slice(begin, begin + max(MEMORY // len(nodes.w), 1))
             out[:, some] = _averaged(nodes, (sigma, nu, mean), T, left, np.ascontiguousarray(k[some]))
     return out
 
@@ -77,48 +106,53 @@ def values(theta: Floats, T: float, k: Floats) -> Floats:
 def nodes_of(a: float, left: float, haste: float) -> Nodes | None:
     """The rule for a gamma time of shape a, whose density may be tilted to the rate ``left`` by the forward; None where
     it has too many nodes."""
-    low = _root(lambda y: (a + 0.5) * y - exp(y) - lgamma(a), from_below=True, a=a + 0.5) - max(log(left), 0.0)
-    high = _root(lambda y: a * y - exp(y) - lgamma(a), from_below=False, a=a) - min(log(left), 0.0)
-    h = 2.0 * pi / _frequency(a + 1.0, haste)
-    if not (high - low) / h < MOST_NODES:
+    tilt, b = float(log(left)), a + 1.0
+    # The integral over x of exp(b (x - (e^x - 1))) is sqrt(2 pi / b), to 8 % or better: near enough for a cut.
+    constant = float(log(a / b * sqrt(b / (2.0 * pi))))
+    low = _root(lambda x: b * (x - float(expm1(x))) - 0.5 * x + constant, a, b, from_below=True) - max(tilt, 0.0)
+    high = _root(lambda x: b * (x - float(expm1(x))) - x + constant, a, b, from_below=False) - min(tilt, 0.0)
+    h = 2.0 * pi / _frequency(b, haste)
+    if not (high - low) / h < MOST_NODES - 2:
         return None
-    y: Floats = low + h * np.arange(int((high - low) / h) + 2, dtype=float)
-    # Relative to where the density of shape a + 1 has its peak, so that nothing overflows or cancels.
-    raw = np.exp(a * (y - log(a + 1.0)) - (np.exp(y) - (a + 1.0)))
-    longer = raw * np.exp(y)  # of shape a + 1, whose left tail is short at every a
+    x: Floats = low + h * np.arange(int((high - low) / h) + 2, dtype=float)
+    bent = x - expm1(x)
+    clock = exp(x)
+    longer = exp(b * bent)  # of shape a + 1, whose left tail is short at every a
     total = float(np.add.reduce(longer))
-    w = raw * (a / total)  # Gamma(a) = Gamma(a + 1) / a
-    digamma = float(np.add.reduce(longer * y)) / total - 1.0 / a
-    return Nodes(y, w, y - digamma)
+    w = exp(b * bent - x) * (a / b / total)
+    mean = float(np.add.reduce(longer * bent)) / total - 1.0 / (a * b)
+    falls = float(-expm1(-a * h))  # 1 - e^(-a h): one less what a node has of the one after it
+    rest = float(w[0]) * (1.0 - falls) / falls
+    return Nodes(clock, w, w * (bent - mean), rest, rest * (float(bent[0]) - mean - h / falls))
 
 
 def _averaged(nodes: Nodes, theta: tuple[float, float, float], T: float, left: float, k: Floats) -> Floats:
     sigma, nu, mean = theta
-    omega = log(left) / nu
     slope = mean + 0.5 * sigma * sigma
-    # By sigma, nu, theta: of f at g = 0, and of f and s at fixed y (so that g = nu e^y moves with nu).
-    rest = np.array([-sigma / left, -(slope / left + omega) / nu, -1.0 / left]) * T
-    g = nu * np.exp(nodes.y)
+    omega = float(log1p(-nu * slope)) / nu
+    g = (T + nu) * nodes.clock
     s = sigma * np.sqrt(g)
     f = omega * T + slope * g
-    by_f = (rest[0] + sigma * g, rest[1] + slope * (g / nu), rest[2] + g)
-    by_s = (s / sigma, s / (2.0 * nu), 0.0 * s)
     sign = np.where(k >= 0.0, 1.0, -1.0)[:, None]  # call or put, whichever is out of the money
-    strike, forward = np.exp(k)[:, None], np.exp(f)
+    strike, forward = exp(k)[:, None], exp(f)
     d = (f - k[:, None]) / s + 0.5 * s
     delta = sign * forward * cdf(sign * d)  # dP/df
-    vega = forward * density(d)  # dP/ds
     price = delta - sign * strike * cdf(sign * (d - s))
-    at_rest = np.exp(omega * T)
-    inside = sign * (omega * T - k[:, None]) > 0.0
-    price_0 = np.where(inside, sign * (at_rest - strike), 0.0)
-    delta_0 = np.where(inside, sign * at_rest, 0.0)
+    at_rest = float(exp(omega * T))
+    inside = (sign * (omega * T - k[:, None]) > 0.0)[:, 0]
+    price_0 = np.where(inside, (sign * (at_rest - strike))[:, 0], 0.0)
+    delta_0 = np.where(inside, sign[:, 0] * at_rest, 0.0)
+    # At fixed x, f moves by its part at g = 0 and by one that grows with g; s moves with sigma and, through g, with nu.
+    whole = _sum(delta, nodes.w) + delta_0 * nodes.rest
+    moved = _sum(delta, nodes.w * g)
+    vega = _sum(density(d), nodes.w * s * forward)
+    by_shape = _sum(price, nodes.by_shape) + price_0 * nodes.rest_by_shape
     out = np.empty((4, len(k)))
-    out[0] = _sum(price - price_0, nodes.w) + price_0[:, 0]
-    for i in range(3):
-        moved = delta * by_f[i] + vega * by_s[i] - delta_0 * rest[i]
-        out[i + 1] = _sum(moved, nodes.w) + delta_0[:, 0] * rest[i]
-    out[2] += _sum(price - price_0, nodes.w * nodes.by_shape) * (-T / (nu * nu))
+    out[0] = _sum(price, nodes.w) + price_0 * nodes.rest
+    out[1] = (-sigma / left * T) * whole + sigma * moved + (1.0 / sigma) * vega
+    out[2] = (-(slope / left + omega) / nu * T) * whole + (slope / (T + nu)) * moved + (0.5 / (T + nu)) * vega
+    out[2] += (-T / nu / nu) * by_shape
+    out[3] = (-1.0 / left * T) * whole + moved
     return out
 
 
@@ -129,25 +163,28 @@ def _sum(rows: Floats, weights: Floats) -> Floats:
 
 
 def _frequency(a: float, haste: float) -> float:
-    """Where the Fourier transform, in y, of density times price has fallen to exp(-LEVEL), at the worst strike.
+    """Where the Fourier transform, in x, of density times price has fallen to exp(-LEVEL), at the worst strike.
 
     At an angle t off the real line e^-g/nu is larger by exp((1 - cos t) g / nu), and the normal distribution in Black's
     formula by up to exp(haste sin(t)^2 / (2 cos t) g / nu). Averaged over the clock the two are the power below; a line
     at t is worth exp(-u t) at the frequency u.
     """
-    widest = atan(sqrt(2.0 / haste)) if haste > 0.0 else 0.5 * pi
+    widest = float(atan2(sqrt(2.0), sqrt(haste))) if haste > 0.0 else 0.5 * pi
     t = widest * ANGLES
-    shrunk = np.cos(t) - 0.5 * haste * np.sin(t) ** 2 / np.cos(t)
-    u = (LEVEL - a * np.log(shrunk)) / t
+    cosine, sine = cos(t), sin(t)
+    shrunk = cosine - 0.5 * haste * (sine * sine) / cosine
+    u = (LEVEL - a * log(shrunk)) / t
     return float(np.min(u, where=shrunk > 0.0, initial=inf))
 
 
-def _root(excess: Callable[[float], float], *, from_below: bool, a: float) -> float:
-    """Where a log-density with its peak at ln a crosses -LEVEL, on one side of the peak."""
-    inside = log(a)
-    outside = inside - 4.0 * LEVEL / a - 16.0 * sqrt(LEVEL / a)
-    if not from_below:
-        outside = log(a + 8.0 * LEVEL + 16.0 * sqrt(LEVEL * a))
+def _root(excess: Callable[[float], float], a: float, b: float, *, from_below: bool) -> float:
+    """Where a log-density crosses -LEVEL, on one side of its peak near 0."""
+    if from_below:
+        inside = float(log((a + 0.5) / b))
+        outside = inside - 4.0 * LEVEL / (a + 0.5) - 16.0 * sqrt(LEVEL / (a + 0.5))
+    else:
+        inside = float(log(a / b))
+        outside = float(log((a + 8.0 * LEVEL + 16.0 * sqrt(LEVEL * a)) / b))
     for _ in range(60):
         middle = 0.5 * (inside + outside)
         inside, outside = (inside, middle) if excess(middle) < -LEVEL else (middle, outside)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import heston_cf, jump_cf
+from strikeout.kernels import affine
+from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
-from strikeout.models.characteristic import CharacteristicModel
 from strikeout.models.domain import inside
+from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 
 # Heston's bounds and starts; a jump moves the index by up to a factor e, and up to twenty come a year.
 SPACE = ParameterSpace(
@@ -53,14 +52,26 @@ class Bates:
     v is Heston's. Jumps give short expiries the skew that a diffusion cannot, and leave long ones to the variance.
     Bates (1996), "Jumps and stochastic volatility".
 
+    Args:
+        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+            rounding, and which one ran is part of ``name``.
+
+    Raises:
+        UsageError: the kernel asked for is not there.
+
     >>> c = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
     >>> Bates().price([2.0, 0.06, 0.3, -0.6, 0.06, 0.5, -0.1, 0.15], c).round(6)
     array([10.5588])
     """
 
+    kernel: Kernel = field(default_factory=default_kernel)
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+
     @property
     def name(self) -> str:
-        return _engine().name
+        return f"bates/{self.kernel}-line-{affine.VERSION}"
 
     @property
     def parameters(self) -> ParameterSpace:
@@ -77,7 +88,7 @@ class Bates:
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        return _engine().price(inside(SPACE, theta, DOMAIN), contracts)
+        return self.linearize(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
         """Prices ``(n,)`` and their derivatives by the eight parameters ``(n, 8)``.
@@ -85,16 +96,5 @@ class Bates:
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        return _engine().linearize(inside(SPACE, theta, DOMAIN), contracts)
-
-
-def log_cf(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
-    """``ln E[exp(i z X)]`` and its derivatives, in the order of the parameters."""
-    diffusion, by_heston = heston_cf.log_cf(z, z * z + 1j * z, T, theta[:5])
-    jumps, by_jumps = jump_cf.log_cf(z, T, theta[5:])
-    return diffusion + jumps, (*by_heston, *by_jumps)
-
-
-@cache
-def _engine() -> CharacteristicModel:
-    return CharacteristicModel("bates", SPACE, log_cf=log_cf)
+        vector, layout = inside(SPACE, theta, DOMAIN), contracts.slices
+        return linearized(affine.rows(self.kernel, affine.BATES, vector, layout.parts), layout, contracts)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import dual, line
+from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.kernels.line import Complexes, LogCf
+from strikeout.models.engine import linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
@@ -19,7 +21,7 @@ Floats = NDArray[np.float64]
 # With its derivatives (a pair), or as the logarithm alone.
 Given = LogCf | Callable[[Complexes, float, Any], Any]
 
-VERSION = 2  # of the rule in kernels/line.py: another one moves the last bits of a price
+VERSION = 3  # of the rule in kernels/line.py: another one moves the last bits of a price
 DUAL = 1  # of the derivatives in kernels/dual.py
 MARTINGALE = 1e-10  # a larger |ln cf(-i)| would show in prices, which are good to about that much of the forward
 PROBE = np.array([0.3 - 0.5j, 2.0 - 0.5j, 7.0 - 0.5j])  # where a gradient is held against differences
@@ -56,9 +58,12 @@ class CharacteristicModel:
     name: str
     parameters: ParameterSpace
     log_cf: LogCf
+    kernel: Kernel  # that sums over the nodes
 
     def __init__(self, name: str, parameters: ParameterSpace, *, log_cf: Given) -> None:
-        object.__setattr__(self, "name", f"{name}/line-{VERSION}")
+        # The function is NumPy's own, and so are its last bits; only the sum over nodes can be compiled.
+        object.__setattr__(self, "kernel", default_kernel())
+        object.__setattr__(self, "name", f"{name}/function-{self.kernel}-line-{VERSION}")
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "log_cf", log_cf)
         with np.errstate(all="ignore"):
@@ -82,10 +87,10 @@ class CharacteristicModel:
         Raises:
             ParameterError: a parameter is missing, unknown or not finite, or the model is no martingale there.
         """
-        vector, s = self.parameters.vector(theta), contracts.slices
+        vector, layout = self.parameters.vector(theta), contracts.slices
         values = np.empty((1 + len(vector), len(contracts)))
-        for j, T in enumerate(s.expiries.tolist()):
-            rows = slice(s.offsets[j], s.offsets[j + 1])
+        for j, T in enumerate(layout.expiries.tolist()):
+            rows = slice(layout.offsets[j], layout.offsets[j + 1])
             found = line.rule(self.log_cf, T, vector)
             if not found.defect <= MARTINGALE:
                 raise ParameterError(
@@ -95,9 +100,8 @@ class CharacteristicModel:
                     defect=found.defect,
                     expiry=T,
                 )
-            values[:, rows] = line.values(found, s.k[rows])
-        values = s.unsorted(values)
-        return contracts.scale * values[0] + contracts.intrinsic, values[1:].T * contracts.scale[:, None]
+            values[:, rows] = line.values(found, layout.k[rows], self.kernel)
+        return linearized(values, layout, contracts)
 
     def _try_out(self, theta: Floats) -> None:
         """Raises a UsageError where ``log_cf`` cannot be what it should be, at the first start and one year."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import inf, isfinite
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.kernels import heston_cf
+from strikeout.kernels import affine
+from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
-from strikeout.models.characteristic import CharacteristicModel
 from strikeout.models.domain import inside
+from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 
 NAMES = tuple(f"{name}[{which}]" for which in ("slow", "fast") for name in heston.SPACE.names)
 DOMAIN = {
@@ -42,9 +42,11 @@ class DoubleHeston:
     Args:
         border: a year's mean reversion that tells the two apart; the slow one's lies below, the fast one's above.
             Without it every optimum would come twice, with the two exchanged.
+        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+            rounding, and which one ran is part of ``name``.
 
     Raises:
-        UsageError: the border leaves one of the two no room.
+        UsageError: the border leaves one of the two no room, or the kernel asked for is not there.
 
     >>> c = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
     >>> DoubleHeston().price([1.0, 0.03, 0.3, -0.6, 0.03, 6.0, 0.03, 0.6, -0.6, 0.03], c).round(6)
@@ -52,8 +54,10 @@ class DoubleHeston:
     """
 
     border: float = 3.0
+    kernel: Kernel = field(default_factory=default_kernel)
 
     def __post_init__(self) -> None:
+        check_kernel(self.kernel)
         low, high = heston.SLOWER.lower[0], heston.SLOWER.upper[0]
         if not (isfinite(self.border) and low < self.border < high):
             raise UsageError(
@@ -62,7 +66,7 @@ class DoubleHeston:
 
     @property
     def name(self) -> str:
-        return f"{_engine(self.border).name}({self.border:.17g})"
+        return f"double-heston/{self.kernel}-line-{affine.VERSION}({self.border:.17g})"
 
     @property
     def parameters(self) -> ParameterSpace:
@@ -82,15 +86,8 @@ class DoubleHeston:
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        return _engine(self.border).linearize(inside(self.parameters, theta, DOMAIN), contracts)
-
-
-def log_cf(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, tuple[Complexes, ...]]:
-    """``ln E[exp(i z X)]`` and its derivatives, in the order of the parameters: two independent parts."""
-    q = z * z + 1j * z
-    slow, by_slow = heston_cf.log_cf(z, q, T, theta[:5])
-    fast, by_fast = heston_cf.log_cf(z, q, T, theta[5:])
-    return slow + fast, (*by_slow, *by_fast)
+        vector, layout = inside(self.parameters, theta, DOMAIN), contracts.slices
+        return linearized(affine.rows(self.kernel, affine.DOUBLE_HESTON, vector, layout.parts), layout, contracts)
 
 
 @cache
@@ -107,8 +104,3 @@ def _space(border: float) -> ParameterSpace:
         ]
     )
     return ParameterSpace(NAMES, lower, upper, starts)
-
-
-@cache
-def _engine(border: float) -> CharacteristicModel:
-    return CharacteristicModel("double-heston", _space(border), log_cf=log_cf)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import heston as kernel_of
-from strikeout.kernels.compiled import native
+from strikeout.kernels.compiled import Kernel, default_kernel
+from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts, Layout
 
@@ -77,18 +78,13 @@ class Heston:
     array([9.440028])
     """
 
-    kernel: Literal["native", "numpy"] = field(default_factory=kernel_of.default_kernel)
+    kernel: Kernel = field(default_factory=default_kernel)
     expiries: Literal["shared", "scattered"] | None = None
 
     def __post_init__(self) -> None:
-        if self.kernel not in ("native", "numpy"):
-            raise UsageError(f'kernel={self.kernel!r} is unknown. Use "native" or "numpy".')
+        check_kernel(self.kernel)
         if self.expiries not in (None, "shared", "scattered"):
             raise UsageError(f'expiries={self.expiries!r} is unknown. Use "shared" or "scattered".')
-        if self.kernel == "native" and native() is None:
-            raise UsageError(
-                'The compiled kernel is not installed. Use kernel="numpy", or reinstall with a C++17 compiler.'
-            )
 
     @property
     def name(self) -> str:
@@ -111,7 +107,7 @@ class Heston:
         """
         layout = self._layout(contracts)
         values = kernel_of.values(self.kernel, self._vector(theta), layout.parts)
-        return self._prices(layout.unsorted(values), contracts)
+        return contracts.scale * layout.unsorted(values) + contracts.intrinsic
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
         """Prices ``(n,)`` and their derivatives by the five parameters ``(n, 5)``.
@@ -120,8 +116,7 @@ class Heston:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
         layout = self._layout(contracts)
-        values = layout.unsorted(kernel_of.rows(self.kernel, self._vector(theta), layout.parts))
-        return self._prices(values[0], contracts), values[1:].T * contracts.scale[:, None]
+        return linearized(kernel_of.rows(self.kernel, self._vector(theta), layout.parts), layout, contracts)
 
     def accumulate(self, theta: Theta, contracts: Contracts, observed: ArrayLike, weight: ArrayLike) -> Floats:
         """A whole Gauss-Newton pass in one go: the sums of ``w a a'`` with ``a = (J_1 .. J_5, observed - price)``.
@@ -168,9 +163,6 @@ class Heston:
 
     def _layout(self, contracts: Contracts) -> Layout:
         return contracts.panels if self.expiries == "scattered" else contracts.slices
-
-    def _prices(self, values: Floats, contracts: Contracts) -> Floats:
-        return contracts.scale * values + contracts.intrinsic
 
     def _vector(self, theta: Theta) -> Floats:
         plain = type(theta) is ARRAY and theta.dtype is DOUBLE and theta.shape == (5,)

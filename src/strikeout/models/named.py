@@ -28,6 +28,7 @@ CHOSEN: dict[str, tuple[str, dict[str, Any]]] = {"term-structure": ("black-schol
 MODELS = (*HOMES, *CHOSEN)
 # Ways to make a model that its name alone brings back; of all others, as it comes.
 FORMS: dict[str, tuple[dict[str, Any], ...]] = {
+    **dict.fromkeys(("bates", "double-heston", "variance-gamma"), ({}, {"kernel": "numpy"})),
     "black-scholes": ({}, {"expiries": "quoted"}),
     "sabr": tuple(
         {"beta": beta, "volatility": volatility}
@@ -57,8 +58,8 @@ def described(model: Model) -> dict[str, Any] | None:
 
     Numbers are written as ``float.hex`` does, so that not a bit is lost.
 
-    >>> described(model_named("double-heston"))
-    {'name': 'double-heston', 'border': '0x1.8000000000000p+1'}
+    >>> described(model_named("svi"))
+    {'name': 'svi', 'form': 'natural', 'expiries': 'quoted'}
     """
     home = (type(model).__module__, type(model).__name__)
     name = next((name for name, at in HOMES.items() if at == home), None)

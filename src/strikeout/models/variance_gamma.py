@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import variance_gamma as kernel
+from strikeout.kernels import variance_gamma as clock
+from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models.domain import inside
+from strikeout.models.engine import check_kernel, linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
@@ -33,14 +35,26 @@ class VarianceGamma:
     Black's formula averaged over the clock, so a day is priced as surely as ten years. Madan, Carr and Chang (1998),
     "The variance gamma process and option pricing".
 
+    Args:
+        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+            rounding, and which one ran is part of ``name``.
+
+    Raises:
+        UsageError: the kernel asked for is not there.
+
     >>> c = Contracts(forward=100.0, strike=101.0, expiry=1 / 365, discount=1.0, is_call=True)
     >>> VarianceGamma().price({"volatility": 0.12, "variance_rate": 0.2, "drift": -0.14}, c).round(6)
     array([0.015399])
     """
 
+    kernel: Kernel = field(default_factory=default_kernel)
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+
     @property
     def name(self) -> str:
-        return "variance-gamma/clock-2"
+        return f"variance-gamma/{self.kernel}-clock-3"
 
     @property
     def parameters(self) -> ParameterSpace:
@@ -63,10 +77,5 @@ class VarianceGamma:
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
-        vector, s = inside(SPACE, theta, DOMAIN), contracts.slices
-        values = np.empty((4, len(contracts)))
-        for j, T in enumerate(s.expiries.tolist()):
-            rows = slice(s.offsets[j], s.offsets[j + 1])
-            values[:, rows] = kernel.values(vector, T, s.k[rows])
-        values = s.unsorted(values)
-        return contracts.scale * values[0] + contracts.intrinsic, values[1:].T * contracts.scale[:, None]
+        vector, layout = inside(SPACE, theta, DOMAIN), contracts.slices
+        return linearized(clock.rows(self.kernel, vector, layout.parts), layout, contracts)

@@ -1,0 +1,52 @@
+// Work in chunks, on as many threads as there may be.
+#pragma once
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "simd.hpp"
+
+namespace STRIKEOUT_BUILD {
+
+// Finite, and none below the one before. Asked part by part, just before the part is run: it is then in the cache.
+inline bool ascending(const double* k, int64_t count) {
+    if (count == 0) return true;
+    if (!std::isfinite(k[0]) || !std::isfinite(k[count - 1])) return false;
+    int64_t i = 0;
+    i4 falls = {0, 0, 0, 0};
+    for (; i + 4 < count; i += 4) falls |= ~(load(k + i) <= load(k + i + 1));  // so that what is not a number falls
+    bool sound = !any(falls);
+    for (; i + 1 < count; i++) sound &= k[i] <= k[i + 1];
+    return sound;
+}
+
+// Calls work(space, chunk) for every chunk; true if all of them were sound. Which thread takes which chunk is left open:
+// chunks are the same whatever the number of threads, and so is what comes out of each. Nothing in a thread asks for
+// memory, and where there is none for another thread, or no thread, those there are do all the work.
+template <class Space, class Work>
+bool over_chunks(int64_t chunks, int threads, const Work& work) {
+    std::atomic<int64_t> next{0};
+    std::atomic<bool> sound{true};
+    auto run = [&](Space* space) {
+        for (int64_t chunk; (chunk = next.fetch_add(1)) < chunks;)
+            if (!work(*space, chunk)) sound = false;
+    };
+    const std::unique_ptr<Space> own(new Space);  // not make_unique, which clears it
+    std::vector<std::unique_ptr<Space>> spaces;
+    std::vector<std::thread> others;
+    try {
+        for (int i = 1; i < threads && i < chunks; i++) {
+            spaces.push_back(std::unique_ptr<Space>(new Space));
+            others.emplace_back(run, spaces.back().get());
+        }
+    } catch (const std::exception&) {  // of memory or of the system
+    }
+    run(own.get());
+    for (auto& thread : others) thread.join();
+    return sound;
+}
+
+}  // namespace STRIKEOUT_BUILD

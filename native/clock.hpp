@@ -1,0 +1,146 @@
+// Variance gamma: Black's formula averaged over a gamma-distributed clock.
+// The NumPy twin, with the derivation and the legend of the symbols, is kernels/variance_gamma.py.
+#pragma once
+#include <algorithm>
+
+#include "elementary.hpp"
+#include "kernel.hpp"
+
+namespace STRIKEOUT_BUILD {
+
+constexpr double CLOCK_LEVEL = 37.0;  // exp(-37) = 9e-17: what each cut may cost
+constexpr double SMALLEST_SHAPE = 1e-15, LARGEST_SHAPE = 1e12;
+constexpr int MOST_TICKS = 1 << 15, ANGLES = 400;
+constexpr int CLOCK_FUNCTIONS = 4;  // the value and three derivatives
+constexpr double INVERSE_ROOT_TWO_PI = 0.3989422804014327, ROOT_HALF = 0.7071067811865476;
+
+INLINE double exp_of(double x) { return elementary::exp(all(x))[0]; }
+INLINE double log_of(double x) { return elementary::log(all(x))[0]; }
+
+INLINE double expm1_of(double x) { return elementary::expm1(all(x))[0]; }
+
+struct Clock {
+    double sigma, nu, mean, left, omega, slope;
+};
+
+// The nodes of one expiry: each a value of the clock, how likely it is, and Black's formula as far as no strike is in it.
+struct Ticks {
+    int64_t count;  // none where there is no price
+    double rest, rest_by_shape;
+    double bent[MOST_TICKS], w[MOST_TICKS], by_shape[MOST_TICKS];
+    double g[MOST_TICKS], s[MOST_TICKS], f[MOST_TICKS], forward[MOST_TICKS];
+};
+
+// Where b (x - (e^x - 1)) - share x + constant crosses -LEVEL, between a point inside and one outside.
+INLINE double crossing(double b, double share, double constant, double inside, double outside) {
+    for (int i = 0; i < 60; i++) {
+        const double middle = 0.5 * (inside + outside);
+        const bool is_out = b * (middle - expm1_of(middle)) - share * middle + constant < -CLOCK_LEVEL;
+        (is_out ? outside : inside) = middle;
+    }
+    return outside;
+}
+
+// Where the Fourier transform, in x, of density times price has fallen to exp(-LEVEL), at the worst strike.
+inline double frequency(double a, double haste) {
+    const double widest = haste > 0.0 ? elementary::atan2(all(std::sqrt(2.0)), all(std::sqrt(haste)))[0] : 0.5 * PI;
+    const double first = log_of(1e-6), step = (log_of(0.995) - first) / (ANGLES - 1);
+    v4 least = all(INFINITY);
+    for (int i = 0; i < ANGLES; i += 4) {
+        const v4 number = {double(i), double(i + 1), double(i + 2), double(i + 3)};
+        const v4 t = widest * elementary::exp(fma(number, all(step), first));
+        v4 s, c;
+        elementary::sincos(t, s, c);
+        const v4 shrunk = c - (0.5 * haste) * (s * s) / c;
+        const v4 u = (CLOCK_LEVEL - a * elementary::log(shrunk)) / t;
+        least = pick((shrunk > 0.0) & (u < least), u, least);
+    }
+    return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+}
+
+inline void find_ticks(Ticks& ticks, const Clock& m, double T) {
+    ticks.count = 0;
+    // Of the two halves of Black's formula; that of the forward sees a clock of rate `left`.
+    const double s2 = m.sigma * m.sigma, more = m.mean + s2;
+    const double haste = std::max(m.mean * m.mean, more * more / m.left) * m.nu / s2, a = T / m.nu, b = a + 1.0;
+    const double constant = log_of(a / b * std::sqrt(b / (2.0 * PI))), tilt = log_of(m.left);
+    const double half = a + 0.5, peak_low = log_of(half / b);
+    const double low = crossing(b, 0.5, constant, peak_low, peak_low - 4.0 * CLOCK_LEVEL / half - 16.0 * std::sqrt(CLOCK_LEVEL / half)) -
+                       std::max(tilt, 0.0);
+    const double far = log_of((a + 8.0 * CLOCK_LEVEL + 16.0 * std::sqrt(CLOCK_LEVEL * a)) / b);
+    const double high = crossing(b, 1.0, constant, log_of(a / b), far) - std::min(tilt, 0.0);
+    const double h = 2.0 * PI / frequency(b, haste);
+    if (!((high - low) / h < MOST_TICKS - 2)) return;
+    const int64_t count = static_cast<int64_t>((high - low) / h) + 2;
+    double total = 0.0, first = 0.0;  // of the density of shape a + 1, whose left tail is short at every a
+    for (int64_t i = 0; i < count; i++) {
+        const double x = low + h * static_cast<double>(i), bent = x - expm1_of(x), longer = exp_of(b * bent);
+        ticks.bent[i] = bent, ticks.w[i] = exp_of(b * bent - x), ticks.g[i] = (T + m.nu) * exp_of(x);
+        total += longer, first += longer * bent;
+    }
+    const double mean = first / total - 1.0 / (a * b), scale = a / b / total, falls = -expm1_of(-a * h);
+    for (int64_t i = 0; i < count; i++) {
+        ticks.w[i] *= scale, ticks.by_shape[i] = ticks.w[i] * (ticks.bent[i] - mean);
+        ticks.s[i] = m.sigma * std::sqrt(ticks.g[i]);
+        ticks.f[i] = m.omega * T + m.slope * ticks.g[i], ticks.forward[i] = exp_of(ticks.f[i]);
+    }
+    ticks.rest = ticks.w[0] * (1.0 - falls) / falls;  // of the nodes before the first
+    ticks.rest_by_shape = ticks.rest * (ticks.bent[0] - mean - h / falls);
+    ticks.count = count;
+}
+
+// The normal distribution of x, and exp(-x^2 / 2).
+INLINE v4 normal_cdf(v4 x, const Polynomial& erfcx, v4& bell) {
+    bell = exp(-0.5 * (x * x));
+    const v4 z = ROOT_HALF * magnitude(x), above = z + erfcx.centre, scale = fma(all(2.0), z, 1.0);
+    const v4 both = 1.0 / (above * scale), y = fnma(all(2.0 * erfcx.centre), scale * both, all(1.0));
+    v4 sum = all(erfcx.coefficients[erfcx.count - 1]);
+    for (int64_t i = erfcx.count - 2; i >= 0; i--) sum = fma(sum, y, all(erfcx.coefficients[i]));
+    const v4 tail = 0.5 * (bell * (sum * (above * both)));
+    return pick(x > 0.0, 1.0 - tail, tail);
+}
+
+// Values and derivatives by sigma, nu, mean at four strikes.
+inline void average(const Ticks& ticks, const Clock& m, double T, const Polynomial& erfcx, v4 k, v4* out) {
+    const v4 sign = pick(k >= 0.0, all(1.0), all(-1.0));  // call or put, whichever is out of the money
+    const v4 strike = elementary::exp(k);
+    const double rest_at = m.omega * T, at_rest = exp_of(rest_at);
+    const i4 inside = sign * (rest_at - k) > 0.0;
+    const v4 price_0 = pick(inside, sign * (at_rest - strike), all(0.0)), delta_0 = pick(inside, sign * at_rest, all(0.0));
+    v4 price = all(0.0), delta = all(0.0), moved = all(0.0), vega = all(0.0), shape = all(0.0);
+    for (int64_t i = 0; i < ticks.count; i++) {
+        const double s = ticks.s[i];
+        const v4 d = fma(ticks.f[i] - k, all(1.0 / s), 0.5 * s);
+        v4 bell, unused;
+        const v4 here = sign * (ticks.forward[i] * normal_cdf(sign * d, erfcx, bell));
+        const v4 black = fnma(sign * strike, normal_cdf(sign * (d - s), erfcx, unused), here);
+        price = fma(all(ticks.w[i]), black, price), shape = fma(all(ticks.by_shape[i]), black, shape);
+        delta = fma(all(ticks.w[i]), here, delta);
+        moved = fma(all(ticks.w[i] * ticks.g[i]), here, moved);
+        vega = fma(all((ticks.w[i] * s) * (ticks.forward[i] * INVERSE_ROOT_TWO_PI)), bell, vega);
+    }
+    delta = fma(delta_0, all(ticks.rest), delta), shape = fma(price_0, all(ticks.rest_by_shape), shape);
+    const double by_sigma = -m.sigma / m.left * T, by_nu = -(m.slope / m.left + m.omega) / m.nu * T, by_mean = -1.0 / m.left * T;
+    const double mean_clock = T + m.nu;
+    out[0] = fma(price_0, all(ticks.rest), price);
+    out[1] = fma(all(by_sigma), delta, fma(all(m.sigma), moved, (1.0 / m.sigma) * vega));
+    out[2] = fma(all(by_nu), delta, fma(all(m.slope / mean_clock), moved, fma(all(0.5 / mean_clock), vega, (-T / m.nu / m.nu) * shape)));
+    out[3] = fma(all(by_mean), delta, moved);
+}
+
+inline void clock_slice(Ticks& ticks, const double* theta, double T, const Polynomial& erfcx, const double* k, int64_t count,
+                        double* out, int64_t stride) {
+    Clock m = {theta[0], theta[1], theta[2], 0.0, 0.0, 0.0};
+    m.slope = m.mean + 0.5 * (m.sigma * m.sigma), m.left = 1.0 - m.nu * m.slope;
+    const bool exists = m.left > 0.0 && m.sigma > 0.0 && T / m.nu > SMALLEST_SHAPE && T / m.nu < LARGEST_SHAPE;
+    if (exists) m.omega = elementary::log1p(all(-m.nu * m.slope))[0] / m.nu, find_ticks(ticks, m, T);
+    for (int64_t i = 0; i < count; i += 4) {
+        const int64_t some = std::min<int64_t>(4, count - i);
+        v4 found[CLOCK_FUNCTIONS] = {all(NAN), all(NAN), all(NAN), all(NAN)};
+        if (exists && ticks.count > 0) average(ticks, m, T, erfcx, load_some(k + i, some), found);
+        for (int f = 0; f < CLOCK_FUNCTIONS; f++)
+            for (int64_t n = 0; n < some; n++) out[f * stride + i + n] = found[f][n];
+    }
+}
+
+}  // namespace STRIKEOUT_BUILD

@@ -1,0 +1,83 @@
+"""Independent Heston variances and lognormal jumps on the line: compiled where that is there, else its NumPy twin.
+
+X = ln(S_T / forward) is a sum of independent parts, so everything the line asks about it is a sum over parts: the
+logarithm of the characteristic function (heston_cf.py, jump_cf.py), of the moments, and of the bound. theta is that of
+the first Heston part, of the second, then of the jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.kernels import heston_cf, jump_cf, line
+from strikeout.kernels.compiled import compiled, threads
+from strikeout.kernels.heston_twin import Parts
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+VERSION = 3  # of the rule and of the terms: another one moves the last bits of a price
+WORTH_THREADS = 5_000  # strikes, each as dear as some dozens of Heston's; an expiry counts as
+EXPIRY = 300
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model that is such a sum: how many Heston parts, with jumps or without."""
+
+    compiled: str  # the name of its rows in the compiled module
+    variances: int
+    jumps: bool
+
+    def log_cf(self, z: Complexes, T: float, theta: Floats) -> tuple[Complexes, Sequence[Complexes]]:
+        """``ln E[exp(i z X)]`` and its derivatives, in the order of the parameters."""
+        q = z * z + 1j * z
+        found = [heston_cf.log_cf(z, q, T, part) for part in self._variances(theta)]
+        if self.jumps:
+            found.append(jump_cf.log_cf(z, T, theta[-3:]))  # type: ignore[arg-type]
+        total = found[0][0]
+        for value, _ in found[1:]:
+            total = total + value
+        return total, tuple(slope for _, gradient in found for slope in gradient)
+
+    def known(self, T: float, theta: Floats) -> line.Known:
+        """The moments and the bound, which a formula of log_cf alone would not tell."""
+
+        def log_mgf(p: Floats) -> Floats:
+            found = [heston_cf.log_mgf(p, T, part) for part in self._variances(theta)]
+            return sum(found[1:], found[0]) + (jump_cf.log_mgf(p, T, theta[-3:]) if self.jumps else 0.0)
+
+        def bound(u: Floats) -> tuple[Floats, Floats]:
+            found = [heston_cf.bound(u, T, part) for part in self._variances(theta)]
+            found += [jump_cf.bound(u, T, theta[-3:])] if self.jumps else []
+            return np.add.reduce([size for size, _ in found]), np.maximum.reduce([slope for _, slope in found])
+
+        return line.Known(log_mgf, bound)
+
+    def _variances(self, theta: Floats) -> list[Floats]:
+        return [theta[5 * i : 5 * i + 5] for i in range(self.variances)]
+
+
+BATES = Family("bates_rows", 1, True)
+DOUBLE_HESTON = Family("double_heston_rows", 2, False)
+
+
+def rows(kernel: str, family: Family, theta: Floats, part: Parts) -> Floats:
+    """Out-of-the-money value over the discounted forward, and its derivatives: ``(1 + p, n)``.
+
+    Not-a-number where the characteristic function decays too slowly.
+    """
+    if kernel == "native":
+        count = threads() if part.k.size + EXPIRY * part.expiries.size >= WORTH_THREADS else 1
+        found: Floats = getattr(compiled(), family.compiled)(theta, part.expiries, part.offsets, part.k, count)
+        return found
+    out = np.empty((1 + len(theta), len(part.k)))
+    for j, T in enumerate(part.expiries.tolist()):
+        here = slice(part.offsets[j], part.offsets[j + 1])
+        found_line = line.rule(family.log_cf, T, theta, family.known(T, theta))
+        out[:, here] = line.values(found_line, part.k[here], "numpy")
+    return out
