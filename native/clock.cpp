@@ -5,7 +5,7 @@
 
 namespace STRIKEOUT_BUILD {
 
-bool variance_gamma_rows(const Book& book, const Polynomial& erfcx, double* out, int threads) {
+bool variance_gamma_rows(const Book& book, const Erfcx& erfcx, double* out, int threads) {
     return over_chunks<Ticks>(book.parts, threads, [&](Ticks& ticks, int64_t j) {
         const int64_t begin = book.offsets[j], count = book.offsets[j + 1] - begin;
         if (!ascending(book.k + begin, count)) return false;

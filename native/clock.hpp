@@ -89,19 +89,20 @@ inline void find_ticks(Ticks& ticks, const Clock& m, double T) {
     ticks.count = count;
 }
 
-// The normal distribution of x, and exp(-x^2 / 2).
-INLINE v4 normal_cdf(v4 x, const Polynomial& erfcx, v4& bell) {
+// The normal distribution of x, and exp(-x^2 / 2). The polynomial of black.hpp, with fused products and one division: it is
+// asked for at every node of every strike.
+INLINE v4 normal_cdf(v4 x, const Erfcx& erfcx, v4& bell) {
     bell = exp(-0.5 * (x * x));
     const v4 z = ROOT_HALF * magnitude(x), above = z + erfcx.centre, scale = fma(all(2.0), z, 1.0);
     const v4 both = 1.0 / (above * scale), y = fnma(all(2.0 * erfcx.centre), scale * both, all(1.0));
-    v4 sum = all(erfcx.coefficients[erfcx.count - 1]);
-    for (int64_t i = erfcx.count - 2; i >= 0; i--) sum = fma(sum, y, all(erfcx.coefficients[i]));
+    v4 sum = all(erfcx.coefficients[erfcx.last]);
+    for (size_t i = erfcx.last; i > 0; i--) sum = fma(sum, y, all(erfcx.coefficients[i - 1]));
     const v4 tail = 0.5 * (bell * (sum * (above * both)));
     return pick(x > 0.0, 1.0 - tail, tail);
 }
 
 // Values and derivatives by sigma, nu, mean at four strikes.
-inline void average(const Ticks& ticks, const Clock& m, double T, const Polynomial& erfcx, v4 k, v4* out) {
+inline void average(const Ticks& ticks, const Clock& m, double T, const Erfcx& erfcx, v4 k, v4* out) {
     const v4 sign = pick(k >= 0.0, all(1.0), all(-1.0));  // call or put, whichever is out of the money
     const v4 strike = elementary::exp(k);
     const double rest_at = m.omega * T, at_rest = exp_of(rest_at);
@@ -128,7 +129,7 @@ inline void average(const Ticks& ticks, const Clock& m, double T, const Polynomi
     out[3] = fma(all(by_mean), delta, moved);
 }
 
-inline void clock_slice(Ticks& ticks, const double* theta, double T, const Polynomial& erfcx, const double* k, int64_t count,
+inline void clock_slice(Ticks& ticks, const double* theta, double T, const Erfcx& erfcx, const double* k, int64_t count,
                         double* out, int64_t stride) {
     Clock m = {theta[0], theta[1], theta[2], 0.0, 0.0, 0.0};
     m.slope = m.mean + 0.5 * (m.sigma * m.sigma), m.left = 1.0 - m.nu * m.slope;

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "black_arrays.hpp"
+
 // Strikes in parts: part j holds k[offsets[j]] .. k[offsets[j + 1] - 1], ascending.
 //   slices: expiries[j] is the expiry of all of them, k = ln(K / F), t is null;
 //   panels: expiries[j] is the middle of a panel of ln T, k = ln(K / F) / sqrt(T), t = (ln T - middle) / half.
@@ -20,13 +22,6 @@ struct Line {
     const double* F;  // [node][function][real, imaginary]
 };
 
-// (1 + 2 z) exp(z^2) erfc(z) for z >= 0, in powers of (z - centre) / (z + centre), the lowest first: see kernels/normal.py.
-struct Polynomial {
-    const double* coefficients;
-    int64_t count;
-    double centre;
-};
-
 // Each says whether the strikes of every part were finite and ascending; if not, `out` is good for nothing. `threads` is
 // how many there may be, the caller's own included; no bit depends on how many there are.
 #define STRIKEOUT_DECLARE(build)                                                                                       \
@@ -37,7 +32,7 @@ struct Polynomial {
                         double* out);                                                                                  \
     bool bates_rows(const Book& book, double* out, int threads);                                                       \
     bool double_heston_rows(const Book& book, double* out, int threads);                                               \
-    bool variance_gamma_rows(const Book& book, const Polynomial& erfcx, double* out, int threads);                          \
+    bool variance_gamma_rows(const Book& book, const Erfcx& erfcx, double* out, int threads);                          \
     bool line_rows(const Line& line, const double* k, int64_t count, double* out);                                     \
     }
 STRIKEOUT_DECLARE(plain)

@@ -107,7 +107,7 @@ static Rows variance_gamma_rows(nb::handle theta, nb::handle expiries, nb::handl
                                 double centre, int threads) {
     const Doubles polynomial(coefficients);
     if (polynomial.size() == 0) throw std::invalid_argument("at least one coefficient is needed");
-    const Polynomial erfcx = {polynomial.data(), static_cast<int64_t>(polynomial.size()), centre};
+    const Erfcx erfcx = {polynomial.data(), polynomial.size() - 1, centre};
     auto kernel = [&](const Book& book, double* out, int count) { return DISPATCH(variance_gamma_rows)(book, erfcx, out, count); };
     return rows_of(kernel, VARIANCE_GAMMA, Strikes(expiries, offsets, k, nb::none(), 0.0), theta, threads);
 }

@@ -45,7 +45,8 @@ def test_a_sound_model_keeps_every_promise():
     assert found.broken == ()
     assert "keeps every promise" in found.summary()
     assert found.to_dict()["holds"] is True
-    assert {f.promise for f in found.findings} == {*KEPT, "finite"}
+    # "inversion" is asked of characteristic functions alone: see tests/attacks/test_misprice_jumps_in_silence.py
+    assert {f.promise for f in found.findings} == {*KEPT, "finite"} - {"inversion"}
 
 
 def test_rows_that_are_mixed_are_found_though_by_a_last_bit_only():

@@ -75,8 +75,14 @@ class Known:
     bound: Callable[[Floats], tuple[Floats, Floats]]  # on ln |cf(u - i/2)|, never rising; on its derivatives' sizes
 
 
-def rule(log_cf: LogCf, T: float, theta: Floats, known: Known | None = None) -> Line:
-    """The line for one slice. Its terms are not-a-number where the characteristic function decays too slowly."""
+def rule(
+    log_cf: LogCf, T: float, theta: Floats, known: Known | None = None, *, level: float = LEVEL, reach: int = REACH
+) -> Line:
+    """The line for one slice. Its terms are not-a-number where the characteristic function decays too slowly.
+
+    With a higher level and a longer reach the line is finer and longer than it need be: what ``check_model`` holds the
+    usual one against.
+    """
     with np.errstate(all="ignore"):
         if known is None:
             rising, falling, defect = moments(log_cf, T, theta)
@@ -84,16 +90,17 @@ def rule(log_cf: LogCf, T: float, theta: Floats, known: Known | None = None) -> 
             defect = 0.0
             rising, falling = (np.r_[0.0, known.log_mgf(p)] for p in (1.0 + PROBES, -PROBES))
         s = np.r_[0.0, PROBES]
-        high = float(np.min((rising[1:] + LEVEL) / PROBES))
-        low = -float(np.min((falling + LEVEL) / (1.0 + s)))
+        high = float(np.min((rising[1:] + level) / PROBES))
+        low = -float(np.min((falling + level) / (1.0 + s)))
         lowest, highest = max(low, -FARTHEST), min(high, FARTHEST)
         period = max(
-            float(np.min((rising + LEVEL - s * lowest) / (s + 0.5))),  # the image at k + L, worst at the lowest k
-            float(np.min((falling + LEVEL + (1.0 + s) * highest) / (s + 0.5))),  # at k - L, worst at the highest
+            float(np.min((rising + level - s * lowest) / (s + 0.5))),  # the image at k + L, worst at the lowest k
+            float(np.min((falling + level + (1.0 + s) * highest) / (s + 0.5))),  # at k - L, worst at the highest
         )
         growth = 0.5 * highest  # ln of what a term is multiplied by, at the highest k
         h = 2.0 * np.pi / period
-        F = _found(log_cf, T, theta, h, growth) if known is None else _bounded(log_cf, T, theta, h, growth, known)
+        cut = level + growth
+        F = _found(log_cf, T, theta, h, cut, reach) if known is None else _bounded(log_cf, T, theta, h, cut, known)
         return Line(h, F, 1.0 / float(np.expm1(0.5 * period)), low, high, defect)
 
 
@@ -119,9 +126,9 @@ def moments(log_cf: LogCf, T: float, theta: Floats) -> tuple[Floats, Floats, flo
     return grown[0], grown[1], defect
 
 
-def _bounded(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float, known: Known) -> Complexes:
+def _bounded(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, known: Known) -> Complexes:
     """``F`` at as many nodes as the bound asks for, without the last ones if they matter at no strike."""
-    count = count_of(known, h, growth)
+    count = count_of(known, h, cut)
     if count > MOST_NODES:
         return _none(theta)
     F = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
@@ -129,12 +136,12 @@ def _bounded(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float, kn
     mass = np.max(np.abs(F.real) + np.abs(F.imag), axis=1)
     if not np.isfinite(mass).all():
         return _none(theta)
-    dropped = int(np.count_nonzero(np.cumsum(mass[::-1]) < np.exp(-LEVEL - growth)))
+    dropped = int(np.count_nonzero(np.cumsum(mass[::-1]) < np.exp(-cut)))
     return F[: max(count - dropped, 1)]
 
 
-def count_of(known: Known, h: float, growth: float) -> int:
-    """How many nodes leave less than exp(-LEVEL) behind them at every strike; more than MOST_NODES if those do not.
+def count_of(known: Known, h: float, cut: float) -> int:
+    """How many nodes leave less than exp(-cut) behind them; more than MOST_NODES if those do not.
 
     Behind node N, |F| is at most (h / pi) exp(bound) / u^2, which sums to exp(bound) / u. A derivative's terms have a
     slope more, which grows like u^3 at most: if the bound falls by ``fall`` from u to 2 u, that is at most
@@ -145,7 +152,7 @@ def count_of(known: Known, h: float, growth: float) -> int:
         u: Floats = h * candidates.astype(float)
         size, slope = known.bound(u)
         fall = np.maximum(size - known.bound(2.0 * u)[0], 1e-300)
-        excess = size + np.log(np.maximum(slope, 1.0) / u) + 2.0 * np.log(1.0 + 1.0 / fall) + (growth + LEVEL)
+        excess = size + np.log(np.maximum(slope, 1.0) / u) + 2.0 * np.log(1.0 + 1.0 / fall) + cut
         holds = np.flatnonzero(excess <= 0.0)
         return int(holds[0]) if len(holds) else len(candidates)
 
@@ -156,18 +163,18 @@ def count_of(known: Known, h: float, growth: float) -> int:
     return int(between[min(first(between), len(between) - 1)])
 
 
-def _found(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float) -> Complexes:
+def _found(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, reach: int) -> Complexes:
     """``F`` at as many nodes as matter at some strike, for a function that has no known bound."""
     count = FIRST_NODES
     F: Complexes = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
     while True:
         if not np.isfinite(F).all():
             return _none(theta)
-        matters = _matters(F, np.arange(count, dtype=float), growth)
+        matters = _matters(F, np.arange(count, dtype=float), cut)
         wanted = 2 * count
         if not matters[-(count // 4) :].any():
             used = int(np.max(np.flatnonzero(matters), initial=0)) + 1
-            back = _seen_again(log_cf, T, theta, h, growth, used)
+            back = _seen_again(log_cf, T, theta, h, cut, used * np.arange(1.0, reach + 0.25, 0.25))
             if back == 0.0:
                 F = F[:used]
                 F[0] *= 0.5
@@ -180,14 +187,13 @@ def _found(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float) -> C
         count = wanted
 
 
-def _seen_again(log_cf: LogCf, T: float, theta: Floats, h: float, growth: float, used: int) -> float:
-    """The number, whole or not, of the last node behind those used at which a term would matter; 0 if there is none.
+def _seen_again(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, number: Floats) -> float:
+    """The last of these numbers of nodes, whole or not, at which a term would matter; 0 if there is none.
 
     What is not finite that far out is not seen: formulas overflow there on their way to zero.
     """
-    number = used * np.arange(1.0, REACH + 0.25, 0.25)
     F = _terms(log_cf, T, theta, h * number, h)
-    seen = _matters(F, number, growth) & np.isfinite(F).all(axis=1)
+    seen = _matters(F, number, cut) & np.isfinite(F).all(axis=1)
     return float(np.max(number[seen], initial=0.0))
 
 
@@ -204,10 +210,10 @@ def _terms(log_cf: LogCf, T: float, theta: Floats, u: Floats, h: float) -> Compl
     return F
 
 
-def _matters(F: Complexes, number: Floats, growth: float) -> NDArray[np.bool_]:
+def _matters(F: Complexes, number: Floats, cut: float) -> NDArray[np.bool_]:
     # From a node on, a tail that falls like a power of u sums to the term there times its number, or less.
     tail: Floats = np.max(np.abs(F), axis=1) * np.maximum(number, 1.0)
-    return np.asarray(~(tail < np.exp(-LEVEL - growth)))
+    return np.asarray(~(tail < np.exp(-cut)))
 
 
 def values(line: Line, k: Floats, kernel: str) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
 from strikeout.models import promises
+from strikeout.models.characteristic import CharacteristicModel
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
@@ -65,7 +66,8 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
     """Holds a model to what calibration and forgetting rely on; raises nothing for what the model does.
 
     Shapes, bounds and starts, the same bits from the same call, rows that do not look at each other, numbers inside the
-    bounds, derivatives against differences, and for option contracts the bounds of no arbitrage and put-call parity.
+    bounds, derivatives against differences, for option contracts the bounds of no arbitrage and put-call parity, for a
+    characteristic function whether a finer and longer line gives the same prices.
 
     Args:
         contracts: to price; 36 calls and puts from a week to three years where not given. A model of named columns
@@ -108,6 +110,9 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
         tests.append(
             ("no arbitrage", lambda: _every_start(model, lambda start: promises.no_arbitrage(model, start, options)))
         )
+        if isinstance(model, CharacteristicModel):
+            of_function, places = model, np.vstack([model.parameters.starts, promises.inside_points(model, points)])
+            tests.append(("inversion", lambda: promises.inversion(of_function, places, options)))
     shape = _asked(*tests[0])
     found.append(shape)
     if shape.holds:
@@ -124,6 +129,7 @@ KEPT = {
     "row independence": "a row gives the same bits alone, among others and in any order.",
     "gradient": "derivatives agree with differences of prices at every start.",
     "no arbitrage": "prices keep to their bounds, calls and puts to parity.",
+    "inversion": "a finer and longer line gives the same prices.",
 }
 
 

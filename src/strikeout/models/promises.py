@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError
-from strikeout.kernels import derivatives
+from strikeout.kernels import derivatives, line
 from strikeout.kernels.elementary import nearest_exponent, power
+from strikeout.models.characteristic import MARTINGALE, CharacteristicModel
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
@@ -24,6 +25,7 @@ Wares = Any  # contracts, or rows of named columns
 FAILURES = (StrikeoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 # A price of discount * forward may be off by this much; Fourier models promise 1e-10.
 ACCURACY = 1e-9
+LEVEL = 20.7  # exp(-LEVEL) = 1e-9: what a line may miss that is looked at for longer
 # A right derivative and differences of fourth order agree to about 1e-8 where prices are good to 1e-13; a wrong one is
 # off by a part in a thousand or more.
 GRADIENT = 1e-5
@@ -177,6 +179,31 @@ def no_arbitrage(model: Model, theta: Floats, contracts: Contracts) -> str | Non
     parity = np.where(c.is_call, price - other, other - price) - c.discount * (c.forward - c.strike)
     for row in np.flatnonzero(np.abs(parity) > room)[:1].tolist():
         return f"in row {row} call less put is off the discounted forward by {parity[row]:.3g}: parity is broken."
+    return None
+
+
+def inversion(model: CharacteristicModel, points: Floats, contracts: Contracts) -> str | None:
+    """A finer line gives the same prices, and so does one that looks longer whether the function comes back."""
+    layout = contracts.slices
+    for theta in points:
+        for j, T in enumerate(layout.expiries.tolist()):
+            k = layout.k[layout.offsets[j] : layout.offsets[j + 1]]
+            usual = line.rule(model.log_cf, T, theta)
+            price = line.values(usual, k, model.kernel)[0]
+            if np.isnan(price).any() or not usual.defect <= MARTINGALE:
+                continue  # there is no price, and the model says so
+            where = f"at {_named(model, theta)} and T = {T:g} "
+            finer = line.rule(model.log_cf, T, theta, level=1.5 * line.LEVEL)
+            apart = np.abs(price - line.values(finer, k, model.kernel)[0])
+            if np.nan_to_num(apart).max(initial=0.0) > ACCURACY:  # not-a-number if that takes too many nodes
+                return where + f"a finer line moves a price by {apart.max():.1g} of the forward. Is log_cf analytic?"
+            farther = line.rule(model.log_cf, T, theta, level=LEVEL, reach=16 * line.REACH)
+            apart = np.abs(price - line.values(farther, k, model.kernel)[0])
+            if not apart.max(initial=0.0) <= 10.0 * ACCURACY:  # not-a-number if it never stops coming back
+                return where + (
+                    "the characteristic function comes back after it has fallen to nothing, as that of many jumps of "
+                    "one size does, and prices miss what it adds. Narrow the bounds, or let the sizes vary."
+                )
     return None
 
 
