@@ -91,7 +91,7 @@ inline void find_ticks(Ticks& ticks, const Clock& m, double T) {
 
 // The normal distribution of x, and exp(-x^2 / 2). The polynomial of black.hpp, with fused products and one division: it is
 // asked for at every node of every strike.
-INLINE v4 normal_cdf(v4 x, const Erfcx& erfcx, v4& bell) {
+INLINE v4 distribution(v4 x, const Erfcx& erfcx, v4& bell) {
     bell = exp(-0.5 * (x * x));
     const v4 z = ROOT_HALF * magnitude(x), above = z + erfcx.centre, scale = fma(all(2.0), z, 1.0);
     const v4 both = 1.0 / (above * scale), y = fnma(all(2.0 * erfcx.centre), scale * both, all(1.0));
@@ -113,8 +113,8 @@ inline void average(const Ticks& ticks, const Clock& m, double T, const Erfcx& e
         const double s = ticks.s[i];
         const v4 d = fma(ticks.f[i] - k, all(1.0 / s), 0.5 * s);
         v4 bell, unused;
-        const v4 here = sign * (ticks.forward[i] * normal_cdf(sign * d, erfcx, bell));
-        const v4 black = fnma(sign * strike, normal_cdf(sign * (d - s), erfcx, unused), here);
+        const v4 here = sign * (ticks.forward[i] * distribution(sign * d, erfcx, bell));
+        const v4 black = fnma(sign * strike, distribution(sign * (d - s), erfcx, unused), here);
         price = fma(all(ticks.w[i]), black, price), shape = fma(all(ticks.by_shape[i]), black, shape);
         delta = fma(all(ticks.w[i]), here, delta);
         moved = fma(all(ticks.w[i] * ticks.g[i]), here, moved);

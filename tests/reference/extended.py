@@ -108,7 +108,7 @@ def on_the_clock(theta: Sequence[float], T: float, k: Sequence[float], most: int
         a = years / nu
         slope = drift + sigma**2 / 2
         omega = mp.log(1 - nu * slope) / nu
-        # In y = ln(g / nu) the density is exp(a y - e^y) / Gamma(a). Its left tail is long, but prices do not move in it.
+        # In y = ln(g / nu) the density is exp(a y - e^y) / Gamma(a). Its left tail is long, but prices rest in it.
         low, high = -120 / (2 * a + 1), mp.log(a + 60 + 12 * mp.sqrt(a) + 400 * max(0, slope) * nu / (1 - nu * slope))
         constant = mp.loggamma(a)
 
