@@ -193,7 +193,8 @@ def bound(u: Floats, T: float, theta: Floats) -> tuple[Floats, Floats]:
     a = np.sqrt(u2 + 0.25)
     B, integral = _riccati((1.0 - rho * rho) * u2 + 0.25, speed, sigma, T)
     y = (rho / sigma) * u
-    size = np.sqrt(_riccati(u2 + 0.25, speed, sigma, T)[0] ** 2 + y * y)
+    least = _riccati(u2 + 0.25, speed, sigma, T)[0]
+    size = np.sqrt(least * least + y * y)
     slopes = (
         size,
         (kappa * T) * size,
