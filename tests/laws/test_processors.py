@@ -43,10 +43,6 @@ if IS_X86 and platform.libc_ver()[0] == "glibc":
 if IS_X86:
     SETTINGS["BLAS of an old core"] = ({"OPENBLAS_CORETYPE": "Nehalem"}, ())
 OTHERS = [name for name in SETTINGS if name != "ordinary"]
-UNMENDED = [name for name in OTHERS if not name.startswith("plain")]
-unmended = pytest.mark.xfail(reason="NumPy's own functions are still on these paths")
-SAME_BITS = [pytest.param(name, marks=unmended) if name in UNMENDED else name for name in OTHERS]
-SAME_PARAMETERS = [pytest.param(n, marks=unmended) if n in UNMENDED and "BLAS" not in n else n for n in OTHERS]
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +81,14 @@ def differences(first: dict[str, str], second: dict[str, str]) -> list[str]:
     return [name for name in first | second if first.get(name) != second.get(name)]
 
 
-@pytest.mark.parametrize("name", SAME_BITS)
+@pytest.mark.parametrize("name", OTHERS)
 def test_every_result_has_the_same_bits(outcome, name):
     here, there = outcome("ordinary")["results"], outcome(name)["results"]
     assert len(here) > 500  # all of it was computed
     assert differences(here, there) == []
 
 
-@pytest.mark.parametrize("name", SAME_PARAMETERS)
+@pytest.mark.parametrize("name", OTHERS)
 def test_a_certificate_of_another_processor_holds_here(outcome, name):
     checked = outcome(name)["verified"]
     assert set(checked) == set(outcome("ordinary")["certificates"])
