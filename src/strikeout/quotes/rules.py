@@ -12,6 +12,7 @@ import polars as pl
 
 from strikeout.quotes.columns import NUMBERS, Layout, as_text
 from strikeout.quotes.issues import SCHEMA
+from strikeout.quotes.limits import MOST_BAD, check_bad
 from strikeout.quotes.tables import Table
 from strikeout.wording import printable
 
@@ -51,6 +52,9 @@ class Rules:
         at = fails.fill_null(value=False).arg_true()
         if not at.len():
             return pl.DataFrame(schema=SCHEMA)
+        if code.startswith("Q1") and at.len() > MOST_BAD:
+            first = self.failures(code, role, pl.int_range(0, fails.len(), eager=True) == at[0], words)
+            check_bad(self.table.name, at.len(), first["sentence"][0])
         name = self.layout.places.get(role, role)
         found = (
             as_text(self.frame[at], name) if name in self.frame.columns else pl.Series([""]).new_from_index(0, at.len())

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
+from strikeout.quotes.limits import BYTES_A_CELL, check_growth
 from strikeout.quotes.text_files import (
     ENDINGS,
     Block,
@@ -118,6 +119,8 @@ def _parquet_sheet(path: Path, size: int) -> Sheet:
 
     with _readable(path):
         header = tuple(pl.scan_parquet(path).collect_schema())
+        packed = path.stat().st_size
+    check_growth(path.name, height * len(header) * BYTES_A_CELL, packed)
     return Sheet(path.name, header, "row", blocks)
 
 

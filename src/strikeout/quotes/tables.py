@@ -12,6 +12,7 @@ import polars as pl
 from strikeout.errors import ColumnError, UnreadableFileError
 from strikeout.quotes.applying import apply_profile, filled_columns, sources, stacked
 from strikeout.quotes.columns import ALIASES, NUMBERS, UNITS, Column, Layout, understand
+from strikeout.quotes.limits import check_columns
 from strikeout.quotes.matching import is_header, match, missing, told_nearest
 from strikeout.quotes.preambles import said_above
 from strikeout.quotes.profile import Profile, plain, profile_of
@@ -154,6 +155,7 @@ def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str
         ColumnError: two columns share a name, or those of the profile asked for are not there.
         UsageError: there is no such profile.
     """
+    check_columns(sheet.name, len(sheet.header))
     _refuse_nameless(sheet)
     forced = None if asked is None or str(asked) == CANONICAL else profile_of(asked)
     profile = forced if asked is not None else match(sheet.header)

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +18,26 @@ from typing import BinaryIO, cast
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from strikeout.errors import UnreadableFileError
+from strikeout.quotes.limits import (
+    FEW_CELLS,
+    FREE_GROWTH,
+    MOST_COLUMNS,
+    MOST_GROWTH,
+    check_columns,
+    check_fields,
+    check_growth,
+    check_row,
+)
 from strikeout.quotes.spreadsheets import unguarded, unguarded_text
 from strikeout.wording import agreeing, many
 
 SEPARATORS = (",", ";", "\t", "|")
 ENDINGS = (".csv", ".tsv", ".dat")
 BLOCK = 32 << 20  # bytes of text read at once
+ROWS = 400_000  # looked at at once, however short they are
 HIGHEST_HEADER = 20  # a header further down than this line is not looked for
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -112,10 +125,10 @@ def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, siz
     """
     lines = dress.lines
     skip = lines
-    for text in _texts(path, dress.encoding, progress=progress, size=size or BLOCK):
-        while skip and text:
-            text, skip = text[text.find(b"\n") + 1 :] if b"\n" in text else b"", skip - 1
-        if text:
+    for block in _texts(path, dress.encoding, progress=progress, size=size or BLOCK):
+        while skip and block:
+            block, skip = block[block.find(b"\n") + 1 :] if b"\n" in block else b"", skip - 1
+        for text in _in_rows(path.name, block, len(dress.header)):
             frame = _parsed(path.name, text, dress)
             rows = _lines(frame, lines, multiline=b'"' in text)
             lines += text.count(b"\n")
@@ -152,6 +165,8 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
     top = text.split("\n")[:HIGHEST_HEADER]
     for at, line in enumerate(top):
         separator = max(SEPARATORS, key=line.count)
+        if line.count(separator) >= MOST_COLUMNS:
+            continue
         try:
             cells = [cell.strip() for cell in next(csv.reader([line.rstrip("\r")], delimiter=separator), [])]
         except csv.Error:
@@ -168,6 +183,7 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
         cells = [unguarded_text(cell.strip()) for cell in next(reader)]
     except (csv.Error, StopIteration) as error:
         raise UnreadableFileError(f"{name}: the header line cannot be read ({error}).", source=name) from error
+    check_columns(name, len(cells))
     header = _told_apart(tuple(cell or f"column_{place}" for place, cell in enumerate(cells, start=1)))
     above = tuple(unguarded_text(line.rstrip("\r")) for line in preamble)
     dress = Dress(encoding, separator, header, above, len(preamble) + reader.line_num)
@@ -176,10 +192,12 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
 
 def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
     """A second Bid becomes "Bid (2)": wide files have a column for the call and one for the put under one name."""
-    return tuple(
-        name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
-        for place, name in enumerate(names)
-    )
+    seen: Counter[str] = Counter()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(told)
 
 
 def _decimal_commas(path: Path, dress: Dress) -> frozenset[str]:
@@ -245,40 +263,93 @@ def _texts(path: Path, encoding: str, *, size: int, progress: Progress | None = 
     kept = b""
     total = max(path.stat().st_size, 1)
     first = True
+    unpacked, lines = 0, 0
     with _opened(path) as file:
         at_end = False
         while not at_end:
             raw = _read(path, file, size)
             at_end = len(raw) < size  # a file gives less than asked for only at its end
+            unpacked += len(raw)
+            if isinstance(file, gzip.GzipFile):
+                check_growth(path.name, unpacked, total)
             text = decoder.decode(raw, final=at_end).encode()
             if first:
                 text, first = text.removeprefix(codecs.BOM_UTF8), False
             kept += text
             if progress is not None:
                 progress(_share(file, total))
-            end = len(kept) if at_end else _last_row_end(kept)
+            whole = _last_row_end(kept)
+            above = lines + kept[:whole].count(b"\n")
+            check_row(path.name, len(kept) - whole, line=above + 1, is_quoted=b"\n" in kept[whole:])
+            end, lines = (len(kept), above) if at_end else (whole, above)
             if end:
                 yield kept[:end]
                 kept = kept[end:]
 
 
+def _in_rows(name: str, text: bytes, columns: int) -> Iterator[bytes]:
+    """The text in pieces of at most ROWS rows; nothing if it is empty.
+
+    Raises:
+        UnreadableFileError: a row is too long, or most have far fewer fields than the header.
+    """
+    count = text.count(b"\n")
+    if count <= ROWS and count * columns <= FEW_CELLS:
+        if text:
+            yield text
+        return
+    ends = _row_ends(text)
+    check_fields(name, ends.size, columns, len(text))
+    begin = 0
+    for end in (*(ends[ROWS - 1 : -1 : ROWS] + 1).tolist(), len(text)):
+        if end > begin:
+            yield text[begin:end]
+        begin = end
+
+
 def _last_row_end(text: bytes) -> int:
     """The place after the last line break that is not inside quotation marks; 0 where there is none."""
-    end = text.rfind(b"\n") + 1
     if b'"' not in text:
-        return end
-    # Inside quotation marks the number of marks so far is odd; a doubled mark counts twice and changes nothing.
+        return text.rfind(b"\n") + 1
+    ends = _row_ends(text)
+    return int(ends[-1]) + 1 if ends.size else 0
+
+
+def _row_ends(text: bytes) -> NDArray[np.intp]:
+    """The places of the line breaks that are not inside quotation marks."""
     points = np.frombuffer(text, np.uint8)
     breaks = np.flatnonzero(points == ord("\n"))
-    outside = breaks[np.cumsum(points == ord('"'))[breaks] % 2 == 0]
-    return int(outside[-1]) + 1 if outside.size else 0
+    if b'"' not in text:
+        return breaks
+    # Inside quotation marks the number of marks so far is odd; a doubled mark counts twice and changes nothing.
+    marks = np.flatnonzero(points == ord('"'))
+    outside: NDArray[np.intp] = breaks[np.searchsorted(marks, breaks) % 2 == 0]
+    return outside
 
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+        if path.suffix.lower() == ".gz":
+            _refuse_bomb(path)
+            return cast(BinaryIO, gzip.open(path))
+        return path.open("rb")
     except OSError as error:
         raise UnreadableFileError(f"{path}: cannot be read ({error.strerror}).", source=str(path)) from error
+
+
+def _refuse_bomb(path: Path) -> None:
+    """Unpacks a .gz of which the last four bytes say that it grows too large, without reading what is in it."""
+    packed = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(packed - 4, 0))
+        told = int.from_bytes(file.read(4), "little")
+    if told <= max(FREE_GROWTH, MOST_GROWTH * packed):
+        return
+    unpacked = 0
+    with gzip.open(path) as bomb:
+        while piece := _read(path, cast(BinaryIO, bomb), 1 << 20):
+            unpacked += len(piece)
+            check_growth(path.name, unpacked, packed)
 
 
 def _read(path: Path, file: BinaryIO, size: int) -> bytes:
