@@ -13,6 +13,8 @@ if sys.version_info < (3, 11):  # noqa: UP036
 import glob
 import hashlib
 import os
+import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -316,9 +318,85 @@ def sanitize(arguments: Arguments) -> int:
     )
 
 
+def aarch64(arguments: Arguments) -> int:
+    """compile the kernel for aarch64, run it under qemu-user and compare its bits with those of x86-64"""
+    if arguments:
+        raise GoError(f"aarch64 takes no arguments; got {' '.join(arguments)}. Run: python3 go.py aarch64")
+    host = os.environ.get("CXX") or next(filter(None, map(shutil.which, COMPILERS[:3])), None)
+    tools = {"g++": host, CROSS_COMPILER: shutil.which(CROSS_COMPILER), EMULATOR: shutil.which(EMULATOR)}
+    missing = [CROSS_PACKAGES[tool] for tool, found in tools.items() if found is None]
+    if missing:
+        raise GoError(f"aarch64 needs {', '.join(missing)}. Run: apt-get install {' '.join(missing)}")
+    if platform.machine() not in ("x86_64", "AMD64"):
+        raise GoError(
+            f"aarch64 compares with x86-64, and this machine is {platform.machine()}. Run it on an x86-64 one."
+        )
+    there = ROOT / "build" / "cross"
+    there.mkdir(parents=True, exist_ok=True)
+    found = {
+        "x86-64, plain": digests([build_digests(there / "plain", str(host), "plain")]),
+        "aarch64": digests([EMULATOR, build_digests(there / "aarch64", CROSS_COMPILER, "plain", "-static")]),
+    }
+    if {"avx2", "fma"} <= set(Path("/proc/cpuinfo").read_text().split()):
+        found["x86-64, AVX2"] = digests([build_digests(there / "avx2", str(host), "avx2", "-mavx2", "-mfma")])
+    first, *others = found.values()
+    differing = [name for name in first if any(other.get(name) != first[name] for other in others)]
+    for name, (finite, digest) in first.items():
+        verdict = "differs" if name in differing else "the same bits"
+        print(f"{name:24} {int(finite):>10,} numbers  {digest}  {verdict}")
+    for name in differing:
+        say(f"{name}: " + "; ".join(f"{build} {' '.join(each.get(name, ('none',)))}" for build, each in found.items()))
+    say(f"{len(first) - len(differing)} of {len(first)} digests are the same on {'; '.join(found)}")
+    return 1 if differing else 0
+
+
+CROSS_COMPILER, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64"
+CROSS_PACKAGES = {"g++": "g++", CROSS_COMPILER: "g++-aarch64-linux-gnu", EMULATOR: "qemu-user"}  # names of Debian's
+
+
+def build_digests(to: Path, compiler: str, build: str, *options: str) -> str:
+    """Compiles native/cross/bits.cpp with the sources and flags of the kernel in CMakeLists.txt.
+
+    Raises:
+        GoError: it could not be compiled.
+    """
+    text = (ROOT / "CMakeLists.txt").read_text()
+    listed = [re.search(rf"set\({name} (.*?)\)", text, re.DOTALL) for name in ("KERNEL_FLAGS", "KERNEL_SOURCES")]
+    flags, sources = (match.group(1).split() if match else [] for match in listed)
+    say(f"compiling {to.name}")
+    command = [
+        compiler,
+        "-std=c++17",
+        *flags,
+        *options,
+        f"-DSTRIKEOUT_BUILD={build}",
+        *sources,
+        "native/cross/bits.cpp",
+    ]
+    done = subprocess.run([*command, "-pthread", "-o", str(to)], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:300])
+        raise GoError(f"{to.name} could not be compiled: {said}. Mend that, then run the same command again.")
+    return str(to)
+
+
+def digests(command: Arguments) -> dict[str, tuple[str, str]]:
+    """What the program prints: by name, how many numbers there are and their digest.
+
+    Raises:
+        GoError: the program failed.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise GoError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[:300]}. Mend that.")
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return {name: (finite, digest) for name, finite, digest in rows}
+
+
 WORDS: dict[str, Callable[[Arguments], int]] = {
-    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, paper, sanitize)
+    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, paper, sanitize, aarch64)
 }
+WITHOUT_PYTHON = ("setup", "aarch64")  # these make no use of the environment, or make it themselves
 
 
 def usage() -> str:
@@ -335,7 +413,7 @@ def main(arguments: Arguments) -> int:
         say(f"there is no word {name!r}; there are {', '.join(WORDS)}. Run: python3 go.py help")
         return 2
     try:
-        if name != "setup":
+        if name not in WITHOUT_PYTHON:
             set_up()
         return WORDS[name](rest)
     except GoError as error:

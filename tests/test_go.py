@@ -52,6 +52,29 @@ def clone(tmp_path):
     return root
 
 
+def test_aarch64_names_the_packages_it_needs(tmp_path):
+    done = go("aarch64", PATH=str(tmp_path), CXX="")
+    assert done.returncode == 1
+    assert_one_line_that_helps(done, "apt-get install g++ g++-aarch64-linux-gnu qemu-user")
+
+
+def test_aarch64_compares_every_digest_of_every_build(monkeypatch, capsys, tmp_path):
+    """With the compiler and the emulator left out: one digest that differs is named, and is a failure."""
+    there = load(ROOT)
+    builds = {"plain": {"exp": ("3", "aa"), "log": ("3", "bb")}, "aarch64": {"exp": ("3", "aa"), "log": ("3", "cc")}}
+    monkeypatch.setattr(there, "ROOT", tmp_path)
+    monkeypatch.setattr(there.shutil, "which", lambda name: name)
+    monkeypatch.setattr(there.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(there, "build_digests", lambda to, *_: to.name)
+    monkeypatch.setattr(there, "digests", lambda command: builds.get(command[-1], builds["plain"]))
+    assert there.aarch64([]) == 1
+    said = capsys.readouterr()
+    assert [line.split()[-1] for line in said.out.splitlines()] == ["bits", "differs"]
+    assert "1 of 2 digests are the same" in said.err
+    builds["aarch64"] = builds["plain"]
+    assert there.aarch64([]) == 0
+
+
 def assert_one_line_that_helps(done, *words: str):
     """The last line is ours and says what to do; no traceback anywhere."""
     assert "Traceback" not in done.stderr + done.stdout
