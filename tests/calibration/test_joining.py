@@ -91,7 +91,7 @@ BOX = Box((-9.0, -9.0), (9.0, 9.0))
 
 
 def known_of_curve(box: Box = BOX) -> Basin:
-    return basin_of(descend(curve, [0.3, 0.5], box=box, yardstick=Yardstick(7, 3.0)))
+    return basin_of(descend(curve, [0.3, 0.5], box=box, yardstick=Yardstick(7, 3e-13)))
 
 
 def test_a_point_from_which_gauss_newton_sees_the_optimum_joins_far_outside_the_parabola():

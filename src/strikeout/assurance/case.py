@@ -15,7 +15,6 @@ from strikeout.calibration.calibrate import LOSSES, calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import Choice, chosen, weights_for
 from strikeout.calibration.identifiability import INFLATION, undetermined
-from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.heston import Heston
@@ -132,7 +131,7 @@ class Case:
         # Parameter by parameter, as tolerances are asked for; the joint length can be many times that.
         apart = max(map(abs, next_step(system, free=free, variance=variance)), default=0.0)
         moved = f"The next step moves no parameter by more than {apart:.3g} standard errors"
-        if apart <= tolerance or length(H, [system.rows[-1][i] for i in free]) <= JITTER * objective.magnitude:
+        if apart <= tolerance or length(H, [system.rows[-1][i] for i in free]) <= objective.rounding:
             return True, f"{moved}; {tolerance:g} is claimed. Identified.{self._as_asked()}"
         return False, f"{moved}; the certificate claims {tolerance:g}."
 

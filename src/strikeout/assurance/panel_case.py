@@ -14,7 +14,6 @@ from strikeout.assurance.case import Case, numbers_of
 from strikeout.assurance.panel_arrow import arrow_errors, arrow_solve, reduced
 from strikeout.assurance.panel_audit import PanelAudit
 from strikeout.calibration.panel_groups import grouped, latent_of, shared_space
-from strikeout.calibration.yardstick import JITTER
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import ParameterSpace
@@ -78,7 +77,7 @@ class PanelCase(Case):
         outside = self._outside() or self._latents_outside()
         if outside:
             return False, outside
-        systems, magnitude = self._systems()
+        systems, rounding = self._systems()
         k = self.model.parameters.names.index(self.panel["latent"])
         places = [i for i in range(len(self.model.parameters)) if i != k]
         free = [n for n, name in enumerate(self.names) if name not in {*self.fixed, *self.how["on_bound"]}]
@@ -107,7 +106,7 @@ class PanelCase(Case):
         moved = f"The next step moves no parameter, shared or of a group, by more than {apart:.3g} standard errors"
         moves = np.where(held, 0.0, G[:, -1]) / np.where(held, 1.0, H[:, -1, -1])
         score = (G[:, :-1] - H[:, :-1, -1] * moves[:, None]).sum(axis=0)
-        if apart <= tolerance or length(whole, score.tolist()) <= JITTER * magnitude:
+        if apart <= tolerance or length(whole, score.tolist()) <= rounding:
             return True, f"{moved}; {tolerance:g} is claimed. Identified.{self._as_asked()}"
         return False, f"{moved}; the certificate claims {tolerance:g}."
 
@@ -146,7 +145,7 @@ class PanelCase(Case):
         return PanelAudit(self.panel["latent"], parts, held)
 
     def _systems(self) -> tuple[list[Linearization], float]:
-        """Every group linearized at the claimed parameters; and how large prices are, for rounding."""
+        """Every group linearized at the claimed parameters; and the rounding of their residuals."""
         systems, squares, name = [], 0.0, self.panel["latent"]
         shared = dict(zip(self.names, self.theta, strict=True))
         for group, value in self.latent.items():
@@ -154,7 +153,7 @@ class PanelCase(Case):
             theta = [shared.get(each, value) if each != name else value for each in self.model.parameters.names]
             objective, _ = objective_of(self.retained[rows], residual=self.residual, weights=self._weights_of(rows))
             systems.append(linearize(objective, self.model, theta))
-            squares += objective.magnitude * objective.magnitude
+            squares += objective.rounding * objective.rounding
         return systems, sqrt(squares)
 
     def _weights_of(self, rows: NDArray[np.intp]) -> Weighting:

@@ -34,7 +34,7 @@ class Posed(Protocol):
     def loss(self) -> Loss: ...
 
     @property
-    def magnitude(self) -> float: ...
+    def rounding(self) -> float: ...
 
     def __len__(self) -> int: ...
 
@@ -103,7 +103,7 @@ class Problem:
         self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float | None = None
     ) -> Descent:
         freedom, pace = max(len(self.objective) - len(start), 1), self.pace
-        yardstick = Yardstick(freedom, self.objective.magnitude, noise, tolerance or pace.tolerance)
+        yardstick = Yardstick(freedom, self.objective.rounding, noise, tolerance or pace.tolerance)
         return descend(self.evaluate, start, box=self.coordinates.box, yardstick=yardstick, watch=watch, pace=pace)
 
     def _settle(self, start: Sequence[float], watch: Watch | None) -> End[Objective]:
@@ -112,7 +112,7 @@ class Problem:
         The first threshold comes from the residuals at the start itself: half the quotes can be absurd, and it is
         still the size of the others.
         """
-        smallest = 1e-14 * self.objective.magnitude
+        smallest = 0.1 * self.objective.rounding
         visits: tuple[Visit, ...] = ()
         u, evaluations, settled, moved = list(start), 0, False, 1.0
         width = TUNING * max(robust_scale(self.weighted_residuals(u)), smallest)

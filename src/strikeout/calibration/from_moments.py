@@ -127,7 +127,7 @@ class MomentProblem:
 
     @cached_property
     def _yardstick(self) -> Yardstick:
-        return Yardstick(max(len(self.quadrature) - len(self.coordinates.free), 1), self.quadrature.magnitude)
+        return Yardstick(max(len(self.quadrature) - len(self.coordinates.free), 1), self.quadrature.rounding)
 
 
 def _search(

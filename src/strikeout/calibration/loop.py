@@ -26,8 +26,10 @@ Rows = list[list[float]]
 PATIENCE = 25  # failed steps in a row
 # Information below this share of a coordinate's own is none: it keeps the reach finite where a direction is lost.
 RIDGE = 1e-14
-# The second-order part is learnt from steps below this many standard errors (longer ones mix in the third), and only
-# where Gauss-Newton shortens the next step by less than this factor: otherwise there is nothing to learn.
+# The second-order part is learnt from steps below this many standard errors (longer ones mix in the third) and used
+# for such alone: kept for longer ones, it can hold a search on NIST's MGH17 to ever smaller steps, if the last bits are
+# so. It is learnt only where Gauss-Newton shortens the next step by less than this factor: otherwise there is nothing
+# to learn.
 LOCAL = 1.0
 SLOW = 0.01
 
@@ -109,14 +111,16 @@ def descend(
                 accepted = _reach(new, box.pushed(trial, new.score)) < 0.9 * reach
         if accepted:
             before, reach = reach, _reach(new, box.pushed(trial, new.score))
-            if visits[-1].gradient < LOCAL and reach > SLOW * before:
+            gradient = yardstick.standard_errors(reach, new.cost)
+            if not gradient < LOCAL:
+                S = None
+            elif visits[-1].gradient < LOCAL and reach > SLOW * before:
                 s = [b - a for a, b in zip(u, trial, strict=True)]
                 y = [a - b for a, b in zip(at.score, new.score, strict=True)]
                 S = updated(S, new.curvature, s, y)
             u, at, refused = trial, new, 0
             scale = scale and _grown(scale, at.curvature)
             damping = damping.after_success(gain)
-            gradient = yardstick.standard_errors(reach, at.cost)
             visits.append(Visit(at.cost, gradient, damping.value, tuple(u), evaluations))
             continue
         refused += 1

@@ -28,7 +28,7 @@ from strikeout.calibration.loop import System, Watch, descend
 from strikeout.calibration.pace import BRISK, PATIENT, Pace
 from strikeout.calibration.panel_groups import Rows
 from strikeout.calibration.panel_settling import FACTOR, NEGLIGIBLE, Line, settled
-from strikeout.calibration.yardstick import JITTER, Yardstick
+from strikeout.calibration.yardstick import Yardstick
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
 from strikeout.quotes.features import Features
@@ -59,9 +59,9 @@ class PanelObjective:
         return sum(len(part) for part in self.parts.values())
 
     @cached_property
-    def magnitude(self) -> float:
-        """As ``Objective.magnitude``, of all quotes; in no order."""
-        return sqrt(fsum(part.magnitude * part.magnitude for part in self.parts.values()))
+    def rounding(self) -> float:
+        """As ``Objective.rounding``, of all quotes; in no order."""
+        return sqrt(fsum(part.rounding * part.rounding for part in self.parts.values()))
 
 
 def parts_of(whole: Objective, groups: Mapping[Group, Rows]) -> dict[Group, Objective]:
@@ -105,7 +105,7 @@ class PanelProblem:
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[PanelObjective]:
         """The end of one start."""
         freedom = max(len(self.objective) - len(start), 1)
-        yardstick = Yardstick(freedom, self.objective.magnitude, tolerance=self.pace.tolerance)
+        yardstick = Yardstick(freedom, self.objective.rounding, tolerance=self.pace.tolerance)
         best: Settling | None = None
         negligible = NEGLIGIBLE
 
@@ -158,7 +158,7 @@ class PanelProblem:
 
     @cached_property
     def _rounding(self) -> Floats:
-        return JITTER * np.array([part.magnitude for part in self.objective.parts.values()])
+        return np.array([part.rounding for part in self.objective.parts.values()])
 
     def _reduced(self, theta: tuple[float, ...], x: Floats, T: Floats, held: NDArray[np.bool_]) -> Settling:
         size, k = len(self.model.parameters) + 1, self.latent

@@ -238,7 +238,7 @@ def _smoothing(panel: PanelCalibration) -> Smoothing:
         moving=[i for i, name in enumerate(panel.parameters) if name not in still],
         chain=_chain(panel),
         noise=panel.cost / max(freedom, 1),
-        yardstick=Yardstick(max(freedom, 1), objective.magnitude),
+        yardstick=Yardstick(max(freedom, 1), objective.rounding),
     )
 
 

@@ -80,7 +80,7 @@ def agrees(end: End[Posed], best: End[Posed]) -> bool:
         return False
     cost = best.descent.system.cost
     dof = max(len(best.objective) - len(best.descent.point), 1)
-    rounding = 1e-12 * best.objective.magnitude
+    rounding = 10.0 * best.objective.rounding
     limit = AGREEMENT * AGREEMENT * cost / dof + rounding * rounding
     return apart(end.descent.point, best.descent) <= limit
 

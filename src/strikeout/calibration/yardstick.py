@@ -14,11 +14,8 @@ from strikeout.calibration.termination import Termination
 
 TOLERANCE = 1e-8  # standard errors
 
-# Rounding of one residual relative to discount * forward. A pricing kernel that chooses its nodes by theta jumps by
-# about this much, so costs closer than that makes them cannot be told apart, and the score has to judge a step.
-JITTER = 1e-13
-# A reach this small against the size of the quotes is their own rounding: residuals that vanish end here.
-ROUNDING = 2e-16
+# A reach below this share of the rounding of the residuals is as good as zero: residuals that vanish end here.
+NOTHING = 2e-3
 # Where no step helps any more, a reach below this many standard errors is taken for rounding.
 SMALL = 1e-5
 
@@ -29,13 +26,13 @@ class Yardstick:
 
     Args:
         freedom: quotes less free parameters.
-        magnitude: the size of what is summed (``Objective.magnitude``).
+        rounding: the length of the rounding errors of all weighted residuals (``Objective.rounding``).
         noise: standard deviation of a weighted residual, where the cost is no estimate of it.
         tolerance: in standard errors.
     """
 
     freedom: int
-    magnitude: float
+    rounding: float
     noise: float | None = None
     tolerance: float = TOLERANCE
 
@@ -46,8 +43,7 @@ class Yardstick:
 
     def blur(self, cost: float) -> float:
         """A fall of the cost that rounding could have made."""
-        jitter = JITTER * self.magnitude
-        return 1e-14 * cost + 2.0 * jitter * sqrt(cost if cost > 0.0 else 0.0) + jitter * jitter
+        return 1e-14 * cost + 2.0 * self.rounding * sqrt(cost if cost > 0.0 else 0.0) + self.rounding * self.rounding
 
     def ended(self, reach: float, cost: float) -> Termination | None:
         """Converged, not finite, or None: go on."""
@@ -55,12 +51,14 @@ class Yardstick:
             return Termination.NOT_FINITE
         if reach <= self.tolerance * self._noise(cost):
             return Termination.CONVERGED
-        return Termination.CONVERGED_TO_ROUNDING if reach <= ROUNDING * self.magnitude else None
+        return Termination.CONVERGED_TO_ROUNDING if reach <= NOTHING * self.rounding else None
 
     def resolved(self, reach: float, cost: float) -> Termination:
         """No step helps any more: converged if what is left is rounding, else stalled."""
-        rounding = reach <= SMALL * self._noise(cost) or reach <= JITTER * self.magnitude
-        return Termination.CONVERGED_TO_ROUNDING if rounding else Termination.STALLED
+        # A reach is the length of the residuals along their sensitivities: rounding errors of the residuals add at most
+        # their own length to it.
+        is_rounding = reach <= SMALL * self._noise(cost) or reach <= self.rounding
+        return Termination.CONVERGED_TO_ROUNDING if is_rounding else Termination.STALLED
 
     def _noise(self, cost: float) -> float:
         # A cost read out of subtracted moments may lie below zero by its rounding.

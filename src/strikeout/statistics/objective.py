@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
+from strikeout.kernels import black
 from strikeout.quotes.contracts import Contracts, Layout, Rows
 from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
+from strikeout.statistics.rounding import FLATTEST, JITTER, PLAIN
 from strikeout.statistics.weights import OF_PRICES, Weighting, implied_volatilities, weights_of
 from strikeout.wording import agreeing
 
@@ -23,10 +25,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Residual = Literal["price", "implied_vol"]
 RESIDUALS = ("price", "implied_vol")
-
-# The size of what a custom function returns, over this, stands for discount * forward: a plain formula rounds about a
-# thousand times finer than the Fourier integrals that the yardstick of a calibration is made for.
-FINER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +94,20 @@ class Objective:
         )
 
     @cached_property
-    def magnitude(self) -> float:
-        """``sqrt(sum w size^2)``, with size what one rounding error is relative to: discount * forward, or one vol."""
+    def rounding(self) -> float:
+        """``sqrt(sum w e^2)``, with e the rounding error of a residual.
+
+        No cost is known better than to ``2 sqrt(cost)`` times this, and no residual vector better than to this length.
+        """
         if isinstance(self.book, Features):
-            size = FINER * np.abs(self.observed)
-            return sqrt(float(np.add.reduce(self.weight * size * size)))
-        size = self.contracts.scale if self.residual == "price" else np.ones(len(self))
+            return PLAIN * self._length(np.abs(self.observed))
+        c = self.contracts
+        if self.residual == "price":
+            return JITTER * self._length(c.scale)
+        vega = black.vega(c.forward, c.strike, c.expiry, self.target, c.discount)
+        return self._length(JITTER + PLAIN / np.maximum(vega / c.scale, FLATTEST))
+
+    def _length(self, size: Floats) -> float:
         return sqrt(float(np.add.reduce(self.weight * size * size)))
 
 

@@ -30,6 +30,7 @@ from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.moments import PLAIN_EXPONENT, Moments
+from strikeout.statistics.rounding import JITTER
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class Quadrature:
     centre: Floats  # the surface that has been subtracted, at the nodes
     constant: float  # the cost of the centre
     smallest: float  # cost that can be told from rounding
-    magnitude: float  # sqrt(sum w s^2): what one rounding error is relative to
+    rounding: float  # as ``Objective.rounding``
     count: int
     total_weight: float
     deficit: float = 0.0  # how far below zero the cost of the centre came out
@@ -132,7 +133,7 @@ def quadrature_of(moments: Moments) -> Quadrature:
         centre=reference,
         constant=constant,
         smallest=RESOLUTION * constant,
-        magnitude=sqrt(fsum(resolved[:, 0].tolist())),
+        rounding=JITTER * sqrt(fsum(resolved[:, 0].tolist())),
         count=len(moments),
         total_weight=total_weight,
     )
