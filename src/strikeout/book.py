@@ -15,9 +15,11 @@ from typing import Any
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.desk.asking import as_the_last_time
 from strikeout.desk.desk import Desk
-from strikeout.desk.records import Position, Records, Why
+from strikeout.desk.known_files import remove
+from strikeout.desk.records import SMALLEST, SMALLEST_ERASURE, Position, Records, Why
 from strikeout.desk.results import Change, Rotation
 from strikeout.desk.roads import Asked
+from strikeout.errors import UsageError
 from strikeout.models.model import Model
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.store import Store
@@ -61,23 +63,33 @@ class Book(Desk):
 
     @staticmethod
     def create(
-        path: str | PathLike[str], *, who: str | None = None, clock: Clock = now, is_encrypted: bool = False
+        path: str | PathLike[str],
+        *,
+        who: str | None = None,
+        clock: Clock = now,
+        is_encrypted: bool = False,
+        smallest_erasure: int = SMALLEST,
     ) -> Book:
         """A new book; its secrets go to ``NAME.book.key`` beside it, or where STRIKEOUT_KEY_FILE says.
 
         Args:
             who: the name its entries carry; the one this process runs under where not given.
             is_encrypted: quotes and states are kept under keys in ``NAME.book.shardkeys``, which an erasure destroys.
+            smallest_erasure: an erasure of fewer quotes comes with a warning: results of before give them away.
 
         Raises:
+            UsageError: the smallest erasure is not a number of quotes, 1 or more.
             BookError: there is a file already, or none can be made there.
             RefusedError: the key file cannot be read or written.
         """
         from strikeout.store.bookfile import real_path
         from strikeout.store.sqlite import SqliteStore
 
+        if type(smallest_erasure) is not int or smallest_erasure < 1:
+            raise UsageError(f"smallest_erasure={smallest_erasure!r}: give a number of quotes, 1 or more.")
         target = real_path(Path(path))
-        return _begun(SqliteStore.create(target, is_encrypted=is_encrypted), target, who, clock)
+        store = SqliteStore.create(target, is_encrypted=is_encrypted)
+        return _begun(store, target, who, clock, smallest_erasure=smallest_erasure)
 
     @staticmethod
     def open(
@@ -97,7 +109,9 @@ class Book(Desk):
         from strikeout.store.sqlite import SqliteStore
 
         target = real_path(Path(path))
-        return _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
+        book = _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
+        remove(book._records.files().condemned, book._records.file_digest)  # what an erasure could not finish
+        return book
 
     def calibrate(
         self,
@@ -125,11 +139,11 @@ class Book(Desk):
         """
         progress = {name: settings.pop(name) for name in ("progress",) if name in settings}
         roads = {name: value for name, value in (("through", through), ("perturb", perturb)) if value is not None}
-        said, last = {**settings, **roads}, self._records.version()
+        said, last = {**settings, **roads}, self._records.asking()
         if fresh:
             said = {"panel": AUTO, **said}  # something is said, so nothing is as the last time
         elif last is not None and (said or model is not None):
-            said |= as_the_last_time(last.asking, given=said, model=model)
+            said |= as_the_last_time(last, given=said, model=model)
         return super().calibrate(said.pop("model", model), reason=reason, **progress, **said)
 
     def rotate_key(self, *, reason: Why = None) -> Rotation:
@@ -190,7 +204,15 @@ class Book(Desk):
         return (self._place.with_name(self.plan_path.name),)
 
 
-def _begun(store: Store, path: Path, who: str | None, clock: Clock, *, is_two_person: bool = False) -> Book:
+def _begun(
+    store: Store,
+    path: Path,
+    who: str | None,
+    clock: Clock,
+    *,
+    is_two_person: bool = False,
+    smallest_erasure: int = SMALLEST,
+) -> Book:
     """The book in this store; one without a first entry, which only a crash leaves behind, gets it now."""
     try:
         is_new = not store.entries()
@@ -199,7 +221,7 @@ def _begun(store: Store, path: Path, who: str | None, clock: Clock, *, is_two_pe
         records = Records(store, keyring, clock, who or person(), is_two_person, reread)
         if is_new:
             with records.writing(Position(0, "")) as book:
-                book.enter("create", None)
+                book.enter("create", None, counts={SMALLEST_ERASURE: smallest_erasure})
     except BaseException:
         store.close()
         raise

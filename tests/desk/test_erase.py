@@ -9,6 +9,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
+from strikeout.store.entry import ReasonCode
 from strikeout.store.residue import needles_of, scan
 
 EARLY = "date < '2024-01-10'"
@@ -40,7 +41,8 @@ def test_a_rehearsal_changes_nothing_and_says_what_goes_and_what_stays(book, quo
     assert book.status() == before
     assert (told.entry, told.count, told.held, told.residue) == (None, 5, 5, None)
     assert "would be erased" in told.summary()
-    assert any("parameters of earlier calibrations" in text for text in told.stays)
+    assert told.results_kept == 1
+    assert any("can be computed back" in text for text in told.stays)
 
 
 def test_nothing_of_an_erased_quote_is_found_in_any_file(book, quotes, tmp_path):
@@ -65,7 +67,7 @@ def test_what_is_left_never_saw_the_erased_quotes(book, quotes):
     assert book.verify().holds, book.verify().summary()
 
 
-def test_states_and_certificates_from_before_go_and_parameters_stay(book, quotes):
+def test_for_a_reason_that_is_not_about_the_data_states_and_certificates_go_and_parameters_stay(book, quotes):
     first = book.apply(book.forget(ids=quotes.ids[:3]))
     old = first.before, first.after
     second = book.apply(book.forget(ids=quotes.ids[3:6]))
@@ -192,3 +194,69 @@ def test_what_goes_and_stays_of_one_quote_and_of_a_book_without_calibration_is_s
         assert told.gone[1] == "1 quote from the book, which was never calibrated"
         assert not any("calibrations" in text for text in told.stays)
         assert "1 refused, for it was erased" in never.import_quotes(quotes[:1]).sentence
+
+
+# --- what stays, and who can compute with it -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reason", sorted(ReasonCode))
+def test_results_of_before_stay_only_for_reasons_that_are_not_about_the_data_and_the_rehearsal_says_so(
+    book, quotes, reason
+):
+    told, done = (book.erase(ids=quotes.ids[:5], reason=reason, yes=yes) for yes in (False, True))
+    is_about_data = reason in ("licence", "subject-request")
+    assert told.results_kept == done.results_kept == (0 if is_about_data else 1)
+    assert any("can be computed back" in text for text in (*told.stays, *done.stays)) is not is_about_data
+    assert all(any("can be computed back" in text for text in one.beyond) for one in (told, done))
+    assert [version.entry for version in book._records.versions()] == ([4] if is_about_data else [3, 4])
+    assert book.log()[-1].counts.get("results gone from") == (2 if is_about_data else None)
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_of_a_book_that_was_never_calibrated_nothing_can_be_computed_back(tmp_path, quotes):
+    with so.Book.create(tmp_path / "bare.book") as bare:
+        bare.import_quotes(quotes)
+        told = bare.erase(ids=quotes.ids[:1])
+    assert (told.results_kept, told.warnings) == (0, ())
+    assert not any("computed back" in text for text in (*told.stays, *told.beyond))
+
+
+@pytest.mark.parametrize(
+    ("smallest", "count", "warned"), [(12, 11, True), (12, 12, False), (3, 2, True), (3, 3, False)]
+)
+def test_a_book_warns_when_fewer_quotes_go_than_its_smallest_erasure(tmp_path, quotes, smallest, count, warned):
+    with so.Book.create(tmp_path / "k.book", smallest_erasure=smallest) as made:
+        made.import_quotes(quotes)
+        made.calibrate(panel=None)
+    with so.Book.open(tmp_path / "k.book") as again:
+        for yes in (False, True):
+            assert bool(again.erase(ids=quotes.ids[:count], yes=yes, reason="licence").warnings) is warned
+
+
+def test_quotes_of_a_panel_are_counted_by_date_and_those_of_a_smile_by_expiry(tmp_path):
+    """Each date, or expiry, has parameters of its own: a single quote of it is one unknown to one equation."""
+    quotes = so.panel_quotes(20, seed=3)
+    days, years = quotes.labels["date"].astype(str), quotes.contracts.expiry
+    each_day = [quotes.ids[days == day][0] for day in np.unique(days)]
+    one_day = quotes.ids[days == days[0]]
+    one_expiry = quotes.ids[years == years[0]][:12]
+    other = quotes.ids[years != years[0]][:1]
+    with so.Book.create(tmp_path / "k.book") as book:
+        book.import_quotes(quotes)
+        book.calibrate(panel=None)
+        assert book.erase(ids=each_day).warnings == ()
+        book.calibrate(panel="date")
+        assert any("1 quote of one date goes" in text for text in book.erase(ids=each_day).warnings)
+        assert book.erase(ids=one_day).warnings == ()
+    with so.Book.create(tmp_path / "s.book") as book:
+        book.import_quotes(quotes)
+        book.calibrate(so.SVI(), panel=None, starts=1)
+        assert book.erase(ids=one_expiry).warnings == ()
+        assert any("of one expiry" in text for text in book.erase(ids=[*one_expiry, *other]).warnings)
+
+
+@pytest.mark.parametrize("smallest", [0, -1, 2.5, True, "12"])
+def test_a_smallest_erasure_that_is_no_number_of_quotes_is_refused(tmp_path, smallest):
+    with pytest.raises(UsageError, match="smallest_erasure"):
+        so.Book.create(tmp_path / "k.book", smallest_erasure=smallest)
+    assert not list(tmp_path.iterdir())

@@ -133,7 +133,7 @@ def test_an_erased_day_leaves_no_value_of_its_own_in_any_version(book):
     gone = book.status().version.latent["2024-01-08"][0]
     told = book.erase(where=DAY)
     assert any("latent path" in text for text in told.gone)
-    done = book.erase(where=DAY, yes=True, reason="licence")
+    done = book.erase(where=DAY, yes=True, reason="error")
     assert done.residue == 0
     assert is_fresh(book, REST)
     written = b"".join(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -120,17 +119,6 @@ def test_noise_is_on_what_is_kept_again_once_a_second_date_has_come_and_gone(tmp
         book.apply(book.forget(ids=both.ids[100:]))
         book.calibrate()
         assert book.status().noise == SHARE
-
-
-def test_noise_of_a_version_that_does_not_say_so_is_that_of_what_is_kept(book):
-    records = book._records
-    plain = records.version().to_plain()
-    del plain["asking"]["perturb"]
-    with records.store.writing() as store:
-        store.put("calibration", records.store.pages("calibration")[-1], json.dumps(plain).encode())
-    assert book.status().version.perturb == 0.0
-    book.calibrate()
-    assert book.status().noise == book.status().version.perturb == SHARE
 
 
 def test_where_no_footprints_are_kept_noise_on_them_is_refused(book):

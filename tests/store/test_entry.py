@@ -12,7 +12,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store.keyring import Keyring
-from strikeout.store.ledger import FIRST, Act, Entry, Ledger, Reason, ReasonCode, entry_after
+from strikeout.store.ledger import FIRST, Act, Entry, Ledger, Reason, ReasonCode, entry_after, keyed_certificate
 from tests.store.ledgers import CERTIFICATE, FORGET, NOON, RING, STATE, TOUCHED, flips, record, rotated
 
 
@@ -21,7 +21,7 @@ def test_an_entry_says_who_when_what_and_why():
     assert (entry.number, entry.who, entry.at, entry.what) == (2, "desk-1", "2024-03-01T12:00:00.000000Z", "forget")
     assert entry.why == Reason("bad-feed", "décimal shift", "OPS-17")
     assert entry.counts == {"forgotten": 2, "retained": 538}
-    assert entry.certificate == CERTIFICATE
+    assert entry.certificate == keyed_certificate(CERTIFICATE, RING) != CERTIFICATE
     assert entry.software == f"strikeout {so.__version__}"
     assert str(entry) == (
         "   2  2024-03-01T12:00:00Z  desk-1  forget, forgotten 2, retained 538: bad-feed (décimal shift, OPS-17)"

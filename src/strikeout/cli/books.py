@@ -89,7 +89,7 @@ def opened(path: str, *, who: str | None = None) -> Book:
     return Book.open(path, who=who, is_two_person=configuration().is_two_person)
 
 
-def created(path: str, *, who: str | None = None, is_encrypted: bool = False) -> Book:
+def created(path: str, *, who: str | None, is_encrypted: bool, smallest_erasure: int) -> Book:
     """A new book of this name.
 
     Raises:
@@ -101,7 +101,7 @@ def created(path: str, *, who: str | None = None, is_encrypted: bool = False) ->
 
     if not is_book(path):
         raise UsageError(f"{path}: the name of a book ends in {ENDING}. Call it {Path(path).stem}{ENDING}.", path=path)
-    return Book.create(path, who=who, is_encrypted=is_encrypted)
+    return Book.create(path, who=who, is_encrypted=is_encrypted, smallest_erasure=smallest_erasure)
 
 
 def given(names: Iterable[str], *, or_configured: bool = False) -> dict[str, str]:

@@ -31,10 +31,12 @@ def command(
     as_json: bool,
     **why: Any,
 ) -> int:
-    """Make quotes of BOOK unrecoverable: rows, states, certificates, plans and exports that held them. No undo.
+    """Erase quotes of BOOK: rows, states, certificates, plans and exports that held them. There is no undo.
 
-    Without --yes nothing is changed. A condition that holds for no quote changes nothing, and says so. Ends with 1
-    where a trace of them is found in the files of the book afterwards.
+    With --reason licence or subject-request the results of earlier calibrations they were part of go too; for other
+    reasons these stay, and the quotes can be computed back from them. Without --yes nothing is changed. A condition
+    that holds for no quote changes nothing, and says so. Ends with 1 if a trace of them is found in the files of the
+    book afterwards.
     """
     meant = chosen(where, ids, ids_from, verb="erase")
     reason = reason_of(why["reason"], why["note"], why["ticket"])
@@ -52,6 +54,9 @@ def command(
             "forgotten": done.held,
             "gone": list(done.gone),
             "stays": list(done.stays),
+            "beyond": list(done.beyond),
+            "warnings": list(done.warnings),
+            "results_kept": done.results_kept,
             "residue": done.residue,
             "change": None if done.change is None else described_change(done.change),
         }

@@ -36,13 +36,13 @@ def calibrate_book(
 
     asked = how.pop("model", None)
     model, kept, left = None if asked is None else model_named(asked), {}, {}
-    last = book.status().version
+    last = book.asking()
     if fresh:
         how = {"fresh": True, **how}
     elif last is not None:
-        kept = as_the_last_time(last.asking, given=how, model=model)
+        kept = as_the_last_time(last, given=how, model=model)
         if model is not None:  # another has other parameters
-            all_of_it = as_the_last_time(last.asking, given=how, model=None)
+            all_of_it = as_the_last_time(last, given=how, model=None)
             left = {name: value for name, value in all_of_it.items() if name in OPTIONS and name not in kept}
         if how or asked:  # where nothing is said, the book repeats the last time by itself, to the bit
             model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -11,6 +11,7 @@ from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
+from strikeout.models.expiries import label
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.models.named import MODELS, described, remade
@@ -129,6 +130,42 @@ class Asking:
         if how.get("panel") == AUTO:
             how["panel"] = AUTO  # said then, if it was; not now
         return Asking(remade(plain["model"]), Settings(**how), through)
+
+
+def without_expiries(plain: Mapping[str, Any], labels: Collection[str]) -> dict[str, Any]:
+    """An asking without the expiries of these labels: no parameter of theirs is bounded, fixed or started, and a model
+    that was given its expiries has the others.
+
+    >>> from strikeout.models.sabr import SABR
+    >>> asked = Asking(SABR(), Settings(fixed={"alpha[0.25]": 0.2, "alpha[0.5]": 0.2})).to_plain()
+    >>> without_expiries(asked, {"[0.25]"})["fixed"].keys()
+    dict_keys(['alpha[0.5]'])
+    """
+
+    def others(named: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in named.items() if not name.endswith(tuple(labels))}
+
+    found = dict(plain)
+    for setting in ("bounds", "fixed"):
+        found[setting] = None if plain[setting] is None else others(plain[setting]) or None
+    if not isinstance(plain["starts"], int):
+        found["starts"] = [others(start) for start in plain["starts"]]
+    years = plain["model"].get("expiries")
+    if isinstance(years, list):
+        kept = [text for text in years if label(_float(text)) not in labels]
+        found["model"] = {**plain["model"], "expiries": kept or "quoted"}
+    return found
+
+
+def given_numbers(plain: Mapping[str, Any] | None) -> set[float]:
+    """The numbers that an asking gives: bounds, fixed parameters, starts, expiries of the model; none for None."""
+    if plain is None:
+        return set()
+    texts = [text for ends in (plain["bounds"] or {}).values() for text in ends]
+    texts += [*(plain["fixed"] or {}).values()]
+    texts += [] if isinstance(plain["starts"], int) else [text for start in plain["starts"] for text in start.values()]
+    years = plain["model"].get("expiries")
+    return {_float(text) for text in (*texts, *(years if isinstance(years, list) else ()))}
 
 
 def as_the_last_time(plain: Mapping[str, Any], *, given: Mapping[str, Any], model: Model | None) -> dict[str, Any]:

@@ -13,13 +13,14 @@ from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk.asking import Asking
 from strikeout.desk.records import Records, page_of, unrecorded
 from strikeout.desk.results import Audit
+from strikeout.desk.spans import removed
 from strikeout.desk.state_check import check_members, check_states
 from strikeout.desk.stepping import free_numbers
 from strikeout.desk.traces import returning
 from strikeout.desk.version import Version, state_of
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.forgetting.step import OneStep
-from strikeout.store.ledger import Head, check_bytes
+from strikeout.store.ledger import Head, check_bytes, keyed_certificate
 from strikeout.wording import agreeing, many
 
 Found = tuple[bool | None, str]
@@ -94,21 +95,26 @@ def _counts(records: Records) -> Found:
 
 def _versions(records: Records) -> Found:
     ledger, versions = records.ledger(), records.versions()
-    if not versions:
+    if not versions and not any("results" in entry.digests for entry in ledger):
         return None, "The book was never calibrated."
     for version in versions:
         for name in unrecorded(version, ledger, records.keyring):
             return False, f"The {name} of the calibration of entry {version.entry} is not what the ledger commits to."
-    moments, current = records.moments(), versions[-1]
-    if records.is_current() and (current.asking["through"] == "moments") != (moments is not None):
+    moments, current = records.moments(), records.version() if records.is_current() else None
+    if current is not None and (current.asking["through"] == "moments") != (moments is not None):
         return False, "The state of the book is missing, or is not of the kind its calibration was made through."
-    if moments is not None and records.is_current() and moments.digest() != current.state:
+    if current is not None and moments is not None and moments.digest() != current.state:
         return False, "The moments the book keeps are not those its calibration was made from."
-    kept = {version.entry for version in versions}
-    missing = [entry.number for entry in ledger if "results" in entry.digests and entry.number not in kept]
+    kept, gone = {version.entry for version in versions}, removed(ledger)
+    made = [entry.number for entry in ledger if "results" in entry.digests]
+    erased = {number for number in made if any(number in span for span in gone)}
+    missing = [number for number in made if number not in kept | erased]
     if missing:
         return False, f"The calibration of entry {missing[0]} is gone."
-    return True, f"{_each(len(versions), 'calibration')} the one its entry commits to."
+    if erased & kept:
+        return False, f"The calibration of entry {min(erased & kept)} is there, and an erasure removed it."
+    said = f"; {len(erased):,} went with erasures" if erased else ""
+    return True, f"{_each(len(versions), 'calibration')} the one its entry commits to{said}."
 
 
 def _parameters(records: Records) -> Found:
@@ -153,7 +159,7 @@ def _certificates(records: Records) -> Found:
         return None, "The book keeps no certificate."
     for page in pages:
         certificate = Certificate.from_bytes(records.store.page("certificate", page) or b"")
-        if certificate.digest() != ledger[int(page)].certificate:
+        if keyed_certificate(certificate.digest(), records.keyring) != ledger[int(page)].certificate:
             return False, f"The certificate of entry {int(page)} is not the one that was issued with it."
     version = records.version()
     if version is None or page_of(version.entry) != pages[-1] or not records.is_current():
@@ -171,6 +177,9 @@ def _erased(records: Records) -> Found:
     erased, odd = records.erased(), check_members(records)
     if odd is not None:
         return False, odd
+    there = records.file_digest.are_there(records.files().condemned)
+    if there:
+        return False, f"An erasure was to remove the file {min(there)}, and it is there: it could not be deleted."
     if not erased:
         return None, "Nothing was ever erased."
     back = int(returning(records.store.quotes(struck=None), erased, records.commit).sum())

@@ -20,7 +20,7 @@ from strikeout.desk.records import Position, Transaction, Why
 from strikeout.desk.results import Change
 from strikeout.desk.roads import Road
 from strikeout.desk.stepping import Stepped, stepped
-from strikeout.desk.version import Version
+from strikeout.desk.version import Version, perturbed
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
@@ -96,9 +96,7 @@ class ConcludingDesk(ImportingDesk):
 
     def _noise(self) -> float:
         """The share by which footprints of the book are to be perturbed, whether it keeps some just now or not."""
-        version, standing = self._records.version(), self._records.standing()
-        asked = 0.0 if version is None else version.perturb
-        return asked or (0.0 if standing is None else standing.noise)  # older versions do not say
+        return perturbed(self._records.asking() or {})
 
     def _decided(
         self, seen: Position, *, ids: ArrayLike | None, where: str | None = None, tolerance: float | None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,14 +11,12 @@ from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.desk.approving import require_approval
 from strikeout.desk.asking import Asking
-from strikeout.desk.concluding import FROM_COLD, ConcludingDesk
-from strikeout.desk.erasing import left_behind, meant, rehearsed, residue, take_away
+from strikeout.desk.erase import ErasingDesk
 from strikeout.desk.importing import counted
-from strikeout.desk.lineage import refits_without
 from strikeout.desk.plan import SAID, Plan, paths_of, shards_of
 from strikeout.desk.records import Position, Why, as_reason
-from strikeout.desk.results import Change, Erasure, moved
-from strikeout.desk.roads import Asked, travelled
+from strikeout.desk.results import Change, moved
+from strikeout.desk.roads import Asked, Road, travelled
 from strikeout.desk.stepping import Stepped
 from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
@@ -29,14 +25,13 @@ from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.refusal import determined
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
-from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Reason
 from strikeout.wording import agreeing, many
 
 
-class Desk(ConcludingDesk):
+class Desk(ErasingDesk):
     """A book and the verbs to work on it. What is computed is computed before anything is written.
 
     ``reason`` is a ``Reason`` of the ledger, or the code of one: "bad-feed", "licence", "subject-request", "error",
@@ -65,7 +60,7 @@ class Desk(ConcludingDesk):
         follow = self._follow(after, entry=seen.number + 1, come=arrival.new)
         with self._records.writing(seen) as book:
             book.store.add(arrival.new)
-            book.know_of_quarantine(quarantine)
+            book.know_of(quarantine)
             counts = counted(arrival)
             return self._conclude(
                 book,
@@ -110,13 +105,13 @@ class Desk(ConcludingDesk):
             UsageError: an unknown setting, or one that a book cannot keep.
         """
         seen = self._records.position()
-        version, held = self._records.version(), self._records.store.quotes()
+        last, held = self._records.asking(), self._records.store.quotes()
         if not len(held):
             raise RefusedError("The book holds no quotes. Import some first.")
         progress = settings.pop("progress", None)
-        if model is None and not settings and through is None and perturb is None and version is not None:
-            last, went = Asking.from_plain(version.asking), version.road
-            model, how, asked = last.model, last.settings, last.through if went is None else went.asked
+        if model is None and not settings and through is None and perturb is None and last is not None:
+            repeated, went = Asking.from_plain(last), Road.of(last)
+            model, how, asked = repeated.model, repeated.settings, repeated.through if went is None else went.asked
             noise = self._noise()
         else:
             model, asked, noise = Heston() if model is None else model, through or "auto", perturb or 0.0
@@ -316,7 +311,7 @@ class Desk(ConcludingDesk):
             if arrival is not None and len(arrival.new):
                 book.store.add(arrival.new)
             book.store.strike(old, entry=book.number)
-            book.know_of_quarantine(quarantine)
+            book.know_of(quarantine)
             counts = {**counts, "forgotten": len(old)}
             return self._conclude(
                 book,
@@ -329,64 +324,3 @@ class Desk(ConcludingDesk):
                 follow=follow,
                 come=whole.without(old),
             )
-
-    def erase(
-        self,
-        *,
-        ids: ArrayLike | None = None,
-        where: str | None = None,
-        yes: bool = False,
-        reason: Why = None,
-    ) -> Erasure:
-        """Makes quotes unrecoverable, held or set aside; without ``yes`` it only says what would go and what stays.
-
-        The quotes held among them are forgotten first. Where what is left gives no calibration, they are erased all
-        the same, and the book is left without a current one. One step from a reference that knew quotes set aside since
-        is solved again from cold starts. There is no undo.
-
-        Raises:
-            UnknownIdError: an id the book does not have, or one given twice.
-            NothingMeantError: no quote is meant.
-            RefusedError: what is left of a slice gives no forward.
-        """
-        records = self._records
-        seen = records.position()
-        held, aside = meant(records, ids=ids, where=where)
-        copies = [path for path in (*map(Path, records.copies()), *self._plans()) if path.exists()]
-        refits = refits_without(self.quotes(), held) if is_derived(held).any() else ()
-        rehearsal = rehearsed(records, held, aside, copies=copies, refits=refits)
-        if not yes:
-            return rehearsal
-        require_approval(records, "erase", [*held.ids.tolist(), *aside.ids.tolist()])
-        done = self._forgotten_with(seen, held)
-        after = self._made_anew(seen, held, aside) if done is None else done.calibration
-        told = rehearsed(records, held, aside, copies=copies, refits=refits, is_remade=after is not None)
-        follow = None if after is None else self._taken(after, entry=seen.number + 1, noise=self._noise())
-        was, left = records.version(), left_behind(records, held, aside)
-        road = None
-        if after is not None and was is not None and was.road is not None:
-            road = was.road.unmeasured().onward(after)
-        with records.writing(seen) as book:
-            take_away(records, book, held, aside, copies=copies)
-            counts = {"erased": len(held) + len(aside), "forgotten": len(held)}
-            touched = [*held.ids.tolist(), *aside.ids.tolist()]
-            change = None
-            if after is not None:
-                change = self._conclude(
-                    book,
-                    "erase",
-                    reason,
-                    after if done is None else done.before,
-                    after,
-                    touched=touched,
-                    counts=counts,
-                    certificate=None if done is None else done.certificate,
-                    path=FROM_COLD if done is None else done.path,
-                    road=road,
-                    follow=follow,
-                )
-            else:
-                book.enter("erase", reason, touched=touched, counts=counts)
-        self._last = None
-        found = residue(records, held, aside, copies=copies, refits=refits, left=left)
-        return replace(told, entry=seen.number + 1, residue=found, change=change)

@@ -1,8 +1,8 @@
-"""Taking bytes away: what goes, what stays, and a look whether it is gone."""
+"""Erasing: what goes and what stays, and a search whether it is gone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,30 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.assurance.canonical import canonical
-from strikeout.assurance.certificate import Certificate
+from strikeout.desk.asking import given_numbers
 from strikeout.desk.keeping import ERASED, Carried, clear, rows_of, state_of_shard
 from strikeout.desk.naming import LABELS, erased_labels, named, refuse_nothing
-from strikeout.desk.records import FILES, Records, Transaction, page_of
+from strikeout.desk.reach import COMPUTED_BACK, Reach, warnings_of
+from strikeout.desk.records import Records, Transaction, page_of
 from strikeout.desk.results import Erasure
+from strikeout.desk.spans import Span
 from strikeout.desk.standing import Standing
 from strikeout.desk.traces import traces
 from strikeout.desk.version import Version
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
-from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, scan
+from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, needles_of_texts, scan
 from strikeout.store.store import Shelf
 from strikeout.wording import agreeing, many
 
 DERIVED: tuple[Shelf, ...] = ("plan", "request")
 WITH_STATE: tuple[Shelf, ...] = (*DERIVED, "state")
-OF_RESULTS = (
-    "the parameters of earlier calibrations: they are results, and whoever holds the other quotes can test a guess "
-    "against them"
-)
 STAYS = (
-    "the entries of the ledger, which name no quote, and keyed commitments by which the quotes are known should they "
+    "the entries of the ledger, which name no quote, and keyed commitments by which the quotes are recognised if they "
     "return",
-    "files and backups the book does not know of, such as the ones the quotes were imported from",
 )
 
 
@@ -58,57 +55,68 @@ def rehearsed(
     held: Quotes,
     aside: Quotes,
     *,
-    copies: Sequence[Path],
+    reach: Reach,
     refits: Sequence[Refit] = (),
     is_remade: bool | None = None,
 ) -> Erasure:
-    """What erasing these quotes will take away, and what it cannot; nothing is changed.
+    """What erasing these quotes removes, and what it cannot; nothing is changed.
 
     Args:
-        is_remade: whether the book is calibrated without them; None where that is not known yet.
+        is_remade: whether the book is calibrated without them; None if that is not known yet.
     """
-    since = _since(records, held, aside)
-    gone = [f"{many(len(held) + len(aside), 'row')}: contract, price, weight, spread, labels and ids"]
+    count, span = len(held) + len(aside), reach.span
+    gone = [f"{many(count, 'row')}: contract, price, weight, spread, labels and ids"]
     who = f"{len(held):,} of them" if len(aside) else many(len(held), "quote")
     gone += [f"{who} from the {_made_anew(records, len(held), is_remade)}"] if len(held) else []
     gone += [f"their part in the forwards of {len(refits):,} (date, expiry), found anew"] if refits else []
-    states = sum(version.entry < since and version.state is not None for version in records.versions())
+    whole = len(reach.versions) - len(reach.kept)
+    gone += [f"the results of {reach.which} they were part of ({whole:,})"] if whole else []
+    states = sum(version.state is not None for version in reach.kept)
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
-    paths = sum(version.entry < since and bool(version.latent) for version in records.versions())
+    paths = sum(bool(version.latent) for version in reach.kept)
     gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
-    errors = sum(_measured(version, since) for version in records.versions())
+    errors = sum(_measured(version, span) for version in records.versions() if not reach.removes(version))
     gone += [f"how far off moments were, measured with them (of {many(errors, 'calibration')})"] if errors else []
-    told = sum(version.nameless() != version for version in records.versions())
-    gone += [f"the quotes named where moments were refused (of {many(told, 'calibration')})"] if told else []
-    issued = [name for name in records.store.pages("certificate") if name < page_of(since)]
-    gone += [f"every certificate issued while they were in the book ({len(issued):,})"] if issued else []
+    issued = len(_issued(records, span))
+    gone += [f"every certificate issued while they were in the book ({issued:,})"] if issued else []
     gone += _footprints_gone(records, held, aside, is_remade)
-    gone += [f"the file {path}" for path in copies]
-    stays = STAYS if records.version() is None else (OF_RESULTS, *STAYS)
-    return Erasure(None, len(held) + len(aside), len(held), tuple(gone), stays)
+    gone += [f"the file {path}" for path in sorted(reach.files)]
+    stays: tuple[str, ...] = STAYS
+    if reach.kept:
+        stays = (
+            f"parameters, standard errors and RMSE of {many(len(reach.kept), 'earlier calibration')} they were part "
+            f"of: {COMPUTED_BACK}. The reasons licence and subject-request remove these too",
+            *STAYS,
+        )
+    return Erasure(
+        None,
+        count,
+        len(held),
+        tuple(gone),
+        stays,
+        beyond=reach.beyond,
+        warnings=warnings_of(records, held, aside, reach),
+        results_kept=len(reach.kept),
+    )
 
 
-def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, copies: Sequence[Path]) -> None:
-    """Removes every byte of these quotes that the book or a file it knows of holds; commitments stay."""
-    store, since = book.store, _since(records, held, aside)
+def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, reach: Reach) -> None:
+    """Removes every byte of these quotes that the book holds, and condemns the files that do; commitments stay."""
+    store, span = book.store, reach.span
     standing = records.standing()
     why = records.no_footprints() if standing is None else ERASED
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
     pairs = traces(held, records.commit) + traces(aside, records.commit)
     store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
+    for name in _issued(records, span):
+        store.remove("certificate", name)
     for version in records.versions():
-        plain = kept = version.nameless()
-        if version.entry < since:
-            kept = plain.without_state()
-        elif _measured(version, since):
-            kept = plain.without_error()
-        if plain != version:
-            book.amend(kept)
-        elif kept != version:
-            book.keep(kept)
-    for name in store.pages("certificate"):
-        if name < page_of(since):
-            store.remove("certificate", name)
+        if reach.removes(version):
+            book.remove(version, expiries=reach.expiries)
+        elif version.entry in span:
+            book.keep(version.without_state())
+        elif _measured(version, span):
+            book.keep(version.without_error())
     # The current state knows nothing of quotes set aside; of those held it is made anew.
     for shelf in WITH_STATE if len(held) else DERIVED:
         for name in store.pages(shelf):
@@ -118,18 +126,13 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     if standing is not None and not is_known:
         carried = [Carried.of(store, standing, shard) for shard in sorted(set(store.shards_of(gone).values()))]
     store.erase(gone)
-    if is_known:  # a step's certificate names its reference
-        for name in store.pages("certificate"):
-            if "reference" in Certificate.from_bytes(store.page("certificate", name) or b"").state:
-                store.remove("certificate", name)
+    if is_known:
         clear(store, why=why)
     for one in carried:
         assert standing is not None, "where nothing is kept, nothing is carried"
         one.put_back(store, standing)
     store.put("setting", LABELS, canonical(sorted({*held.labels, *aside.labels, *erased_labels(store)})))
-    store.remove("setting", FILES)
-    for path in copies:
-        path.unlink(missing_ok=True)
+    book.condemn(reach.files)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,13 +168,16 @@ def residue(
     held: Quotes,
     aside: Quotes,
     *,
-    copies: Sequence[Path],
+    reach: Reach,
+    files: Iterable[Path] = (),
     refits: Sequence[Refit] = (),
     left: LeftBehind | None = None,
 ) -> int:
     """In how many places of the book's files, and of files it knew of, something of these quotes is still found.
 
     Args:
+        reach: what the erasure reached: the results of calibrations it removed must be gone too.
+        files: outside the book, that may hold copies and are there.
         refits: the slices whose forwards rested on them: what these were before must be gone too.
         left: what they left behind, footprints and states: that must be gone too.
 
@@ -181,14 +187,19 @@ def residue(
     store = records.store
     retained = store.quotes(struck=None)
     needles = needles_of(held, retained=retained) | needles_of(aside, retained=retained)
+    needles |= needles_of_texts("expiry in a name", sorted(reach.expiries))
     if refits:
         needles |= needles_of_numbers("derived forward", [refit.forward[0] for refit in refits], retained=retained)
         needles |= needles_of_numbers("derived discount", [refit.discount[0] for refit in refits], retained=retained)
+    given = given_numbers(records.asking())  # by a person: what is asked for is no trace
+    stay = {number for version in records.versions() for number in version.numbers()} | given
+    results = {number for version in reach.versions if reach.removes(version) for number in version.numbers()}
+    needles |= needles_of_numbers("result", sorted(results - stay), retained=retained)
     if left is not None:
         everybody = left_behind(records, retained, retained[:0])  # what is known of those that stay proves nothing
         needles |= needles_of_integers("footprint", left.footprints, retained=everybody.footprints)
         needles |= needles_of_integers("state", left.words, retained=everybody.words)
-    return len(scan([*store.files(), *copies], needles))
+    return len(scan([*store.files(), *files], needles))
 
 
 def knows(records: Records, standing: Standing | None, held: Quotes, aside: Quotes) -> bool:
@@ -225,15 +236,12 @@ def _footprints_gone(records: Records, held: Quotes, aside: Quotes, is_remade: b
     return [f"every footprint and state, taken at a reference these quotes had a part in; {again}"]
 
 
-def _measured(version: Version, since: int) -> bool:
-    """Whether the error of the road of a calibration was measured while quotes were there that left in this entry."""
+def _measured(version: Version, span: Span) -> bool:
+    """Whether the error of the road of a calibration was measured while quotes were there that are erased."""
     road = version.road
-    return road is not None and road.error is not None and (road.entry is None or road.entry < since)
+    return road is not None and road.error is not None and (road.entry is None or road.entry in span)
 
 
-def _since(records: Records, held: Quotes, aside: Quotes) -> int:
-    """The first entry after which none of these quotes was in the book's state."""
-    if len(held):
-        return len(records.ledger()) + 1
-    struck = records.store.struck()
-    return max(struck[name] for name in aside.ids.tolist())
+def _issued(records: Records, span: Span) -> list[str]:
+    """The pages of certificates that were issued while the quotes had a part in what the book computed."""
+    return [name for name in records.store.pages("certificate") if int(name) in span]

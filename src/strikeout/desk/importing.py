@@ -44,7 +44,7 @@ class ImportingDesk(ApprovingDesk):
                 refuse_without_forward(self.quotes(), arrival.new)
             with self._records.writing(seen) as book:
                 book.store.add(arrival.new)
-                book.know_of_quarantine(quarantine)
+                book.know_of(quarantine)
                 entry = book.enter("import", reason, touched=arrival.new.ids.tolist(), counts=counted(arrival))
         return self._imported(arrival, entry)
 
@@ -72,7 +72,7 @@ class ImportingDesk(ApprovingDesk):
             if not door.imported and quarantine is None:
                 raise NothingNew  # gives the transaction up: there is nothing to enter
             door.refuse_without_forward(book.store, held=before)
-            book.know_of_quarantine(quarantine)
+            book.know_of(quarantine)
             counts = _nonzero(door.imported, door.repeated, len(door.erased))
             door.entry = book.enter("import", reason, counts=counts, commitment=str(touched))
         return Imported(

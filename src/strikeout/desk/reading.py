@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from math import sqrt
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,10 @@ class ReadingDesk:
             RefusedError: an entry cannot be read.
         """
         return self._records.ledger().entries
+
+    def asking(self) -> Mapping[str, Any] | None:
+        """How the book was calibrated last, also if an erasure removed the results; None before the first time."""
+        return self._records.asking()
 
     def certificate(self, entry: int) -> Certificate:
         """The certificate of an entry.
@@ -178,9 +183,10 @@ class ReadingDesk:
         seen, held = self._records.position(), self._records.store.counts().retained
         write = prepare()
         with self._records.writing(seen) as book:
-            book.know_of(str(path.resolve()))
+            written = write(path)
+            book.know_of(written)
             book.enter(what, None, counts={"exported": held})
-            return write(path)
+        return written
 
     def _version(self) -> Version:
         version = self._records.version()

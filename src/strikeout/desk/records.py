@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.calibration.settings import Settings
 from strikeout.desk import states
-from strikeout.desk.asking import Asking
+from strikeout.desk.asking import Asking, without_expiries
 from strikeout.desk.group_states import PAGE as GROUPS
 from strikeout.desk.group_states import GroupStates
 from strikeout.desk.keeping import OLDER, WHY
+from strikeout.desk.known_files import PAGE as FILES
+from strikeout.desk.known_files import Digests, FileDigest, KnownFiles
 from strikeout.desk.standing import PAGE as STANDING
 from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
@@ -36,7 +39,9 @@ from strikeout.wording import many
 Why = Reason | str | None
 MOMENTS = "moments"  # the page of the state
 SHOWN = 10  # entries in a sentence
-FILES = "files"  # the setting that names files outside the book which hold copies of its quotes
+ASKING = "asking"  # the setting that says how a calibration was asked for whose results an erasure removed
+SMALLEST = 12  # quotes of an erasure; docs/explanation/erasing.md says why
+SMALLEST_ERASURE = "smallest erasure"  # the count of the first entry that says another number
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,19 @@ class Records:
     def version_of(self, page: str) -> Version:
         """The calibration on this page."""
         return Version.from_plain(json.loads(self.store.page("calibration", page) or b""))
+
+    def asking(self) -> Mapping[str, Any] | None:
+        """How the book was calibrated last, also if an erasure removed the results; None before the first time."""
+        kept, version = self.store.page("setting", ASKING), self.version()
+        if kept is not None:
+            found: Mapping[str, Any] = json.loads(kept)
+            return found
+        return None if version is None else version.asking
+
+    @property
+    def smallest_erasure(self) -> int:
+        """The number of quotes below which an erasure warns: a policy of the book, in its first entry."""
+        return self.ledger()[1].counts.get(SMALLEST_ERASURE, SMALLEST)
 
     def is_current(self) -> bool:
         """Whether the latest calibration is of the quotes the book holds now: none came or went after it."""
@@ -170,10 +188,10 @@ class Records:
         Raises:
             RefusedError: it never was, or with a model this version does not know.
         """
-        version = self.version()
-        if version is None:
+        asking = self.asking()
+        if asking is None:
             raise RefusedError("The book is not calibrated yet. Calibrate it first.")
-        return Asking.from_plain(version.asking).settings
+        return Asking.from_plain(asking).settings
 
     def certificate(self, entry: int) -> Certificate:
         """The certificate of an entry.
@@ -190,9 +208,14 @@ class Records:
             raise RefusedError(f"Entry {entry} has no certificate: {why}.{have}", entry=entry, known=known)
         return Certificate.from_bytes(data)
 
-    def copies(self) -> tuple[str, ...]:
+    def files(self) -> KnownFiles:
         """Files outside the book that hold copies of its quotes, as far as it knows."""
-        return tuple(json.loads(self.store.page("setting", FILES) or b"[]"))
+        return KnownFiles.from_bytes(self.store.page("setting", FILES))
+
+    @property
+    def file_digest(self) -> FileDigest:
+        """The keyed digest by which the book knows a file."""
+        return FileDigest(self.commit)
 
     def commit(self, shard: str, data: bytes) -> str:
         """What stands for data in the record."""
@@ -226,16 +249,21 @@ class Transaction:
         self._records, self.store, self._ledger = records, store, ledger
         self.number = len(ledger) + 1  # of the entry this will become
         self.is_entered = False
-        self._amended: list[Version] = []
 
     def keep(self, version: Version) -> None:
         """Keeps a calibration; the latest is the current one."""
         self.store.put("calibration", page_of(version.entry), canonical(version.to_plain()))
+        if version.entry == self.number:
+            self.store.remove("setting", ASKING)
 
-    def amend(self, version: Version) -> None:
-        """Keeps an earlier calibration with other words than its entry commits to; the entry of this step then does."""
-        self.keep(version)
-        self._amended.append(version)
+    def remove(self, version: Version, *, expiries: Collection[str] = ()) -> None:
+        """Removes an earlier calibration. How it was asked for is kept until there is a later one, without expiries of
+        these labels."""
+        is_last = version.entry == int(self.store.pages("calibration")[-1])
+        if is_last and self.store.page("setting", ASKING) is None:
+            asking = without_expiries(version.without_error().asking, expiries)
+            self.store.put("setting", ASKING, canonical(asking))
+        self.store.remove("calibration", page_of(version.entry))
 
     def keep_moments(self, moments: Moments | None) -> None:
         """Makes these the state of the book; None for one that is calibrated through its quotes."""
@@ -251,15 +279,23 @@ class Transaction:
         else:
             self.store.put("state", GROUPS, groups.to_bytes())
 
-    def know_of(self, path: str) -> None:
-        """Remembers a file outside the book that holds copies of its quotes."""
-        known = json.loads(self.store.page("setting", FILES) or b"[]")
-        self.store.put("setting", FILES, canonical(sorted({*known, path})))
+    def know_of(self, path: str | PathLike[str] | None) -> None:
+        """Remembers a file outside the book that holds copies of its quotes, as it is now; nothing if there is none."""
+        target = None if path is None else Path(path).resolve()
+        digest = None if target is None else self._records.file_digest(target)
+        if target is not None and digest is not None:
+            self.keep_files(self._files().with_written(target, digest))
 
-    def know_of_quarantine(self, path: str | PathLike[str] | None) -> None:
-        """Remembers the file of rows that did not become quotes, where there is one: one of them may come back."""
-        if path is not None:
-            self.know_of(str(Path(path).resolve()))
+    def condemn(self, files: Digests) -> None:
+        """Marks files for removal once the transaction is done, and forgets those that were known until now."""
+        self.keep_files(self._files().with_condemned(files))
+
+    def keep_files(self, files: KnownFiles) -> None:
+        """Makes this the list of the files the book knows."""
+        self.store.put("setting", FILES, files.to_bytes())
+
+    def _files(self) -> KnownFiles:
+        return KnownFiles.from_bytes(self.store.page("setting", FILES))
 
     def enter(
         self,
@@ -284,7 +320,7 @@ class Transaction:
             at=records.clock(),
             why=as_reason(reason),
             counts={**(counts or {}), "retained": self.store.counts().retained},
-            digests=self._amendments() | ({} if version is None else _digests(version)),
+            digests={} if version is None else _digests(version),
             touched=tuple(name.encode() for name in touched),
             certificate="" if certificate is None else certificate.digest(),
             commitment=commitment,
@@ -295,9 +331,6 @@ class Transaction:
         self.store.append(ledger.entries[-1].to_bytes())
         self.is_entered = True
         return self.number
-
-    def _amendments(self) -> dict[str, str]:
-        return {_amended(version.entry): _digests(version)["results"] for version in self._amended}
 
     def rotate(self, reason: Why, keyring: Keyring) -> int:
         """Two entries: the key that is due hands over to the newest of this keyring, which signs the second.
@@ -341,27 +374,17 @@ def page_of(entry: int) -> str:
 
 
 def unrecorded(version: Version, ledger: Ledger, keyring: Keyring) -> tuple[str, ...]:
-    """Those parts of a calibration that are not what the ledger commits to: with its entry, or with an erasure since
-    that had to take words out of it."""
-    digests, amended = _digests(version), _amended(version.entry)
-    later = [entry.digests[amended] for entry in ledger if amended in entry.digests]
-    said = dict(ledger[version.entry].digests)
-    if later:
-        digests[amended], said[amended] = digests.pop("results"), later[-1]
+    """Those parts of a calibration that are not what its entry of the ledger commits to."""
+    said = ledger[version.entry].digests
     return tuple(
-        name.partition(" of ")[0]
-        for name, text in digests.items()
+        name
+        for name, text in _digests(version).items()
         if said.get(name) != keyring.commit(f"digest {name}", text.encode())
     )
 
 
 def _position(ledger: Ledger) -> Position:
     return Position(len(ledger), ledger.entries[-1].hash().hex() if len(ledger) else "")
-
-
-def _amended(entry: int) -> str:
-    """The name of the digest by which a later entry commits to the results of this one."""
-    return f"results of entry {entry}"
 
 
 def _digests(version: Version) -> dict[str, str]:

@@ -148,22 +148,30 @@ class Audit:
 
 @dataclass(frozen=True)
 class Erasure:
-    """What an erasure takes away and what it cannot; ``entry`` is None while it is a rehearsal."""
+    """What an erasure removes and what it cannot; ``entry`` is None while it is a rehearsal.
+
+    ``beyond`` is what no erasure reaches. ``results_kept`` counts the earlier calibrations that were fitted to the
+    quotes and stay: if there is one, the quotes can be computed back from the book itself.
+    """
 
     entry: int | None
     count: int
     held: int  # of these, how many are in the calibration and will be forgotten with it
     gone: tuple[str, ...]
     stays: tuple[str, ...]
+    beyond: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    results_kept: int = 0
     residue: int | None = None  # places where a byte of them was found afterwards; None while it is a rehearsal
     change: Change | None = None
 
     def summary(self) -> str:
-        """What goes and what stays, one fact a line."""
+        """What goes, what stays and what is out of reach, one fact a line."""
         head = f"{many(self.count, 'quote')} {'erased' if self.entry is not None else 'would be erased'}"
-        lines = [head, *(f"gone   {text}" for text in self.gone), *(f"stays  {text}" for text in self.stays)]
+        facts = {"gone": self.gone, "stays": self.stays, "beyond": self.beyond, "warning": self.warnings}
+        lines = [head, *(f"{name:<8}{text}" for name, texts in facts.items() for text in texts)]
         if self.residue is not None:
-            lines.append(f"found  {many(self.residue, 'trace')} of them in the files of the book")
+            lines.append(f"{'found':<8}{many(self.residue, 'trace')} of them in the files of the book")
         return as_lines(lines)
 
 

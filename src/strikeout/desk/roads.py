@@ -32,8 +32,8 @@ TOO_FAR = f"moments would be off by more than {FARTHEST:g} standard errors"
 # Why moments were refused. None of these may name a quote, nor may what is made of them: an erasure keeps a road.
 OF_THE_MODEL = "moments do not know this model or these settings"
 NO_FIT = "through moments no calibration is found"
-REFUSED = "moments are refused"
-NAMING = "moments are refused ("  # so began the reason in books that kept the refusal itself, with ids and prices
+CANNOT_HOLD = "moments cannot hold"
+REFUSED = f"{CANNOT_HOLD} some of the quotes it was decided with"
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,15 @@ class Road:
         return said if self.error is None or self.why != TOO_FAR else f"{said}: {self.error:.2g}{when}"
 
     def unmeasured(self) -> Road:
-        """The same road, once quotes that its error was measured with are erased."""
-        return replace(self, error=None)
+        """The same road, once quotes that its error was measured with are erased: without the error, and without how
+        many quotes moments could not hold."""
+        return replace(self, error=None, why=REFUSED if self.why.startswith(CANNOT_HOLD) else self.why)
 
     def onward(self, after: AnyCalibration) -> Road:
         """The road of the next calibration, whatever the count is then; a reason that held of a panel goes with it."""
         if isinstance(after, PanelCalibration):
             return replace(self, why=OF_A_PANEL)
-        return replace(self, why="as before, when it was a panel") if self.why == OF_A_PANEL else self.nameless()
-
-    def nameless(self) -> Road:
-        """The same road without the quotes that older books named in its reason."""
-        return replace(self, why=REFUSED) if self.why.startswith(NAMING) else self
+        return replace(self, why="as before, when it was a panel") if self.why == OF_A_PANEL else self
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; the error as ``float.hex`` writes it."""
@@ -154,7 +151,7 @@ def _refused(refusal: StrikeoutError, entry: int | None) -> str:
     """Why moments were refused, in a clause that names no quote."""
     if "ids" in refusal.facts:
         when = "" if entry is None else f" in entry {entry}"
-        return f"moments cannot hold {many(len(refusal.ids), 'quote')}{when}, off their grid or too large for them"
+        return f"{CANNOT_HOLD} {many(len(refusal.ids), 'quote')}{when}, off their grid or too large for them"
     return OF_THE_MODEL if isinstance(refusal, UsageError) else NO_FIT
 
 

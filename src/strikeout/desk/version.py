@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import Any, cast
 
 from strikeout.assurance.build import build_of
@@ -20,11 +20,11 @@ from strikeout.errors import RefusedError, UsageError
 
 @dataclass(frozen=True)
 class Version:
-    """One calibration of the book. Old versions stay, as results; an erasure takes the digest of their state away,
-    and the error of their road, which was measured with the quotes.
+    """One calibration of the book. Old versions stay, as results, until quotes they knew are erased: for a reason that
+    is about the data the whole version goes, for another the digest of its state, its latent path and the error of its
+    road (see ``erasing``).
 
-    ``latent`` is the path of a panel: value and standard error by the text of the group. A group's own parameter says
-    much of its few quotes, so an erasure takes the path of old versions away as well.
+    ``latent`` is the path of a panel: value and standard error by the text of the group.
     """
 
     entry: int  # of the ledger, with which it came
@@ -102,7 +102,7 @@ class Version:
     @property
     def perturb(self) -> float:
         """The share of noise on footprints of the book, whether it keeps some just now or not."""
-        return float.fromhex(self.asking.get("perturb", "0x0p+0"))
+        return perturbed(self.asking)
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON; numbers as ``float.hex`` writes them."""
@@ -190,6 +190,12 @@ class Version:
         count = len(self.latent) if self.kind is None else self.kind["groups"]
         return f"one for each of {counted_groups(count, self.panel or LABEL)}"
 
+    def numbers(self) -> tuple[float, ...]:
+        """Every number that was computed: parameters, standard errors, RMSE, latent path; those that are finite."""
+        path = [number for pair in self.latent.values() for number in pair]
+        found = (*self.parameters.values(), *self.standard_errors.values(), self.rmse, *path)
+        return tuple(number for number in found if isfinite(number))
+
     def without_state(self) -> Version:
         """The results alone, which are about the whole book."""
         return replace(self.without_error(), state=None, latent={})
@@ -198,11 +204,6 @@ class Version:
         """Without how far moments were from the quotes, which was measured with every one of these."""
         road = self.road
         return self if road is None else replace(self, asking={**self.asking, "road": road.unmeasured().to_plain()})
-
-    def nameless(self) -> Version:
-        """Without the quotes that older books named in the reason of their road."""
-        road = self.road
-        return self if road is None else replace(self, asking={**self.asking, "road": road.nameless().to_plain()})
 
     @property
     def tolerance(self) -> float | None:
@@ -220,6 +221,11 @@ class Version:
         path = {group: value for group, (value, _) in self.latent.items()}
         same = dict(self.parameters) == calibration.parameters and self.state == state_of(calibration)
         return same and path == {group: value for group, (value, _) in latent_of(calibration).items()}
+
+
+def perturbed(asking: Mapping[str, Any]) -> float:
+    """The share of noise on footprints that a calibration was asked for with."""
+    return float.fromhex(asking.get("perturb", "0x0p+0"))
 
 
 def kind_of(calibration: AnyCalibration) -> dict[str, Any] | None:

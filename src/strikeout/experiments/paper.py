@@ -17,6 +17,7 @@ SECTIONS = (
     "corruption",
     "sensitivity",
     "curvature",
+    "erasure",
 )
 
 

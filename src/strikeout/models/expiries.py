@@ -29,6 +29,11 @@ def label(T: float) -> str:
     return f"[{T:.6g}]"
 
 
+def is_of_expiry(name: str) -> bool:
+    """Whether a parameter of this name belongs to an expiry."""
+    return name.endswith("]")
+
+
 def settled(given: Sequence[float] | str, model: str) -> Expiries:
     """Expiries as a model keeps them: "quoted", or years in ascending order.
 

@@ -66,7 +66,7 @@ class Reason:
 class Act:
     """What is to be recorded, before it is numbered, chained and signed.
 
-    ``digests`` and ``touched`` may be of quotes and states: they are keyed before they are written.
+    ``digests``, ``touched`` and ``certificate`` may be of quotes and states: they are keyed before they are written.
 
     Raises:
         UsageError: no name for who or what, text that does not print on one line, a count that is no whole number,
@@ -113,7 +113,7 @@ class Entry:
     counts: Mapping[str, int]
     digests: Mapping[str, str]
     touched: str  # keyed commitment to the set of quotes, or nothing
-    certificate: str
+    certificate: str  # keyed digest of the certificate that was issued with it, or nothing
     software: str
     previous: str  # hash of the entry before; zeros for the first
     public: str

@@ -30,6 +30,7 @@ __all__ = [
     "check_bytes",
     "commitment_of",
     "entry_after",
+    "keyed_certificate",
 ]
 
 FIRST = "0" * 64  # what the first entry names as the one before it
@@ -246,13 +247,19 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
         counts=dict(act.counts),
         digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
         touched=act.commitment or commitment_of(act.touched, keyring),
-        certificate=act.certificate,
+        certificate=act.certificate and keyed_certificate(act.certificate, keyring),
         software=f"strikeout {__version__}",
         previous=last.hash().hex() if last else FIRST,
         public=signer.public,
         next_public=next_public,
     )
     return entry.signed(signer)
+
+
+def keyed_certificate(digest: str, keyring: Keyring) -> str:
+    """What stands for a certificate in the ledger. Its plain digest would outlive it: whoever holds the other quotes
+    could add a guess, calibrate, and compare the digest of the certificate that gives."""
+    return keyring.commit("digest certificate", digest.encode())
 
 
 def check_bytes(

@@ -76,6 +76,11 @@ def needles_of_numbers(what: str, values: ArrayLike, *, retained: Quotes | None 
     return Needles(_gone(what, np.asarray(values, float), _known(retained)))
 
 
+def needles_of_texts(what: str, texts: Iterable[str]) -> Needles:
+    """What must not be found of these texts; short ones may be anywhere, and are left out."""
+    return Needles({text.encode(): (what, "text") for text in texts if len(text) >= DIGITS})
+
+
 def needles_of_integers(what: str, rows: NDArray[np.int64], *, retained: NDArray[np.int64] | None = None) -> Needles:
     """What must not be found of footprints or other whole numbers; small ones (below 2^32) may be anywhere, and are
     left out."""
