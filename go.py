@@ -393,8 +393,13 @@ def digests(command: Arguments) -> dict[str, tuple[str, str]]:
     return {name: (finite, digest) for name, finite, digest in rows}
 
 
+def fuzz(arguments: Arguments) -> int:
+    """look for inputs that give neither a result nor a sentence: fuzz [MINUTES] [TARGET ...], 5 minutes unless said"""
+    return python("-m", "tests.fuzz", *arguments)
+
+
 WORDS: dict[str, Callable[[Arguments], int]] = {
-    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, paper, sanitize, aarch64)
+    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, paper, sanitize, aarch64, fuzz)
 }
 WITHOUT_PYTHON = ("setup", "aarch64")  # these make no use of the environment, or make it themselves
 

@@ -9,7 +9,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import ColumnError, RejectedError, UnreadableFileError
-from strikeout.quotes import limits, rules, sifting, text_files
+from strikeout.quotes import limits, rules, text_files
 from strikeout.quotes.survey import survey_quotes
 from tests.cli.typed import run
 from tests.quotes.in_pieces import assert_same, read_both_ways
@@ -103,7 +103,7 @@ def test_lines_with_hardly_a_field_are_refused_before_they_fill_the_memory(tmp_p
 
 
 def test_more_bad_rows_than_are_listed_are_refused(tmp_path, monkeypatch):
-    for place in (limits, rules, sifting):
+    for place in (limits, rules):
         monkeypatch.setattr(place, "MOST_BAD", 2_000)
     (tmp_path / "a.csv").write_text(HEADER + "\n" + "x,C,5.0,0.5,100,1\n" * 2_001)
     assert both_ways(tmp_path / "a.csv", RejectedError).most == 2_000

@@ -19,6 +19,7 @@ from strikeout.quotes.symbols import parse_symbols
 DATES = ("quote_date", "expiry")
 PRICES = ("price", "bid", "ask", "spread")
 STANDARD = "standard"
+MOST_DAYS = 100_000  # that a column may count back: beyond, the number is no count of days
 LAST_MOMENT = 2**63 - 1  # nanoseconds since 1970: in the year 2262
 UNIT = "strikeout:unit"  # the column that says which prices are in coins, until they are not
 
@@ -201,8 +202,9 @@ def _completed(
         if origin.before and role in part.columns:
             is_day = part.schema.get(origin.before, pl.String) != pl.String
             day = part[origin.before].cast(pl.Date) if is_day else None
-            back = part[role].cast(pl.Int64, strict=False)
-            made = None if day is None else day.dt.offset_by("-" + back.cast(pl.String) + "d")
+            count = part[role].cast(pl.Int64, strict=False)
+            back = pl.select(pl.when(count.abs() <= MOST_DAYS).then(count)).to_series()
+            made = None if day is None else pl.select(day - pl.duration(days=back)).to_series()
             part = part.with_columns((pl.lit(None, pl.Date) if made is None else made).alias(role))
     part = part.with_columns(
         *(pl.lit(value).alias(role) for role, value in fixed.items() if role not in (*part.columns, *given))
@@ -231,11 +233,16 @@ def _in_currency(profile: Profile, part: pl.DataFrame) -> pl.DataFrame:
     brings to today. Where it is not, price * spot is the value today whatever the rate, so discount and rate are left
     to put-call parity, which finds both from such prices.
     """
-    if "column" in profile.coin and UNIT not in part.columns:
+    told_by = UNIT if "column" in profile.coin else "root"
+    if told_by not in part.columns:
         return part
     words = [str(word) for word in profile.coin.get("values", profile.coin.get("classes", ()))]
-    is_coin = pl.col(UNIT if "column" in profile.coin else "root").is_in(words).fill_null(value=False)
-    forward, spot = (pl.col(role) if role in part.columns else pl.lit(None, pl.Float64) for role in ("forward", "spot"))
+    is_coin = pl.col(told_by).is_in(words).fill_null(value=False)
+    # A forward or spot that is no number stays text for the row rules, and is none to multiply by.
+    forward, spot = (
+        pl.col(role).cast(pl.Float64, strict=False) if role in part.columns else pl.lit(None, pl.Float64)
+        for role in ("forward", "spot")
+    )
     by = pl.when(is_coin).then(pl.coalesce(forward, spot)).otherwise(1.0)
     made = [_times(part, role, by) for role in PRICES if role in part.columns]
     known = ~is_coin | forward.is_not_null()

@@ -15,7 +15,8 @@ from strikeout.errors import ColumnError
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Layout, with_constants
 from strikeout.quotes.findings import BY_ITSELF, Findings
-from strikeout.quotes.limits import MOST_BAD, check_bad
+from strikeout.quotes.issues import Issues
+from strikeout.quotes.limits import check_bad
 from strikeout.quotes.pairing import pairs_across
 from strikeout.quotes.routes import BESIDE, NO_ROAD
 from strikeout.quotes.rowwise import Rows, clock_of, read_rows
@@ -146,7 +147,7 @@ def _sifted(
     layout: Layout | None = None
     missing: ColumnError | None = None
     table: Table | None = None
-    count = bad = 0
+    count, bad, first = 0, 0, ""
     for piece in sheet.pieces(filled, progress):
         table = piece.table
         count += table.frame.height
@@ -166,9 +167,9 @@ def _sifted(
         for part in rows.found:
             findings.add(part.with_columns(pl.col("at") + begin), BY_ITSELF)
         bad += int((~rows.good).sum())
-        if bad > MOST_BAD:
-            worst = pl.concat(rows.found).filter("is_rejected")["sentence"]
-            check_bad(table.name, bad, str(worst.first()))
+        if bad and not first:
+            first = str(Issues.joined(rows.found).first_rejected())
+        check_bad(table.name, bad, first)
         good = _packed(rows, table, begin)
         places.append(scratch.put(good))
         prints.append(good["id"].hash().to_numpy())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import io
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -177,8 +176,9 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
     else:
         blank = next((at for at, line in enumerate(top) if line.strip()), 0)
         separator, preamble = max(SEPARATORS, key=top[blank].count), tuple(top[:blank])
-    rest = "\n".join(text.split("\n")[len(preamble) :])
-    reader = csv.reader(io.StringIO(rest, newline=""), delimiter=separator)
+    # Lines end at \n as they do below: a \r inside a name would count as one, and a row be taken for the header.
+    rest = (f"{line}\n" for line in text.split("\n")[len(preamble) :])
+    reader = csv.reader(rest, delimiter=separator)
     try:
         cells = [unguarded_text(cell.strip()) for cell in next(reader)]
     except (csv.Error, StopIteration) as error:
