@@ -14,6 +14,7 @@ from strikeout.desk.erasing import meant
 from strikeout.desk.naming import names_for, refuse_nothing
 from strikeout.desk.reading import ReadingDesk
 from strikeout.desk.records import Records, Why, page_of
+from strikeout.desk.veiling import as_kept
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.request import names_of
 from strikeout.store.entry import Entry, Reason
@@ -69,6 +70,7 @@ class ApprovingDesk(ReadingDesk):
         records = self._records
         if what not in ("forget", "erase"):
             raise UsageError(f'request({what!r}): what can be asked for is "forget" or "erase".')
+        ids = as_kept(records.store, ids, records.commit)
         seen, names = records.position(), _names(records, what, ids=ids, where=where)
         touched = commitment_of([name.encode() for name in names], records.keyring)
         for other in self.requests():

@@ -20,6 +20,7 @@ from strikeout.desk.records import Position, Transaction, Why
 from strikeout.desk.results import Change
 from strikeout.desk.roads import Road
 from strikeout.desk.stepping import Stepped, stepped
+from strikeout.desk.veiling import as_kept
 from strikeout.desk.version import Version, perturbed
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
@@ -110,6 +111,7 @@ class ConcludingDesk(ImportingDesk):
             RefusedError: what is left gives no calibration.
         """
         passed: tuple[str, ...] = ()
+        ids = as_kept(self._records.store, ids, self._records.commit)
         if tolerance is not None:
             if not tolerance > 0.0:
                 raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")

@@ -14,6 +14,7 @@ from strikeout.desk.lineage import refits_without
 from strikeout.desk.reach import reach_of
 from strikeout.desk.records import Why
 from strikeout.desk.results import Erasure
+from strikeout.desk.veiling import as_kept
 from strikeout.quotes.forwards import is_derived
 
 
@@ -44,7 +45,7 @@ class ErasingDesk(ConcludingDesk):
             RefusedError: what is left of a slice gives no forward.
         """
         records = self._records
-        seen = records.position()
+        seen, ids = records.position(), as_kept(records.store, ids, records.commit)
         held, aside = meant(records, ids=ids, where=where)
         reach = reach_of(records, held, aside, reason=reason, plans=self._plans())
         refits = refits_without(self.quotes(), held) if is_derived(held).any() else ()

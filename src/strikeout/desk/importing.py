@@ -14,6 +14,7 @@ from strikeout.desk.lineage import refuse_without_forward
 from strikeout.desk.records import Position, Why
 from strikeout.desk.results import Imported
 from strikeout.desk.traces import returning
+from strikeout.desk.veiling import is_encrypted, veil
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.ledger import SetCommitment
@@ -67,7 +68,7 @@ class ImportingDesk(ApprovingDesk):
         folder = next((file.parent for file in records.store.files()), None)  # none where a book is in memory
         with Door(is_erased, folder=folder) as door, suppress(NothingNew), records.writing(seen) as book:
             before = book.store.counts().retained
-            door.imported = book.store.add_all(door.let_in(book.store, pieces), told=touched.add)
+            door.imported = book.store.add_all(door.let_in(book.store, map(self._veiled, pieces)), told=touched.add)
             refuse_clashes(door.clashes, door.count)
             if not door.imported and quarantine is None:
                 raise NothingNew  # gives the transaction up: there is nothing to enter
@@ -83,9 +84,14 @@ class ImportingDesk(ApprovingDesk):
     def _arrival(self, quotes: Quotes) -> tuple[Position, Arrival]:
         records = self._records
         seen, erased = records.position(), records.erased()
+        quotes = self._veiled(quotes)
         again = records.known(quotes)
         arrival = sort_out(quotes, again[0], again[1], is_erased=lambda rest: returning(rest, erased, records.commit))
         return seen, arrival
+
+    def _veiled(self, quotes: Quotes) -> Quotes:
+        """Quotes as the book keeps them: in an encrypted one no id is made of the contract."""
+        return veil(quotes, self._records.commit) if is_encrypted(self._records.store) else quotes
 
     def _imported(self, arrival: Arrival, entry: int | None) -> Imported:
         return Imported(

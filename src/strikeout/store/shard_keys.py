@@ -27,8 +27,9 @@ ENDING = ".shardkeys"
 MAGIC = b"SQE1"
 NAME, KEY, NONCE = 16, 32, 12
 HEAD = len(MAGIC) + NAME  # of an encrypted chunk: enough to tell its key
-# Pages that tell of single quotes. Calibrations and certificates are results and digests, and stay readable.
-LOCKED = frozenset({"plan", "request", "state"})
+# Pages that tell of quotes. Calibrations and certificates do too: in a copy from before an erasure, the quotes that are
+# erased since can be computed back from parameters that were fitted to them. Their keys go with them.
+LOCKED = frozenset({"calibration", "certificate", "plan", "request", "state"})
 _FORMAT = b"strikeout shard1"
 _BEGIN = len(_FORMAT) + NAME
 _GONE = bytes(NAME)

@@ -13,9 +13,7 @@ from strikeout.store.bookfile import BESIDE, PATIENCE, Connection, real_path
 from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
 from strikeout.store.sqlite_reading import SqliteReading
 from strikeout.store.sqlite_writing import SqliteWriting
-from strikeout.store.store import Reading, Writing
-
-ENCRYPTION = "encryption"  # the setting of an encrypted book: the name its keys know it by
+from strikeout.store.store import ENCRYPTION, Reading, Writing
 
 
 class SqliteStore(SqliteReading):

@@ -30,6 +30,7 @@ Told = Callable[[Sequence[bytes]], None]
 SHELVES: tuple[Shelf, ...] = get_args(Shelf)
 Leaving = Literal["footprints", "states"]  # what the quotes of a shard leave behind
 LEAVINGS: tuple[Leaving, ...] = get_args(Leaving)
+ENCRYPTION = "encryption"  # the setting of an encrypted book: the name its keys know it by
 
 
 @dataclass(frozen=True)
