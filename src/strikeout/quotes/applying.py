@@ -19,7 +19,7 @@ from strikeout.quotes.symbols import parse_symbols
 DATES = ("quote_date", "expiry")
 PRICES = ("price", "bid", "ask", "spread")
 STANDARD = "standard"
-MOST_DAYS = 100_000  # that a column may count back: beyond, the number is no count of days
+MOST_DAYS = 36_500  # that a column may count back: beyond a century, the number is no count of days
 LAST_MOMENT = 2**63 - 1  # nanoseconds since 1970: in the year 2262
 UNIT = "strikeout:unit"  # the column that says which prices are in coins, until they are not
 
@@ -202,9 +202,13 @@ def _completed(
         if origin.before and role in part.columns:
             is_day = part.schema.get(origin.before, pl.String) != pl.String
             day = part[origin.before].cast(pl.Date) if is_day else None
-            count = part[role].cast(pl.Int64, strict=False)
+            # By way of a float: a column with one cell that is no number holds all of them as text, 30 as 30.0.
+            count = part[role].cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
             back = pl.select(pl.when(count.abs() <= MOST_DAYS).then(count)).to_series()
-            made = None if day is None else pl.select(day - pl.duration(days=back)).to_series()
+            made = None
+            if day is not None:
+                both = pl.DataFrame({"day": day, "back": back})
+                made = both.select(pl.col("day") - pl.duration(days="back")).to_series()
             part = part.with_columns((pl.lit(None, pl.Date) if made is None else made).alias(role))
     part = part.with_columns(
         *(pl.lit(value).alias(role) for role, value in fixed.items() if role not in (*part.columns, *given))
