@@ -72,3 +72,11 @@ def test_every_page_can_be_reached_from_the_readme():
             waiting += [(path.parent / link.partition("#")[0]).resolve() for _, link in by_path[path].links]
     lost = sorted(page.name for path, page in by_path.items() if path not in reached)
     assert not lost, f"no chain of links leads from README.md to: {', '.join(lost)}"
+
+
+def test_every_test_that_the_threat_model_names_is_there():
+    text = (ROOT / "docs" / "explanation" / "threat-model.md").read_text()
+    named = re.findall(r"`((?:tests/\w+/)?test_\w+\.py)`", text)
+    assert len(named) > 15
+    there = {name: ROOT / name if "/" in name else ROOT / "tests" / "attacks" / name for name in named}
+    assert [name for name, path in there.items() if not path.is_file()] == []
