@@ -11,6 +11,7 @@ import pytest
 import strikeout as so
 from strikeout.cli import books, strikeout
 from strikeout.cli.group import COMMANDS
+from strikeout.desk.records import SMALLEST
 from strikeout.store.entry import ReasonCode
 from tests.cli.typed import done, run, told
 
@@ -347,3 +348,39 @@ def test_ids_of_an_unset_variable_are_no_ids_and_a_mistake(book, words, given):
     verb, *more = words
     ended = run(verb, book, *more, *given)
     assert ended.exit_code == 2, ended.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_erase_says_what_the_reason_keeps_what_is_beyond_reach_and_when_too_few_go():
+    done("init", "spx.book")
+    done("import", "spx.book", "quotes.csv")
+    done("calibrate", "spx.book", "--panel", "none")
+    names = ",".join(so.read_quotes("quotes.csv").ids[:12])
+    keeps = told("erase", "spx.book", "--ids", names)
+    removes = told("erase", "spx.book", "--ids", names, "--reason", "subject-request")
+    assert (keeps["results_kept"], removes["results_kept"]) == (1, 0)
+    assert keeps["warnings"] == removes["warnings"] == []
+    assert keeps["beyond"] == removes["beyond"] != []
+    few = done("erase", "spx.book", "--ids", names.split(",")[0]).stdout
+    assert "can be computed back" in few
+    assert "fewer than the smallest erasure of this book, 12" in few
+    gone = told("erase", "spx.book", "--ids", names, "--reason", "subject-request", "--yes")
+    assert (gone["residue"], gone["change"]["before"]) == (0, None)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_smallest_erasure_is_a_policy_of_the_book_in_its_first_entry():
+    options = strikeout.get_command(click.Context(strikeout), "init").params
+    option = next(one for one in options if one.name == "smallest_erasure")
+    assert option.default == SMALLEST
+    done("init", "usual.book")
+    done("init", "spx.book", "--smallest-erasure", "2")
+    policies = [told("log", name)["entries"][0]["counts"] for name in ("usual.book", "spx.book")]
+    assert [counts["smallest erasure"] for counts in policies] == [SMALLEST, 2]
+    done("import", "spx.book", "quotes.csv")
+    done("calibrate", "spx.book", "--panel", "none")
+    names = so.read_quotes("quotes.csv").ids[:2]
+    assert told("erase", "spx.book", "--ids", names[0])["warnings"]
+    assert not told("erase", "spx.book", "--ids", ",".join(names))["warnings"]
+    assert run("init", "none.book", "--smallest-erasure", "0").exit_code == 2
+    assert not Path("none.book").exists()
