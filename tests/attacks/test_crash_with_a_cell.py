@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 import strikeout as so
+from strikeout.errors import UnreadableFileError
+from strikeout.quotes.survey import survey_quotes
 
 BACK = """
 name = "back"
@@ -64,3 +66,12 @@ def test_a_line_break_in_a_name_takes_no_row_away(tmp_path):
     header = 'strike,right,price,expiry_years,forward,discount,"no\rte"'
     (tmp_path / "a.csv").write_bytes(f"{header}\n100,C,5,0.5,100,1,x\n90,C,12,0.5,100,1,y\n".encode())
     assert so.read_quotes(tmp_path / "a.csv").labels["no\rte"].tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize("header", ["strike,right", "a,b,c", "strike,right,price,expiry_years,forward,discount"])
+def test_a_file_of_blank_lines_is_refused_alike_in_pieces_and_as_a_whole(tmp_path, header):
+    (tmp_path / "a.csv").write_text(f"{header}\n,\n\n,,\n")
+    with pytest.raises(UnreadableFileError):
+        so.inspect_quotes(tmp_path / "a.csv")
+    with pytest.raises(UnreadableFileError):
+        survey_quotes(tmp_path / "a.csv")

@@ -173,7 +173,7 @@ def _sifted(
         good = _packed(rows, table, begin)
         places.append(scratch.put(good))
         prints.append(good["id"].hash().to_numpy())
-    if table is None:
+    if table is None or not count:
         raise sheet.no_rows()
     if layout is None:
         if missing is not None and is_roadless(missing):
