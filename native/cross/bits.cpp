@@ -103,10 +103,7 @@ static void elementary_functions() {
     }
 }
 
-static void black_formula() {
-    Doubles coefficients(24);  // any polynomial will do here: it is the order of its terms that counts
-    for (size_t k = 0; k < coefficients.size(); k++) coefficients[k] = 1.0 / static_cast<double>((k + 1) * (k + 1));
-    const Erfcx erfcx = {coefficients.data(), coefficients.size() - 1, 1.25};
+static void black_formula(const Erfcx& erfcx) {
     Draw draw(5);
     Doubles columns[5], out(POINTS), wide(3 * POINTS);
     for (auto& column : columns) column.resize(POINTS);
@@ -182,6 +179,26 @@ static bool heston(const char* name, bool panels) {
     return sound;
 }
 
+// The other characteristic functions, on slices.
+static bool fourier(const Erfcx& erfcx) {
+    const Made made = book(false);
+    const size_t n = made.k.size();
+    const auto at = [&](const double* theta) {
+        return Book{theta, made.expiries.data(), made.k.data(), nullptr, made.offsets.data(), static_cast<int64_t>(made.expiries.size()), 0.0};
+    };
+    const double bates[] = {2.0, 0.04, 0.4, -0.5, 0.05, 1.5, -0.1, 0.08};
+    const double both[] = {1.0, 0.03, 0.3, -0.7, 0.03, 6.0, 0.03, 0.8, -0.4, 0.04};
+    const double clock[] = {0.15, 0.3, -0.2};
+    Doubles rows(9 * n), more(11 * n), ticks(4 * n);
+    const bool sound = STRIKEOUT_BUILD::bates_rows(at(bates), rows.data(), 2) &&
+                       STRIKEOUT_BUILD::double_heston_rows(at(both), more.data(), 2) &&
+                       STRIKEOUT_BUILD::variance_gamma_rows(at(clock), erfcx, ticks.data(), 2);
+    print("Bates rows", rows);
+    print("double Heston rows", more);
+    print("variance gamma rows", ticks);
+    return sound;
+}
+
 static void take(Digest& digest, const std::vector<exact::Wide>& sums) {
     for (const auto& sum : sums)
         for (uint64_t word : sum.w) digest.take(word);
@@ -225,9 +242,12 @@ static void state() {
 }
 
 int main() {
+    Doubles coefficients(24);  // any polynomial will do here: it is the order of its terms that counts
+    for (size_t k = 0; k < coefficients.size(); k++) coefficients[k] = 1.0 / static_cast<double>((k + 1) * (k + 1));
+    const Erfcx erfcx = {coefficients.data(), coefficients.size() - 1, 1.25};
     elementary_functions();
-    black_formula();
-    const bool sound = heston("Heston slices", false) & heston("Heston panels", true);
+    black_formula(erfcx);
+    const bool sound = heston("Heston slices", false) & heston("Heston panels", true) & fourier(erfcx);
     moments("moments", 1);
     moments("scattered moments", 12);
     state();
