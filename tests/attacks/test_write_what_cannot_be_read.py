@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import polars as pl
 import pytest
 
 import strikeout as so
-from strikeout.errors import ColumnError, UsageError
+from strikeout.errors import ColumnError, UnreadableFileError, UsageError
 
 PLAIN = so.paper_quotes("small", seed=1)[:2]
 FRAME = PLAIN.to_frame()
@@ -64,3 +66,29 @@ def test_every_other_name_is_read_back_or_refused_before_it_is_written(tmp_path,
         assert list(tmp_path.iterdir()) == []
         return
     assert so.read_quotes(tmp_path / "a.csv").labels[name].tolist() == ["x", "y"]
+
+
+ODD = os.fsdecode(b"\xff")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files are Unicode there")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_file_whose_name_is_no_text_is_refused_before_it_is_written(tmp_path, ending):
+    with pytest.raises(UsageError):
+        so.write_quotes(PLAIN, tmp_path / f"{ODD}{ending}")
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(so.paper_quotes("small", seed=1)[:20])
+        before = book.status()
+        with pytest.raises(UsageError):
+            book.export(tmp_path / f"{ODD}{ending}")
+        assert book.status() == before
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".book", ".key"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files are Unicode there")
+def test_a_file_whose_name_is_no_text_is_read_or_refused(tmp_path):
+    so.write_quotes(PLAIN, tmp_path / "a.csv").rename(tmp_path / f"{ODD}.csv")
+    so.write_quotes(PLAIN, tmp_path / "a.parquet").rename(tmp_path / f"{ODD}.parquet")
+    assert len(so.read_quotes(tmp_path / f"{ODD}.csv")) == 2
+    with pytest.raises(UnreadableFileError):
+        so.read_quotes(tmp_path / f"{ODD}.parquet")

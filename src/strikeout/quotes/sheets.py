@@ -23,6 +23,7 @@ from strikeout.quotes.text_files import (
     several_blocks,
     western_dress_of,
 )
+from strikeout.quotes.texts import is_unicode
 
 ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds
 
@@ -87,6 +88,8 @@ def _kind(path: Path) -> str:
         )
     ending = path.name.lower().removesuffix(".gz")
     if path.name.lower().endswith(".parquet"):
+        if not is_unicode(str(path)):
+            raise UnreadableFileError(f"{path}: its name is no UTF-8 text. Rename it.", source=str(path))
         return "parquet"
     if ending.endswith(ENDINGS):
         return "text"

@@ -36,7 +36,7 @@ def check_dates(column: NDArray[Any]) -> None:
 def check_names(names: Iterable[str]) -> None:
     """Raise UsageError unless every name of a label is text that a file and a condition can hold."""
     for name in names:
-        if not isinstance(name, str) or not name or "\0" in name or not _is_unicode(np.array([name])):
+        if not isinstance(name, str) or not name or "\0" in name or not is_unicode(name):
             raise UsageError(
                 f"Quotes: {name!r} is no name for a label. Give a text that is not empty, without NUL characters and "
                 "halves of surrogate pairs.",
@@ -56,15 +56,20 @@ def check_text(what: str, column: NDArray[Any]) -> None:
         )
 
 
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold this text; a name of a file that is none has halves of surrogate pairs for its bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _is_unicode(column: NDArray[Any]) -> bool:
     if column.dtype.kind == "U":
         points = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).view(np.uint32)
         return not bool(((points >= FIRST_SURROGATE) & (points <= LAST_SURROGATE)).any())
-    try:
-        "".join(set(column.tolist())).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return is_unicode("".join(set(column.tolist())))
 
 
 def _is_date(value: Any) -> bool:
