@@ -12,7 +12,8 @@ struct SliceLayout {
     static constexpr int64_t CHUNK = 16;
     template <class Sink>
     static void run(Space& space, const Book& book, int64_t j, const Heston& m, const Sink& sink) {
-        run_slice(space, book.expiries[j], book.k, book.offsets[j], book.offsets[j + 1], m, sink);
+        const int64_t first = book.offsets[j];
+        run_slice(space, book.expiries[j], book.k + first, book.offsets[j + 1] - first, first, m, sink);
     }
 };
 struct PanelLayout {

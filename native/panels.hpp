@@ -4,12 +4,17 @@
 // the panel's middle, and a cell's polynomials are found at NODES expiries and interpolated between them (Chebyshev
 // points). As in a slice, a quote's bits follow from its own contract and theta alone. The NumPy twin is
 // kernels/heston_twin.py.
+//
+// With a correlation near one the surface has a kink at k*, which moves within a panel, and eight expiries may be too few
+// for a cell that it crosses. A cell asks its own coefficients: those of the highest powers of t say what the next would
+// add. Where that is too much, every quote of the cell is priced at its own expiry.
 #pragma once
 #include "slices.hpp"
 
 namespace STRIKEOUT_BUILD {
 
 constexpr int NODES = 8;
+constexpr double UNRESOLVED = 3e-13, UNRESOLVED_SLOPE = 3e-11;  // what a value, and a derivative, may lack in a panel
 
 // Values at the Chebyshev points of [-1, 1] -> coefficients of 1, t, ..., t^7.
 struct Interpolation {
@@ -48,7 +53,25 @@ struct PanelWorkspace {
     bool ready[NODES][3];
     Polynomials<FUNCTIONS> polynomials[NODES];
     alignas(32) double a[DEGREE][NODES][FUNCTIONS];  // of x^p t^q
+    Workspace own;  // for a quote at its own expiry
 };
+
+// Whether eight expiries say enough: the last four coefficients by Chebyshev's polynomials of t, two and two, fall as fast
+// as the next two will.
+INLINE bool resolved(const PanelWorkspace& w, int top) {
+    for (int f = 0; f < FUNCTIONS; f++) {
+        double size[4] = {0.0, 0.0, 0.0, 0.0};
+        for (int p = 0; p <= top; p++) {
+            const double c7 = w.a[p][7][f] / 64.0, c6 = w.a[p][6][f] / 32.0;
+            const double c5 = (w.a[p][5][f] + 112.0 * c7) / 16.0, c4 = (w.a[p][4][f] + 48.0 * c6) / 8.0;
+            size[0] += std::fabs(c4), size[1] += std::fabs(c5), size[2] += std::fabs(c6), size[3] += std::fabs(c7);
+        }
+        const double before = std::max(size[0], size[1]), last = std::max(size[2], size[3]);
+        const double next = last < before ? last * (last / before) : last;
+        if (!(next <= (f == 0 ? UNRESOLVED : UNRESOLVED_SLOPE))) return false;
+    }
+    return true;
+}
 
 INLINE void at(const PanelWorkspace& w, int top, v4 x, v4 t, v4* out) {
     v4 value[FUNCTIONS];
@@ -117,6 +140,13 @@ void run_panel(PanelWorkspace& w, double middle, double half, const double* zeta
                             sum = __builtin_fma(w.interpolation.matrix[q][r], w.polynomials[r].a[p][f], sum);
                     w.a[p][q][f] = sum;
                 }
+        if (!resolved(w, top)) {
+            for (; i < next; i++) {
+                const double T = exp1(middle + half * t[i]), k[8] = {zeta[i] * std::sqrt(T)};  // as many as are loaded at once
+                run_slice(w.own, T, k, 1, i, m, sink);
+            }
+            continue;
+        }
         const double scale = 1.0 / cell.half;
         v4 vx[FUNCTIONS], vy[FUNCTIONS];
         for (; i + 8 <= next; i += 8) {

@@ -97,14 +97,15 @@ struct Workspace {
     Polynomials<FUNCTIONS> polynomials;
 };
 
+// The strikes of one expiry, ascending; the sink knows them as first, first + 1, ...
 template <class Sink>
-void run_slice(Workspace& w, double T, const double* k, int64_t begin, int64_t end, const Heston& m, const Sink& sink) {
+void run_slice(Workspace& w, double T, const double* k, int64_t count, int64_t first, const Heston& m, const Sink& sink) {
     Slice s = slice_of(T, m);
-    int64_t i = begin, stop = end;
-    if (begin < end && (k[begin] < -FAR * s.sd || k[end - 1] > FAR * s.sd)) {
+    int64_t i = 0, stop = count;
+    if (count > 0 && (k[0] < -FAR * s.sd || k[count - 1] > FAR * s.sd)) {
         const Wings wings = wings_of(s, m);
-        for (; i < end && k[i] < wings.low; i++) Sink::nothing(sink, i);
-        stop = std::lower_bound(k + i, k + end, wings.high) - k;
+        for (; i < count && k[i] < wings.low; i++) Sink::nothing(sink, first + i);
+        stop = std::lower_bound(k + i, k + count, wings.high) - k;
     }
     for (int group = -1; i < stop;) {
         const int its_group = (k[i] >= 0.0) + (k[i] >= s.grid.kstar);
@@ -113,20 +114,20 @@ void run_slice(Workspace& w, double T, const double* k, int64_t begin, int64_t e
         w.polynomials.expand(w.terms, w.powers, cell.centre, cell.half, cell.unit);
         const double scale = 1.0 / cell.half;
         v4 x[FUNCTIONS], y[FUNCTIONS];
-        const int64_t first = i;
+        const int64_t begun = i;
         for (; i + 8 <= stop && k[i + 7] < cell.end; i += 8) {
             w.polynomials.at((load(k + i) - cell.centre) * scale, (load(k + i + 4) - cell.centre) * scale, x, y);
-            Sink::template take<true>(sink, i, 8, x, y);
+            Sink::template take<true>(sink, first + i, 8, x, y);
         }
-        int rest = i == first;  // the strike that the cell was found for, come what may
+        int rest = i == begun;  // the strike that the cell was found for, come what may
         while (i + rest < stop && k[i + rest] < cell.end) rest++;
         if (rest == 0) continue;
         w.polynomials.at((load_some(k + i, rest) - cell.centre) * scale,
                          (load_some(k + i + 4, rest - 4) - cell.centre) * scale, x, y);
-        Sink::template take<false>(sink, i, rest, x, y);
+        Sink::template take<false>(sink, first + i, rest, x, y);
         i += rest;
     }
-    for (; i < end; i++) Sink::nothing(sink, i);
+    for (; i < count; i++) Sink::nothing(sink, first + i);
 }
 
 }  // namespace STRIKEOUT_BUILD

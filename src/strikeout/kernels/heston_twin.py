@@ -14,6 +14,7 @@ from strikeout.kernels.heston_cf import Floats
 
 CHUNK = 64  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
 NODES = 8  # expiries at which a panel's polynomials are found
+UNRESOLVED, UNRESOLVED_SLOPE = 3e-13, 3e-11  # what a value, and a derivative, may lack in a panel
 TERMS_AT_ONCE = 2048  # of contour sums; as many as stay in the cache with their powers
 
 
@@ -119,14 +120,35 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
     pairs, pair_of = np.unique((3 * node + group).ravel(), return_inverse=True)
     along = contours.contours(nodes, strips, pairs // 3, pairs % 3, theta)
     wide = found.half[:, None] * node_root[node]
-    terms = contours.terms(along, theta).of(functions)
-    coefficients = _coefficients(terms, pair_of, at.ravel(), wide.ravel())
-    # Sums over the nodes, one after the other because they are the leading axis.
-    by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(cells.DEGREE, functions, -1, NODES), 3, 0))
+    coefficients = _coefficients(contours.terms(along, theta), pair_of, at.ravel(), wide.ravel())
+    # All six functions, whatever is asked for: which cells say enough is decided by all of them. Sums over nodes are
+    # added one after the other because nodes are the leading axis.
+    by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(cells.DEGREE, 6, -1, NODES), 3, 0))
     in_t = np.stack([np.add.reduce(row[:, None, None, None] * by_node, axis=0) for row in to_powers])
     x = (k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
     basis = (cells.powers(t, NODES)[:, None] * cells.powers(x)).reshape(NODES * cells.DEGREE, -1)
-    return cells.evaluate(in_t.reshape(NODES * cells.DEGREE, functions, -1), found.size, basis)
+    out = cells.evaluate(in_t.reshape(NODES * cells.DEGREE, 6, -1), found.size, basis)[:functions]
+    alone = np.flatnonzero(~_resolved(in_t).repeat(found.size))
+    if len(alone):
+        T = np.exp(middles[found.part].repeat(found.size)[alone] + half * t[alone])
+        out[:, alone] = rows(theta, Parts(T, np.arange(len(T) + 1), k[alone] * np.sqrt(T)), functions)
+    return out
+
+
+def _resolved(a: Floats) -> NDArray[np.bool_]:
+    """The cells, of coefficients of t^q x^p ``(NODES, DEGREE, functions, cells)``, for which eight expiries say enough.
+
+    With a correlation near one the surface has a kink at k*, which moves within a panel. The last four coefficients by
+    Chebyshev's polynomials of t, two and two, fall as fast as the next two will. Where those would add too much, every
+    quote of the cell is priced at its own expiry.
+    """
+    c7, c6 = a[7] / 64.0, a[6] / 32.0
+    c5, c4 = (a[5] + 112.0 * c7) / 16.0, (a[4] + 48.0 * c6) / 8.0
+    c4, c5, c6, c7 = (np.add.reduce(np.abs(c), axis=0) for c in (c4, c5, c6, c7))
+    before, last = np.maximum(c4, c5), np.maximum(c6, c7)
+    next_two = np.where(last < before, last * (last / before), last)
+    most = np.where(np.arange(len(last)) == 0, UNRESOLVED, UNRESOLVED_SLOPE)
+    return np.asarray(np.all(next_two <= most[:, None], axis=0))
 
 
 def _ends(parts: Parts) -> tuple[Floats, Floats]:
