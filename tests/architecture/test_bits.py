@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import strikeout as so
@@ -149,9 +150,12 @@ def test_exceptions_are_of_files_that_are_there_and_give_a_reason():
     assert all(reason for _, reason in EXCEPTIONS.values())
 
 
+GUARDED = ["kernels/line.py", *(name for name, (_, reason) in EXCEPTIONS.items() if reason == TWIN)]
+
+
 @pytest.mark.skipif(native() is None, reason="the twin is all there is without the compiled kernel")
-@pytest.mark.parametrize("name", [name for name, (_, reason) in EXCEPTIONS.items() if reason == TWIN])
-def test_the_compiled_kernel_does_without_the_twin(monkeypatch, name):
+@pytest.mark.parametrize("name", GUARDED)
+def test_the_compiled_models_do_without_the_twin(monkeypatch, name):
     class Guard:
         def __getattr__(self, function):
             raise AssertionError(f"{name} called numpy.{function}")
@@ -163,6 +167,12 @@ def test_the_compiled_kernel_does_without_the_twin(monkeypatch, name):
         found = so.calibrate(quotes, model)
         assert so.forget(found, ids=quotes.ids[:2]).certificate.to_bytes()
     assert so.calibrate(so.moments_of(quotes), so.Heston("native")).converged
+    for model in (so.Bates(), so.DoubleHeston(), so.VarianceGamma()):
+        for start in model.parameters.starts:
+            assert np.isfinite(model.linearize(start, quotes.contracts)[1]).all()
+    if name in ("kernels/heston_twin.py", "kernels/contours.py", "kernels/cells.py"):  # a control: the guard is heard
+        with pytest.raises(AssertionError, match="called numpy"):
+            so.Heston("numpy").price(so.Heston().parameters.starts[0], quotes.contracts)
 
 
 @pytest.mark.parametrize(
