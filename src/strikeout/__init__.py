@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence as Influence
     from strikeout.assurance.influence import influence as influence
     from strikeout.assurance.verification import Verification as Verification
-    from strikeout.assurance.verify import verify as verify
     from strikeout.book import Book as Book
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from strikeout.statistics.panel_state import PanelState as PanelState
     from strikeout.statistics.shards import shard as shard
     from strikeout.statistics.shards import shard_states as shard_states
+    from strikeout.store.signing import verify as verify
 
 __version__ = "0.1.0"
 
@@ -122,7 +122,7 @@ _HOMES = {
     "roll": "strikeout.forgetting.rolling",
     "shard": "strikeout.statistics.shards",
     "shard_states": "strikeout.statistics.shards",
-    "verify": "strikeout.assurance.verify",
+    "verify": "strikeout.store.signing",
     "write_quotes": "strikeout.quotes.writing",
     "write_sample": "strikeout.quotes.samples",
 }

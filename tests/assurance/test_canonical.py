@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strikeout.assurance.canonical import canonical, from_canonical
+from strikeout.assurance.canonical import DEEPEST, canonical, from_canonical, parse
 from strikeout.errors import RefusedError, UsageError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -55,8 +55,47 @@ def test_what_has_no_single_spelling_is_refused_and_named(value, found):
 
 
 def test_a_number_too_long_to_be_read_back_is_refused():
-    with pytest.raises(UsageError, match="4300"):
-        canonical(10**5000)
+    assert from_canonical(canonical([10**63 - 1, 1 - 10**63])) == [10**63 - 1, 1 - 10**63]
+    for number in (10**63, -(10**63), 10**5000):
+        with pytest.raises(UsageError, match="64 digits"):
+            canonical(number)
+
+
+def nested(depth: int) -> list:
+    value: list = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+def test_values_nested_too_deep_to_be_read_back_are_refused():
+    assert from_canonical(canonical(nested(DEEPEST))) == nested(DEEPEST)
+    for depth in (DEEPEST + 1, 500):
+        with pytest.raises(UsageError, match="inside each other"):
+            canonical(nested(depth))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000,
+        b"[" * 5_700 + b"]" * 5_700,
+        b"1" * 65,
+        b'{"a":' * 3_000 + b"1" + b"}" * 3_000,
+        b"[1.5]",
+        b"[NaN]",
+    ],
+    ids=lambda data: repr(data[:16]),
+)
+def test_what_would_take_the_program_down_is_a_refusal(data):
+    with pytest.raises(RefusedError, match="cannot be read"):
+        from_canonical(data)
+
+
+def test_no_more_bytes_are_read_than_asked_for():
+    assert parse(b'["a"]', most=5) == ["a"]
+    with pytest.raises(ValueError, match="at most 4"):
+        parse(b'["a"]', most=4)
 
 
 @pytest.mark.parametrize(

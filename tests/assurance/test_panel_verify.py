@@ -15,8 +15,8 @@ from strikeout.assurance.audit import audited
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.panel_audit import PanelAudit
 from strikeout.assurance.panel_issuing import issue_panel
-from strikeout.assurance.verify import verify
 from strikeout.calibration.panel_groups import grouped
+from strikeout.store.signing import verify
 
 BOOK = so.panel_quotes(days=10, seed=11)
 PANEL = so.calibrate(BOOK, so.Heston(), panel="date")
@@ -126,7 +126,7 @@ def test_a_latent_parameter_said_to_be_held_where_it_is_not_is_no_optimum():
     made = DONE.certificate
     panel = {**made.objective["panel"], "held": [3]}
     found = verify(replace(made, objective={**made.objective, "panel": panel}), KEPT)
-    assert failed(found) == {"OPTIMUM"}
+    assert failed(found) == {"OPTIMUM", "NEVER_SEEN"}
     assert "said to be held" in found.reasons[0]
 
 
@@ -206,7 +206,7 @@ def test_verifying_a_panel_never_imports_an_operator():
         "import sys, strikeout as so\n"
         "from strikeout.assurance.answer import Answer\n"
         "from strikeout.assurance.panel_issuing import issue_panel\n"
-        "from strikeout.assurance.verify import verify\n"
+        "from strikeout.store.signing import verify\n"
         "book = so.panel_quotes(days=4, seed=1)\n"
         "before, after = (so.calibrate(q, so.Heston(), panel='date') for q in (book, book[15:]))\n"
         "made = issue_panel(before, Answer(after.parameters, 'recalibrate'), after.latent, after=after)\n"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.assurance.certificate import Claim
 from strikeout.assurance.issuing import THROUGH_MOMENTS
 from strikeout.calibration.resolution import COARSEST
 from strikeout.errors import UsageError
@@ -26,10 +27,8 @@ def test_moments_too_coarse_for_the_smile_certify_no_optimum_and_say_what_to_do(
     book = so.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
     done = struck(book, book[:100])
     assert so.interpolation_error(done.calibration, book[100:]) > THROUGH_MOMENTS
-    claim = done.certificate.claims["OPTIMUM"]
-    assert not claim["claimed"]
-    assert "32 polynomials" in claim["support"]
-    assert "or calibrate from the quotes" in claim["support"]
+    assert done.certificate.obstacles["OPTIMUM"] == "COARSE_MOMENTS"
+    assert "or calibrate from the quotes" in done.certificate.said(Claim.OPTIMUM)
     assert {made.name for made in done.certificate.claimed()} == {"STATE", "NEVER_SEEN"}
     found = so.verify(done.certificate, book[100:])
     assert found.holds, found.summary()
@@ -38,7 +37,7 @@ def test_moments_too_coarse_for_the_smile_certify_no_optimum_and_say_what_to_do(
 def test_more_polynomials_certify_it():
     book = so.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
     done = struck(book, book[:100], basis=so.Basis(nodes=96))
-    assert float.fromhex(done.certificate.claims["OPTIMUM"]["tolerance"]) == THROUGH_MOMENTS
+    assert done.certificate.tolerance == THROUGH_MOMENTS
     assert so.verify(done.certificate, book[100:]).holds
     assert not any("polynomials" in text for text in done.calibration.warnings)
 
@@ -46,7 +45,7 @@ def test_more_polynomials_certify_it():
 def test_what_the_moments_can_show_is_claimed_where_it_is_not_quite_a_thousandth():
     book = so.random_quotes(3000, maturities=5, seed=3, theta=SHARP, noise=1e-3)
     done = struck(book, book[:100])
-    claimed = float.fromhex(done.certificate.claims["OPTIMUM"]["tolerance"])
+    claimed = done.certificate.tolerance
     bound = so.interpolation_bound(done.calibration)
     assert THROUGH_MOMENTS < bound <= claimed < 1.12 * bound  # upward, to two digits
     assert so.verify(done.certificate, book[100:]).holds
@@ -62,7 +61,7 @@ def test_a_book_whose_bad_feed_hid_how_coarse_its_moments_are_does_not_claim_too
         assert book.calibrate().after.asking["through"] == "moments"
         assert book.status().version.road.error < THROUGH_MOMENTS
         made = book.apply(book.forget(ids=bad.ids)).certificate
-        assert not made.claims["OPTIMUM"]["claimed"]
+        assert "OPTIMUM" not in made.claims
         assert so.verify(made, good).holds, so.verify(made, good).summary()
         assert book.verify().holds, book.verify().summary()
 

@@ -105,7 +105,8 @@ def test_applying_a_plan_does_what_it_said_and_leaves_what_never_saw_the_quotes(
     change = desk.apply(plan)
     assert dict(change.after.parameters) == plan.after
     assert is_fresh(desk, quotes.without(plan.ids))
-    assert desk.certificate(change.entry) == plan.certificate
+    assert desk.certificate(change.entry) == change.certificate
+    assert change.certificate.digest() == plan.certificate.digest()
     assert desk.quotes().ids.tolist() == quotes.without(plan.ids).ids.tolist()
     assert desk.status().set_aside == 36
     assert desk.log()[-1].why == Reason("bad-feed")

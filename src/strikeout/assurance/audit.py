@@ -31,7 +31,6 @@ Floats = NDArray[np.float64]
 
 BYTES = 24  # of one sum
 RANGE = 2.0**62  # a number of a row stays below
-PAPER_RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -57,20 +56,10 @@ class Audit:
             matrix[i][j] = matrix[j][i] = nearest(total, e[i] + e[j])
         return matrix
 
-    def step(self, *, ridge: str, free: list[int]) -> list[float]:
-        """The Gauss-Newton step of the free parameters.
-
-        Args:
-            ridge: "none", "paper" for 1e-6 on the diagonal, or a hexadecimal number that scales with it.
-        """
+    def step(self, *, free: list[int]) -> list[float]:
+        """The Gauss-Newton step of the free parameters."""
         whole = self.matrix()
-        H = [[whole[i][j] for j in free] for i in free]
-        for n in range(len(free)):
-            if ridge == "paper":
-                H[n][n] += PAPER_RIDGE
-            elif ridge != "none":
-                H[n][n] *= 1.0 + float.fromhex(ridge)
-        return solve(H, [whole[i][-1] for i in free])
+        return solve([[whole[i][j] for j in free] for i in free], [whole[i][-1] for i in free])
 
 
 def audited(quotes: Quotes, model: Model, reference: Any, *, residual: Any, weights: Weighting) -> Audit:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 from strikeout.errors import RefusedError, UsageError
+
+MOST_BYTES = 1 << 26  # read at once; the largest page of a real book has some megabytes
+DEEPEST = 32  # lists and tables inside each other; a certificate has five
+MOST_DIGITS = 64  # of a whole number, its sign included
+_TOO_LONG = int("1" + "0" * (MOST_DIGITS - 1))
 
 
 def canonical(value: Any) -> bytes:
@@ -18,14 +24,36 @@ def canonical(value: Any) -> bytes:
     b'{"a":"\\\\u00e9","b":[1,null]}'
 
     Raises:
-        UsageError: the value holds a floating-point number, text that is no Unicode, a key that is no text, or
-            anything that JSON has no word for.
+        UsageError: the value holds a floating-point number, text that is no Unicode, a key that is no text, anything
+            that JSON has no word for, a number of more than ``MOST_DIGITS`` digits, or more than ``DEEPEST`` lists and
+            tables inside each other: then ``parse`` could not read it.
     """
-    _refuse_what_has_two_spellings(value, "the value")
+    _refuse_what_has_two_spellings(value, "the value", DEEPEST)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def parse(data: bytes, *, most: int = MOST_BYTES) -> Any:
+    """Return the value of some JSON in ASCII that may come from anybody, in bounded time and memory.
+
+    Raises:
+        ValueError: there are more than ``most`` bytes, they are no JSON in ASCII, or hold a floating-point number, a
+            whole number of more than ``MOST_DIGITS`` digits, or lists and tables too deep inside each other.
+    """
+    if len(data) > most:
+        raise ValueError(f"{len(data):,} bytes, and at most {most:,} are read")
+    deep = f"more than {DEEPEST} lists and tables inside each other"
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
-    except ValueError as error:  # a whole number of more than 4,300 digits
-        raise UsageError(f"Canonical bytes: {error}. Write such a number as text.") from error
+        value = json.loads(
+            data.decode("ascii"), parse_int=_whole_number, parse_float=_no_number, parse_constant=_no_number
+        )
+    except RecursionError:
+        raise ValueError(deep) from None
+    within = [value]
+    for _ in range(DEEPEST + 1):
+        within = [inner for outer in within for inner in _within(outer)]
+    if within:
+        raise ValueError(deep)
+    return value
 
 
 def from_canonical(data: bytes) -> Any:
@@ -35,9 +63,9 @@ def from_canonical(data: bytes) -> Any:
         RefusedError: they are no JSON, or JSON written in another way: damaged, or not ours.
     """
     try:
-        value = json.loads(data.decode("ascii"))
+        value = parse(data)
         same = canonical(value) == data
-    except (ValueError, RecursionError, UsageError) as error:
+    except (ValueError, UsageError) as error:
         raise RefusedError(f"Canonical bytes: {len(data):,} bytes cannot be read ({error}).") from error
     if not same:
         raise RefusedError(
@@ -47,23 +75,44 @@ def from_canonical(data: bytes) -> Any:
     return value
 
 
-def _refuse_what_has_two_spellings(value: Any, place: str) -> None:
-    if value is None or isinstance(value, bool | int):
+def _within(value: Any) -> Iterable[Any]:
+    """The values inside a list or a table, and nothing inside any other."""
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(text):,} digits, and at most {MOST_DIGITS} are read")
+    return int(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"the number {text[:MOST_DIGITS]} has more than one spelling")
+
+
+def _refuse_what_has_two_spellings(value: Any, place: str, depth: int) -> None:
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        if abs(value) >= _TOO_LONG:
+            raise UsageError(f"Canonical bytes: {place} has {MOST_DIGITS} digits or more. Write it as text.")
         return
     if isinstance(value, str):
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise UsageError(f"Canonical bytes: {place} is {value!r}, which is no Unicode text.")
         return
+    if isinstance(value, dict | list | tuple) and not depth:
+        raise UsageError(f"Canonical bytes: more than {DEEPEST} lists and tables inside each other.")
     if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise UsageError(f"Canonical bytes: {place} has the key {key!r}; keys must be text.")
-            _refuse_what_has_two_spellings(key, f"a key of {place}")
-            _refuse_what_has_two_spellings(inner, f"{key!r}")
+            _refuse_what_has_two_spellings(key, f"a key of {place}", depth)
+            _refuse_what_has_two_spellings(inner, f"{key!r}", depth - 1)
         return
     if isinstance(value, list | tuple):
         for row, inner in enumerate(value):
-            _refuse_what_has_two_spellings(inner, f"{place}[{row}]")
+            _refuse_what_has_two_spellings(inner, f"{place}[{row}]", depth - 1)
         return
     raise UsageError(
         f"Canonical bytes: {place} is {value!r} ({type(value).__name__}), which has more than one spelling or none. "

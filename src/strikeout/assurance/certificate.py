@@ -1,23 +1,26 @@
 """A certificate: what is claimed of a strike-out, each claim on its own, in bytes that anybody can check.
 
 It holds no price, strike, date or id, and of the forgotten quotes only their number. There is no digest of the state
-before: with the states before and after, the difference would give the forgotten quote away.
+before: with the states before and after, the difference would give the forgotten quote away. It holds codes and
+numbers; every sentence is made by whoever reads it, so that no sentence has to be believed.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from hashlib import sha256
 from html import escape
 from typing import Any
 
-from strikeout.assurance.canonical import canonical
+from strikeout.assurance.canonical import canonical, parse
+from strikeout.assurance.certificate_shape import wrong_part
 from strikeout.errors import UsageError
 from strikeout.wording import as_lines, many
 
-FORMAT = "strikeout certificate 1"
+FORMAT = "strikeout certificate 2"
+MOST_BYTES = 1 << 24  # a panel of 100,000 groups has some six megabytes
 
 NEVER_CLAIMED = (
     "That no copy of the forgotten quotes exists elsewhere: in backups, files, logs or other calibrations.",
@@ -25,6 +28,11 @@ NEVER_CLAIMED = (
     "That the optimum is the global one; the best of the starts was taken.",
     "That states or footprints are anonymous: a quote can be rebuilt from its footprint.",
 )
+REFERENCE_LEAKS = (
+    "That the reference of the step says nothing of the forgotten quotes: it was found with them in the book, and is "
+    "written in this certificate."
+)
+NOTHING_OF_PARAMETERS = "Anything of parameters: this certificate is about the state alone, and has none."
 
 
 class Claim(StrEnum):
@@ -36,12 +44,30 @@ class Claim(StrEnum):
     NEVER_SEEN = "The parameters are, bit for bit, what calibrating the retained quotes alone gives on this build."
 
 
+class Obstacle(StrEnum):
+    """Why a claim is not made; certificates have the names, and the values are sentences for who reads them."""
+
+    TOO_LARGE = "a retained quote is too large for the grid of the state"
+    NO_STEP = "the parameters are not one step from a reference"
+    NO_CALIBRATION = "the parameters are not those of a calibration of the retained quotes"
+    NOT_CONVERGED = "the calibration of the retained quotes did not converge"
+    ON_FELLER = "the parameters lie on Feller's condition, where the gradient need not vanish"
+    FAR = "the parameters are not within one standard error of an optimum that the retained quotes determine"
+    LOOSE_GROUP = "the quotes of a group do not determine its latent parameter"
+    COARSE_MOMENTS = (
+        "the moments have too few polynomials to show the optimum of their quotes: take more (basis=Basis(nodes=...)), "
+        "or calibrate from the quotes"
+    )
+    OTHER_VALLEY = "from the model's own starts the retained quotes reach a far lower cost"
+
+
 @dataclass(frozen=True)
 class Certificate:
     """The claims made of one strike-out and all that is needed to check them against the retained quotes.
 
     Numbers that are not whole are text, as ``float.hex`` writes them, so that not a bit is lost. ``claims`` has an
-    entry for every ``Claim`` by name: whether it is claimed, and what supports it or stands in its way.
+    entry for every claim that is made, with what its check needs; ``obstacles`` has one for every other, the name of
+    an ``Obstacle``. Parameters are listed only if a claim is about them.
     """
 
     software: str
@@ -49,69 +75,117 @@ class Certificate:
     model: str
     objective: dict[str, Any]
     operator: str
-    path: tuple[str, ...]
     parameters: dict[str, str]
-    counts: dict[str, int]  # before, forgotten, retained
-    state: dict[str, Any]  # kind, digest, schema, count; the reference, where it is not the model's first start
+    counts: dict[str, int]  # forgotten, retained
+    state: dict[str, Any]  # kind, digest, schema, count; the reference, if it is not the model's first start
     claims: dict[str, dict[str, Any]]
-    indicators: dict[str, str]
-    identifiability: dict[str, str]
-    not_claimed: tuple[str, ...] = NEVER_CLAIMED
+    obstacles: dict[str, str]
     latent: tuple[str, ...] = ()  # of a panel: the parameter of every group, in their order; groups stay unnamed
+    signed: dict[str, Any] | None = None  # by the key of a book: public, entry, head, signature
 
     def claimed(self) -> tuple[Claim, ...]:
         """The claims that are made."""
-        return tuple(claim for claim in Claim if self.claims[claim.name]["claimed"])
+        return tuple(claim for claim in Claim if claim.name in self.claims)
+
+    @property
+    def made(self) -> dict[str, bool]:
+        """Whether each claim is made, by its name."""
+        return {claim.name: claim.name in self.claims for claim in Claim}
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Every claim: its name, whether it is made, and what supports it or stands in its way."""
+        return [
+            (name, "claimed" if made else "not claimed", self.said(Claim[name])) for name, made in self.made.items()
+        ]
 
     def values(self) -> dict[str, float]:
         """The parameters as numbers."""
         return {name: float.fromhex(text) for name, text in self.parameters.items()}
 
+    @property
+    def tolerance(self) -> float | None:
+        """Standard errors within which the parameters are claimed to be an optimum; None if that is not claimed."""
+        made = self.claims.get(Claim.OPTIMUM.name)
+        return None if made is None else float.fromhex(made["tolerance"])
+
+    @property
+    def before(self) -> int:
+        """How many quotes there were."""
+        return self.counts["forgotten"] + self.counts["retained"]
+
+    @property
+    def is_of_parameters(self) -> bool:
+        """Whether a claim is about parameters."""
+        return any(claim is not Claim.STATE for claim in self.claimed())
+
+    def said(self, claim: Claim) -> str:
+        """What supports a claim, or stands in its way, as a clause."""
+        if claim.name not in self.claims:
+            return str(Obstacle[self.obstacles[claim.name]])
+        return {
+            Claim.STATE: "its digest is that of the retained quotes",
+            Claim.STEP: "solved from the state at the reference",
+            Claim.OPTIMUM: f"the next step is below {self.tolerance or 0.0:g} standard errors, or below rounding",
+            Claim.NEVER_SEEN: f"solved from the {self.claims[claim.name].get('source')} alone, from cold starts",
+        }[claim]
+
+    @property
+    def not_claimed(self) -> tuple[str, ...]:
+        """What no certificate claims, and what this one does not, in sentences."""
+        more = [REFERENCE_LEAKS] if "reference" in self.state else []
+        return (*NEVER_CLAIMED, *more, *([] if self.is_of_parameters else [NOTHING_OF_PARAMETERS]))
+
     def _content(self) -> dict[str, Any]:
         content = {"format": FORMAT, **{field.name: getattr(self, field.name) for field in fields(self)}}
+        del content["signed"]
         if not self.latent:  # of a plain calibration there is nothing to say of it
             del content["latent"]
         return content
 
     def digest(self) -> str:
-        """64 hexadecimal digits that name this certificate. Keep it apart from the bytes, and no change goes unseen."""
+        """64 hexadecimal digits that name this certificate, signed or not.
+
+        Keep it apart from the bytes, and no change goes unseen.
+        """
         return sha256(canonical(self._content())).hexdigest()
 
     def to_bytes(self) -> bytes:
         """The one way to write this certificate: JSON, keys sorted, no spaces, ASCII, no floating-point number.
 
-        ``seal`` is the digest of all else. It finds damage; against malice, compare digests or ``verify``.
+        ``seal`` is the digest of all else but the signature. It finds damage; against malice, compare digests, check
+        the signature, or ``verify``.
         """
-        return canonical({**self._content(), "seal": self.digest()})
+        signed = {} if self.signed is None else {"signed": self.signed}
+        return canonical({**self._content(), **signed, "seal": self.digest()})
 
     @staticmethod
     def from_bytes(data: bytes) -> Certificate:
         """The certificate that these bytes are.
 
         Raises:
-            UsageError: they are no certificate, of another format, or were changed since they were written.
+            UsageError: they are no certificate, of another format, larger or deeper than any, hold a field that none
+                has or lack one, or were changed since they were written.
         """
         try:
-            content = json.loads(data.decode("ascii"))
+            content = parse(data, most=MOST_BYTES)
         except ValueError as error:
             raise UsageError(
-                f"Certificate: the bytes are not JSON in ASCII ({error}). Ask for the file again."
+                f"Certificate: the bytes are not JSON as a certificate is written ({error}). Ask for the file again."
             ) from error
         found = content.get("format") if isinstance(content, dict) else None
         if found != FORMAT:
-            raise UsageError(f"Certificate: the format is {found!r}; this version reads {FORMAT!r}.")
-        names = {field.name for field in fields(Certificate)}
+            raise UsageError(f"Certificate: the format is {_short(found)}; this version reads {FORMAT!r}.")
         content.setdefault("latent", [])
+        content.setdefault("signed", None)
+        names = {field.name for field in fields(Certificate)}
         if set(content) != {*names, "format", "seal"}:
-            odd = sorted(set(content) ^ {*names, "format", "seal"})
-            raise UsageError(f"Certificate: fields are missing or unknown: {', '.join(odd)}.")
-        parts: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
-        }
-        certificate = Certificate(**{name: parts[name] for name in names})
-        wrong = _wrong(certificate)
+            odd = ", ".join(sorted(set(content) ^ {*names, "format", "seal"}))
+            raise UsageError(f"Certificate: fields are missing or unknown: {odd[:200]}.")
+        wrong = wrong_part(content, claims=Claim.__members__, obstacles=Obstacle.__members__)
         if wrong is not None:
             raise UsageError(f"Certificate: {wrong} is not what a certificate holds there.")
+        parts: Mapping[str, Any] = {**content, "latent": tuple(content["latent"])}
+        certificate = Certificate(**{name: parts[name] for name in names})
         if certificate.to_bytes() != data:
             raise UsageError(
                 "Certificate: the bytes were changed since they were written (the seal does not match). "
@@ -122,19 +196,23 @@ class Certificate:
     def summary(self) -> str:
         """The claims, the numbers and what is not claimed, in plain text."""
         lines = [f"{self._headline()}", ""]
-        for claim in Claim:
-            entry = self.claims[claim.name]
-            lines.append(f"{'claimed' if entry['claimed'] else 'not claimed':<12} {claim.name:<11} {entry['support']}")
+        lines += [f"{word:<12} {name:<11} {said}" for name, word, said in self.rows()]
         lines += [
             "",
             *(f"{name:<18} {value:.10g}" for name, value in self.values().items()),
             *self._path_of_latents(),
             "",
         ]
-        lines += [f"path         {sentence}" for sentence in self.path]
         lines += [f"state        {self.state['digest']}", f"             of {self._state_of()}"] if self.state else []
-        lines += [f"certificate  {self.digest()}", "", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
+        lines += [f"certificate  {self.digest()}", f"signature    {self._signature()}"]
+        lines += ["", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
         return as_lines(lines)
+
+    def _signature(self) -> str:
+        signed = self.signed
+        if signed is None:
+            return "none: nobody answers for what cannot be computed again, such as how many quotes were forgotten"
+        return f"by the key {signed['public']}, as entry {signed['entry']} after {signed['head']}; verify checks it"
 
     def _state_of(self) -> str:
         """What the digest of the state is of: a step is solved from a state at a reference of its own."""
@@ -154,7 +232,7 @@ class Certificate:
     def _headline(self) -> str:
         c = self.counts
         return (
-            f"{c['forgotten']:,} of {many(c['before'], 'quote')} struck out of {self.model} by {self.operator}, "
+            f"{c['forgotten']:,} of {many(self.before, 'quote')} struck out of {self.model} by {self.operator}, "
             f"{c['retained']:,} retained ({self.software})"
         )
 
@@ -164,50 +242,19 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th style='text-align:left'>{claim.name}</th><td>"
-            f"{'claimed' if self.claims[claim.name]['claimed'] else 'not claimed'}</td>"
-            f"<td style='text-align:left'>{escape(self.claims[claim.name]['support'])}</td></tr>"
-            for claim in Claim
+            f"<tr><th style='text-align:left'>{name}</th><td>{word}</td>"
+            f"<td style='text-align:left'>{escape(said)}</td></tr>"
+            for name, word, said in self.rows()
         )
         not_claimed = "".join(f"<li>{escape(text)}</li>" for text in self.not_claimed)
         return (
             f"<table><caption>{escape(self._headline())}</caption>{rows}</table>"
-            f"<p>Certificate <code>{self.digest()}</code></p><p>Not claimed:</p><ul>{not_claimed}</ul>"
+            f"<p>Certificate <code>{self.digest()}</code></p><p>Signature: {escape(self._signature())}</p>"
+            f"<p>Not claimed:</p><ul>{not_claimed}</ul>"
         )
 
 
-def _wrong(certificate: Certificate) -> str | None:
-    """The first field whose shape is not that of a certificate; None where all are."""
-    c = certificate
-    texts = (c.build, c.parameters, c.indicators, c.identifiability)
-    checks = {
-        "software": isinstance(c.software, str),
-        "model": isinstance(c.model, str),
-        "operator": isinstance(c.operator, str),
-        "objective": isinstance(c.objective, dict),
-        "path": isinstance(c.path, tuple) and all(isinstance(text, str) for text in c.path),
-        "not_claimed": isinstance(c.not_claimed, tuple) and all(isinstance(text, str) for text in c.not_claimed),
-        "a table of texts": all(isinstance(t, dict) and all(isinstance(x, str) for x in t.values()) for t in texts),
-        "parameters": isinstance(c.parameters, dict) and all(_is_hex(text) for text in c.parameters.values()),
-        "latent": isinstance(c.latent, tuple)
-        and all(map(_is_hex, c.latent))
-        and bool(c.latent) == (isinstance(c.objective, dict) and "panel" in c.objective),
-        "counts": isinstance(c.counts, dict)
-        and set(c.counts) == {"before", "forgotten", "retained"}
-        and all(type(count) is int and count >= 0 for count in c.counts.values()),
-        "state": isinstance(c.state, dict),
-        "claims": isinstance(c.claims, dict)
-        and set(c.claims) == {claim.name for claim in Claim}
-        and all(
-            isinstance(entry, dict) and type(entry.get("claimed")) is bool and isinstance(entry.get("support"), str)
-            for entry in c.claims.values()
-        ),
-    }
-    return next((name for name, good in checks.items() if not good), None)
-
-
-def _is_hex(text: Any) -> bool:
-    try:
-        return isinstance(text, str) and float.fromhex(text).hex() == text
-    except (ValueError, OverflowError):
-        return False
+def _short(value: object) -> str:
+    if not isinstance(value, str):
+        return "None" if value is None else f"no text, but {type(value).__name__}"
+    return repr(value) if len(value) <= 80 else f"{value[:80]!r}... ({len(value):,} letters)"

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import isfinite
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from strikeout.assurance.answer import Answer
-from strikeout.assurance.build import build_of
-from strikeout.assurance.certificate import NEVER_CLAIMED, Certificate, Claim
+from strikeout.assurance.certificate import Certificate, Claim, Obstacle
 from strikeout.assurance.issuing import (
-    REFERENCE_LEAKS,
+    Made,
     asked_of,
-    claim_entry,
+    certificate_of,
     counts_of,
     held_of,
-    moving,
+    optimum_near,
     optimum_of,
-    software,
-    step_entry,
 )
-from strikeout.assurance.stationarity import scaled_gradient
+from strikeout.assurance.optimality import Optimality
+from strikeout.assurance.panel_optimality import panel_optimality, systems_at
+from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.choosing import weights_for
+from strikeout.calibration.settings import STARTS
 from strikeout.errors import RefusedError, UsageError
-from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
-from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
@@ -39,71 +37,81 @@ def issue_panel(
     *,
     after: PanelCalibration | None = None,
     state: PanelState | None = None,
-    free: Sequence[int] | None = None,
+    found: Optimality | None = None,
 ) -> Certificate:
     """The certificate of an answer, shared parameters and ``latent`` ones, to striking some quotes of a panel out.
 
     Args:
         after: a calibration of the retained quotes, whose parameters are the answer. Supports STATE, NEVER_SEEN, and
             OPTIMUM where it converged.
-        state: of the retained quotes at the reference of a step, which is the answer; supports STATE and STEP.
-        free: numbers of the shared parameters that the step moved; all where not given.
+        state: of the retained quotes at the reference of a step, which is the answer; supports STATE, and STEP
+            together with OPTIMUM.
+        found: what the retained quotes say of a step, measured at the answer. Not needed of one with a tolerance, if
+            that is known to hold.
 
     Raises:
         UsageError: neither ``after`` nor ``state`` is given, so that nothing could be claimed.
     """
     if after is None and state is None:
         raise UsageError("issue_panel: give after, a calibration of the retained quotes, or state, what they leave.")
-    numbers, parameters = dict(answer.indicators), answer.parameters
+    parameters = answer.parameters
     if after is not None:
-        found, obstacle, retained = *_state_of(after), after.count
+        described, retained = _state_of(after), after.count
         held = [n for n, group in enumerate(after.latent) if group in after.latent_on_bound]
+        made = _made_of(after, bool(described))
     else:
         assert state is not None
-        found, obstacle, retained = _state_at_reference(state), "", state.count
+        described, retained = _state_at_reference(state), state.count
         held = [n for n, group in enumerate(state.groups) if group in state.held]
-    support, epsilon = optimum_of(after, answer.tolerance)
-    if after is not None and epsilon is not None and (loose := _loose(after)):
-        support, epsilon = f"the quotes of {many(loose, 'group')} do not determine {after.latent_name} there", None
-    if after is not None and epsilon is not None and isfinite(gradient := _gradient(after)):
-        numbers.setdefault("scaled_gradient", gradient)
-    is_calibrated = after is not None and after.converged
-    source = "solved from the quotes alone, from cold starts"
-    claims = {
-        Claim.STATE: claim_entry(bool(found), "its digest is that of the retained quotes" if found else obstacle),
-        Claim.STEP: step_entry(after is None, None, free, tuple(parameters)),
-        Claim.OPTIMUM: claim_entry(
-            epsilon is not None, support, **({} if epsilon is None else {"tolerance": epsilon.hex()})
-        ),
-        Claim.NEVER_SEEN: claim_entry(True, source, source="quotes")
-        if is_calibrated
-        else claim_entry(False, "the parameters are not those of a calibration of the retained quotes"),
-    }
+        optimum = optimum_near(found, answer.tolerance)
+        is_near = isinstance(optimum, float)
+        made = {
+            Claim.STATE: {},
+            Claim.STEP: {} if is_near else Obstacle.FAR,
+            Claim.OPTIMUM: {"tolerance": optimum.hex()} if isinstance(optimum, float) else optimum,
+            Claim.NEVER_SEEN: Obstacle.NO_CALIBRATION,
+        }
     posed = cast("PanelCalibration", before) if after is None else after  # a step begins at a panel
-    panel = {"label": posed.panel, "latent": posed.latent_name, "held": held}
-    return Certificate(
-        software=software(),
-        build=build_of(posed.model.name),
-        model=posed.model.name,
-        objective={**asked_of(before.settings, posed, held_of(posed, parameters)), "panel": panel},
+    objective = asked_of(before.settings, made, held=held_of(posed, parameters))
+    panel = {"label": posed.panel, "latent": posed.latent_name}
+    return certificate_of(
+        made,
+        model=posed.model,
+        objective={**objective, "panel": {**panel, "held": held} if _reads_held(made, described) else panel},
         operator=answer.operator,
-        path=tuple(answer.path),
-        parameters={name: float(value).hex() for name, value in parameters.items()},
+        parameters=parameters,
         counts=counts_of(before, retained, answer.struck),
-        state=found,
-        claims={claim.name: entry for claim, entry in claims.items()},
-        indicators={name: float(value).hex() for name, value in sorted(numbers.items())},
-        identifiability={} if after is None else dict(after.identifiability),
-        not_claimed=(*NEVER_CLAIMED, *([REFERENCE_LEAKS] if "reference" in found else [])),
-        latent=tuple(float(value).hex() for value in latent.values()),
+        state=described,
+        latent=latent,
     )
 
 
-def _state_of(after: PanelCalibration) -> tuple[dict[str, Any], str]:
+def _made_of(after: PanelCalibration, has_state: bool) -> Made:
+    optimum, seen = optimum_of(after), {"source": "quotes"} if after.converged else Obstacle.NOT_CONVERGED
+    if isinstance(optimum, float) and _has_loose_group(after):
+        optimum = Obstacle.LOOSE_GROUP
+    if after.converged and _is_beaten(after):
+        optimum = seen = Obstacle.OTHER_VALLEY
+    return {
+        Claim.STATE: {} if has_state else Obstacle.TOO_LARGE,
+        Claim.STEP: Obstacle.NO_STEP,
+        Claim.OPTIMUM: {"tolerance": optimum.hex()} if isinstance(optimum, float) else optimum,
+        Claim.NEVER_SEEN: seen,
+    }
+
+
+def _reads_held(made: Made, state: Mapping[str, Any]) -> bool:
+    """Whether a check reads which groups are held: that of parameters, and of a state at the reference of a step."""
+    return "reference" in state or any(
+        not isinstance(facts, Obstacle) for claim, facts in made.items() if claim is not Claim.STATE
+    )
+
+
+def _state_of(after: PanelCalibration) -> dict[str, Any]:
     try:
-        return _described(after.state), ""
-    except RefusedError:
-        return {}, "a retained quote is too large for the grid of the state"
+        return _described(after.state)
+    except RefusedError:  # a retained quote is too large for the grid
+        return {}
 
 
 def _state_at_reference(state: PanelState) -> dict[str, Any]:
@@ -127,20 +135,47 @@ def _described(state: PanelState) -> dict[str, Any]:
     }
 
 
-def _loose(after: PanelCalibration) -> int:
-    """How many groups have a latent parameter that none of their quotes moves with: nothing makes it optimal."""
+def _has_loose_group(after: PanelCalibration) -> bool:
+    """Whether a group has a latent parameter that none of its quotes moves with: nothing makes it optimal."""
     how, k = after.settings, after.model.parameters.names.index(after.latent_name)
-    loose = 0
     for group, value in after.latent.items():
         if group in after.latent_on_bound or after.latent_standard_errors[group] < abs(value):
             continue
         # The search sums in another way, and may be left with rounding where a linearization has nothing.
         objective, _ = objective_of(after.quotes[after.rows[group]], residual=how.residual, weights=how.weights)
         theta = list(after.theta(group).values())
-        loose += not linearize(objective, after.model, theta).rows[k][k] > 0.0
-    return loose
+        if not linearize(objective, after.model, theta).rows[k][k] > 0.0:
+            return True
+    return False
 
 
-def _gradient(after: PanelCalibration) -> float:
-    latents = len(after.latent) - len(after.latent_on_bound)
-    return scaled_gradient(Linearization(after.equations.triangle, after.count - latents), free=moving(after))
+def _is_beaten(after: PanelCalibration) -> bool:
+    """Whether starts of one's own led to a valley far above the one that the model's own starts lead to."""
+    if after.settings.starts == STARTS:
+        return False
+    how = {**after.settings.keywords(), "starts": STARTS, "panel": after.panel}
+    own: Any = calibrate(after.book, after.asked, **how)
+    weights = weights_for(after.quotes, after.book, after.settings.weights)
+    here, there = (
+        systems_at(
+            after.quotes,
+            after.rows,
+            after.model,
+            one.parameters,
+            one.latent,
+            residual=after.settings.residual,
+            weights=weights,
+        )
+        for one in (after, own)
+    )
+    found = panel_optimality(
+        here,
+        after.model,
+        after.parameters,
+        after.latent,
+        fixed=after.fixed,
+        on_bound=after.on_bound,
+        held=after.latent_on_bound,
+        bounds=after.settings.bounds or {},
+    )
+    return found.is_above(there.cost)

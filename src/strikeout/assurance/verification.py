@@ -8,6 +8,10 @@ from html import escape
 from strikeout.assurance.certificate import Claim
 from strikeout.wording import as_lines
 
+SIGNATURE = "SIGNATURE"  # the name of a check that is no claim
+OF_PARAMETERS = tuple(claim.name for claim in Claim if claim is not Claim.STATE)
+FOLLOWING = (Claim.STEP.name, Claim.NEVER_SEEN.name)  # claims by which the parameters follow from the quotes
+
 
 @dataclass(frozen=True)
 class Check:
@@ -16,21 +20,47 @@ class Check:
     name: str
     holds: bool | None
     found: str
+    word: str = ""  # for what is neither claimed nor not
 
 
 @dataclass(frozen=True)
 class Verification:
     """What checking a certificate came to.
 
-    ``holds`` where a claim is made at all, and every one that is made was confirmed.
+    ``holds`` if a claim is made at all, and every one that is made was confirmed. What that means for the parameters is
+    in three answers, each True, False, or None if the certificate does not say: ``state_is_right``,
+    ``parameters_follow``, ``is_optimum``. ``laid_down`` is what the issuer chose and the quotes did not determine,
+    ``stated`` what the certificate says and the retained quotes cannot confirm; both in clauses.
     """
 
     checks: tuple[Check, ...]
+    laid_down: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
         made = [check.holds for check in self.checks if check.holds is not None]
         return all(made) and any(check.holds for check in self.checks if check.name in Claim.__members__)
+
+    @property
+    def state_is_right(self) -> bool | None:
+        """Whether the state is the one built from the retained quotes alone."""
+        return self._of((Claim.STATE.name,))
+
+    @property
+    def parameters_follow(self) -> bool | None:
+        """Whether the parameters are, bit for bit, what the retained quotes give: by a step, or a calibration."""
+        return self._of(FOLLOWING)
+
+    @property
+    def is_optimum(self) -> bool | None:
+        """Whether the parameters are an optimum of the retained quotes, identified and in bounds."""
+        return self._of((Claim.OPTIMUM.name,))
+
+    @property
+    def is_signed(self) -> bool | None:
+        """Whether a key that was given signed the certificate; None where none was given."""
+        return self._of((SIGNATURE,))
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -39,34 +69,66 @@ class Verification:
         return found if found or self.holds else ("The certificate claims nothing.",)
 
     @property
+    def silent(self) -> tuple[str, ...]:
+        """What the certificate does not say of the parameters, in sentences."""
+        if all(self._of((name,)) is None for name in OF_PARAMETERS):
+            return ("It says nothing of parameters.",)
+        said = []
+        if self.is_optimum is None:
+            said.append("It does not say that the parameters are an optimum.")
+        if self._of((Claim.NEVER_SEEN.name,)) is None:
+            said.append("It does not say that calibrating the retained quotes gives these parameters.")
+        return tuple(said)
+
+    @property
     def headline(self) -> str:
-        """Whether it holds, and whether it says anything of the parameters at all."""
+        """Whether it holds, and what that means for the state and the parameters."""
         if not self.holds:
-            return "The certificate does not hold."
-        of_parameters = any(
-            check.holds for check in self.checks if check.name in Claim.__members__ and check.name != "STATE"
-        )
-        return (
-            "The certificate holds." if of_parameters else "The certificate holds; it claims nothing of the parameters."
-        )
+            return "NOT verified."
+        parts = [
+            sentence
+            for is_so, sentence in (
+                (self.state_is_right, "the state is right"),
+                (self.parameters_follow, "the parameters follow from the retained quotes"),
+                (self.is_optimum, "the parameters are an optimum"),
+            )
+            if is_so
+        ]
+        return " ".join([f"Verified: {', '.join(parts)}.", *self.silent])
 
     def __bool__(self) -> bool:
         return self.holds
 
     def summary(self) -> str:
-        """One line a check."""
+        """One line a check, then what was laid down and what is only stated."""
         return as_lines(
-            [self.headline, *(f"{_word(check):<12} {check.name:<11} {check.found}" for check in self.checks)]
+            [
+                self.headline,
+                *(f"{word_of(check):<12} {check.name:<11} {check.found}" for check in self.checks),
+                *(f"{word:<12} {sentence}" for word, sentence in self.remarks),
+            ]
         )
+
+    @property
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What a reader must know besides the checks: (laid down or stated, clause)."""
+        return (*(("laid down", text) for text in self.laid_down), *(("stated", text) for text in self.stated))
 
     def _repr_html_(self) -> str:
+        lines = [(check.name, word_of(check), check.found) for check in self.checks]
+        lines += [("", word, sentence) for word, sentence in self.remarks]
         rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(check.name)}</th><td>{_word(check)}</td>"
-            f"<td style='text-align:left'>{escape(check.found)}</td></tr>"
-            for check in self.checks
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{word}</td>"
+            f"<td style='text-align:left'>{escape(found)}</td></tr>"
+            for name, word, found in lines
         )
-        return f"<table><caption>{self.headline}</caption>{rows}</table>"
+        return f"<table><caption>{escape(self.headline)}</caption>{rows}</table>"
+
+    def _of(self, names: tuple[str, ...]) -> bool | None:
+        made = [check.holds for check in self.checks if check.name in names and check.holds is not None]
+        return all(made) if made else None
 
 
-def _word(check: Check) -> str:
-    return "not claimed" if check.holds is None else "holds" if check.holds else "FAILS"
+def word_of(check: Check) -> str:
+    """A check in a word."""
+    return check.word or {True: "holds", False: "FAILS", None: "not claimed"}[check.holds]

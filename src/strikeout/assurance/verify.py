@@ -14,56 +14,47 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import Weighting
 
 # What a check on foreign input may meet; each becomes a reason, since a verification raises nothing.
-FAILURES = (StrikeoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+FAILURES = (StrikeoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
-def verify(
-    certificate: Certificate | bytes, retained: Quotes, *, model: Model | None = None, weights: Weighting | None = None
-) -> Verification:
-    """Every claim of a certificate, computed again from the retained quotes alone. Never imports an operator.
-
-    Forwards that the quotes say were derived are derived again.
-
-    The state is rebuilt in whole numbers; the step is solved from that; the gradient is taken at the parameters; the
-    quotes are calibrated from cold starts. Whoever holds the retained quotes can run it.
-
-    Args:
-        certificate: or its bytes. The objective it names (weights, loss, what was fixed or bounded) is taken from it,
-            and what was fixed or bounded is said with each claim that rests on it.
-        model: needed where the certificate's is none of ours, which its name cannot bring back.
-        weights: needed where the calibration was given weights of its own: by id, or in the order of the quotes.
-
-    Raises:
-        Nothing for what the certificate or the quotes hold: what cannot be checked does not hold, with the reason.
-    """
+def read(certificate: Certificate | bytes, retained: Quotes) -> Certificate | Verification:
+    """Return the certificate that is to be checked; or, if it or the quotes are none, a verification that says so."""
     if not isinstance(retained, Quotes):
-        found = f"Quotes are needed to verify against; got {type(retained).__name__}."
-        return Verification((Check("BYTES", False, found),))
+        return _unreadable(f"Quotes are needed to verify against; got {type(retained).__name__}.")
     if not isinstance(certificate, Certificate | bytes):
-        found = f"A certificate or the bytes of one are needed; got {type(certificate).__name__}."
-        return Verification((Check("BYTES", False, found),))
+        return _unreadable(f"A certificate or the bytes of one are needed; got {type(certificate).__name__}.")
     try:  # through its bytes, whatever it came as: what cannot be written was never issued
-        certificate = Certificate.from_bytes(certificate if isinstance(certificate, bytes) else certificate.to_bytes())
+        return Certificate.from_bytes(certificate if isinstance(certificate, bytes) else certificate.to_bytes())
     except FAILURES as error:
-        return Verification((Check("BYTES", False, _sentence(error)),))
+        return _unreadable(_sentence(error))
+
+
+def verify_claims(
+    certificate: Certificate, retained: Quotes, *, model: Model | None = None, weights: Weighting | None = None
+) -> Verification:
+    """Compute every claim of a certificate again from the retained quotes alone; see ``store.signing.verify``."""
     try:
         kind = PanelCase if "panel" in certificate.objective else Case
         case = kind(certificate, retained, model, weights)
     except FAILURES as error:
         return Verification((Check("OBJECTIVE", False, _sentence(error)),))
-    checks = [
-        _judged("COUNT", case.count),
-        *(
-            _judged(claim.name, check) if certificate.claims[claim.name]["claimed"] else _unclaimed(certificate, claim)
-            for claim, check in (
-                (Claim.STATE, case.state),
-                (Claim.STEP, case.step),
-                (Claim.OPTIMUM, case.optimum),
-                (Claim.NEVER_SEEN, case.never_seen),
-            )
-        ),
+    claims = {
+        Claim.STATE: case.state,
+        Claim.STEP: case.step,
+        Claim.OPTIMUM: case.optimum,
+        Claim.NEVER_SEEN: case.never_seen,
+    }
+    made = [
+        _judged(claim.name, check)
+        if claim.name in certificate.claims
+        else Check(claim.name, None, f"The issuer says: {certificate.said(claim)}.")
+        for claim, check in claims.items()
     ]
-    return Verification(tuple(checks))
+    return Verification((_judged("COUNT", case.count), *made), case.laid_down(), case.stated())
+
+
+def _unreadable(sentence: str) -> Verification:
+    return Verification((Check("BYTES", False, sentence),))
 
 
 def _judged(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
@@ -71,10 +62,6 @@ def _judged(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
         return Check(name, *check())
     except FAILURES as error:
         return Check(name, False, f"It cannot be checked: {_sentence(error)}")
-
-
-def _unclaimed(certificate: Certificate, claim: Claim) -> Check:
-    return Check(claim.name, None, certificate.claims[claim.name]["support"])
 
 
 def _sentence(error: BaseException) -> str:

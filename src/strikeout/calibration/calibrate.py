@@ -19,7 +19,7 @@ from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.panel import calibrate_panel
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_choice import AUTO, chosen_panel
-from strikeout.calibration.settings import Settings, settings_of
+from strikeout.calibration.settings import STARTS, Settings, settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
@@ -47,7 +47,7 @@ def calibrate(
     bounds: Bounds | None = None,
     fixed: Mapping[str, float] | None = None,
     feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = 4,
+    starts: int | Start | Sequence[Start] = STARTS,
     select: Choice = "all",
     panel: None = None,
     progress: Progress | None = None,
@@ -65,7 +65,7 @@ def calibrate(  # type: ignore[overload-overlap]  # a word among the labels
     bounds: Bounds | None = None,
     fixed: Mapping[str, float] | None = None,
     feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = 4,
+    starts: int | Start | Sequence[Start] = STARTS,
     select: Choice = "all",
     panel: Literal["auto"],
     progress: Progress | None = None,
@@ -83,7 +83,7 @@ def calibrate(
     bounds: Bounds | None = None,
     fixed: Mapping[str, float] | None = None,
     feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = 4,
+    starts: int | Start | Sequence[Start] = STARTS,
     select: Choice = "all",
     panel: str,
     progress: Progress | None = None,
@@ -100,7 +100,7 @@ def calibrate(
     bounds: Bounds | None = None,
     fixed: Mapping[str, float] | None = None,
     feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = 4,
+    starts: int | Start | Sequence[Start] = STARTS,
     select: Choice = "all",
     panel: str | None = None,
     progress: Progress | None = None,

@@ -17,7 +17,7 @@ from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_o
 from strikeout.calibration.descents import End
 from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.loop import System, Watch, descend
-from strikeout.calibration.settings import Settings
+from strikeout.calibration.settings import STARTS, Settings
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.calibration.yardstick import Yardstick
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
@@ -36,7 +36,7 @@ def calibrate_moments(
     bounds: Bounds | None = None,
     fixed: Mapping[str, float] | None = None,
     feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = 4,
+    starts: int | Start | Sequence[Start] = STARTS,
     progress: Progress | None = None,
 ) -> Calibration:
     """The parameters that bring the model closest to the quotes behind the moments; a pure function of the two.

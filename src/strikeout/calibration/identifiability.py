@@ -103,6 +103,21 @@ def undetermined(
     ]
 
 
+def slack(
+    space: ParameterSpace, theta: Sequence[float], H: list[list[float]], *, kept: Sequence[int], noise_variance: float
+) -> float:
+    """By what factor every standard error could grow before a parameter is free; below one where one is already.
+
+    Args:
+        theta, H, kept: as for ``undetermined``.
+    """
+    unscaled, beyond = inverse(H), free_beyond(space, theta)
+    errors = [noise_variance * unscaled[n][n] for n in range(len(kept))]
+    if not all(variance >= 0.0 for variance in errors):
+        return 0.0
+    return min((FREE * beyond[i] / sqrt(x) if x > 0.0 else inf for i, x in zip(kept, errors, strict=True)), default=inf)
+
+
 def _scale(x: float, lower: float, upper: float) -> float:
     """The size of a positive parameter; for a signed one the room around it, which is 1 - rho^2 for a correlation."""
     if lower >= 0.0 or _open(lower, upper):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 
+STARTS = 4  # canonical starts of a search, unless others are asked for
+
+
 @dataclass(frozen=True)
 class Settings:
     """Everything ``calibrate`` takes beside the quotes and the model.
@@ -34,7 +37,7 @@ class Settings:
     bounds: Bounds | None = None
     fixed: Mapping[str, float] | None = None
     feller: Literal["warn", "enforce", "ignore"] = "warn"
-    starts: int | Start | Sequence[Start] = 4
+    starts: int | Start | Sequence[Start] = STARTS
     select: Choice = "all"
     panel: str | None = None
 

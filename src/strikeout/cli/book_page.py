@@ -110,16 +110,12 @@ def _certified(book: Book, entries: tuple[Entry, ...]) -> list[str]:
 
 
 def _shown(certificate: Certificate, entry: Entry) -> list[str]:
-    claims = [
-        (name, "claimed" if claim["claimed"] else "not claimed", str(claim["support"]))
-        for name, claim in certificate.claims.items()
-    ]
     counts = certificate.counts
     return [
         f"<p>Entry {entry.number}, by {escape(entry.who)}: {counts['forgotten']:,} of "
-        f"{many(counts['before'], 'quote')} struck out, {counts['retained']:,} retained. "
+        f"{many(certificate.before, 'quote')} struck out, {counts['retained']:,} retained. "
         f"Digest <code>{certificate.digest()}</code></p>",
-        table_of(("claim", "", "support"), claims, words=(1, 2)),
+        table_of(("claim", "", "support"), certificate.rows(), words=(1, 2)),
         "<p>What it does not claim:</p>",
         f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
     ]

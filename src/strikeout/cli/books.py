@@ -140,9 +140,7 @@ def described_change(change: Change) -> dict[str, Any]:
         "moved": change.moved,
         "path": list(change.path),
         "certificate": None if change.certificate is None else change.certificate.digest(),
-        "claims": None
-        if change.certificate is None
-        else {name: claim["claimed"] for name, claim in change.certificate.claims.items()},
+        "claims": None if change.certificate is None else change.certificate.made,
     }
 
 

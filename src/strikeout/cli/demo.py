@@ -63,7 +63,7 @@ def described(told: Story) -> dict[str, Any]:
         "influence": {name: [exits.plain(x) for x in held.tolist()] for name, held in told.influence.top(5).items()},
         "condition": told.condition,
         "path": list(told.forgetting.path),
-        "claims": {name: entry["claimed"] for name, entry in told.forgetting.certificate.claims.items()},
+        "claims": told.forgetting.certificate.made,
         "is_as_never_seen": told.is_as_never_seen,
         "is_restored": told.is_restored,
         "verification": described_verification(told.verification),

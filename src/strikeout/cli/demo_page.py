@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from strikeout.assurance.verification import word_of
 from strikeout.cli.demo_terminal import (
     HEADS,
     checks,
@@ -17,7 +18,6 @@ from strikeout.cli.demo_terminal import (
     ways,
 )
 from strikeout.cli.terminal import error_text
-from strikeout.cli.verify import word_of
 from strikeout.errors import UsageError
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.page import figure_of, page_of, table_of
@@ -137,7 +137,7 @@ def _struck_out(told: Story) -> list[str]:
 
 
 def _checked(told: Story) -> list[str]:
-    verified = [(check.name, word_of(check.holds), check.found) for check in told.verification.checks]
+    verified = [(check.name, word_of(check), check.found) for check in told.verification.checks]
     certificate = told.forgetting.certificate
     return [
         "<h2>5. Is it gone?</h2>",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strikeout.assurance.verification import word_of
 from strikeout.cli import terminal
 from strikeout.cli.story import MONEYNESS, volatilities
-from strikeout.cli.verify import word_of
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -49,7 +49,7 @@ def tell(told: Story, seconds: float) -> None:
         terminal.facts(checks(told)),
         "\nThe certificate, every claim computed again by somebody who holds the retained quotes only:\n",
         terminal.facts(
-            [(check.name, f"{word_of(check.holds)}: {check.found}") for check in told.verification.checks],
+            [(check.name, f"{word_of(check)}: {check.found}") for check in told.verification.checks],
         ),
         f"\nEverything above was computed just now, in {seconds:.2f} s.",
     )

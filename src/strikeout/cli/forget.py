@@ -121,7 +121,7 @@ def described(done: Forgetting | PanelForgetting) -> dict[str, Any]:
         "operator": done.operator,
         "path": list(done.path),
         "state": certificate.state,
-        "claims": {name: entry["claimed"] for name, entry in certificate.claims.items()},
+        "claims": certificate.made,
         "certificate": certificate.digest(),
         **_latent_of(done),
     }
@@ -307,10 +307,7 @@ def _show(done: Forgetting | PanelForgetting) -> None:
     pairs += _groups_left(done)
     pairs += [("" if n else "latent", sentence) for n, sentence in enumerate(_latent_moves(done))]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]
-    pairs += [
-        (name, f"{'claimed' if entry['claimed'] else 'not claimed'}: {entry['support']}")
-        for name, entry in certificate.claims.items()
-    ]
+    pairs += [(name, f"{word}: {said}") for name, word, said in certificate.rows()]
     pairs += [("warning", sentence) for sentence in (done.calibration.warnings if done.trust is None else ())]
     pairs += [] if before.converged else [("before", str(before.termination))]
     heads = ("parameter", "before", "SE before", "after", "SE after", "moved (SE after)")

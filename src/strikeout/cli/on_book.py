@@ -179,7 +179,7 @@ def _described(plan: Plan) -> dict[str, Any]:
         "touched": plan.touched,
         "refit": list(plan.refit),
         **_latent_of(plan),
-        "claims": {name: claim["claimed"] for name, claim in plan.certificate.claims.items()},
+        "claims": plan.certificate.made,
         "certificate": plan.certificate.digest(),
     }
 

@@ -46,6 +46,7 @@ def command(book: str, as_json: bool) -> int:
         ("shards", status.shard_sentence),
         ("ledger", many(status.entries, "entry", "entries")),
         ("head", f"{status.entries}:{status.root}"),
+        ("public key", status.key),
         ("status", status.sentence),
     ]
     if version is None:

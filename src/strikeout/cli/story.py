@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from strikeout.assurance.influence import Influence, influence
 from strikeout.assurance.verification import Verification
-from strikeout.assurance.verify import verify
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate
@@ -25,6 +24,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.synthetic import PAPER_TRUTH, paper_quotes
 from strikeout.statistics.moments import moments_of
+from strikeout.store.signing import verify
 
 Floats = NDArray[np.float64]
 

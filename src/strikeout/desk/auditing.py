@@ -8,7 +8,7 @@ from contextlib import suppress
 from strikeout.assurance.build import build_of, difference
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
-from strikeout.assurance.verify import verify
+from strikeout.assurance.verify import verify_claims
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk.asking import Asking
 from strikeout.desk.records import Records, page_of, unrecorded
@@ -20,7 +20,8 @@ from strikeout.desk.traces import returning
 from strikeout.desk.version import Version, state_of
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.forgetting.step import OneStep
-from strikeout.store.ledger import Head, check_bytes, keyed_certificate
+from strikeout.store.ledger import Head, check_bytes
+from strikeout.store.signing import misplaced
 from strikeout.wording import agreeing, many
 
 Found = tuple[bool | None, str]
@@ -159,15 +160,16 @@ def _certificates(records: Records) -> Found:
         return None, "The book keeps no certificate."
     for page in pages:
         certificate = Certificate.from_bytes(records.store.page("certificate", page) or b"")
-        if keyed_certificate(certificate.digest(), records.keyring) != ledger[int(page)].certificate:
-            return False, f"The certificate of entry {int(page)} is not the one that was issued with it."
+        odd = misplaced(certificate, ledger, int(page), records.keyring)
+        if odd is not None:
+            return False, f"The certificate of entry {int(page)} {odd}."
     version = records.version()
     if version is None or page_of(version.entry) != pages[-1] or not records.is_current():
         return (
             True,
             f"{_each(len(pages), 'certificate')} the one its entry names; none is of the calibration held now.",
         )
-    checked = verify(certificate, records.store.quotes())
+    checked = verify_claims(certificate, records.store.quotes())
     return checked.holds, " ".join(checked.reasons) or (
         f"{_each(len(pages), 'certificate')} the one its entry names; the last holds of the retained quotes."
     )

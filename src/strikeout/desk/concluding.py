@@ -29,6 +29,7 @@ from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.rolling import learn
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
+from strikeout.store.signing import signed
 
 FROM_COLD = ("recalibrate: the reference of the step knew quotes that are erased; from cold starts",)
 
@@ -216,6 +217,7 @@ class ConcludingDesk(ImportingDesk):
         path: tuple[str, ...],
     ) -> Change:
         book.keep(version)
+        certificate = certificate and signed(certificate, self._records.ledger(), self._records.keyring)
         names = np.asarray(touched).tolist()
         number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
         self._last = None

@@ -169,7 +169,7 @@ class Plan:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}" for a, b, c, d in rows]
-        quotes = many(self.certificate.counts["before"], "quote")
+        quotes = many(self.certificate.before, "quote")
         return as_lines(
             [
                 *lines,

@@ -21,7 +21,7 @@ from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
 from strikeout.forgetting.forgetting import answer_of
 from strikeout.forgetting.step import OneStep
-from strikeout.forgetting.trust import Trust, known_error, trust
+from strikeout.forgetting.trust import Trust, is_clear, known_error, trust
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.names import Names
@@ -39,7 +39,6 @@ class Posed:
     settings: Settings
     gone: Quotes  # those that count
     size: int  # how many quotes there were
-    threshold: float | None = None
     on_bound: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -98,8 +97,7 @@ class Stepped:
     @cached_property
     def certificate(self) -> Certificate:
         """What is claimed of it: STATE and STEP to the bit, OPTIMUM to the tolerance."""
-        step = self.step
-        return issue(self.posed, answer_of(self), equations=step.equations, free=step.free)
+        return issue(self.posed, answer_of(self), equations=self.step.equations)
 
     def version(self, *, entry: int) -> Version:
         """The results as a book keeps them. The RMSE is the one its state predicts after the step, weights included."""
@@ -152,6 +150,8 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
     verdict = judged.verdict(tolerance)
     if verdict != "trusted":
         return known_error(judged) if verdict == "too far" else verdict
+    if not is_clear(judged, tolerance):
+        return "only the quotes that are left can tell whether they determine the parameters where one step leads"
     start = None if standing.start is None else standing.start - standing.started(used, how)
     healed = sum(one.is_healed for one in changes.values())
     return Stepped(gone.ids, gone, last, posed, step, judged, tolerance, healed, start)

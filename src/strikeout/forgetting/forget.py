@@ -9,12 +9,14 @@ from typing import Literal, overload
 
 from numpy.typing import ArrayLike
 
+from strikeout.assurance.issuing import FARTHEST
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.choosing import chosen
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.confirming import measured, unconfirmed
 from strikeout.forgetting.crossing import crossing, forget_across
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forgetting import Forgetting
@@ -179,6 +181,16 @@ def _check(operator: Operator | None, tolerance: float | None) -> None:
         raise UsageError("Give operator or tolerance, not both: a tolerance lets forget choose the operator.")
     if isnan(tolerance) or tolerance <= 0.0:
         raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
+    refuse_too_far(tolerance)
+
+
+def refuse_too_far(tolerance: float) -> None:
+    """Raise UsageError if a tolerance is more than what may still be called an optimum."""
+    if tolerance > FARTHEST:
+        raise UsageError(
+            f"tolerance={tolerance:g}: what is more than {FARTHEST:g} standard error from an optimum is not certified "
+            'as one. Give less, such as 0.05, or operator="downdate" for one step however far it leads.'
+        )
 
 
 def _certified_step(
@@ -195,9 +207,11 @@ def _certified_step(
         else:
             judged = trust(step, calibration, ids=request.used)
             verdict = judged.verdict(tolerance)
-            if verdict == "trusted":
-                return step, judged, ()
             reason = known_error(judged) if verdict == "too far" else verdict
+            if verdict == "trusted":
+                reason = unconfirmed(measured(calibration, request.used, step.parameters), tolerance)
+                if reason is None:
+                    return step, judged, ()
     return None, None, (f"downdate passed over: {reason}", "resolve passed over: no moments are held")
 
 
@@ -232,7 +246,9 @@ def _forced(
     assert request.book is not None
     refuse_step(judged.free, judged.outside, count=len(request.book) - len(request.ids))
     path = (f"{operator}: as asked; {known_error(judged)}",)
-    return answer(step.parameters, operator, path, step, judged, _calibrated=fresh)
+
+    asked = partial(measured, calibration, request.used, step.parameters)
+    return answer(step.parameters, operator, path, step, judged, _found=asked, _calibrated=fresh)
 
 
 def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:

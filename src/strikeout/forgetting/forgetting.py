@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite, nan
+from math import nan
 from typing import Protocol
 
 from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issuing import issue
+from strikeout.assurance.optimality import Optimality
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
@@ -82,15 +83,11 @@ class Answered(Protocol):
 
 def answer_of(done: Answered) -> Answer:
     """What was found, as a certificate is issued for it: a tolerance is claimed of one step alone."""
-    trust = done.trust
-    numbers = {} if trust is None else {"missed": trust.missed, "indicator": trust.indicator.value}
     return Answer(
         done.parameters,
         done.operator,
-        done.path,
         struck=done.count,
         tolerance=None if done.step is None else done.tolerance,
-        indicators={name: value for name, value in numbers.items() if isfinite(value)},
     )
 
 
@@ -114,6 +111,7 @@ class Forgetting:
     trust: Trust | None = None
     tolerance: float | None = None
     refits: tuple[Refit, ...] = field(default=(), kw_only=True)
+    _found: Callable[[], Optimality] | None = field(default=None, kw_only=True)  # of one step, by the retained quotes
     _calibrated: Calibration | Callable[[], Calibration] = field(kw_only=True)
 
     @cached_property
@@ -142,8 +140,7 @@ class Forgetting:
             answer_of(self),
             after=self.calibration if made or step is None else None,
             equations=None if step is None else step.equations,
-            ridge=None if step is None else step.ridge,
-            free=None if step is None else step.free,
+            found=None if self._found is None else self._found(),
         )
 
     @property

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.assurance.optimality import Optimality
 from strikeout.calibration.choosing import chosen
 from strikeout.calibration.panel import calibrate_panel
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_groups import grouped
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.confirming import measured_panel, unconfirmed
 from strikeout.forgetting.panel_downdate import PanelStep, panel_downdate
 from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.panel_restep import panel_restep
@@ -154,10 +156,17 @@ def certified_step(
             return None, None, UNSAID
         judged = panel_trust(step, calibration, gone)
         verdict = judged.verdict(tolerance)
-        if verdict == "trusted":
-            return step, judged, ""
         reason = known_error(judged) if verdict == "too far" else verdict
+        if verdict == "trusted":
+            reason = unconfirmed(_measured(step, calibration, request), tolerance)
+            if reason is None:
+                return step, judged, ""
     return None, None, reason
+
+
+def _measured(step: PanelStep, calibration: PanelCalibration, request: Request) -> Optimality:
+    retained = calibration.quotes.without(request.used)
+    return measured_panel(calibration, retained, step.parameters, step.latent, frozenset(step.state.held))
 
 
 def look_at(calibration: PanelCalibration, request: Request) -> tuple[PanelStep, Trust] | None:
@@ -237,7 +246,9 @@ def _forced(
     judged = panel_trust(step, calibration, gone)
     refuse_step(judged.free, judged.outside, count=len(request.retained))
     path = (f"{operator}: as asked; {known_error(judged)}",)
-    return answer(step.parameters, step.latent, operator, path, step, judged, _calibrated=fresh)
+
+    asked = partial(_measured, step, calibration, request)
+    return answer(step.parameters, step.latent, operator, path, step, judged, _found=asked, _calibrated=fresh)
 
 
 def _taken_over(found: PanelCalibration) -> str:

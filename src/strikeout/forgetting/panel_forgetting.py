@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.optimality import Optimality
 from strikeout.assurance.panel_issuing import issue_panel
 from strikeout.calibration.latent_moves import latent_moves
 from strikeout.calibration.notebook import html_table
@@ -41,6 +42,7 @@ class PanelForgetting:
     trust: Trust | None = None
     tolerance: float | None = None
     refits: tuple[Refit, ...] = ()
+    _found: Callable[[], Optimality] | None = field(default=None, kw_only=True)  # of one step, by the retained quotes
     _calibrated: PanelCalibration | Callable[[], PanelCalibration] = field(kw_only=True)
 
     @cached_property
@@ -67,7 +69,7 @@ class PanelForgetting:
             self.latent,
             after=self.calibration if made or step is None else None,
             state=None if step is None else step.state,
-            free=None if step is None else step.free,
+            found=None if self._found is None else self._found(),
         )
 
     @property

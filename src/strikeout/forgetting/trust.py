@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.indicator import Indicator, indicator
-from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond
+from strikeout.assurance.optimality import room_for
+from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, slack
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError
@@ -37,7 +38,8 @@ class Trust:
     ``missed`` is the predicted error of the step, the worst parameter's, in standard errors, and infinite where the
     step leads out of the bounds, goes too far, or is not determined; ``indicator`` the one that
     needs curvature and score alone, for comparison. ``free`` are the parameters that the retained quotes leave
-    undetermined, ``outside`` those the step takes out of the bounds.
+    undetermined, ``outside`` those the step takes out of the bounds. ``slack`` is by what factor standard errors could
+    grow before one were free where the step ends, told from below without the quotes; they can be asked themselves.
     """
 
     missed: float
@@ -45,6 +47,7 @@ class Trust:
     standard_errors: dict[str, float]
     free: tuple[str, ...]
     outside: tuple[str, ...]
+    slack: float = inf
 
     @property
     def error(self) -> float:
@@ -58,6 +61,11 @@ class Trust:
         if self.outside:
             return "out of bounds"
         return "trusted" if self.error <= tolerance else "too far"
+
+
+def is_clear(judged: Trust, tolerance: float) -> bool:
+    """Whether the parameters are determined where a step ends, known without asking the retained quotes."""
+    return judged.slack >= room_for(tolerance)
 
 
 def known_error(judged: Trust) -> str:
@@ -107,10 +115,10 @@ def trust(step: OneStep, calibration: Posed, *, ids: ArrayLike) -> Trust:
         inflation=getattr(calibration.model, "inflation", INFLATION),
     )
     outside = outside_bounds(step.parameters, calibration)
-    missed = inf
+    missed = room = inf
     if near and not free and not outside:
-        missed = _missed(step, calibration, ids, kept, list(errors.values()))
-    return Trust(missed, judged, errors, free, outside)
+        missed, room = _missed(step, calibration, ids, kept, list(errors.values()), rest)
+    return Trust(missed, judged, errors, free, outside, room)
 
 
 def determined_to(
@@ -163,13 +171,20 @@ def _inside(value: float, limits: tuple[float, float]) -> bool:
     return limits[0] < value < limits[1]
 
 
-def _missed(step: OneStep, calibration: Posed, ids: ArrayLike, kept: tuple[int, ...], errors: list[float]) -> float:
-    """The worst parameter's predicted error over its standard error; infinite where nothing can be predicted."""
+def _missed(
+    step: OneStep, calibration: Posed, ids: ArrayLike, kept: tuple[int, ...], errors: list[float], rest: float
+) -> tuple[float, float]:
+    """The worst parameter's predicted error over its standard error, infinite where nothing can be predicted; and the
+    slack where the step ends, told from below by the curvature there to first order."""
     try:
         bending = (calibration.bending - calibration.bending_of(ids)).only(kept)
     except ParameterError:  # the reference is where the model ends
-        return inf
-    H = step.equations.system().curvature[np.ix_(kept, kept)]
-    left_out = np.abs(bending.left_out(H, step.change[list(kept)]))
+        return inf, 0.0
+    system, change = step.equations.system(), step.change[list(kept)]
+    H = system.curvature[np.ix_(kept, kept)]
+    left_out = np.abs(bending.left_out(H, change))
     shares = [x / e if e > 0.0 else 0.0 if x == 0.0 else inf for x, e in zip(left_out.tolist(), errors, strict=True)]
-    return max(share if share == share else inf for share in shares)
+    space, at = calibration.model.parameters, list(step.parameters.values())
+    noise, there = max(rest, 0.0) / (system.count - len(kept)), bending.bent(H, change).tolist()
+    room = slack(space, at, there, kept=kept, noise_variance=noise)
+    return max(share if share == share else inf for share in shares), room

@@ -71,6 +71,17 @@ class Bending:
             return np.full(len(step), np.nan)
         return np.array(solve(true.tolist(), missed.tolist()))
 
+    def bent(self, curvature: Floats, step: Floats) -> Floats:
+        """The curvature where a step ends, to first order.
+
+        What that leaves out, ``sum w (D d)(D d)'``, is nowhere negative: no parameter is less determined by it.
+
+        Args:
+            curvature, step: as for ``left_out``.
+        """
+        turned = inner(self.sensitivity, step)
+        return curvature + turned + turned.T
+
     def only(self, free: ArrayLike) -> Bending:
         """The sums for these parameters, by number, the others being fixed."""
         i = np.asarray(free, np.intp)

@@ -1,0 +1,129 @@
+"""The signature of a certificate, by the key of the book that issued it and as one entry of its ledger.
+
+Claims are computed again by whoever holds the retained quotes. A signature answers for the rest: that the book issued
+the certificate, how many quotes were forgotten, and that it was entered after the ledger had the ``head`` it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from strikeout.assurance.canonical import canonical
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.verification import SIGNATURE, Check, Verification
+from strikeout.assurance.verify import read, verify_claims
+from strikeout.errors import UsageError
+from strikeout.models.model import Model
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.weights import Weighting
+from strikeout.store import keys
+from strikeout.store.keyring import Keyring
+from strikeout.store.keys import is_hex
+from strikeout.store.ledger import Head, Ledger, keyed_certificate
+
+FORMAT = "strikeout certificate signature 1"
+
+
+def signed(certificate: Certificate, ledger: Ledger, keyring: Keyring) -> Certificate:
+    """Return the certificate with the signature of a book, as the next entry of its ledger.
+
+    Raises:
+        RefusedError: the keyring lacks the key that is due.
+    """
+    signer = keyring.signer(ledger.public)
+    named = {"public": signer.public, "entry": len(ledger) + 1, "head": str(ledger.head())}
+    return replace(certificate, signed={**named, "signature": signer.sign(_content(certificate, named))})
+
+
+def is_signed(certificate: Certificate) -> bool:
+    """Whether the holder of the key that a certificate names signed it as it is."""
+    if certificate.signed is None:
+        return False
+    named = {name: value for name, value in certificate.signed.items() if name != "signature"}
+    return keys.verify(named["public"], _content(certificate, named), signature=certificate.signed["signature"])
+
+
+def misplaced(certificate: Certificate, ledger: Ledger, entry: int, keyring: Keyring) -> str | None:
+    """Return how a certificate is not the one that an entry of a ledger came with, in a clause; None if it is."""
+    if keyed_certificate(certificate.digest(), keyring) != ledger[entry].certificate:
+        return "is not the one that was issued with it"
+    if not is_signed(certificate):
+        return "is not signed, or was changed since"
+    found = certificate.signed or {}
+    if (found["public"], found["entry"]) != (ledger[entry].public, entry):
+        return f"is signed by the key {found['public'][:16]}... as entry {found['entry']}"
+    head = Head(entry - 1, ledger.root(entry - 1))
+    return None if found["head"] == str(head) else f"names the head {found['head'][:24]}..., and the ledger had {head}"
+
+
+def verify(
+    certificate: Certificate | bytes,
+    retained: Quotes,
+    *,
+    model: Model | None = None,
+    weights: Weighting | None = None,
+    key: str | Sequence[str] | None = None,
+) -> Verification:
+    """Every claim of a certificate, computed again from the retained quotes alone; and its signature.
+
+    Forwards that the quotes say were derived are derived again.
+
+    The state is rebuilt in whole numbers; the step is solved from that; the gradient is taken at the parameters; the
+    quotes are calibrated from cold starts. Whoever holds the retained quotes can run it. Never imports an operator.
+
+    Args:
+        certificate: or its bytes. The objective it names (weights, loss, what was fixed or bounded) is taken from it,
+            and all of it that is not the default is in ``Verification.laid_down``.
+        model: needed where the certificate's is none of ours, which its name cannot bring back.
+        weights: needed where the calibration was given weights of its own: by id, or in the order of the quotes.
+        key: the public key of the book that is to have signed it, 64 hexadecimal digits, or several of them. Without
+            one a signature is checked against the key that the certificate itself names, which anybody can make.
+
+    Raises:
+        UsageError: ``key`` is no public key. Nothing is raised for what the certificate or the quotes hold: what cannot
+            be checked does not hold, with the reason.
+    """
+    trusted = public_keys(key)
+    found = read(certificate, retained)
+    if isinstance(found, Verification):
+        return found
+    checked = verify_claims(found, retained, model=model, weights=weights)
+    return replace(checked, checks=(signature_check(found, trusted), *checked.checks))
+
+
+def signature_check(certificate: Certificate, trusted: Sequence[str]) -> Check:
+    """Return whether one of these keys signed a certificate; undecided if no key is given."""
+    found = certificate.signed
+    if found is None:
+        said = "It is not signed: nobody answers for what the quotes cannot confirm."
+        return Check(SIGNATURE, False if trusted else None, said, word="" if trusted else "unsigned")
+    by = f"the key {found['public'][:16]}..."
+    if not is_signed(certificate):
+        return Check(SIGNATURE, False, f"It was changed after {by} signed it, or never signed by it.")
+    where = f"as entry {found['entry']:,} of a ledger, after the head {found['head'][:20]}..."
+    if not trusted:
+        said = f"Signed by {by}, {where} Whose key that is has to be known: give it (key=, --key)."
+        return Check(SIGNATURE, None, said, word="whose key?")
+    if found["public"] not in trusted:
+        return Check(SIGNATURE, False, f"Signed by {by}, and not by {' or '.join(f'{one[:16]}...' for one in trusted)}")
+    return Check(SIGNATURE, True, f"Signed by {by}, {where}")
+
+
+def public_keys(key: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the public keys that are given, none, one or several.
+
+    Raises:
+        UsageError: one of them is no public key.
+    """
+    given = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    for one in given:
+        if not is_hex(one, 32):
+            raise UsageError(
+                "key: a public key has 64 hexadecimal digits in lower case, as `strikeout status` prints it."
+            )
+    return given
+
+
+def _content(certificate: Certificate, named: dict[str, object]) -> bytes:
+    return canonical({"format": FORMAT, "certificate": certificate.digest(), **named})
