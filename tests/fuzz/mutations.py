@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
+
+from strikeout.assurance.canonical import canonical
+from strikeout.errors import StrikeoutError
 
 CORPUS = Path(__file__).parent / "corpus"
 # What readers of text stumble over; each target adds words of its own language.
@@ -16,6 +21,10 @@ TOKENS = (
     b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xe2\x80\xae", b"\x1b[2J", b"\xc2\xa0", b"2024-01-31",
     b"2024-13-01", b"9999-12-31", b"0000-00-00", b"[" * 3000, b"{" * 3000, b"(" * 300, b"x" * 5000, b"-99.99", b"now",
     b"18446744073709551616", b"9223372036854775808",
+)  # fmt: skip
+ODD = (
+    None, True, False, 0, -1, 2**70, "", "x", "\0", "\x1b[2J", "nan", "inf", "0x1.8p+1", "0x1p-1074", "0" * 64,
+    [], {}, [[]], [None], ["x", "x"], {"": ""}, {"x": None}, 1.5, "2024-01-31", "heston/native", "none",
 )  # fmt: skip
 CHANGES = ("insert", "insert", "replace", "replace", "flip", "delete", "repeat", "cross", "word")
 
@@ -56,3 +65,43 @@ def _changed(draw: st.DrawFn, data: bytes, known: Sequence[bytes], tokens: Seque
     parts = data.split(b",")  # a whole cell, key or word at a time
     at = draw(st.integers(0, len(parts) - 1))
     return b",".join([*parts[:at], draw(st.sampled_from(tokens)), *parts[at + 1 :]])
+
+
+@st.composite
+def mutated_json(draw: st.DrawFn, known: Sequence[bytes]) -> bytes:
+    """A seed of JSON with up to four values, keys or items changed, in the one way it is written.
+
+    Bytes that are not written in that way are refused at once; these come further.
+    """
+    content = json.loads(draw(st.sampled_from(known)))
+    for _ in range(draw(st.integers(1, 4))):
+        content = _other(draw, content)
+    try:
+        return canonical(content)
+    except StrikeoutError:
+        return json.dumps(content).encode()
+
+
+def _other(draw: st.DrawFn, value: Any) -> Any:
+    """The value with something inside it changed; the value itself at one in six steps on the way."""
+    if not isinstance(value, dict | list) or not value or draw(st.integers(0, 5)) == 0:
+        if isinstance(value, str) and value.startswith("{") and draw(st.booleans()):
+            return canonical(_other(draw, json.loads(value))).decode()  # a plan holds a certificate as text
+        return draw(st.sampled_from(ODD))
+    if isinstance(value, list):
+        at = draw(st.integers(0, len(value) - 1))
+        match draw(st.sampled_from(("inside", "inside", "inside", "delete", "repeat"))):
+            case "delete":
+                return [*value[:at], *value[at + 1 :]]
+            case "repeat":
+                return [*value[:at], value[at], *value[at:]]
+        return [*value[:at], _other(draw, value[at]), *value[at + 1 :]]
+    name = draw(st.sampled_from(sorted(value)))
+    match draw(st.sampled_from(("inside", "inside", "inside", "inside", "delete", "rename", "add"))):
+        case "delete":
+            return {key: held for key, held in value.items() if key != name}
+        case "rename":
+            return {("x" if key == name else key): held for key, held in value.items()}
+        case "add":
+            return {**value, "x": draw(st.sampled_from(ODD))}
+    return {**value, name: _other(draw, value[name])}

@@ -17,6 +17,7 @@ from time import thread_time
 from typing import TypeVar
 
 from click.testing import CliRunner
+from hypothesis import strategies as st
 
 import strikeout as so
 from strikeout.assurance.certificate import Certificate
@@ -29,7 +30,7 @@ from strikeout.quotes.selection import select
 from strikeout.quotes.survey import survey_quotes
 from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Head
-from tests.fuzz.mutations import seeds
+from tests.fuzz.mutations import mutated, mutated_json, seeds
 
 Read = TypeVar("Read")
 LIMIT = 20.0  # seconds of processor time for one input of a few kilobytes: far above what any of them needs
@@ -46,6 +47,12 @@ class Target:
     known: Callable[[], tuple[bytes, ...]]
     words: tuple[bytes, ...]
     use: Callable[[bytes], float]
+    is_json: bool = False
+
+    def inputs(self) -> st.SearchStrategy[bytes]:
+        """What is tried: bytes near a seed, and of JSON also other values in the form of a seed."""
+        near = mutated(self.known(), self.words)
+        return near | mutated_json(self.known()) if self.is_json else near
 
     def __call__(self, data: bytes) -> float:
         """How far this input came; 0 if it was refused with a sentence.
@@ -238,10 +245,10 @@ TARGETS: Mapping[str, Target] = {
     "condition": Target(_committed("condition"), SQL, _condition),
     "profile": Target(_committed("profile"), TOML, _profile),
     "settings": Target(_committed("settings"), TOML, _settings),
-    "certificate": Target(_made("certificate"), JSON, _certificate),
-    "plan": Target(_made("plan"), JSON, _plan),
+    "certificate": Target(_made("certificate"), JSON, _certificate, is_json=True),
+    "plan": Target(_made("plan"), JSON, _plan, is_json=True),
     "book": Target(_made("book"), (), _book),
-    "key": Target(_made("key"), JSON, _key),
+    "key": Target(_made("key"), JSON, _key, is_json=True),
     "head": Target(lambda: (b"3:" + b"0" * 64,), (b":",), _head),
     "command": Target(_committed("command"), OPTIONS, _command),
 }

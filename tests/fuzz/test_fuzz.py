@@ -6,7 +6,6 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from tests.fuzz.__main__ import main
-from tests.fuzz.mutations import mutated
 from tests.fuzz.targets import TARGETS
 
 
@@ -21,7 +20,7 @@ def test_inputs_near_a_seed_give_a_result_or_a_sentence(name):
     one = TARGETS[name]
 
     @settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate])
-    @given(mutated(one.known(), one.words))
+    @given(one.inputs())
     def check(data):
         one(data)
 
