@@ -14,7 +14,7 @@
 namespace STRIKEOUT_BUILD {
 
 constexpr int NODES = 8;
-constexpr double UNRESOLVED = 3e-13, UNRESOLVED_SLOPE = 3e-11;  // what a value, and a derivative, may lack in a panel
+constexpr double UNRESOLVED = 1e-12, UNRESOLVED_SLOPE = 3e-11;  // what a value, and a derivative, may lack in a panel
 
 // Values at the Chebyshev points of [-1, 1] -> coefficients of 1, t, ..., t^7.
 struct Interpolation {

@@ -14,7 +14,7 @@ from strikeout.kernels.heston_cf import Floats
 
 CHUNK = 64  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
 NODES = 8  # expiries at which a panel's polynomials are found
-UNRESOLVED, UNRESOLVED_SLOPE = 3e-13, 3e-11  # what a value, and a derivative, may lack in a panel
+UNRESOLVED, UNRESOLVED_SLOPE = 1e-12, 3e-11  # what a value, and a derivative, may lack in a panel
 TERMS_AT_ONCE = 2048  # of contour sums; as many as stay in the cache with their powers
 
 
