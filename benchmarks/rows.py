@@ -30,6 +30,11 @@ class Row:
     error: float | None = None
     note: str = ""
 
+    @classmethod
+    def allowed(cls, task: str, *, most: float, taken: float, note: str = "") -> Row:
+        """The most seconds that ours may take, as a row beside ours: a promise like any other."""
+        return cls(task, "the most it may take", most, most / taken, 1.0, note=note)
+
     @property
     def is_met(self) -> bool | None:
         return None if self.required is None or self.ratio is None else self.ratio >= self.required

@@ -9,6 +9,8 @@ from benchmarks.rows import Result, Row
 from benchmarks.timing import Timing, interleave, same
 
 MOST_BYTES = 200
+LONGEST_CUT = 2.0  # seconds
+LONGEST_MAKING = 20.0
 
 
 def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
@@ -20,6 +22,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
         *_against(1_000_000, 250, 15.0, 7),
         *_against(100_000, 100_000, 20.0, 5),
         *_linear([10_000, 100_000, 1_000_000], 25, 7),
+        *_handled(1_000_000),
     ]
     return Result("scale", is_quick, tuple(rows), _memory(1_000_000))
 
@@ -78,6 +81,30 @@ def _linear(counts: list[int], maturities: int, rounds: int) -> list[Row]:
             note=f"{timed[name].seconds / count * 1e9:.1f} ns a quote",
         )
         for name, count in zip(work, counts, strict=True)
+    ]
+
+
+def _handled(count: int) -> list[Row]:
+    """What is done to a book before it is priced: making a synthetic one, and cutting quotes out by their ids."""
+    quotes = so.random_quotes(count, maturities=250)
+    struck = quotes.ids[::37]
+    gone = set(struck.tolist())
+    timed = interleave(
+        {
+            "without": same(lambda: quotes.without(struck)),
+            "a loop": same(lambda: quotes[[i for i, name in enumerate(quotes.ids.tolist()) if name not in gone]]),
+            "random_quotes": same(lambda: so.random_quotes(count, maturities=250)),
+        },
+        rounds=3,
+    )
+    cut, made = f"{len(struck):,} ids cut out of {count:,} quotes", f"{count:,} synthetic quotes"
+    taken = {name: timing.seconds for name, timing in timed.items()}
+    return [
+        Row(cut, "strikeout", taken["without"], 1.0),
+        Row(cut, "a loop", taken["a loop"], timed["a loop"].ratio, note="over the rows in Python, names in a set"),
+        Row.allowed(cut, most=LONGEST_CUT, taken=taken["without"]),
+        Row(made, "strikeout", taken["random_quotes"], 1.0),
+        Row.allowed(made, most=LONGEST_MAKING, taken=taken["random_quotes"]),
     ]
 
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 
 HEAVY = {"polars", "narwhals", "pandas", "pyarrow", "jax", "scipy", "matplotlib", "cryptography", "sqlite3"}
-AT_THE_DOOR = {"click", "rich"}
 WEB = {"fastapi", "starlette", "flask", "django", "aiohttp", "requests", "httpx", "urllib3", "uvicorn"}
 
-IMPORT = """
-import json, sys, time
-begun = time.perf_counter()
-import strikeout
-seconds = time.perf_counter() - begun
-print(json.dumps({"seconds": seconds, "modules": sorted({name.partition(".")[0] for name in sys.modules})}))
+MODULES = """
+import json, sys
+print(json.dumps(sorted(sys.modules)))
 """
 
 HELP = """
@@ -34,13 +29,13 @@ def fresh(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
 
 
-def test_importing_strikeout_takes_under_three_tenths_of_a_second():
-    seconds = [json.loads(fresh(IMPORT).stdout)["seconds"] for _ in range(5)]
-    assert statistics.median(seconds) < 0.3, seconds
-
-
-def test_importing_strikeout_imports_no_heavy_library():
-    assert set(json.loads(fresh(IMPORT).stdout)["modules"]) & (HEAVY | AT_THE_DOOR | WEB) == set()
+def test_importing_strikeout_imports_two_modules_of_its_own_and_nothing_but_the_standard_library():
+    """How long it may take is in benchmarks/startup.py."""
+    before, after = (set(json.loads(fresh(code).stdout)) for code in (MODULES, "import strikeout" + MODULES))
+    assert {name for name in after - before if name.partition(".")[0] not in sys.stdlib_module_names} == {
+        "strikeout",
+        "strikeout.errors",
+    }
 
 
 def test_asking_for_help_imports_no_heavy_library():
@@ -52,4 +47,4 @@ def test_asking_for_help_imports_no_heavy_library():
 
 def test_a_heavy_import_would_be_noticed():
     """The measurement itself: what was imported before is in the list."""
-    assert "numpy" in json.loads(fresh("import numpy" + IMPORT).stdout)["modules"]
+    assert "numpy" in json.loads(fresh("import numpy" + MODULES).stdout)

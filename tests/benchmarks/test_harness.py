@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from itertools import groupby
+from itertools import cycle, groupby
 from pathlib import Path
 
 import pytest
 
+from benchmarks import timing
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.rows import Result, Row
 from benchmarks.timing import interleave, same
@@ -50,31 +50,62 @@ def test_an_unknown_benchmark_is_refused_by_name(tmp_path: Path):
     assert names in finished.stderr
 
 
-def test_candidates_take_turns():
+class Clock:
+    """A clock that only work moves: what the harness makes of times can then be told to the digit."""
+
+    now = 0.0
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(timing, "time", made)
+    return made
+
+
+def test_candidates_take_turns(clock: Clock):
     turns: list[str] = []
 
-    def note(name: str, seconds: float) -> None:
+    def note(name: str) -> None:
         turns.append(name)
-        time.sleep(seconds)
+        clock.wait(0.003)
 
-    interleave({"a": same(lambda: note("a", 0.003)), "b": same(lambda: note("b", 0.003))}, rounds=3)
+    interleave({"a": same(lambda: note("a")), "b": same(lambda: note("b"))}, rounds=3)
     # Warm-up and three rounds, the calls within a turn counted as one.
     assert [name for name, _ in groupby(turns)] == ["a", "b"] * 4
 
 
-def test_a_candidate_that_sleeps_three_times_as_long_is_about_three_times_slower():
-    timed = interleave({"short": same(lambda: time.sleep(0.004)), "long": same(lambda: time.sleep(0.012))}, rounds=5)
-    # Sleeping is never shorter than asked; a busy machine makes either longer.
-    assert 1.5 < timed["long"].ratio < 6
+def test_a_candidate_that_takes_three_times_as_long_is_three_times_slower(clock: Clock):
+    timed = interleave({"short": same(lambda: clock.wait(0.004)), "long": same(lambda: clock.wait(0.012))}, rounds=5)
+    assert timed["short"].seconds == pytest.approx(0.004)
+    assert timed["long"].ratio == pytest.approx(3.0)
     assert timed["short"].ratio == 1
 
 
-def test_making_fresh_work_is_not_timed():
-    def made_slowly() -> Callable[[], None]:
-        time.sleep(0.02)
-        return lambda: time.sleep(0.003)
+def test_a_turn_counts_as_its_quickest_call(clock: Clock):
+    waits = cycle([0.004, 0.009, 0.030])
+    found = interleave({"disturbed": same(lambda: clock.wait(next(waits)))}, rounds=4)
+    assert found["disturbed"].seconds == pytest.approx(0.004)
 
-    assert interleave({"slowly made": made_slowly}, rounds=3)["slowly made"].seconds < 0.02
+
+def test_making_fresh_work_is_not_timed(clock: Clock):
+    def made_slowly() -> Callable[[], None]:
+        clock.wait(0.02)
+        return lambda: clock.wait(0.003)
+
+    assert interleave({"slowly made": made_slowly}, rounds=3)["slowly made"].seconds == pytest.approx(0.003)
+
+
+def test_what_takes_longer_than_it_may_misses_its_promise():
+    within, beyond = (Row.allowed("t", most=0.3, taken=taken) for taken in (0.2, 0.4))
+    assert (within.is_met, beyond.is_met) == (True, False)
+    assert Result("b", False, (within, beyond), {}).missed == (beyond,)
 
 
 def test_a_promise_is_broken_when_the_peer_is_less_slow_than_required():

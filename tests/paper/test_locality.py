@@ -18,10 +18,11 @@ def chosen(points, **wanted):
 
 
 def test_figure_3_scattered_forgetting_touches_nearly_every_shard_and_saves_nothing(points):
-    for point in chosen(points, spread="scattered", cut="time"):
-        if point.fraction >= 0.10:
-            assert point.touched >= point.shards - 1
-            assert point.paper_ratio > 0.85
+    some = [point for point in chosen(points, spread="scattered", cut="time") if point.fraction >= 0.10]
+    assert len(some) == 3
+    for point in some:
+        assert point.touched >= point.shards - 1
+        assert point.paper_ratio > 0.85
 
 
 def test_figure_3_a_cluster_touches_few_shards_and_saves_most(points):
@@ -30,8 +31,12 @@ def test_figure_3_a_cluster_touches_few_shards_and_saves_most(points):
     assert one.paper_ratio < 0.25
 
 
-def test_figure_3_fast_is_the_quickest_everywhere(points):
-    assert all(point.fast < min(point.retrain, point.recompute) for point in points)
+def test_recompute_visits_the_retained_quotes_of_the_touched_shards(points):
+    assert len(points) == len(locality.FRACTIONS) * len(locality.SPREADS) * len(locality.CUTS)
+    for point in points:
+        assert point.retained == 540 - max(1, round(point.fraction * 540))
+        assert point.visited <= point.retained
+        assert (point.visited == point.retained) or point.touched < point.shards
 
 
 def test_figure_4_the_ratio_grows_with_the_touched_shards(points):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import strikeout as so
 from strikeout.errors import UsageError
+from strikeout.experiments import complexity
 from strikeout.experiments.complexity import growths
 from strikeout.experiments.conditions import conditions, pulls
 from strikeout.experiments.exactness import CUTS, exactness
 from strikeout.experiments.relinearizing import relinearizing
 from strikeout.experiments.slopes import slope_of
+from strikeout.forgetting.downdate import downdate
+from strikeout.kernels import paper_scheme
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +97,45 @@ def test_hubers_loss_holds_a_wrong_quote_and_squared_loss_does_not(large):
     assert found[2].squared / found[1].squared == pytest.approx(100.0, rel=1e-2)
 
 
-def test_proposition_5_costs_are_linear_and_a_downdate_does_not_see_the_book():
-    """Times of a shared machine: wide limits, which a quadratic cost or one that grows with the book still breaks."""
-    found = {
-        (one.what, one.against): one.slope.value for one in growths(sizes=(5_000, 20_000, 80_000), repeats=3, seed=42)
-    }
-    assert 0.4 < found["the paper's loop", "quotes"] < 1.6
-    assert 0.4 < found["the paper's loop", "nodes"] < 1.6
-    assert 0.5 < found["downdate", "forgotten quotes"] < 1.5
-    assert abs(found["downdate of 27 quotes", "quotes in the book"]) < 0.5
+@pytest.mark.parametrize(("quotes", "nodes"), [(1, 100), (1, 400), (3, 100), (12, 100)])
+def test_proposition_5_the_papers_loop_evaluates_two_transforms_eleven_times_per_quote_and_node(
+    quotes, nodes, monkeypatch
+):
+    seen = []
+    phi = paper_scheme.phi
+    monkeypatch.setattr(paper_scheme, "phi", lambda theta, z, T: (seen.append(z.size), phi(theta, z, T))[1])
+    complexity.loop(so.paper_quotes("small"), quotes, nodes)()
+    assert sum(seen) == 2 * 11 * quotes * nodes
+
+
+def test_proposition_5_a_downdate_reads_the_rows_of_the_forgotten_quotes_and_no_others(large):
+    """So its cost is linear in them and does not depend on the book: every other row may as well be another number."""
+    footprints, total = large.footprints, large.footprints.total()
+    ids = footprints.ids[5::100]
+    others = np.isin(footprints.ids, ids, invert=True)
+    assert (len(ids), np.count_nonzero(others)) == (27, 2673)
+    garbled = footprints.rows.copy()
+    garbled[others] = garbled[others][::-1] + 1
+    wanted = downdate(footprints, total, ids)
+    found = downdate(replace(footprints, rows=garbled), total, ids)
+    assert found.change.tobytes() == wanted.change.tobytes()
+    assert found.equations.digest() == wanted.equations.digest()
+    for place in np.flatnonzero(~others):
+        garbled = footprints.rows.copy()
+        garbled[place] += 1
+        assert downdate(replace(footprints, rows=garbled), total, ids).equations.digest() != wanted.equations.digest()
+
+
+def test_proposition_5_every_growth_has_as_many_times_as_sizes_and_says_what_to_expect():
+    found = growths(sizes=(250, 500, 1_000), repeats=1, seed=42)
+    assert [(one.what, one.against, one.expected) for one in found] == [
+        ("the paper's loop", "quotes", 1.0),
+        ("the paper's loop", "nodes", 1.0),
+        ("one pass of ours", "quotes", 1.0),
+        ("downdate of 27 quotes", "quotes in the book", 0.0),
+        ("downdate", "forgotten quotes", 1.0),
+    ]
+    assert all(one.seconds.shape == one.sizes.shape for one in found)
 
 
 def test_a_slope_is_that_of_a_power_law_and_its_interval_holds_it():

@@ -1,4 +1,4 @@
-"""Tables 1, 2 and Figure 5: accuracy as printed, our operators equal in every bit, the speed-ups that are claimed."""
+"""Tables 1, 2 and Figure 5: accuracy as printed, our operators equal in every bit. Speed-ups: benchmarks/forget.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from strikeout.experiments.benchmark import benchmark
 from strikeout.experiments.numpy_pass import numpy_linearize, numpy_restep
 from strikeout.experiments.section import QUICK
 from strikeout.experiments.tables import FRACTIONS, TABLE_1, TABLE_2, speed_ups_table, times_table
-from strikeout.kernels.compiled import native
 from strikeout.quotes.synthetic import PAPER_TRUTH
 
 
@@ -39,19 +38,11 @@ def test_random_forget_sets_touch_every_shard(points):
     assert {(point.touched, point.shards) for point in points} == {(6, 6)}
 
 
-@pytest.mark.skipif(native() is None, reason="the times that were claimed are the compiled kernel's")
-def test_fast_beats_the_printed_times_at_27_and_675_quotes(points):
-    # Thirty times is what a quiet machine of this class shows with room to spare; half of it is left for a busy one.
-    for point, share, count in ((points[0], 0.01, 27), (points[-1], 0.25, 675)):
-        assert point.forgotten == count
-        assert TABLE_2[share].fast / point.times["fast"].median > 15
-        assert point.times["paper fast"].median / point.times["fast"].median > 5
-
-
-def test_the_slow_loop_is_slower_than_numpy_which_is_slower_than_fast(points):
+def test_every_point_is_of_its_fraction_and_has_a_time_for_every_operator(points):
+    assert [point.forgotten for point in points] == [27, 54, 135, 270, 675]
     for point in points:
-        assert point.times["paper retrain"].median > 20 * point.times["NumPy pass"].median
-        assert point.times["NumPy pass"].median > 5 * point.times["fast"].median
+        assert point.forgotten + point.retained == 2700
+        assert {"paper retrain", "paper fast", "NumPy pass", "retrain", "fast"} < point.times.keys()
 
 
 def test_the_printed_speed_ups_follow_from_the_printed_times():

@@ -68,15 +68,15 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
     nodes = [1000, 2000, 4000, 8000]
     forgotten = [count for count in (100 * 2**n for n in range(8)) if count < max(sizes)]
     return [
-        _growth("the paper's loop", "quotes", 1.0, few, lambda n: _loop(largest, n, 400), repeats),
-        _growth("the paper's loop", "nodes", 1.0, nodes, lambda n: _loop(largest, 1, n), repeats),
+        _growth("the paper's loop", "quotes", 1.0, few, lambda n: loop(largest, n, 400), repeats),
+        _growth("the paper's loop", "nodes", 1.0, nodes, lambda n: loop(largest, 1, n), repeats),
         _growth("one pass of ours", "quotes", 1.0, sizes, one_pass, repeats),
         _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(n, 27), repeats),
         _growth("downdate", "forgotten quotes", 1.0, forgotten, lambda n: strike(max(sizes), n), repeats),
     ]
 
 
-def _loop(book: Quotes, count: int, nodes: int) -> Callable[[], object]:
+def loop(book: Quotes, count: int, nodes: int) -> Callable[[], object]:
     """The paper's Gauss-Newton pass over the first quotes: one by one, Simpson's rule, central differences."""
     theta, c = np.array(list(PAPER_TRUTH.values())), book.contracts
 
