@@ -16,7 +16,7 @@ MODULES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").rglob("*
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 SOURCES = sorted(path for path in (ROOT / "native").rglob("*") if path.suffix in (".cpp", ".hpp", ".h", ".cc"))
 
-LONGEST = 400
+LONGEST = 600
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
 
 

@@ -158,8 +158,10 @@ def kept(path: Path, settings: dict | None, leave, shift: float, reason: str = "
 
 
 def page(store, shelf: str, name: str) -> object:
-    """A page; of the commitments to erased quotes, which are keyed, how many there are."""
+    """A page; of the keyed commitments to erased quotes how many there are, and no signature over keyed digests."""
     data = store.page(shelf, name)
+    if shelf == "certificate":
+        return {field: value for field, value in json.loads(data).items() if field != "signed"}
     return len(json.loads(data)) if shelf == "erased" else data
 
 

@@ -113,13 +113,22 @@ def test_import_keeps_a_quarantine_and_takes_it_back_corrected(tmp_path: Path, b
 def test_erasing_takes_the_quarantine_away(tmp_path: Path, book: Path) -> None:
     bad = tmp_path / "bad.csv"
     run("import", book, written(tmp_path), "--quarantine", bad, "--max-reject", "0.5")
-    mend(bad, c={"strike": "100", "ask": "5.8"}, e={"strike": "120"})
-    run("import", book, bad)
-    rehearsed = run("erase", book, "--ids", "c")
+    rehearsed = run("erase", book, "--ids", "a")
     assert f"the file {bad}" in rehearsed.stdout.replace("\n", "")
     assert bad.exists()
-    assert run("erase", book, "--ids", "c", "--yes", "--reason", "test").exit_code == 0
+    assert run("erase", book, "--ids", "a", "--yes", "--reason", "test").exit_code == 0
     assert not bad.exists()
+
+
+def test_erasing_leaves_a_quarantine_that_was_edited_and_names_it(tmp_path: Path, book: Path) -> None:
+    bad = tmp_path / "bad.csv"
+    run("import", book, written(tmp_path), "--quarantine", bad, "--max-reject", "0.5")
+    mend(bad, c={"strike": "100", "ask": "5.8"}, e={"strike": "120"})
+    run("import", book, bad)
+    done = run("erase", book, "--ids", "c", "--yes", "--reason", "test")
+    assert done.exit_code == 0
+    assert str(bad) in done.stdout.replace("\n", "")
+    assert bad.exists()
 
 
 def test_a_quarantine_of_an_import_that_brought_nothing_new_is_known_too(tmp_path: Path, book: Path) -> None:
