@@ -1,4 +1,4 @@
-"""Forgetting: 27 of 2,700 quotes with the step, the same from larger and larger books, the optimum without data."""
+"""Forgetting: 27 and 675 of 2,700 quotes with the step, by the public call and inside it; flat in the book."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import strikeout as so
 from benchmarks import books
 from benchmarks.rows import Result, Row
 from benchmarks.timing import Work, interleave, same
+from strikeout.experiments import paper_method
+from strikeout.experiments.numpy_pass import numpy_restep
+from strikeout.experiments.tables import TABLE_2
 from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.restep import restep
 from strikeout.kernels import exact
 from strikeout.kernels.compiled import native
 from strikeout.statistics.footprinting import footprints_of
@@ -18,16 +22,85 @@ from strikeout.statistics.footprints import Footprints
 Floats = NDArray[np.float64]
 
 FORGOTTEN = 27
+LARGE = 675  # a quarter of the book, the most of the paper's Table 2
+LONGEST = 25e-6  # seconds of the public call for 27 quotes
 
 
 def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
     """The exact downdate against subtraction in NumPy and in a Python loop; flat in the size of the book."""
-    quotes = books.paper()
-    footprints = so.calibrate(quotes, so.Heston()).footprints
-    rows = _against(footprints, rounds=5 if is_quick else 41)
+    calibration = so.calibrate(books.paper(), so.Heston())
+    rounds = 5 if is_quick else 41
+    rows = _public(calibration, rounds=rounds) + _against(calibration.footprints, rounds=rounds)
+    rows += _papers(calibration, rounds=3 if is_quick else 11)
     sizes = [1_000, 10_000] if is_quick else [1_000, 10_000, 100_000, 1_000_000]
-    rows += _flat(sizes, rounds=5 if is_quick else 21)
+    rows += _flat(sizes, rounds=5 if is_quick else 21) + _linear(max(sizes), rounds=5 if is_quick else 21)
     return Result("forget", is_quick, tuple(rows), {})
+
+
+def _public(calibration: so.Calibration, *, rounds: int) -> list[Row]:
+    """What a user calls: ids in, a frozen answer out, or a refusal. A certificate is made when it is asked for."""
+    footprints, forget = calibration.footprints, so.forget
+    ids = np.random.default_rng(7).choice(footprints.ids, FORGOTTEN, replace=False).tolist()
+    places = footprints.places(ids)
+    table, H, G = _floating(footprints)
+    asked = {"operator": "downdate"}
+    timed = interleave(
+        {
+            "strikeout": same(lambda: forget(calibration, ids=ids, operator="downdate")),
+            "NumPy": same(lambda: _numpy(table, H, G, places)),
+            "strikeout, certificate": same(lambda: forget(calibration, ids=ids, **asked).certificate.to_bytes()),
+        },
+        rounds=rounds,
+    )
+    task = f"forget(calibration, ids={FORGOTTEN} of {len(footprints):,})"
+    notes = {
+        "strikeout": 'operator="downdate": exact, identified, in bounds',
+        "NumPy": "floating-point subtraction and LAPACK at known rows",
+        "strikeout, certificate": "with the certificate, in bytes",
+    }
+    required = {"NumPy": 1.0 / 3.0}
+    rows = [Row(task, n, t.seconds, t.ratio, required.get(n), note=notes[n]) for n, t in timed.items()]
+    return [*rows, Row.allowed(task, most=LONGEST, taken=timed["strikeout"].seconds)]
+
+
+def _papers(calibration: so.Calibration, *, rounds: int) -> list[Row]:
+    """The paper's Table 2: what it printed, and its operators as it describes them, on this machine."""
+    quotes, footprints = calibration.quotes, calibration.footprints
+    reference = np.array(list(calibration.reference.values()))
+    cache = paper_method.cache_of(quotes, reference, size="large")
+    state, rows = footprints.total(), []
+    for count, share in ((FORGOTTEN, 0.01), (LARGE, 0.25)):
+        gone = np.sort(np.random.default_rng(11).choice(len(quotes), count, replace=False))
+        retained = quotes.without(quotes.ids[gone])
+        timed = interleave(
+            {
+                "strikeout": same(_downdate(footprints, state.words, gone)),
+                "the paper's refactor": same(lambda gone=gone: paper_method.fast(cache, gone)),
+                "strikeout, rebuilt": same(
+                    lambda kept=retained: restep(books.fresh(kept), calibration.model, footprints.schema).change
+                ),
+                "NumPy, rebuilt": same(lambda kept=retained: numpy_restep(kept, reference)),
+            },
+            rounds=rounds,
+        )
+        task = f"{count} of {len(quotes):,} quotes, the paper's operators"
+        notes = {
+            "strikeout": "the kernel",
+            "the paper's refactor": "one subtraction per quote in Python, one solve",
+            "strikeout, rebuilt": "one step from the retained quotes",
+            "NumPy, rebuilt": "the same, by a vectorised pass",
+        }
+        required = {"the paper's refactor": 5.0, "strikeout, rebuilt": 1.0, "NumPy, rebuilt": 5.0}
+        rows += [Row(task, n, t.seconds, t.ratio, required.get(n), note=notes[n]) for n, t in timed.items()]
+        printed = TABLE_2[share].fast
+        note = "on the authors' machine: for orientation"
+        rows.append(Row(task, "the paper, as printed", printed, printed / timed["strikeout"].seconds, 15.0, note=note))
+    return rows
+
+
+def _floating(footprints: Footprints) -> tuple[Floats, Floats, Floats]:
+    table = footprints.rows * np.exp2(-footprints.schema.grid.astype(float))
+    return table, table[:, :-1].T @ table[:, :-1], table[:, :-1].T @ table[:, -1]
 
 
 def _against(footprints: Footprints, *, rounds: int) -> list[Row]:
@@ -35,8 +108,7 @@ def _against(footprints: Footprints, *, rounds: int) -> list[Row]:
     ids = rng.choice(footprints.ids, FORGOTTEN, replace=False).tolist()
     places = footprints.places(ids)
     state = footprints.total()
-    table = footprints.rows * np.exp2(-footprints.schema.grid.astype(float))
-    H, G = table[:, :-1].T @ table[:, :-1], table[:, :-1].T @ table[:, -1]
+    table, H, G = _floating(footprints)
     timed = interleave(
         {
             "strikeout": same(_downdate(footprints, state.words, places)),
@@ -62,15 +134,31 @@ def _against(footprints: Footprints, *, rounds: int) -> list[Row]:
 
 
 def _flat(sizes: list[int], *, rounds: int) -> list[Row]:
-    """The time does not depend on how many quotes stay; the ratios are over the smallest book's time."""
+    """The time does not depend on how many quotes stay: the smallest book takes at least half of the largest's."""
     work = {}
-    for count in sizes:
+    for count in reversed(sizes):
         quotes = so.random_quotes(count, maturities=10)
         footprints = footprints_of(quotes, so.Heston(), books.TRUTH)
         state, places = footprints.total(), np.sort(np.random.default_rng(3).choice(count, FORGOTTEN, replace=False))
         work[f"of {count:,} quotes"] = same(_downdate(footprints, state.words, places))
+    timed, smallest = interleave(work, rounds=rounds), f"of {min(sizes):,} quotes"
+    required = {smallest: 0.5}
+    task = f"{FORGOTTEN} quotes, flat in the book"
+    return [Row(task, n, t.seconds, t.ratio, required.get(n)) for n, t in timed.items()]
+
+
+def _linear(size: int, *, rounds: int) -> list[Row]:
+    """The time grows no faster than the quotes that go: the fewest take a quarter of their share, at least."""
+    footprints = footprints_of(so.random_quotes(size, maturities=10), so.Heston(), books.TRUTH)
+    state, most = footprints.total(), min(12_800, size // 2)
+    counts = [count for count in (most, 1_600, 100) if count <= most]
+    rng, work = np.random.default_rng(3), {}
+    for count in counts:
+        places = np.sort(rng.choice(size, count, replace=False))
+        work[f"{count:,} forgotten"] = same(_downdate(footprints, state.words, places))
     timed = interleave(work, rounds=rounds)
-    return [Row(f"{FORGOTTEN} quotes, flat in the book", n, t.seconds, t.ratio) for n, t in timed.items()]
+    required = {f"{counts[-1]:,} forgotten": 0.25 * counts[-1] / most}
+    return [Row(f"linear in what goes, of {size:,}", n, t.seconds, t.ratio, required.get(n)) for n, t in timed.items()]
 
 
 def _downdate(footprints: Footprints, words: NDArray[np.uint64], places: NDArray[np.int64]) -> Work:

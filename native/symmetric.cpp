@@ -237,6 +237,44 @@ static nb::list inverse(nb::list A) {
     return rows;
 }
 
+// What a Gauss-Newton step comes to: judged_twin of kernels/judging.py. `solved` is the triangle and the step, `limits` five
+// numbers for each parameter, the parameters of one kind together.
+static nb::tuple judged(nb::handle solved_, nb::handle limits_, int64_t freedom, double inflation, double far) {
+    const Column<double> solved(solved_), limits(limits_);
+    const size_t p = limits.size() / 5, triangle = (p + 1) * (p + 2) / 2;
+    if (p < 1 || p > 1 << 12 || limits.size() != 5 * p || solved.size() != triangle + p)
+        throw std::invalid_argument("five limits are needed for every parameter of the step");
+    double few[4 * 64 + 8];  // room for the usual handful of parameters without asking for memory
+    std::vector<double> many(p > 8 ? 4 * p * p + p : 0);
+    double *A = p > 8 ? many.data() : few, *unscaled = A + p * p, *space = unscaled + p * p;
+    const double *from = solved.data(), *d = from + triangle;
+    const double *reference = limits.data(), *size = reference + p, *beyond = size + p, *low = beyond + p, *high = low + p;
+    double taken = 0.0;
+    bool is_near = true;
+    for (size_t i = 0; i < p; i++, from++) {  // the last of a row is the score
+        for (size_t j = i; j < p; j++) A[i * p + j] = A[j * p + i] = *from++;
+        taken += *from * d[i];
+        const double change = std::fabs(d[i]), share = size[i] > 0.0 ? change / size[i] : change == 0.0 ? 0.0 : INFINITY;
+        is_near = is_near && std::isfinite(share) && share <= far;
+    }
+    invert(A, static_cast<int>(p), space, unscaled);
+    const double cost = is_near ? *from - taken : *from;
+    const double noise = freedom <= 0 ? INFINITY : (0.0 > cost ? 0.0 : cost) / static_cast<double>(freedom);
+    nb::list values = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(p)));
+    nb::list errors = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(p)));
+    nb::list free, outside;
+    for (size_t i = 0; i < p; i++) {
+        const double each = unscaled[i * p + i], variance = each * noise, value = reference[i] + d[i];
+        const double error = variance >= 0.0 ? std::sqrt(variance) : INFINITY;
+        PyList_SET_ITEM(values.ptr(), static_cast<Py_ssize_t>(i), PyFloat_FromDouble(value));
+        PyList_SET_ITEM(errors.ptr(), static_cast<Py_ssize_t>(i), PyFloat_FromDouble(error));
+        const bool is_lost = freedom <= 0 || !(each * A[i * p + i] < inflation);
+        if (is_lost || (is_near && !(error <= beyond[i]))) free.append(i);
+        if (!(low[i] < value && value < high[i])) outside.append(i);
+    }
+    return nb::make_tuple(values, errors, is_near, free, outside);
+}
+
 // How many p x p matrices lie in an array.
 static size_t count_of(const Column<double>& A, int p) {
     if (p < 1 || p > 1 << 14 || A.size() % (static_cast<size_t>(p) * p) != 0)
@@ -306,6 +344,7 @@ void bind_symmetric(nb::module_& m) {
     m.def("symmetric_forward", &forward);
     m.def("symmetric_length", &length);
     m.def("symmetric_inverse", &inverse);
+    m.def("judged", &judged, nb::arg("solved"), nb::arg("limits"), nb::arg("freedom"), nb::arg("inflation"), nb::arg("far"));
     m.def("symmetric_inverses", &inverses, nb::arg("A"), nb::arg("p"), nb::arg("out"));
     m.def("symmetric_eigenvalues", &eigenvalues, nb::arg("A"), nb::arg("p"), nb::arg("out"));
     m.def("box_step", &step, nb::arg("u"), nb::arg("H"), nb::arg("G"), nb::arg("damping"), nb::arg("scale").none(),

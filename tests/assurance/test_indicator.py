@@ -109,5 +109,5 @@ def test_the_next_step_predicts_the_error_that_is_left(book):
 
 def test_a_positive_parameter_has_its_own_size_and_a_correlation_the_room_around_it():
     space = so.Heston().parameters
-    assert sizes(space, [4.0, 0.09, 0.8, 0.0, 0.09]) == pytest.approx([4.0, 0.09, 0.8, 0.999, 0.09])
-    assert sizes(space, [4.0, 0.09, 0.8, -0.99, 0.09])[3] == pytest.approx(1 - 0.99**2, rel=0.1)
+    assert sizes(space, (4.0, 0.09, 0.8, 0.0, 0.09)) == pytest.approx([4.0, 0.09, 0.8, 0.999, 0.09])
+    assert sizes(space, (4.0, 0.09, 0.8, -0.99, 0.09))[3] == pytest.approx(1 - 0.99**2, rel=0.1)

@@ -15,7 +15,7 @@ from strikeout.forgetting.trust import SHARE, trust
 def judged(calibration: so.Calibration, ids):
     footprints = calibration.footprints
     step = downdate(footprints, footprints.total(), ids)
-    return step, trust(step, calibration, ids=ids)
+    return step, trust(step, calibration, ids=lambda: ids)
 
 
 def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:

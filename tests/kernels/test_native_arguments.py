@@ -117,6 +117,14 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "triangle",
     ),
+    "limits of another number of parameters": (
+        lambda m: m.judged(np.zeros(26), np.zeros(20), 3, 1e7, 0.3),
+        ValueError,
+        "five limits",
+    ),
+    "limits that are not five of each": (lambda m: m.judged(np.zeros(4), np.zeros(6), 3, 1e7, 0.3), ValueError, "five"),
+    "a step of no parameter": (lambda m: m.judged(np.zeros(1), np.zeros(0), 3, 1e7, 0.3), ValueError, "five limits"),
+    "text for limits": (lambda m: m.judged(np.zeros(4), "abcde", 3, 1e7, 0.3), TypeError, "numbers"),
     "no column to sort by": (lambda m: m.sorted_rows(None), TypeError, "columns of doubles"),
     "a second column that is none": (lambda m: m.sorted_rows(np.arange(3.0), "abc"), TypeError, "columns of doubles"),
     "columns that do not go together": (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, isfinite, sqrt
 
 from strikeout.kernels.symmetric import dot, solve
@@ -63,10 +64,9 @@ def indicator(
     rows, kept = system.rows, range(len(space)) if free is None else free
     H, G = [[rows[i][j] for j in kept] for i in kept], [rows[-1][i] for i in kept]
     d = solve(H, G) if step is None else list(step)
+    relative = relative_step(space, tuple(reference), d, kept)
     if not all(map(isfinite, d)):
         return Indicator(inf, inf, inf)
-    scales = sizes(space, reference)
-    relative = max(_over(abs(x), scales[i]) for i, x in zip(kept, d, strict=True))
     bend = dot(d, [dot(row, d) for row in H])
     rest = system.cost - dot(G, d)
     freedom = system.count - len(d)
@@ -75,7 +75,24 @@ def indicator(
     return Indicator(errors * relative if errors and relative else 0.0, errors, relative)
 
 
-def sizes(space: ParameterSpace, theta: Sequence[float]) -> list[float]:
+def relative_step(
+    space: ParameterSpace, reference: tuple[float, ...], step: Sequence[float], kept: Sequence[int]
+) -> float:
+    """The largest change of a parameter relative to its size; infinite where a change is no number.
+
+    Args:
+        step: of the parameters with the numbers ``kept``.
+    """
+    scales, farthest = sizes(space, reference), 0.0
+    for i, x in zip(kept, step, strict=True):
+        share = _over(abs(x), scales[i])
+        if not share <= farthest:
+            farthest = share
+    return farthest if isfinite(farthest) else inf
+
+
+@lru_cache(maxsize=64)
+def sizes(space: ParameterSpace, theta: tuple[float, ...]) -> list[float]:
     """What a change of each parameter is relative to.
 
     A positive parameter: its value. One between -1 and 1, a correlation: the room 1 - rho^2 between its bounds. Any

@@ -164,7 +164,7 @@ def _columns(calibration: Calibration, groups: Groups) -> dict[str, NDArray[Any]
     found = deletions(evidence, groups.number, groups.count)
     space = calibration.model.parameters
     names = [space.names[i] for i in free]
-    scale = np.array(sizes(space, list(calibration.parameters.values())))[free]
+    scale = np.array(sizes(space, tuple(calibration.parameters.values())))[free]
     single = "id" in groups.keys and groups.count == len(calibration.quotes)
     sign = np.sign(evidence.pull) if single else 1.0
     price, rmse = _money(calibration, groups, evidence.counted, found, free)

@@ -54,7 +54,7 @@ def panel_columns(calibration: PanelCalibration, groups: Groups) -> Columns:
     names = _free(calibration)
     space = calibration.model.parameters
     first = calibration.theta(calibration.groups[0])  # the latent one, of whichever day, is not looked at
-    scale = np.array(sizes(space, list(first.values())))[[space.names.index(name) for name in names]]
+    scale = np.array(sizes(space, tuple(first.values())))[[space.names.index(name) for name in names]]
     single = "id" in groups.keys and groups.count == len(calibration.quotes)
     sign = np.sign(evidence.rows[:, -1]) if single else 1.0
     price, rmse = _money(calibration, evidence, prices, cells, days, found)

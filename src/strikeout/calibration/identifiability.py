@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, nan, sqrt
 
 from strikeout.calibration.coordinates import Coordinates
@@ -46,7 +47,7 @@ def precision_of(
     """
     u, H = descent.point, descent.system.curvature
     theta = coordinates.theta(u)
-    beyond = free_beyond(space, theta)
+    beyond = free_beyond(space, tuple(theta))
     kept = [i for i in range(len(u)) if i not in descent.held]
     edge = coordinates.on_edge(descent.held, u)
     found = sorted({*kept, *edge})
@@ -63,7 +64,8 @@ def precision_of(
     return Precision(errors, relative, tuple(sorted(free)), bool(lost))
 
 
-def free_beyond(space: ParameterSpace, theta: Sequence[float]) -> list[float]:
+@lru_cache(maxsize=64)
+def free_beyond(space: ParameterSpace, theta: tuple[float, ...]) -> list[float]:
     """The standard error beyond which each parameter could as well be something else altogether: it is free.
 
     That is its value, for a positive parameter; for one between two bounds of the model the room around it, which is
@@ -95,7 +97,7 @@ def undetermined(
         theta: all the parameters.
         H: the curvature of those that may move, ``kept`` their numbers.
     """
-    unscaled, beyond = inverse(H), free_beyond(space, theta)
+    unscaled, beyond = inverse(H), free_beyond(space, tuple(theta))
     return [
         space.names[i]
         for n, i in enumerate(kept)
@@ -111,7 +113,7 @@ def slack(
     Args:
         theta, H, kept: as for ``undetermined``.
     """
-    unscaled, beyond = inverse(H), free_beyond(space, theta)
+    unscaled, beyond = inverse(H), free_beyond(space, tuple(theta))
     errors = [noise_variance * unscaled[n][n] for n in range(len(kept))]
     if not all(variance >= 0.0 for variance in errors):
         return 0.0

@@ -146,7 +146,7 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
     step = OneStep(equations, None, free_numbers(standing.model, how))
     size = standing.equations.count if how.select == "all" else records.store.counts().retained
     posed = Posed(standing, how, used, size)
-    judged = trust(step, posed, ids=used.ids)
+    judged = trust(step, posed, ids=lambda: used.ids)
     verdict = judged.verdict(tolerance)
     if verdict != "trusted":
         return known_error(judged) if verdict == "too far" else verdict

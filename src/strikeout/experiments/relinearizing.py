@@ -57,7 +57,7 @@ def relinearizing(
 
 
 def _curve(book: Quotes, model: Model, truth: Floats, away: Floats, *, noise: float) -> Relinearizing:
-    size = np.array(sizes(model.parameters, truth.tolist()))
+    size = np.array(sizes(model.parameters, tuple(truth.tolist())))
     middle = truth
     for _ in range(20):  # the optimum of these prices, from which the references are measured
         middle = middle + _step(book, model, middle)

@@ -58,7 +58,6 @@ def forget_across(
         UnidentifiedError: the retained quotes do not determine the parameters.
         RefusedError: they lead out of the model's bounds, or no optimum was found.
     """
-    assert isinstance(request.forgotten, Quotes)
     said = _said(choice, latent_of(calibration.asked))
     if operator not in (None, "recalibrate"):
         raise UsageError(
@@ -73,15 +72,15 @@ def forget_across(
     path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
     path += (said,) if tolerance is None else (said, "downdate passed over: a step stays among its parameters")
     path += ("recalibrate: the retained quotes, from cold starts",)
-    struck = request.ids, calibration, request.forgotten
     values = dict(found.parameters)
     if isinstance(found, PanelCalibration):
-        latent = dict(found.latent)
+        assert isinstance(request.forgotten, Quotes)
+        struck, latent = (request.ids, calibration, request.forgotten), dict(found.latent)
         return PanelForgetting(
             *struck, values, latent, "recalibrate", path, tolerance=tolerance, refits=request.refits, _calibrated=found
         )
     return Forgetting(
-        *struck, values, "recalibrate", path, tolerance=tolerance, refits=request.refits, _calibrated=found
+        calibration, values, "recalibrate", tolerance=tolerance, _request=request, _path=path, _calibrated=found
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from math import isnan
 from typing import Literal, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.issuing import FARTHEST
@@ -26,7 +27,7 @@ from strikeout.forgetting.recalibrate import recalibrate
 from strikeout.forgetting.recompute import recompute_shards
 from strikeout.forgetting.refine import refine
 from strikeout.forgetting.refusal import refuse_step
-from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped_forwards
+from strikeout.forgetting.request import EITHER, Request, moments_for, request_of, slices_of, unstepped_forwards
 from strikeout.forgetting.resolve import resolve
 from strikeout.forgetting.restep import restep
 from strikeout.forgetting.step import OneStep
@@ -105,7 +106,7 @@ def forget(
     True
     """
     _check(operator, tolerance)
-    if isinstance(calibration, Calibration | PanelCalibration) and calibration.settings.panel == AUTO:
+    if isinstance(calibration, EITHER) and calibration.settings.panel == AUTO:
         request = request_of(calibration, ids=ids, where=where, quotes=quotes)
         choice = crossing(calibration, request)
         if choice is not None:
@@ -115,10 +116,10 @@ def forget(
     if isinstance(calibration, PanelCalibration):
         return forget_panel(calibration, ids=ids, where=where, quotes=quotes, operator=operator, tolerance=tolerance)
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)
-    answer = partial(Forgetting, request.ids, calibration, request.forgotten, refits=request.refits)
-    if not len(request.forgotten):
+    answer = partial(Forgetting, calibration, _request=request)
+    if not request.count:
         nothing = ("nothing to forget: the calibration is as it was",)
-        return answer(dict(calibration.parameters), "none", nothing, _calibrated=calibration)
+        return answer(dict(calibration.parameters), "none", _path=nothing, _calibrated=calibration)
     if request.book is None:
         return _by_moments(answer, calibration, request, operator)
 
@@ -131,12 +132,12 @@ def forget(
         path += passed
         if step is not None and judged is not None:
             path = (f"downdate: {known_error(judged)}, and {tolerance:g} were asked for",)
-            return answer(step.parameters, "downdate", path, step, judged, tolerance, _calibrated=fresh)
+            return answer(step.parameters, "downdate", step, judged, tolerance, _path=path, _calibrated=fresh)
     elif operator not in (None, "recalibrate"):
         return _forced(answer, calibration, request, operator, fresh)
     found = fresh()
     path = (*path, "recalibrate: the retained quotes, from cold starts")
-    return answer(dict(found.parameters), "recalibrate", path, tolerance=tolerance, _calibrated=found)
+    return answer(dict(found.parameters), "recalibrate", tolerance=tolerance, _path=path, _calibrated=found)
 
 
 def unstepped(calibration: Calibration, request: Request) -> str | None:
@@ -199,13 +200,11 @@ def _certified_step(
     reason = unstepped(calibration, request)
     if reason is None:
         try:
-            step = downdate(
-                calibration.footprints, calibration.footprints.total(), request.used, free=free_parameters(calibration)
-            )
+            step = _downdated(calibration, request)
         except RefusedError:
             reason = "a quote is too large to have a footprint"
         else:
-            judged = trust(step, calibration, ids=request.used)
+            judged = trust(step, calibration, ids=lambda: request.used)
             verdict = judged.verdict(tolerance)
             reason = known_error(judged) if verdict == "too far" else verdict
             if verdict == "trusted":
@@ -231,34 +230,46 @@ def _forced(
         refuse_vanished(model, calibration.settings)
         found = resolve(moments, model, settings=calibration.settings)
         path = ("resolve: as asked, from moments of the retained quotes",)
-        return answer(dict(found.parameters), operator, path, _calibrated=fresh)
+        return answer(dict(found.parameters), operator, _path=path, _calibrated=fresh)
     if operator == "refine":
         refined, kept = refine(calibration, request.used), free_parameters(calibration)
         at, system = list(refined.parameters.values()), refined.system
         numbers = range(len(at)) if kept is None else kept
         space, inflation = calibration.model.parameters, getattr(calibration.model, "inflation", INFLATION)
-        _, free = determined_to(system, space, at=at, kept=numbers, cost=system.cost, inflation=inflation)
+        still = np.zeros(len(at))
+        _, free = determined_to(system, space, at=tuple(at), kept=numbers, step=still, inflation=inflation)
         refuse_step(free, outside_bounds(refined.parameters, calibration), count=len(request.retained))
         path = (f"refine: as asked, 2 passes; what is left is about {refined.error:.2g} standard errors",)
-        return answer(refined.parameters, operator, path, _calibrated=fresh)
-    step = _step(calibration, request, operator)
-    judged = trust(step, calibration, ids=request.used)
-    assert request.book is not None
-    refuse_step(judged.free, judged.outside, count=len(request.book) - len(request.ids))
-    path = (f"{operator}: as asked; {known_error(judged)}",)
-
-    asked = partial(measured, calibration, request.used, step.parameters)
-    return answer(step.parameters, operator, path, step, judged, _found=asked, _calibrated=fresh)
+        return answer(refined.parameters, operator, _path=path, _calibrated=fresh)
+    step = _downdated(calibration, request) if operator == "downdate" else _step(calibration, request, operator)
+    judged = trust(step, calibration, ids=lambda: request.used)
+    if not judged.is_sound:
+        assert request.book is not None
+        refuse_step(judged.free, judged.outside, count=len(request.book) - request.count)
+    return answer(
+        judged.parameters if step.free is None else step.parameters,
+        operator,
+        step,
+        judged,
+        _path=lambda: (f"{operator}: as asked; {known_error(judged)}",),
+        _found=lambda: measured(calibration, request.used, step.parameters),
+        _calibrated=fresh,
+    )
 
 
 def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
     footprints, free, weights = calibration.footprints, free_parameters(calibration), calibration.settings.weights
-    if operator == "downdate":
-        return downdate(footprints, footprints.total(), request.used, free=free)
     if operator == "restep":
         kept = chosen(request.retained, calibration.settings.select)
         return restep(kept, calibration.model, footprints.schema, weights=weights, free=free)
     return recompute_shards(calibration, request.used, free=free)
+
+
+def _downdated(calibration: Calibration, request: Request) -> OneStep:
+    footprints, free = calibration.footprints, free_parameters(calibration)
+    if request.counting is request.book:  # then the rows of the footprints are the book's, and were found there
+        return OneStep(footprints.total().less(footprints, request.places), None, free)
+    return downdate(footprints, footprints.total(), request.used, free=free)
 
 
 def _by_moments(
@@ -271,4 +282,4 @@ def _by_moments(
     moments = calibration.moments - moments_for(calibration, request.forgotten)
     found = resolve(moments, calibration.asked, settings=calibration.settings)
     path = ("resolve: the moments of the retained quotes, from cold starts",)
-    return answer(dict(found.parameters), "resolve", path, _calibrated=found)
+    return answer(dict(found.parameters), "resolve", _path=path, _calibrated=found)

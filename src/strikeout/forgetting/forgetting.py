@@ -15,6 +15,7 @@ from strikeout.assurance.optimality import Optimality
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
+from strikeout.forgetting.request import Request
 from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
@@ -95,24 +96,42 @@ def answer_of(done: Answered) -> Answer:
 class Forgetting:
     """The parameters without the quotes that were struck out, how they were found, and what was there before.
 
-    ``path`` says, in the order they were considered, which operators were passed over, why, and which one answered.
-    ``forgotten`` are the quotes themselves, or their moments: ``restore`` needs them, and so they are data to guard.
-    ``refits`` are the slices whose forwards rested on them and were found anew. ``before`` may be a panel, where it was
-    left open (``panel="auto"``) and what is left is not one.
+    ``before`` may be a panel, where it was left open (``panel="auto"``) and what is left is not one.
+
+    What the parameters do not need (the quotes, how far a step can be trusted, the path in words, a certificate) is
+    computed when it is first asked for, and is then what it would have been at once.
     """
 
-    ids: Names
     before: AnyCalibration
-    forgotten: Quotes | Moments
     parameters: dict[str, float]
     operator: str
-    path: tuple[str, ...]
     step: OneStep | None = None
     trust: Trust | None = None
     tolerance: float | None = None
-    refits: tuple[Refit, ...] = field(default=(), kw_only=True)
+    _request: Request = field(kw_only=True)
+    _path: tuple[str, ...] | Callable[[], tuple[str, ...]] = field(kw_only=True)
     _found: Callable[[], Optimality] | None = field(default=None, kw_only=True)  # of one step, by the retained quotes
     _calibrated: Calibration | Callable[[], Calibration] = field(kw_only=True)
+
+    @property
+    def ids(self) -> Names:
+        """Of the quotes that were struck out, in the order of the book."""
+        return self._request.ids
+
+    @property
+    def forgotten(self) -> Quotes | Moments:
+        """The quotes themselves, or their moments: ``restore`` needs them, and so they are data to guard."""
+        return self._request.forgotten
+
+    @property
+    def refits(self) -> tuple[Refit, ...]:
+        """The slices whose forwards rested on the forgotten quotes and were found anew."""
+        return self._request.refits
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """In the order they were considered, which operators were passed over, why, and which one answered."""
+        return self._path if isinstance(self._path, tuple) else self._path()
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -146,7 +165,7 @@ class Forgetting:
     @property
     def count(self) -> int:
         """How many quotes were struck out."""
-        return len(self.forgotten)
+        return self._request.count
 
     @property
     def moved(self) -> dict[str, float]:

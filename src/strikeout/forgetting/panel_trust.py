@@ -27,6 +27,7 @@ from strikeout.calibration.panel_groups import shared_space
 from strikeout.errors import ParameterError
 from strikeout.forgetting.panel_downdate import PanelStep
 from strikeout.forgetting.trust import FAR, Trust, determined_to, outside_bounds
+from strikeout.kernels.judging import Judged
 from strikeout.kernels.symmetric import dot
 from strikeout.statistics.bending import Bending, bending_of, second_order
 from strikeout.statistics.linearization import Linearization
@@ -64,15 +65,23 @@ def panel_trust(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Gr
         space,
         at=schema.reference,
         kept=kept,
-        cost=rest if near else None,
+        step=arrow.shared if near else None,
         inflation=getattr(calibration.model, "inflation", INFLATION),
     )
     outside = (*outside_bounds(arrow.parameters, calibration), *_latents_outside(step, calibration))
-    missed = inf
-    if near and not free and not outside:
-        freedom = system.count - len(kept)
-        missed = _missed(step, calibration, gone, kept, sqrt(max(rest, 0.0) / freedom))
-    return Trust(missed, judged, errors, free, outside)
+    known, freedom = tuple(errors), system.count - len(kept)
+    return Trust(
+        Judged(
+            change,
+            list(errors.values()),
+            near,
+            [known.index(name) for name in free],
+            list(range(len(known), len(known) + len(outside))),
+        ),
+        (*known, *outside),
+        lambda _: (_missed(step, calibration, gone, kept, sqrt(max(rest, 0.0) / freedom)), inf),
+        lambda: judged,
+    )
 
 
 def _with_latents(judged: Indicator, steps: Floats, references: Floats) -> Indicator:

@@ -103,7 +103,7 @@ def preview(
         except RefusedError:  # a quote too large to have one: the real thing it is
             return _rehearsed(calibration, request)
         step = downdate(footprints, footprints.total(), request.used, free=free_parameters(calibration))
-        judged = trust(step, calibration, ids=request.used)
+        judged = trust(step, calibration, ids=lambda: request.used)
         # A calibration that ran into the model's bound is torn, and what its rows determine there says nothing of the
         # parameters that the others may lead to.
         is_torn = calibration.termination is Termination.AT_BOUND

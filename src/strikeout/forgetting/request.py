@@ -13,25 +13,57 @@ from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.refusal import refuse_everything
 from strikeout.quotes.forwards import is_derived
-from strikeout.quotes.names import Names, as_names
+from strikeout.quotes.names import Names, Rows, as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit, refits
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.wording import many
 
+EITHER = (Calibration, PanelCalibration)
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The ids to strike out, the quotes behind them, and the book they are in; None where only moments are held."""
+    """Which quotes to strike out, and the book they are in; None where only moments are held.
 
-    ids: Names
-    forgotten: Quotes | Moments
+    Ids and quotes are copied when they are first needed: a step needs none of them.
+    """
+
     book: Quotes | None
-    used: Names  # those of the ids that count in the objective; the others only stand in the book
+    places: Rows  # where the book has the quotes to strike out, in the order they were given
+    counting: Quotes | None  # the quotes of the objective; others only stand in the book
+    given: Quotes | Moments | None = None  # what is to be struck out of moments
+
+    @property
+    def count(self) -> int:
+        """How many quotes are to be struck out."""
+        return len(self.places) if self.given is None else len(self.given)
+
+    @cached_property
+    def ids(self) -> Names:
+        """Of the quotes to strike out, in the order of the book; none where moments are given."""
+        if self.book is not None:
+            return self.book.ids[np.sort(self.places)]
+        return self.given.ids if isinstance(self.given, Quotes) else np.empty(0, "U1")
+
+    @cached_property
+    def used(self) -> Names:
+        """Those of the ids that count in the objective."""
+        if self.counting is self.book or self.counting is None:
+            return self.ids
+        return self.ids[np.isin(self.ids, self.counting.ids)]
+
+    @cached_property
+    def forgotten(self) -> Quotes | Moments:
+        """The quotes behind the ids, or their moments."""
+        if self.given is not None:
+            return self.given
+        assert self.book is not None
+        return self.book[np.sort(self.places)]
 
     @cached_property
     def retained(self) -> Quotes:
-        """The other quotes of the book: copied when they are first needed, for a step needs none of them.
+        """The other quotes of the book.
 
         Raises:
             RefusedError: what is left of a slice gives no forward.
@@ -39,15 +71,18 @@ class Request:
         assert self.book is not None
         return self.book.without(self.ids)
 
-    @cached_property
+    @property
     def refits(self) -> tuple[Refit, ...]:
         """The slices whose forwards are others once these quotes are gone.
 
         Raises:
             RefusedError: what is left of a slice gives no forward.
         """
-        if self.book is None or "forward_from" not in self.book.labels:
-            return ()
+        return () if self.book is None or "forward_from" not in self.book.labels else self._refits
+
+    @cached_property
+    def _refits(self) -> tuple[Refit, ...]:
+        assert self.book is not None
         return refits(self.book, self.retained)
 
 
@@ -69,26 +104,24 @@ def request_of(
         UnknownIdError: an id that no quote of the book has, or one given twice.
         RefusedError: everything is to be forgotten, or the calibration holds no quotes and none are given.
     """
-    if not isinstance(calibration, Calibration | PanelCalibration):
+    if not isinstance(calibration, EITHER):
         raise UsageError(
             f"What quotes are struck out of is a calibration; got a {type(calibration).__name__}. "
             "Give what so.calibrate returned, or the .calibration of an earlier forget."
         )
-    if sum(given is not None for given in (ids, where, quotes)) != 1:
+    if (ids is not None) + (where is not None) + (quotes is not None) != 1:
         raise UsageError('Say what to forget in one way: ids=[...], where="...", or quotes=....')
     if isinstance(calibration, Calibration) and calibration.moments is not None:
         return _of_moments(calibration, quotes)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: say which ones to forget, by ids, where or quotes.")
     book = calibration.book
-    names = quotes.ids if quotes is not None else names_of(book, ids=ids, where=where)
-    forgotten = book.only(names)
-    if len(names) == len(book) and not everything:
+    # A list is looked up as it is; what is not found there is looked at more closely, and refused in a sentence.
+    names: ArrayLike = ids if isinstance(ids, list) else names_of(book, ids=ids, where=where, quotes=quotes)
+    places = book.places(names)
+    if len(places) == len(book) and not everything:
         refuse_everything(len(book))
-    used = forgotten.ids
-    if calibration.quotes is not book:
-        used = used[np.isin(used, calibration.quotes.ids)]
-    return Request(forgotten.ids, forgotten, book, used)
+    return Request(book, places, calibration.quotes)
 
 
 def slices_of(request: Request) -> str:
@@ -101,11 +134,15 @@ def unstepped_forwards(request: Request) -> str | None:
     """Why footprints cannot tell of these quotes, whatever the calibration; None where they can."""
     if request.refits:
         return f"the forwards of {slices_of(request)} change, and with them the footprints of the quotes that stay"
-    return None if len(request.used) else "none of these quotes counts in the objective"
+    if request.counting is request.book or len(request.used):
+        return None
+    return "none of these quotes counts in the objective"
 
 
-def names_of(book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None) -> Names:
-    """The ids given, or those of the quotes a condition holds for.
+def names_of(
+    book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None, quotes: Quotes | None = None
+) -> Names:
+    """The ids given, those of the quotes a condition holds for, or those of the quotes given.
 
     Raises:
         UsageError: the ids are no text, or the condition cannot be read.
@@ -114,6 +151,8 @@ def names_of(book: Quotes, *, ids: ArrayLike | None = None, where: str | None = 
         from strikeout.quotes.selection import select  # loads SQLite
 
         return select(book, where)
+    if quotes is not None:
+        return quotes.ids
     return as_names([ids] if isinstance(ids, str) else [] if ids is None else ids)
 
 
@@ -160,5 +199,4 @@ def _of_moments(calibration: Calibration, quotes: Quotes | Moments | None) -> Re
         refuse_everything(held)
     if isinstance(quotes, Quotes):
         refuse_derived(quotes)
-    names = np.empty(0, "U1") if isinstance(quotes, Moments) else quotes.ids
-    return Request(names, quotes, None, names)
+    return Request(None, np.empty(0, np.intp), None, quotes)

@@ -42,8 +42,10 @@ class OneStep:
     @cached_property
     def parameters(self) -> dict[str, float]:
         """The reference and the change together, by name."""
-        schema = self.equations.schema
-        moved = zip(schema.parameters, schema.reference, self.change.tolist(), strict=True)
+        equations = self.equations
+        schema = equations.schema
+        change = equations.step() if self.free is None and self.ridge is None else self.change
+        moved = zip(schema.parameters, schema.reference, change.tolist(), strict=True)
         return {name: reference + change for name, reference, change in moved}
 
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isinf, sqrt
+from functools import cached_property, lru_cache
+from math import inf, isinf
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from strikeout.assurance.indicator import Indicator, indicator
+from strikeout.assurance.indicator import Indicator, indicator, sizes
 from strikeout.assurance.optimality import room_for
+from strikeout.calibration.coordinates import Bounds
 from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, slack
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError
 from strikeout.forgetting.step import OneStep
-from strikeout.kernels.symmetric import dot, inverse
+from strikeout.kernels.judging import Judged, judged
+from strikeout.kernels.symmetric import dot
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.bending import Bending
 from strikeout.statistics.linearization import Linearization
 
+Floats = NDArray[np.float64]
 Verdict = Literal["trusted", "unidentified", "out of bounds", "too far"]
 
 # What a step leaves out is predicted to second order. Over real markets and 290 corrupt and clean synthetic cases the
@@ -31,23 +35,80 @@ SHARE = 0.5
 FAR = 0.3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trust:
     """What can be said of a step without calibrating anew.
 
-    ``missed`` is the predicted error of the step, the worst parameter's, in standard errors, and infinite where the
-    step leads out of the bounds, goes too far, or is not determined; ``indicator`` the one that
-    needs curvature and score alone, for comparison. ``free`` are the parameters that the retained quotes leave
-    undetermined, ``outside`` those the step takes out of the bounds. ``slack`` is by what factor standard errors could
-    grow before one were free where the step ends, told from below without the quotes; they can be asked themselves.
+    Whether there is an answer at all was judged with the step. How good it is, is computed when it is first asked for.
     """
 
-    missed: float
-    indicator: Indicator
-    standard_errors: dict[str, float]
-    free: tuple[str, ...]
-    outside: tuple[str, ...]
-    slack: float = inf
+    _judged: Judged
+    _names: tuple[str, ...]
+    _ahead: Callable[[list[float]], tuple[float, float]]
+    _indicator: Callable[[], Indicator]
+
+    @property
+    def is_sound(self) -> bool:
+        """True where the retained quotes determine every parameter and the step stays inside the bounds."""
+        return not (self._judged.free or self._judged.outside)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Where the step leads, of the parameters that may move."""
+        return dict(zip(self._names, self._judged.values, strict=False))
+
+    @cached_property
+    def free(self) -> tuple[str, ...]:
+        """The parameters that the retained quotes leave undetermined."""
+        return tuple(self._names[n] for n in self._judged.free)
+
+    @cached_property
+    def outside(self) -> tuple[str, ...]:
+        """The parameters that the step takes out of the bounds."""
+        return tuple(self._names[n] for n in self._judged.outside)
+
+    @cached_property
+    def standard_errors(self) -> dict[str, float]:
+        """Of the parameters that may move, by name, once the quotes are gone."""
+        return dict(zip(self._names, self._judged.errors, strict=False))  # latent parameters of a panel may follow
+
+    @cached_property
+    def _told(self) -> tuple[float, float]:
+        return self._ahead(self._judged.errors) if self._judged.is_near and self.is_sound else (inf, inf)
+
+    @property
+    def missed(self) -> float:
+        """The predicted error of the step, the worst parameter's, in standard errors.
+
+        Infinite where the step leads out of the bounds, goes too far, or is not determined.
+        """
+        return self._told[0]
+
+    @property
+    def slack(self) -> float:
+        """By what factor standard errors could grow before one were free where the step ends.
+
+        Told from below without the quotes; they can be asked themselves.
+        """
+        return self._told[1]
+
+    @cached_property
+    def indicator(self) -> Indicator:
+        """The one that needs curvature and score alone, for comparison."""
+        return self._indicator()
+
+    @property
+    def _all(self) -> tuple[object, ...]:
+        return self.missed, self.indicator, self.standard_errors, self.free, self.outside, self.slack
+
+    def __eq__(self, other: object) -> bool:
+        return self._all == other._all if isinstance(other, Trust) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # standard errors by name are a mapping
+
+    def __repr__(self) -> str:
+        names = ("missed", "indicator", "standard_errors", "free", "outside", "slack")
+        return f"Trust({', '.join(f'{name}={value!r}' for name, value in zip(names, self._all, strict=True))})"
 
     @property
     def error(self) -> float:
@@ -93,41 +154,37 @@ class Posed(Protocol):
     def bending_of(self, ids: ArrayLike) -> Bending: ...
 
 
-def trust(step: OneStep, calibration: Posed, *, ids: ArrayLike) -> Trust:
-    """Judges the step of a calibration's footprints once these quotes are struck out.
+def trust(step: OneStep, calibration: Posed, *, ids: Callable[[], ArrayLike]) -> Trust:
+    """Judges the step of a calibration's footprints once quotes are struck out.
 
-    Raises:
-        UnknownIdError: an id that no quote has, or one given twice.
+    Args:
+        ids: gives those of the quotes; called only if the error of the step is asked for.
     """
-    schema = step.equations.schema
-    kept = tuple(range(len(schema.parameters))) if step.free is None else step.free
-    system = step.equations.system()
-    change = [float(step.change[i]) for i in kept]
-    judged = indicator(system, calibration.model.parameters, reference=schema.reference, step=change, free=kept)
-    near = judged.relative <= FAR
-    rest = system.cost - dot([system.rows[-1][i] for i in kept], change)
-    errors, free = determined_to(
-        system,
-        calibration.model.parameters,
-        at=schema.reference,
-        kept=kept,
-        cost=rest if near else None,
-        inflation=getattr(calibration.model, "inflation", INFLATION),
+    equations, model, asked = step.equations, calibration.model, calibration.settings.bounds
+    schema, space, kept = equations.schema, model.parameters, step.free
+    if kept is None:
+        kept, solved = _all_of(len(space)), equations.solved
+    else:
+        solved = _part(equations.system(), kept, step.change)
+    limits = _limits(space, schema.reference, kept, _hashable(asked) if asked else ())
+    inflation = getattr(model, "inflation", INFLATION)
+    return Trust(
+        judged(solved, limits, equations.count - len(kept), inflation=inflation, far=FAR),
+        tuple(space.names[i] for i in kept) if step.free else space.names,
+        lambda errors: _missed(step, calibration, ids, kept, errors),
+        lambda: indicator(
+            equations.system(), space, reference=schema.reference, step=solved[-len(kept) :].tolist(), free=kept
+        ),
     )
-    outside = outside_bounds(step.parameters, calibration)
-    missed = room = inf
-    if near and not free and not outside:
-        missed, room = _missed(step, calibration, ids, kept, list(errors.values()), rest)
-    return Trust(missed, judged, errors, free, outside, room)
 
 
 def determined_to(
     system: Linearization,
     space: ParameterSpace,
     *,
-    at: Sequence[float],
+    at: tuple[float, ...],
     kept: Sequence[int],
-    cost: float | None,
+    step: Floats | None,
     inflation: float = INFLATION,
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Standard errors by name, and the parameters that the quotes behind a system leave free.
@@ -135,49 +192,66 @@ def determined_to(
     Args:
         at: where the parameters' sizes are taken.
         kept: numbers of the parameters that may move.
-        cost: at the optimum, to measure the noise by. None where it is not known, as after a step that goes too far:
+        step: of all parameters, to the optimum, which the noise is measured at. None where it goes too far for that:
             then only what no noise could hide counts, parameters that others can imitate.
         inflation: of a variance by the other parameters, beyond which they cannot be told apart.
     """
-    names = space.names
-    H = [[system.rows[i][j] for j in kept] for i in kept]
-    unscaled = inverse(H)
-    freedom = system.count - len(kept)
-    noise = inf if freedom <= 0 else max(system.cost if cost is None else cost, 0.0) / freedom
-    beyond = free_beyond(space, at)
-    errors, free = {}, []
-    for n, i in enumerate(kept):
-        variance = unscaled[n][n] * noise
-        errors[names[i]] = sqrt(variance) if variance >= 0.0 else inf
-        # As many quotes as parameters, or fewer, are met whatever the parameters are worth: nothing is known of them.
-        is_lost = freedom <= 0 or not unscaled[n][n] * H[n][n] < inflation
-        if is_lost or (cost is not None and not errors[names[i]] <= FREE * beyond[i]):
-            free.append(names[i])
-    return errors, tuple(free)
+    solved = _part(system, kept, np.zeros(len(space)) if step is None else step)
+    limits, far = _limits(space, at, tuple(kept), ()), -1.0 if step is None else inf
+    found = judged(solved, limits, system.count - len(kept), inflation=inflation, far=far)
+    names = [space.names[i] for i in kept]
+    return dict(zip(names, found.errors, strict=True)), tuple(names[n] for n in found.free)
+
+
+def _part(system: Linearization, kept: Sequence[int], step: Floats) -> Floats:
+    """What ``NormalEquations.solved`` would be of these parameters alone."""
+    rows, order = system.rows, [*kept, -1]
+    triangle = [rows[i][j] for n, i in enumerate(order) for j in order[n:]]
+    return np.array([*triangle, *(float(step[i]) for i in kept)])
+
+
+def _hashable(bounds: Bounds) -> tuple[tuple[str, tuple[float, float]], ...]:
+    return tuple((name, (low, high)) for name, (low, high) in bounds.items())
+
+
+@lru_cache(maxsize=64)
+def _all_of(parameters: int) -> tuple[int, ...]:
+    return tuple(range(parameters))
+
+
+@lru_cache(maxsize=64)
+def _limits(
+    space: ParameterSpace,
+    reference: tuple[float, ...],
+    kept: tuple[int, ...],
+    asked: tuple[tuple[str, tuple[float, float]], ...],
+) -> Floats:
+    """The limits of ``kernels.judging``; bounds that were asked for stand for the model's own."""
+    bounds = {**_bounds(space), **dict(asked)}
+    low, high = zip(*(bounds[name] for name in space.names), strict=True)
+    beyond = [FREE * x for x in free_beyond(space, reference)]
+    table = np.array([reference, sizes(space, reference), beyond, low, high], float)
+    return np.ascontiguousarray(table[:, list(kept)]).ravel()
 
 
 def outside_bounds(parameters: Mapping[str, float], calibration: Posed | PanelCalibration) -> tuple[str, ...]:
     """The parameters that were estimated and are not inside the model's bounds and those that were asked for."""
-    space, asked = calibration.model.parameters, calibration.settings.bounds or {}
-    limits = dict(zip(space.names, zip(space.lower.tolist(), space.upper.tolist(), strict=True), strict=True))
-    return tuple(
-        name
-        for name, value in parameters.items()
-        if name not in calibration.fixed and not _inside(value, asked.get(name, limits[name]))
-    )
+    bounds = {**_bounds(calibration.model.parameters), **(calibration.settings.bounds or {})}
+    estimated = ((name, value) for name, value in parameters.items() if name not in calibration.fixed)
+    return tuple(name for name, value in estimated if not bounds[name][0] < value < bounds[name][1])
 
 
-def _inside(value: float, limits: tuple[float, float]) -> bool:
-    return limits[0] < value < limits[1]
+def _bounds(space: ParameterSpace) -> dict[str, tuple[float, float]]:
+    return dict(zip(space.names, zip(space.lower.tolist(), space.upper.tolist(), strict=True), strict=True))
 
 
 def _missed(
-    step: OneStep, calibration: Posed, ids: ArrayLike, kept: tuple[int, ...], errors: list[float], rest: float
+    step: OneStep, calibration: Posed, ids: Callable[[], ArrayLike], kept: tuple[int, ...], errors: list[float]
 ) -> tuple[float, float]:
     """The worst parameter's predicted error over its standard error, infinite where nothing can be predicted; and the
     slack where the step ends, told from below by the curvature there to first order."""
     try:
-        bending = (calibration.bending - calibration.bending_of(ids)).only(kept)
+        bending = (calibration.bending - calibration.bending_of(ids())).only(kept)
     except ParameterError:  # the reference is where the model ends
         return inf, 0.0
     system, change = step.equations.system(), step.change[list(kept)]
@@ -185,6 +259,7 @@ def _missed(
     left_out = np.abs(bending.left_out(H, change))
     shares = [x / e if e > 0.0 else 0.0 if x == 0.0 else inf for x, e in zip(left_out.tolist(), errors, strict=True)]
     space, at = calibration.model.parameters, list(step.parameters.values())
+    rest = system.cost - dot([system.rows[-1][i] for i in kept], change.tolist())
     noise, there = max(rest, 0.0) / (system.count - len(kept)), bending.bent(H, change).tolist()
     room = slack(space, at, there, kept=kept, noise_variance=noise)
     return max(share if share == share else inf for share in shares), room

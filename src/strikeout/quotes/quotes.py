@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts, Floats
 from strikeout.quotes.features import Features
-from strikeout.quotes.names import NameIndex, Names, as_names
+from strikeout.quotes.names import NameIndex, Names, Rows, as_names
 from strikeout.quotes.texts import DATE, check_dates, check_names, check_text
 from strikeout.wording import as_lines, many
 
@@ -159,6 +159,15 @@ class Quotes:
             spread=self.spread[picked].copy(),
             labels={name: column[picked].copy() for name, column in self.labels.items()},
         )
+
+    def places(self, ids: ArrayLike) -> Rows:
+        """The row numbers of these ids, in no order.
+
+        Raises:
+            UnknownIdError: an id that no quote of this book has, or one given twice.
+        """
+        found = self._index.look_up(ids)
+        return self._index.find(ids) if found is None else np.array(found, np.intp)
 
     def only(self, ids: ArrayLike) -> Quotes:
         """The quotes with these ids, in the order of this book.

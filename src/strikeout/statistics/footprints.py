@@ -18,9 +18,6 @@ from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
 from strikeout.wording import many
 
-# Up to this many names a dictionary finds a few rows in two microseconds; beyond, its memory is better spent.
-DICTIONARY = 1 << 20
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Footprints:
@@ -56,10 +53,6 @@ class Footprints:
         return NameIndex.of(self.ids)
 
     @cached_property
-    def _rows_by_id(self) -> dict[str, int]:
-        return dict(zip(self.ids.tolist(), range(len(self)), strict=True))
-
-    @cached_property
     def _counts(self) -> NDArray[np.bool_] | None:
         """Which rows are counted; None where all are."""
         counts: NDArray[np.bool_] = np.logical_or.reduce(self.rows != 0, axis=1)
@@ -71,18 +64,8 @@ class Footprints:
         Raises:
             UnknownIdError: an id that is not there, or one given twice.
         """
-        asked = ids.tolist() if isinstance(ids, np.ndarray) else ids
-        if isinstance(asked, list) and len(self) <= DICTIONARY:
-            try:
-                found = [self._rows_by_id[name] for name in asked]
-            except (KeyError, TypeError):
-                return self._found(ids)  # which says what is wrong
-            if len(set(found)) == len(found):
-                return np.array(found, np.int64)
-        return self._found(ids)
-
-    def _found(self, ids: ArrayLike) -> Integers:
-        return self._index.find(ids).astype(np.int64)
+        found = self._index.look_up(ids)
+        return np.array(self._index.find(ids) if found is None else found, np.int64)
 
     def counted(self, places: Integers | None = None) -> int:
         """How many of these rows (all where not given) leave something behind."""

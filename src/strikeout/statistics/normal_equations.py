@@ -119,6 +119,11 @@ class NormalEquations:
         solved.flags.writeable = False
         return solved
 
+    @property
+    def solved(self) -> Floats:
+        """The triangle of ``system()``, then ``step()``, as one array: what ``kernels.judging`` judges."""
+        return self._solved
+
     @cached_property
     def _system(self) -> Linearization:
         return Linearization(tuple(self._solved[: len(self.words)].tolist()), self.count)
