@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +20,7 @@ from strikeout.desk.known_files import remove
 from strikeout.desk.records import SMALLEST, SMALLEST_ERASURE, Position, Records, Why
 from strikeout.desk.results import Change, Rotation
 from strikeout.desk.roads import Asked
-from strikeout.errors import UsageError
+from strikeout.errors import DamagedBookError, UsageError
 from strikeout.models.model import Model
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.store import Store
@@ -80,16 +81,29 @@ class Book(Desk):
         Raises:
             UsageError: the smallest erasure is not a number of quotes, 1 or more.
             BookError: there is a file already, or none can be made there.
-            RefusedError: the key file cannot be read or written.
+            RefusedError: there is a key file already, or none can be written. Then there is no book either.
         """
-        from strikeout.store.bookfile import real_path
+        from strikeout.store.bookfile import real_path, refuse_taken
         from strikeout.store.sqlite import SqliteStore
 
         if type(smallest_erasure) is not int or smallest_erasure < 1:
             raise UsageError(f"smallest_erasure={smallest_erasure!r}: give a number of quotes, 1 or more.")
         target = real_path(Path(path))
-        store = SqliteStore.create(target, is_encrypted=is_encrypted)
-        return _begun(store, target, who, clock, smallest_erasure=smallest_erasure)
+        refuse_taken(target)
+        keyring, keys = Keyring.generate(), key_file(target.absolute())
+        keyring.create(keys)
+
+        def begin(store: Store) -> None:
+            with Records(store, keyring, clock, who or person()).writing(Position(0, "")) as book:
+                book.enter("create", None, counts={SMALLEST_ERASURE: smallest_erasure})
+
+        try:
+            key = keyring.store_key()
+            store = SqliteStore.create(target, key=key, is_encrypted=is_encrypted, begin=begin)
+        except BaseException:
+            keys.unlink(missing_ok=True)  # made a moment ago, for a book that is not there
+            raise
+        return _on(store, target, keyring, who, clock)
 
     @staticmethod
     def open(
@@ -103,14 +117,23 @@ class Book(Desk):
 
         Raises:
             BookError: there is no such file, it is no book, of a newer version, or damaged; it is left as it is.
-            RefusedError: its key file is gone, damaged or open to others.
+            RefusedError: its key file is gone, damaged, open to others or another book's.
         """
-        from strikeout.store.bookfile import real_path
+        from strikeout.store.bookfile import real_path, recognise
         from strikeout.store.sqlite import SqliteStore
 
         target = real_path(Path(path))
-        book = _begun(SqliteStore.open(target), target, who, clock, is_two_person=is_two_person)
-        remove(book._records.files().condemned, book._records.file_digest)  # what an erasure could not finish
+        recognise(target)  # that there is no such book is to be said before that it has no keys
+        keyring = Keyring.read(key_file(target.absolute()))
+        store = SqliteStore.open(target, key=keyring.store_key())
+        try:
+            book = _on(store, target, keyring, who, clock, is_two_person=is_two_person)
+            book._records.refuse_other_keys()
+            with suppress(DamagedBookError):  # a list that somebody changed removes nothing; `verify` tells of it
+                remove(book._records.files().condemned, book._records.file_digest)  # what an erasure could not finish
+        except BaseException:
+            store.close()
+            raise
         return book
 
     def calibrate(
@@ -204,25 +227,8 @@ class Book(Desk):
         return (self._place.with_name(self.plan_path.name),)
 
 
-def _begun(
-    store: Store,
-    path: Path,
-    who: str | None,
-    clock: Clock,
-    *,
-    is_two_person: bool = False,
-    smallest_erasure: int = SMALLEST,
+def _on(
+    store: Store, path: Path, keyring: Keyring, who: str | None, clock: Clock, *, is_two_person: bool = False
 ) -> Book:
-    """The book in this store; one without a first entry, which only a crash leaves behind, gets it now."""
-    try:
-        is_new = not store.entries()
-        keyring = (Keyring.read_or_create if is_new else Keyring.read)(key_file(path))
-        reread = partial(Keyring.read, key_file(path.absolute()))
-        records = Records(store, keyring, clock, who or person(), is_two_person, reread)
-        if is_new:
-            with records.writing(Position(0, "")) as book:
-                book.enter("create", None, counts={SMALLEST_ERASURE: smallest_erasure})
-    except BaseException:
-        store.close()
-        raise
-    return Book(records, path=path)
+    reread = partial(Keyring.read, key_file(path.absolute()))
+    return Book(Records(store, keyring, clock, who or person(), is_two_person, reread), path=path)

@@ -22,7 +22,11 @@ from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.survey import survey_quotes
 from tests.quotes.random_files import drawn_file, quotes_frame
 
-TABLES = ("chunks", "names", "marks", "pages", "entries", "seal")
+# Of the seal all but the keyed sums, which are stored under a mask that is never the same; entries commit to them.
+TABLES = {
+    **dict.fromkeys(("chunks", "names", "marks", "pages", "entries"), "*"),
+    "seal": "total, rows, held, marked, scrub",
+}
 
 
 def clock() -> datetime:
@@ -49,7 +53,8 @@ def books(tmp_path):
 
 def tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
     with sqlite3.connect(path) as connection:
-        found = {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
+        asked = {name: f"SELECT {columns} FROM {name} ORDER BY 1, 2" for name, columns in TABLES.items()}
+        found = {name: connection.execute(question).fetchall() for name, question in asked.items()}
     connection.close()
     return found
 
@@ -193,6 +198,7 @@ def test_where_nothing_is_new_a_quarantine_is_still_remembered(tmp_path, books):
     at_once(first, file)
     in_pieces(second, file)
     bad = tmp_path / "bad.csv"
+    bad.write_text("strike\n")
     assert at_once(first, file, quarantine=bad) == in_pieces(second, file, quarantine=bad)
     assert tables(first) == tables(second)
 

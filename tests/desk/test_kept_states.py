@@ -14,6 +14,7 @@ from strikeout.desk.standing import Standing
 from strikeout.errors import RefusedError
 from strikeout.quotes.joining import join
 from strikeout.store.sqlite import SqliteStore
+from tests.desk.behind import entered
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +172,7 @@ def test_a_footprint_left_in_the_file_is_found_by_the_scan(book, quotes):
     standing = records.standing()
     rows = keeping.rows_of(records.store, standing, 0)
     page = rows_to_bytes(standing.schema, rows)
-    with records.store.writing() as store:
+    with entered(book) as store:
         store.put("setting", "somewhere", page)
     assert book.erase(ids=quotes.ids[:2], yes=True).residue > 0
 
@@ -258,7 +259,7 @@ def test_a_footprint_of_a_quote_that_the_book_does_not_hold_is_found(book):
 
 
 def test_quotes_without_a_footprint_are_healed_through_their_shard(book, quotes):
-    with book._records.store.writing() as tx:
+    with entered(book) as tx:
         tx.unleave("footprints", [0, 1])
     book.apply(book.forget(ids=quotes.ids[[3, 300, 590]]))
     assert is_in_step(book, quotes.without(quotes.ids[[3, 300, 590]]))
@@ -287,7 +288,7 @@ def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
 
 @pytest.mark.parametrize("verb", [so.Book.calibrate, lambda book: book.apply(book.forget(ids=book.quotes().ids[:2]))])
 def test_a_book_made_before_states_were_kept_is_filled_by_the_next_verb(path, verb):
-    with so.Book.open(path) as book, book._records.store.writing() as tx:
+    with so.Book.open(path) as book, entered(book) as tx:
         keeping.clear(tx)
     with so.Book.open(path) as book:
         assert book.verify().holds, book.verify().summary()
@@ -320,5 +321,5 @@ def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes):
         assert book.erase(ids=quotes.ids[:2], yes=True).residue == 0
         assert is_in_step(book, quotes[2:])
         assert book.verify().holds, book.verify().summary()
-    with SqliteStore.open(tmp_path / "e.book") as store:
+    with SqliteStore.open(tmp_path / "e.book", key=None) as store:
         assert store.faults() == []

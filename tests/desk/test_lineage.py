@@ -15,6 +15,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.selection import select
 from strikeout.store.residue import needles_of_numbers, scan
+from tests.desk.behind import entered
 from tests.quotes.chains import chain
 
 EXPIRIES = ("2024-04-05", "2024-06-07", "2024-12-06", "2025-12-05")
@@ -184,7 +185,7 @@ def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> Non
     assert book.verify().holds, book.verify().summary()
     book.restore(change.entry)
     assert book._records.standing().equations == before.equations
-    with book._records.store.writing() as tx:
+    with entered(book) as tx:
         tx.unleave("footprints", tx.shards_with("footprints"))
     book.apply(book.forget(ids=gone))  # every footprint is taken anew: none was needed
     assert book.verify().holds, book.verify().summary()

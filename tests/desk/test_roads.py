@@ -13,6 +13,7 @@ import strikeout as so
 from strikeout.assurance.canonical import canonical
 from strikeout.calibration.settings import Settings
 from strikeout.desk.roads import FARTHEST, FEWEST, OF_THE_MODEL, REFUSED, Road, travelled, unsuited
+from tests.desk.behind import entered
 
 CORNERED = {
     "mean_reversion": 0.5,
@@ -211,7 +212,7 @@ def test_a_version_made_before_books_kept_their_road_is_read_and_calibrated_as_i
     records = book._records
     plain = records.version().to_plain()
     del plain["asking"]["road"]
-    with records.store.writing() as store:
+    with entered(book) as store:
         store.put("calibration", records.store.pages("calibration")[-1], json.dumps(plain).encode())
     assert book.status().version.road is None
     assert book.forget(ids=large.ids[:2]).count == 2

@@ -9,6 +9,7 @@ import pytest
 import strikeout as so
 from strikeout.desk.plan import Plan
 from strikeout.errors import RefusedError, UsageError
+from tests.desk.behind import entered
 
 TOLERANCE = 0.05
 
@@ -96,7 +97,7 @@ def test_a_book_without_footprints_goes_its_own_road(book, quotes):
 
 def test_footprints_that_are_missing_are_healed_through_their_shard(book, quotes):
     plan = book.forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
-    with book._records.store.writing() as tx:
+    with entered(book) as tx:
         tx.unleave("footprints", [0])
     healed = book.forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
     assert healed.after == plan.after

@@ -134,28 +134,27 @@ def test_a_key_file_is_never_overwritten_by_a_new_one(tmp_path):
     path = tmp_path / "a.key"
     Keyring.generate().create(path)
     before = path.read_bytes()
-    with pytest.raises(RefusedError, match="never overwritten"):
+    with pytest.raises(RefusedError, match="neither overwritten nor shared"):
         Keyring.generate().create(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.key"]
 
 
-def test_the_first_use_makes_the_keys_and_the_second_finds_them(tmp_path):
-    first = Keyring.read_or_create(tmp_path / "a.key")
-    assert Keyring.read_or_create(tmp_path / "a.key") == first
-
-
-def test_processes_that_begin_at_once_end_with_the_same_keys(tmp_path):
+def test_of_processes_that_make_one_key_file_at_once_one_does_and_the_others_are_refused(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from strikeout.store.keyring import Keyring\n"
-        "input(); print(Keyring.read_or_create(Path(sys.argv[1])).signer().public)"
+        "import sys; from pathlib import Path; from strikeout.store.keyring import Keyring; made = Keyring.generate()\n"
+        "input(); made.create(Path(sys.argv[1])); print(made.signer().public)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "a.key")]
-    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen(command, **pipes) for _ in range(4)]
     for process in running:
         process.stdin.write("\n")
         process.stdin.flush()
-    assert len({process.communicate(timeout=60)[0] for process in running}) == 1
+    said = [process.communicate(timeout=60) for process in running]
+    (made,) = [words.strip() for words, _ in said if words]
+    assert Keyring.read(tmp_path / "a.key").signer().public == made
+    assert sum("is there already" in wrong for _, wrong in said) == 3
     assert os.listdir(tmp_path) == ["a.key"]
 
 
@@ -195,7 +194,7 @@ def test_a_key_file_that_is_not_there_is_named(tmp_path):
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(RefusedError, match="cannot be written"):
-        Keyring.read_or_create(tmp_path / "nowhere" / "a.key")
+        Keyring.generate().create(tmp_path / "nowhere" / "a.key")
 
 
 def test_the_keys_of_a_book_are_beside_it_unless_the_variable_says_where(tmp_path, monkeypatch):
@@ -203,6 +202,8 @@ def test_the_keys_of_a_book_are_beside_it_unless_the_variable_says_where(tmp_pat
     assert key_file(tmp_path / "spx.book") == tmp_path / "spx.book.key"
     monkeypatch.setenv("STRIKEOUT_KEY_FILE", "elsewhere.key")
     assert key_file(tmp_path / "spx.book") == Path("elsewhere.key")
+    monkeypatch.setenv("STRIKEOUT_KEY_FILE", str(tmp_path))  # a folder: a file for every book
+    assert key_file(Path("somewhere") / "spx.book") == tmp_path / "spx.book.key"
 
 
 def test_a_key_that_is_not_on_the_ring_is_named():

@@ -39,6 +39,7 @@ def audit(records: Records, *, head: Head | None = None) -> Audit:
     checks: dict[str, Callable[[], Found]] = {
         "STORE": lambda: _store(records),
         "LEDGER": lambda: _ledger(records, head),
+        "CONTENTS": lambda: _contents(records),
         "COUNTS": lambda: _counts(records),
         "VERSIONS": lambda: _versions(records),
         "STATES": lambda: check_states(records),
@@ -75,6 +76,20 @@ def _ledger(records: Records, head: Head | None) -> Found:
     return (
         True,
         f"{many(len(rows), 'entry', 'entries')}, numbered, chained and signed; the root is {records.ledger().root()}.",
+    )
+
+
+def _contents(records: Records) -> Found:
+    """Whether all that is kept is what the last entry commits to; that it adds up to its sums is for STORE to say."""
+    ledger, store = records.ledger(), records.store
+    last = ledger.entries[-1]
+    if records.is_as_entered(store, last):
+        return True, f"Quotes, marks, footprints, states and pages are those that entry {last.number} commits to."
+    then = next((entry.number for entry in reversed(ledger.entries) if records.is_as_entered(store, entry)), None)
+    was = f"They are those of entry {then}." if then is not None else "They are those of no entry."
+    return (
+        False,
+        f"Quotes, marks, footprints, states and pages are not those that entry {last.number} commits to. {was}",
     )
 
 

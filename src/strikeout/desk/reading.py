@@ -182,10 +182,16 @@ class ReadingDesk:
         """
         seen, held = self._records.position(), self._records.store.counts().retained
         write = prepare()
-        with self._records.writing(seen) as book:
-            written = write(path)
-            book.know_of(written)
-            book.enter(what, None, counts={"exported": held})
+        written: Path | None = None
+        try:
+            with self._records.writing(seen) as book:
+                written = write(path)  # first: the book remembers the bytes that are there
+                book.know_of(written)
+                book.enter(what, None, counts={"exported": held})
+        except BaseException:
+            if written is not None:  # nobody would know of it
+                written.unlink(missing_ok=True)
+            raise
         return written
 
     def _version(self) -> Version:

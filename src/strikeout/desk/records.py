@@ -27,11 +27,11 @@ from strikeout.desk.known_files import Digests, FileDigest, KnownFiles
 from strikeout.desk.standing import PAGE as STANDING
 from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
-from strikeout.errors import RefusedError
+from strikeout.errors import DamagedBookError, RefusedError, StrikeoutError
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
-from strikeout.store.entry import Act, Reason
-from strikeout.store.keyring import Keyring
+from strikeout.store.entry import Act, Entry, Reason
+from strikeout.store.keyring import VARIABLE, Keyring
 from strikeout.store.ledger import Ledger, LedgerReader
 from strikeout.store.store import Reading, Store, Writing
 from strikeout.wording import many
@@ -42,6 +42,8 @@ SHOWN = 10  # entries in a sentence
 ASKING = "asking"  # the setting that says how a calibration was asked for whose results an erasure removed
 SMALLEST = 12  # quotes of an erasure; docs/explanation/erasing.md says why
 SMALLEST_ERASURE = "smallest erasure"  # the count of the first entry that says another number
+CONTENTS = "contents"  # the digest by which an entry commits to all that the book keeps after it
+SECRET = "secret"  # the digest of the first entry that shows whether a key file is the book's own
 
 
 @dataclass(frozen=True)
@@ -237,9 +239,38 @@ class Records:
                     "now: somebody else changed it. Nothing was written. Try again.",
                     found=len(ledger),
                 )
+            self._refuse_changed(store, ledger)
             transaction = Transaction(self, store, ledger)
             yield transaction
-            assert transaction.is_entered, "a change without an entry in the ledger"
+            assert transaction.contents == store.contents(), "a change without an entry in the ledger"
+
+    def is_as_entered(self, store: Reading, entry: Entry) -> bool:
+        """Whether what is kept is what an entry of the ledger commits to, as far as sums tell; see ``Store.faults``."""
+        return entry.digests.get(CONTENTS) == self.commit(f"digest {CONTENTS}", store.contents().encode())
+
+    def refuse_other_keys(self) -> None:
+        """Raise if the keys are not those of this book.
+
+        Raises:
+            RefusedError: they are another book's, or the ledger was written anew with another's keys.
+        """
+        try:
+            said = self.ledger()[1].digests.get(SECRET)
+        except StrikeoutError:
+            return  # a ledger that cannot be read is for `verify` to tell of
+        if said != self.commit(f"digest {SECRET}", SECRET.encode()):
+            raise RefusedError(
+                "The key file is not this book's own, or the ledger was written anew by somebody else. Bring the "
+                f"book's own key file back, or name it in {VARIABLE}.",
+                book=self.name,
+            )
+
+    def _refuse_changed(self, store: Reading, ledger: Ledger) -> None:
+        if len(ledger) and not self.is_as_entered(store, ledger.entries[-1]):
+            raise DamagedBookError(
+                f"What the book holds is not what entry {len(ledger)} of its ledger commits to: somebody without its "
+                "key has changed it. Nothing was written; run verify, and bring the book back from a copy."
+            )
 
 
 class Transaction:
@@ -248,7 +279,7 @@ class Transaction:
     def __init__(self, records: Records, store: Writing, ledger: Ledger) -> None:
         self._records, self.store, self._ledger = records, store, ledger
         self.number = len(ledger) + 1  # of the entry this will become
-        self.is_entered = False
+        self.contents = ""  # what the entry commits to, once it is written
 
     def keep(self, version: Version) -> None:
         """Keeps a calibration; the latest is the current one."""
@@ -314,23 +345,27 @@ class Transaction:
             commitment: to the quotes touched, where those are too many to be named.
         """
         records = self._records
+        if certificate is not None:
+            self.store.put("certificate", page_of(self.number), certificate.to_bytes())
+        self.contents = self.store.contents()
         act = Act(
             who=records.who,
             what=what,
             at=records.clock(),
             why=as_reason(reason),
             counts={**(counts or {}), "retained": self.store.counts().retained},
-            digests={} if version is None else _digests(version),
+            digests={**({} if version is None else _digests(version)), **self._said()},
             touched=tuple(name.encode() for name in touched),
             certificate="" if certificate is None else certificate.digest(),
             commitment=commitment,
         )
         ledger = self._ledger.append(act, records.signing(self._ledger))
-        if certificate is not None:
-            self.store.put("certificate", page_of(self.number), certificate.to_bytes())
         self.store.append(ledger.entries[-1].to_bytes())
-        self.is_entered = True
         return self.number
+
+    def _said(self) -> dict[str, str]:
+        """What every entry commits to, and the first one to the secret that all commitments are made with."""
+        return {CONTENTS: self.contents, **({SECRET: SECRET} if self.number == 1 else {})}
 
     def rotate(self, reason: Why, keyring: Keyring) -> int:
         """Two entries: the key that is due hands over to the newest of this keyring, which signs the second.
@@ -339,16 +374,17 @@ class Transaction:
             RefusedError: the keyring lacks the key that is due, or has no other.
         """
         records = self._records
+        self.contents = self.store.contents()
         act = Act(
             who=records.who,
             what="rotate key",
             at=records.clock(),
             why=as_reason(reason),
             counts={"retained": self.store.counts().retained},
+            digests=self._said(),
         )
         for entry in self._ledger.rotate(act, keyring).entries[-2:]:
             self.store.append(entry.to_bytes())
-        self.is_entered = True
         return self.number + 1
 
 

@@ -132,7 +132,7 @@ def attacked(path: Path, kind: Kind, gone: Quotes, *, seed: int, reason: str) ->
     """The best that can be computed from any set of numbers in a book's file that are named like parameters."""
     from strikeout.store.sqlite import SqliteStore
 
-    store = SqliteStore.open(path)
+    store = SqliteStore.open(path, key=None)
     try:
         retained, known = store.quotes(), parameters_in(store, SHARED if kind.is_panel else NAMES)
     finally:

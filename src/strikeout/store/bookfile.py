@@ -26,20 +26,29 @@ _DISK = {
 }
 PATIENCE = 2.0  # seconds a writer waits for another
 BESIDE = ("-wal", "-shm", "-journal")
-VERSION = 3  # of the tables
+DRAFT = ".new"  # how the name of a book ends that is being made
+VERSION = 4  # of the tables
+# Columns of fixed size come first: behind `data`, SQLite would have to walk through all of its pages to find them.
 TABLES = """
-    CREATE TABLE chunks (number INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL, sum BLOB NOT NULL);
+    CREATE TABLE chunks (
+        number INTEGER PRIMARY KEY, count INTEGER NOT NULL, sum BLOB NOT NULL, tag BLOB NOT NULL, data BLOB NOT NULL
+    );
     CREATE TABLE names (id BLOB PRIMARY KEY, chunk INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE marks (id BLOB PRIMARY KEY REFERENCES names, entry INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE footprints (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
-    CREATE TABLE states (shard INTEGER PRIMARY KEY REFERENCES chunks, data BLOB NOT NULL, sum BLOB NOT NULL);
+    CREATE TABLE footprints (
+        shard INTEGER PRIMARY KEY REFERENCES chunks, sum BLOB NOT NULL, tag BLOB NOT NULL, data BLOB NOT NULL
+    );
+    CREATE TABLE states (
+        shard INTEGER PRIMARY KEY REFERENCES chunks, sum BLOB NOT NULL, tag BLOB NOT NULL, data BLOB NOT NULL
+    );
     CREATE TABLE pages (
-        shelf TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, sum BLOB NOT NULL, PRIMARY KEY (shelf, name)
+        shelf TEXT NOT NULL, name TEXT NOT NULL, sum BLOB NOT NULL, tag BLOB NOT NULL, data BLOB NOT NULL,
+        PRIMARY KEY (shelf, name)
     ) WITHOUT ROWID;
-    CREATE TABLE entries (number INTEGER PRIMARY KEY, data BLOB NOT NULL, sum BLOB NOT NULL);
+    CREATE TABLE entries (number INTEGER PRIMARY KEY, sum BLOB NOT NULL, data BLOB NOT NULL);
     CREATE TABLE seal (
         one INTEGER PRIMARY KEY CHECK (one = 1), total BLOB NOT NULL, rows INTEGER NOT NULL, held INTEGER NOT NULL,
-        marked INTEGER NOT NULL, scrub INTEGER NOT NULL
+        marked INTEGER NOT NULL, scrub INTEGER NOT NULL, sums BLOB NOT NULL
     );
     CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
     CREATE TRIGGER entries_hold BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
@@ -116,19 +125,16 @@ def real_path(path: str | Path) -> Path:
 
 
 def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> None:
-    """Makes the file of an empty book. It appears under its name only when it is whole.
+    """Makes the file of a book. It appears under its name only when it is whole.
 
     Args:
-        first: what to write before it appears.
+        first: writes what is in it from the beginning.
 
     Raises:
         NotABookError: there is a file of that name already, or its folder does not exist.
         BookError: it cannot be written there.
     """
-    if path.exists():
-        raise NotABookError(f"{path} is there already. Open it, or choose another name.", path=str(path))
-    if not path.parent.is_dir():
-        raise NotABookError(f"The folder of {path} does not exist. Make it first.", path=str(path))
+    refuse_taken(path)
     draft = path.with_name(f"{path.name}.{os.getpid()}{DRAFT}")
     try:
         _make(draft)
@@ -150,7 +156,16 @@ def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> 
         draft.unlink(missing_ok=True)
 
 
-DRAFT = ".new"  # how the name of a book ends that is being made
+def refuse_taken(path: Path) -> None:
+    """Raise if no book can be made under this name.
+
+    Raises:
+        NotABookError: there is a file of that name already, or its folder does not exist.
+    """
+    if path.exists():
+        raise NotABookError(f"{path} is there already. Open it, or choose another name.", path=str(path))
+    if not path.parent.is_dir():
+        raise NotABookError(f"The folder of {path} does not exist. Make it first.", path=str(path))
 
 
 def _make(draft: Path) -> None:
@@ -162,7 +177,7 @@ def _make(draft: Path) -> None:
             raw.execute("BEGIN IMMEDIATE")
             for statement in _statements(TABLES):
                 raw.execute(statement)
-            raw.execute("INSERT INTO seal VALUES (1, zeroblob(32), 0, 0, 0, 0)")
+            raw.execute("INSERT INTO seal VALUES (1, zeroblob(32), 0, 0, 0, 0, x'')")
             raw.execute(f"PRAGMA user_version = {VERSION}")
             raw.execute("COMMIT")
         finally:
@@ -179,6 +194,18 @@ def connect(path: Path, *, patience: float = PATIENCE) -> Connection:
         BookError: it has a second name, or cannot be read.
         UsageError: it was open when this process was forked.
     """
+    recognise(path)
+    raw, hold = holding.take(path, lambda: _connected(path, patience))
+    return Connection(path, raw, hold)
+
+
+def recognise(path: Path) -> None:
+    """Raise if the file is no book. Looks at it without locks and without its log, and so changes nothing.
+
+    Raises:
+        NotABookError: there is no such file, or it is another program's.
+        BookError: it has a second name, or cannot be read.
+    """
     try:
         found = path.stat()
     except FileNotFoundError as error:
@@ -189,29 +216,7 @@ def connect(path: Path, *, patience: float = PATIENCE) -> Connection:
         _clear_draft(path, found)
         found = path.stat()
     holding.refuse_second_name(path, found)
-    _recognise(path, found.st_size)
-    raw, hold = holding.take(path, lambda: _connected(path, patience))
-    return Connection(path, raw, hold)
-
-
-def _clear_draft(path: Path, found: os.stat_result) -> None:
-    """Removes the name under which a book was made, where a crash came between giving it its own and that."""
-    for draft in path.parent.glob(f"{_literal(path.name)}.*{DRAFT}"):
-        if os.path.samestat(draft.stat(), found):
-            draft.unlink(missing_ok=True)
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
-
-
-def _recognise(path: Path, size: int) -> None:
-    """Raise if the file is no book. Looks at it without locks and without its log, and so changes nothing.
-
-    Raises:
-        NotABookError: it is no SQLite file, or another program's.
-        BookError: it cannot be read.
-    """
+    size = found.st_size
     try:
         with told(path):
             raw = _opened(path, "mode=ro&immutable=1", 0.0)
@@ -227,6 +232,17 @@ def _recognise(path: Path, size: int) -> None:
         raise _no_book(path, size)
     if application != APPLICATION:
         raise NotABookError(f"{path} is a SQLite file of another program, not a book. Choose a book.", path=str(path))
+
+
+def _clear_draft(path: Path, found: os.stat_result) -> None:
+    """Removes the name under which a book was made, where a crash came between giving it its own and that."""
+    for draft in path.parent.glob(f"{_literal(path.name)}.*{DRAFT}"):
+        if os.path.samestat(draft.stat(), found):
+            draft.unlink(missing_ok=True)
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def _no_book(path: Path, size: int) -> NotABookError:

@@ -86,8 +86,20 @@ def _keys(path: Path) -> tuple[bool, str]:
     return not rotating, f"{place}, mode {mode:o}{rotating}"
 
 
+def _key(path: Path) -> bytes | None:
+    """The key that rows are sealed with; None where the key file cannot be read, or is another book's."""
+    with SqliteStore.open(path, key=None) as store:
+        entries = store.entries()
+    try:
+        keyring = Keyring.read(key_file(path))
+        is_own = not check_bytes(entries, keyring=keyring)
+    except StrikeoutError:
+        return None
+    return keyring.store_key() if is_own else None
+
+
 def _bytes(path: Path) -> tuple[bool, str]:
-    with SqliteStore.open(path) as store:
+    with SqliteStore.open(path, key=_key(path)) as store:
         faults = store.faults()
         counts = store.counts()
     return not faults, " ".join(
@@ -97,7 +109,7 @@ def _bytes(path: Path) -> tuple[bool, str]:
 
 def _shards(path: Path) -> tuple[bool, str]:
     """A shard that keeps footprints without a state, or the other way round, was not written by us."""
-    with SqliteStore.open(path) as store:
+    with SqliteStore.open(path, key=None) as store:
         counts, kept, states = store.shards(), store.shards_with("footprints"), store.shards_with("states")
     named = ", ".join(f"{shard} ({count:,})" for shard, count in list(counts.items())[:4])
     more = f" and {len(counts) - 4:,} more" if len(counts) > 4 else ""
@@ -110,7 +122,7 @@ def _shards(path: Path) -> tuple[bool, str]:
 
 
 def _ledger(path: Path) -> tuple[bool, str]:
-    with SqliteStore.open(path) as store:
+    with SqliteStore.open(path, key=None) as store:
         rows = store.entries()
     faults = check_bytes(rows, keyring=Keyring.read(key_file(path)))
     return not faults, " ".join(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from math import ceil
 from typing import Any
 
 from strikeout.assurance.canonical import canonical, from_canonical
@@ -14,6 +16,8 @@ from strikeout.store.keys import Signer, is_hex, verify
 from strikeout.store.merkle import leaf_hash
 
 FORMAT = "strikeout ledger entry 1"
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+CLOCK_BACK = "clock_back"  # the count of an entry that is dated before the one it follows: by how many seconds
 
 
 class ReasonCode(StrEnum):
@@ -178,14 +182,27 @@ class Entry:
         return canonical(content)
 
 
+def seconds_back(last: str, at: str) -> int:
+    """By how many seconds a time is before the one of the last entry, rounded up; 0 where it is not."""
+    apart = datetime.fromisoformat(last) - datetime.fromisoformat(at)
+    return max(0, ceil(apart.total_seconds()))
+
+
+def _is_time(text: object) -> bool:
+    try:
+        return isinstance(text, str) and _TIME.fullmatch(text) is not None and bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
 def _wrong(content: Mapping[str, Any]) -> str | None:
     """The first field whose shape is not that of an entry; None where all are."""
     why = content["why"]
     checks = {
         **{
-            name: isinstance(content[name], str) and content[name].isprintable()
-            for name in ("at", "who", "what", "software")
+            name: isinstance(content[name], str) and content[name].isprintable() for name in ("who", "what", "software")
         },
+        "at": _is_time(content["at"]),
         "number": type(content["number"]) is int and content["number"] >= 1,
         "why": why is None
         or (

@@ -14,6 +14,7 @@ from strikeout.store.keys import SECRET_BYTES, Signer, commit, committing, is_he
 
 FORMAT = "strikeout keys 1"
 VARIABLE = "STRIKEOUT_KEY_FILE"
+ENDING = ".key"
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class Keyring:
         """A commitment to data that come piece by piece; see ``keys.committing``."""
         return committing(self.secret, shard)
 
+    def store_key(self) -> bytes:
+        """The key that the rows of the book are sealed with; see ``sealing``. A rotation leaves it as it is."""
+        return blake2b(key=self.secret, digest_size=SECRET_BYTES, person=b"strikeout rows").digest()
+
     def with_new_signer(self) -> Keyring:
         """These secrets and one more key pair: the first half of a rotation."""
         return replace(self, signers=(*self.signers, Signer.generate()))
@@ -76,7 +81,9 @@ class Keyring:
             os.link(beside, path)  # unlike a rename, it never replaces
         except FileExistsError as error:
             raise RefusedError(
-                f"{path} is there already, and keys are never overwritten. Name another file."
+                f"{path} is there already, and the keys of a book are neither overwritten nor shared by another. Name "
+                f"another file in {VARIABLE}, or a folder, in which every book has a file of its own; if no book "
+                "belongs to these keys, move the file away."
             ) from error
         except OSError as error:
             raise RefusedError(f"The key file {path} cannot be written ({error.strerror}).") from error
@@ -118,22 +125,6 @@ class Keyring:
             )
         return _from_bytes(data, path)
 
-    @staticmethod
-    def read_or_create(path: Path) -> Keyring:
-        """The secrets in a key file; where there is none, fresh ones, written there first.
-
-        Raises:
-            RefusedError: the file is damaged or open to others, or cannot be written.
-        """
-        if not path.exists():
-            made = Keyring.generate()
-            try:
-                made.create(path)
-            except RefusedError:
-                if not path.exists():  # otherwise another process was faster: take its keys
-                    raise
-        return Keyring.read(path)
-
     def _to_bytes(self) -> bytes:
         seeds = [signer.seed().hex() for signer in self.signers]
         content = {"format": FORMAT, "secret": self.secret.hex(), "signers": seeds}
@@ -142,9 +133,14 @@ class Keyring:
 
 
 def key_file(book: Path) -> Path:
-    """Where a book's secrets are: the file STRIKEOUT_KEY_FILE names, otherwise ``NAME.book.key`` beside the book."""
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else book.with_name(book.name + ".key")
+    """Where a book's secrets are: ``NAME.book.key`` beside the book, or where STRIKEOUT_KEY_FILE says.
+
+    That may be a file, which then serves one book, or a folder, in which every book has its ``NAME.book.key``.
+    """
+    named, own = os.environ.get(VARIABLE), book.name + ENDING
+    if not named:
+        return book.with_name(own)
+    return Path(named) / own if Path(named).is_dir() else Path(named)
 
 
 def _from_bytes(data: bytes, path: Path) -> Keyring:

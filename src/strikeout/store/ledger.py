@@ -13,7 +13,7 @@ from itertools import chain
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store import merkle
-from strikeout.store.entry import Act, Entry, Reason, ReasonCode
+from strikeout.store.entry import CLOCK_BACK, Act, Entry, Reason, ReasonCode, seconds_back
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
 from strikeout.wording import agreeing, many
@@ -113,7 +113,7 @@ class Ledger:
             first_public: the first entry must be signed with this key.
             head: the ledger must have grown from what it was then.
         """
-        found, previous, due = [], FIRST, first_public
+        found, previous, due, last = [], FIRST, first_public, ""
         for place, entry in enumerate(self.entries, 1):
             if entry.number != place:
                 found.append(f"Entry {place} of the ledger says it is number {entry.number}.")
@@ -125,7 +125,9 @@ class Ledger:
                 found.append(f"Entry {place} is signed with the key {entry.public[:16]}..., not with {due[:16]}....")
             if not entry.is_signed():
                 found.append(f"Entry {place} was changed after it was signed, or never signed with its key.")
-            previous, due = entry.hash().hex(), entry.heir()
+            if entry.counts.get(CLOCK_BACK, 0) != seconds_back(last or entry.at, entry.at):
+                found.append(f"Entry {place} is dated before the one it follows, and does not say so.")
+            previous, due, last = entry.hash().hex(), entry.heir(), entry.at
         return found + self._check_last(keyring) + self._check_head(head)
 
     def root(self, size: int | None = None) -> str:
@@ -238,13 +240,15 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
     from strikeout import __version__
 
     signer = keyring.signer(last.heir() if last else None)
+    back = seconds_back(last.at, act.moment()) if last else 0
     entry = Entry(
         number=last.number + 1 if last else 1,
         at=act.moment(),
         who=act.who,
         what=act.what,
         why=act.why,
-        counts=dict(act.counts),
+        # Not refused: a clock that was once ahead would lock the book for as long. But nobody can do it unseen.
+        counts={**act.counts, **({CLOCK_BACK: back} if back else {})},
         digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
         touched=act.commitment or commitment_of(act.touched, keyring),
         certificate=act.certificate and keyed_certificate(act.certificate, keyring),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +16,9 @@ from strikeout.errors import BusyError, UsageError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
-from strikeout.store.chunks import Chunk, chunks_of, quotes_of, refuse_other_kind, retained_of
-from strikeout.store.store import Counts, Leaving, Shelf, Told, Writing, is_left, on_shelf
+from strikeout.store.chunks import Chunk, chunks_of, encoded, quotes_of, refuse_other_kind, retained_of
+from strikeout.store.sealing import MARKS, QUOTES, UNKEYED, Sealer, Tally, checksum, chunk_sum, mark_sum
+from strikeout.store.store import Counts, Leaving, Reading, Shelf, Told, Writing, is_left, on_shelf
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,18 @@ class Moment:
     def entries(self) -> tuple[bytes, ...]:
         return self.ledger
 
+    def contents(self, sealer: Sealer) -> str:
+        """What stands for all of it but the ledger, under a key."""
+        tally = Tally(sealer=sealer)
+        chunks = self.chunks.items()
+        tally.come(QUOTES, (chunk_sum(number, len(chunk), _digest(chunk)) for number, chunk in chunks))
+        tally.come(MARKS, (mark_sum(name.encode("utf-8", "surrogatepass"), 0, at) for name, at in self.marks.items()))
+        for (what, shard), data in self.leavings.items():
+            tally.come(what, [checksum(what, shard, data)])
+        for (shelf, name), data in self.shelved.items():
+            tally.come(shelf, [checksum(shelf, name, data)])
+        return sealer.total(tally.sums or {})
+
     def asked(self, ids: ArrayLike) -> list[str]:
         """These ids, all of them in the book.
 
@@ -98,11 +113,22 @@ class Moment:
         return {number: self.chunks[number].only(mask) for number, mask in kept.items()}
 
 
+_digests: WeakKeyDictionary[Chunk, bytes] = WeakKeyDictionary()
+
+
+def _digest(chunk: Chunk) -> bytes:
+    """Of the quotes of a chunk; found once, since a chunk does not change."""
+    if chunk not in _digests:
+        _digests[chunk] = blake2b(encoded(chunk)).digest()
+    return _digests[chunk]
+
+
 class Transaction:
     """The next moment of a book, made step by step; see ``Writing`` for what each verb promises."""
 
-    def __init__(self, begun: Moment) -> None:
+    def __init__(self, begun: Moment, sealer: Sealer) -> None:
         self.moment = begun
+        self._sealer = sealer
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         return self.moment.quotes(struck=struck)
@@ -145,6 +171,9 @@ class Transaction:
 
     def entries(self) -> tuple[bytes, ...]:
         return self.moment.entries()
+
+    def contents(self) -> str:
+        return self.moment.contents(self._sealer)
 
     def add(self, quotes: Quotes) -> None:
         now = self.moment
@@ -226,13 +255,14 @@ class MemoryStore:
     Counts(retained=540, struck=0)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, key: bytes = UNKEYED) -> None:
         self._moment = Moment()
         self._busy = False
+        self._sealer = Sealer(key)
 
     @contextmanager
-    def reading(self) -> Iterator[Moment]:
-        yield self._moment
+    def reading(self) -> Iterator[Reading]:
+        yield Transaction(self._moment, self._sealer)
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -240,7 +270,7 @@ class MemoryStore:
             raise BusyError("The book is being written already. End that transaction first; nothing was changed.")
         self._busy = True
         try:
-            transaction = Transaction(self._moment)
+            transaction = Transaction(self._moment, self._sealer)
             yield transaction
             self._moment = transaction.moment
         finally:
@@ -287,6 +317,9 @@ class MemoryStore:
 
     def entries(self) -> tuple[bytes, ...]:
         return self._moment.entries()
+
+    def contents(self) -> str:
+        return self._moment.contents(self._sealer)
 
     def faults(self) -> list[str]:
         return []

@@ -1,14 +1,31 @@
-"""Checksums of what is kept, and one sum over all of them: a byte that changed, or a row that vanished, is seen.
+"""Checksums of what is kept, and sums over all of them: a byte that changed, or a row that vanished, is seen.
 
-They find damage. Against malice there are the ledger's signatures.
+Two of each. The checksum of a row and the sum of all checksums need no key: they find damage, and anybody can check
+them. Against malice every row has a tag too, which only the holder of the book's key can make, and every part of the
+book (its quotes, the marks, each shelf of pages) a sum of keyed numbers, one per row. The ledger commits to these sums
+with every entry, so that nothing can be changed, taken away or put back as it once was without the key.
+
+Sums, so that a change costs what it touches and not the whole book. What is added per row is secret, and a sum is
+stored under a mask that is new with every transaction (MSet-Add-Hash of Clarke and others, ASIACRYPT 2003): many copies
+of a book tell nothing that would help to find other rows of the same sum.
 """
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
+from strikeout.errors import UsageError
+from strikeout.store.store import LEAVINGS, SHELVES
+
 SIZE = 32
+NONCE = 16
+TAG = 16
+UNKEYED = bytes(SIZE)  # the key of a store that no ledger stands behind
+QUOTES, MARKS = "quotes", "marks"
+PARTS: tuple[str, ...] = (QUOTES, MARKS, *LEAVINGS, *SHELVES)
 _MODULUS = 1 << (8 * SIZE)
 
 
@@ -32,29 +49,105 @@ def mark_sum(name: bytes, chunk: int, entry: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Seal:
-    """How many rows, quotes and marks there are, and the sum of the rows' checksums modulo 2^256.
+class Sealer:
+    """What the key of a book makes of the checksums of its rows.
 
-    A sum, so that a change costs what it touches and not the whole book.
+    Raises:
+        UsageError: the key has not 32 bytes.
     """
+
+    key: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.key) != SIZE:
+            raise UsageError(f"Sealer: a key has {SIZE} bytes, this one {len(self.key)}.")
+
+    def tag(self, row: bytes) -> bytes:
+        """Stands beside a row of this checksum: shows that a holder of the key wrote it."""
+        return blake2b(row, key=self.key, digest_size=TAG, person=b"strikeout tag").digest()
+
+    def term(self, row: bytes) -> int:
+        """What a row of this checksum adds to the sum of its part."""
+        return int.from_bytes(blake2b(row, key=self.key, digest_size=SIZE, person=b"strikeout term").digest(), "big")
+
+    def total(self, sums: Mapping[str, int]) -> str:
+        """What stands for all parts together, 64 hexadecimal digits."""
+        digest = blake2b(key=self.key, digest_size=SIZE, person=b"strikeout total")
+        for part in PARTS:
+            digest.update(sums[part].to_bytes(SIZE, "big"))
+        return digest.hexdigest()
+
+    def masked(self, sums: Mapping[str, int]) -> bytes:
+        """The sums as they are stored."""
+        nonce = secrets.token_bytes(NONCE)
+        return nonce + b"".join(
+            ((sums[part] + mask) % _MODULUS).to_bytes(SIZE, "big")
+            for part, mask in zip(PARTS, self._masks(nonce), strict=True)
+        )
+
+    def unmasked(self, stored: bytes) -> dict[str, int]:
+        """The sums that were stored: zeros of a book that has no rows yet; nonsense of bytes that are no sums."""
+        if not stored:
+            return dict.fromkeys(PARTS, 0)
+        nonce, rest = stored[:NONCE], stored[NONCE:]
+        found = (int.from_bytes(rest[SIZE * at : SIZE * (at + 1)], "big") for at in range(len(PARTS)))
+        return {part: (one - mask) % _MODULUS for part, one, mask in zip(PARTS, found, self._masks(nonce), strict=True)}
+
+    def _masks(self, nonce: bytes) -> list[int]:
+        mask = blake2b(nonce, key=self.key, digest_size=SIZE, person=b"strikeout mask").digest()
+        return [self.term(mask + part.encode()) for part in PARTS]
+
+
+@dataclass(frozen=True)
+class Seal:
+    """How many rows, quotes and marks there are, and the sum of the rows' checksums modulo 2^256."""
 
     total: bytes = bytes(SIZE)
     rows: int = 0
     held: int = 0
     marked: int = 0
 
-    def with_row(self, row: bytes) -> Seal:
-        """Once a row of this checksum has come."""
-        return self._moved(row, 1)
 
-    def without_row(self, row: bytes) -> Seal:
-        """Once a row of this checksum has gone."""
-        return self._moved(row, -1)
+class Tally:
+    """The seal and the keyed sums of a book while its rows come and go.
 
-    def counting(self, *, held: int = 0, marked: int = 0) -> Seal:
-        """Once so many more quotes are held and marked."""
-        return replace(self, held=self.held + held, marked=self.marked + marked)
+    ``sums`` is None where the key is not known: then only the seal is kept.
+    """
 
-    def _moved(self, row: bytes, sign: int) -> Seal:
-        total = (int.from_bytes(self.total, "big") + sign * int.from_bytes(row, "big")) % _MODULUS
-        return replace(self, total=total.to_bytes(SIZE, "big"), rows=self.rows + sign)
+    def __init__(
+        self, seal: Seal | None = None, *, sealer: Sealer | None, sums: Mapping[str, int] | None = None
+    ) -> None:
+        begun = Seal() if seal is None else seal
+        self._seal, self._total, self._rows = begun, int.from_bytes(begun.total, "big"), begun.rows
+        self._sealer = sealer
+        self.sums = None if sealer is None else dict.fromkeys(PARTS, 0) if sums is None else dict(sums)
+
+    def come(self, part: str, rows: Iterable[bytes]) -> None:
+        """Counts rows of these checksums that have come. The entries of the ledger are no part: they are signed."""
+        self._move(part, rows, 1)
+
+    def go(self, part: str, rows: Iterable[bytes]) -> None:
+        """Counts rows of these checksums that have gone."""
+        self._move(part, rows, -1)
+
+    def count(self, *, held: int = 0, marked: int = 0) -> None:
+        """Counts quotes that are held and marked more than before."""
+        self._seal = replace(self._seal, held=self._seal.held + held, marked=self._seal.marked + marked)
+
+    @property
+    def seal(self) -> Seal:
+        """The seal as it is now."""
+        return replace(self._seal, total=self._total.to_bytes(SIZE, "big"), rows=self._rows)
+
+    def _move(self, part: str, rows: Iterable[bytes], sign: int) -> None:
+        plain = keyed = count = 0
+        is_keyed = self._sealer is not None and part in PARTS
+        for row in rows:
+            plain += int.from_bytes(row, "big")
+            count += 1
+            if is_keyed and self._sealer is not None:
+                keyed += self._sealer.term(row)
+        self._total = (self._total + sign * plain) % _MODULUS
+        self._rows += sign * count
+        if is_keyed and self.sums is not None:
+            self.sums[part] = (self.sums[part] + sign * keyed) % _MODULUS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strikeout.errors import StrikeoutError
-from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
+from strikeout.store.sealing import MARKS, PARTS, QUOTES, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.sqlite_reading import SqliteReading, key
 from strikeout.store.store import LEAVINGS, SHELVES
 from strikeout.wording import many
@@ -35,38 +35,51 @@ def _faults(book: SqliteReading) -> Iterator[str]:
         f"A row of {table} refers to a row of {other} that is not there."
         for table, _, other, _ in book.rows("PRAGMA foreign_key_check")
     )
-    kept, seal, homes = book.seal(), Seal(), {}
-    for number, count, data, row in book.rows("SELECT number, count, data, sum FROM chunks ORDER BY number"):
+    kept, sums, homes = book.seal(), book.sums(), {}
+    tally = Tally(sealer=book.sealer)
+    for number, count, row, tag, data in book.rows("SELECT number, count, sum, tag, data FROM chunks ORDER BY number"):
+        fault = book.fault(chunk_sum(number, count, data), row, tag)
+        if fault is not None:
+            yield f"Chunk {number} of the quotes {fault}."
         if row != chunk_sum(number, count, data):
-            yield f"Chunk {number} of the quotes is not as it was written."
             continue
-        ids = book.unlocked(number, data).ids
-        homes.update(dict.fromkeys(map(key, ids), number))
-        seal = seal.with_row(row).counting(held=count)
+        homes.update(dict.fromkeys(map(key, book.unlocked(number, data).ids), number))
+        tally.come(QUOTES, [row])
+        tally.count(held=count)
     named = dict(book.rows("SELECT id, chunk FROM names"))
     if named != homes:
         odd = len(named.items() ^ homes.items())
         yield f"The index of names and the quotes differ in {many(odd, 'row')}."
-    for name, entry in book.rows("SELECT id, entry FROM marks"):
-        seal = seal.with_row(mark_sum(name, homes.get(name, -1), entry)).counting(marked=1)
+    marks = [mark_sum(name, homes.get(name, -1), entry) for name, entry in book.rows("SELECT id, entry FROM marks")]
+    tally.come(MARKS, marks)
+    tally.count(marked=len(marks))
     for what in LEAVINGS:
-        for shard, data, row in book.rows(f"SELECT shard, data, sum FROM {what}"):
-            if row != checksum(what, shard, data):
-                yield f"What is kept of the {what} of shard {shard} is not as it was written."
-            seal = seal.with_row(row)
-    for shelf, name, data, row in book.rows("SELECT shelf, name, data, sum FROM pages"):
-        if shelf not in SHELVES or row != checksum(shelf, name, data):
-            yield f"The page {name!r} on the shelf {shelf!r} is not as it was written."
-        seal = seal.with_row(row)
+        for shard, row, tag, data in book.rows(f"SELECT shard, sum, tag, data FROM {what}"):
+            fault = book.fault(checksum(what, shard, data), row, tag)
+            if fault is not None:
+                yield f"What is kept of the {what} of shard {shard} {fault}."
+            tally.come(what, [row])
+    for shelf, name, row, tag, data in book.rows("SELECT shelf, name, sum, tag, data FROM pages"):
+        fault = book.fault(checksum(shelf, name, data), row, tag)
+        if fault is not None or shelf not in SHELVES:
+            yield f"The page {name!r} on the shelf {shelf!r} {fault or 'is on no shelf of a book'}."
+        tally.come(shelf, [row])
     last = -1
-    for number, data, row in book.rows("SELECT number, data, sum FROM entries ORDER BY number"):
+    for number, row, data in book.rows("SELECT number, sum, data FROM entries ORDER BY number"):
         if number != last + 1 or row != checksum("entry", number, data):
             yield f"Entry {last + 1} of the ledger is not as it was written."
-        seal, last = seal.with_row(row), number
+        tally.come("entries", [row])
+        last = number
+    seal = tally.seal
     if seal != kept:
         yield (
             f"The rows are not those that were sealed: {seal.rows:,} rows, {seal.held:,} quotes and {seal.marked:,} "
             f"marks are there; {kept.rows:,}, {kept.held:,} and {kept.marked:,} were written."
         )
+    if sums is not None and tally.sums is not None:
+        odd_parts = [part for part in PARTS if sums[part] != tally.sums[part]]
+        if odd_parts:
+            which = ", ".join(odd_parts)
+            yield f"Rows were changed, taken away or put back by somebody without the book's key, of: {which}."
     if any(due for (due,) in book.rows("SELECT scrub FROM seal")):
         yield "An erasure was not finished: old bytes may still be in the file. Open the book for writing once."

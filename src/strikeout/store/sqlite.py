@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from strikeout.errors import BusyError
+from strikeout.errors import BusyError, RefusedError
 from strikeout.store import bookfile, soundness
 from strikeout.store.bookfile import BESIDE, PATIENCE, Connection, real_path
+from strikeout.store.sealing import UNKEYED, Sealer
 from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
 from strikeout.store.sqlite_reading import SqliteReading
 from strikeout.store.sqlite_writing import SqliteWriting
@@ -20,11 +21,20 @@ class SqliteStore(SqliteReading):
     """A ``Store`` in a file. Make one with ``create`` or ``open``; close it, or use it in a ``with`` block."""
 
     @staticmethod
-    def create(path: str | Path, *, patience: float = PATIENCE, is_encrypted: bool = False) -> SqliteStore:
-        """An empty book in a new file.
+    def create(
+        path: str | Path,
+        *,
+        key: bytes = UNKEYED,
+        patience: float = PATIENCE,
+        is_encrypted: bool = False,
+        begin: Callable[[SqliteStore], None] | None = None,
+    ) -> SqliteStore:
+        """A book in a new file, empty but for what ``begin`` writes. The file appears only when all of that is in it.
 
         Args:
+            key: the secret that rows are sealed with; see ``sealing``.
             is_encrypted: its quotes are kept under keys in a file apart; see ``shard_keys``.
+            begin: writes the first transactions.
 
         Raises:
             NotABookError: there is a file of that name already, or its folder does not exist.
@@ -32,34 +42,48 @@ class SqliteStore(SqliteReading):
             RefusedError: there is a file of keys for a book of that name already, or none can be written.
         """
         target = real_path(path)
+        bookfile.refuse_taken(target)
+        keys = ShardKeys.create(shard_key_file(target)) if is_encrypted else None
 
-        def lock(connection: Connection) -> None:
-            SqliteWriting(connection).put("setting", ENCRYPTION, ShardKeys.create(shard_key_file(target)).book)
+        def fill(connection: Connection) -> None:
+            store = SqliteStore(connection, Sealer(key), keys)
+            if keys is not None:
+                with store.writing() as transaction:
+                    transaction.put("setting", ENCRYPTION, keys.book)
+            if begin is not None:
+                begin(store)
 
-        bookfile.create(target, first=lock if is_encrypted else None)
-        return SqliteStore.open(target, patience=patience)
+        try:
+            bookfile.create(target, first=fill)
+        except BaseException:
+            if is_encrypted:
+                shard_key_file(target).unlink(missing_ok=True)
+            raise
+        return SqliteStore.open(target, key=key, patience=patience)
 
     @staticmethod
-    def open(path: str | Path, *, patience: float = PATIENCE) -> SqliteStore:
+    def open(path: str | Path, *, key: bytes | None = UNKEYED, patience: float = PATIENCE) -> SqliteStore:
         """The book in a file. An erasure that a crash cut short is finished first.
 
         Args:
+            key: the secret that rows are sealed with. None where it is not known: then the book can be read, and
+                nobody can tell whether all of it was written with the key.
             patience: seconds a writer waits for another before it is refused.
 
         Raises:
             NotABookError: there is no such file, or it is another program's.
             NewerBookError: it was written by a newer version.
-            DamagedBookError: it is truncated or its bytes are off.
+            DamagedBookError: it is truncated, its bytes are off, or they were changed without the key.
             BookError: it has a second name (a hard link), or cannot be read.
             UsageError: it was open when this process was forked.
             RefusedError: it is encrypted, and its keys are gone, open to others, or those of another book.
         """
         target = real_path(path)
-        store = SqliteStore(bookfile.connect(target, patience=patience))
+        store = SqliteStore(bookfile.connect(target, patience=patience), None if key is None else Sealer(key))
         try:
             book = store.page("setting", ENCRYPTION)
             store._keys = None if book is None else ShardKeys.open(shard_key_file(target), book)
-            if any(due for (due,) in store.rows("SELECT scrub FROM seal")):
+            if key is not None and any(due for (due,) in store.rows("SELECT scrub FROM seal")):
                 with suppress(BusyError):  # another is at work: `faults` says that this is still to do
                     store._scrub()
         except BaseException:
@@ -71,18 +95,21 @@ class SqliteStore(SqliteReading):
     def reading(self) -> Iterator[Reading]:
         self._begin("BEGIN")
         try:
-            yield SqliteReading(self._connection, self._keys)
+            yield SqliteReading(self._connection, self.sealer, self._keys)
         finally:
             if self._connection.in_transaction:  # a failing disk ends it by itself
                 self._connection.execute("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
+        if self.sealer is None:
+            raise RefusedError(f"{self._path} was opened without its key, and can only be read.")
         self._begin("BEGIN IMMEDIATE")
-        transaction = SqliteWriting(self._connection, self._keys)
         try:
             self._connection.hold.check()
+            transaction = SqliteWriting(self._connection, self.sealer, self._keys)
             yield transaction
+            transaction.settle()
             if self._keys is not None:
                 self._keys.settle()
             self._connection.execute("COMMIT")

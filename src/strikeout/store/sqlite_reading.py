@@ -1,4 +1,4 @@
-"""Reading a book from its file; every row is held against its checksum before it is believed."""
+"""Reading a book from its file; every row is held against its checksum and its tag before it is believed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strikeout.errors import RefusedError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
 from strikeout.store.bookfile import Connection, damaged, told
 from strikeout.store.chunks import Chunk, decoded, quotes_of, retained_of
-from strikeout.store.sealing import Seal, checksum, chunk_sum
+from strikeout.store.sealing import Seal, Sealer, checksum, chunk_sum
 from strikeout.store.shard_keys import LOCKED, ShardKeys
 from strikeout.store.store import Counts, Leaving, Shelf, is_left, on_shelf
 
@@ -35,9 +36,10 @@ def text(name: bytes) -> str:
 class SqliteReading:
     """What can be read of a book in a file; see ``Reading`` for what each verb promises."""
 
-    def __init__(self, connection: Connection, keys: ShardKeys | None = None) -> None:
+    def __init__(self, connection: Connection, sealer: Sealer | None, keys: ShardKeys | None = None) -> None:
         self._connection = connection
         self._path = connection.path
+        self.sealer = sealer  # None where the key of the book is not known: then tags are not looked at
         self._keys = keys  # of an encrypted book
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
@@ -89,8 +91,8 @@ class SqliteReading:
 
     def left(self, shard: int, what: Leaving) -> bytes | None:
         is_left(what)
-        for data, found in self.rows(f"SELECT data, sum FROM {what} WHERE shard = ?", (shard,)):
-            self._hold(found == checksum(what, shard, data), f"what is kept of the {what} of shard {shard}")
+        for found, tag, data in self.rows(f"SELECT sum, tag, data FROM {what} WHERE shard = ?", (shard,)):
+            self._hold(checksum(what, shard, data), found, tag, f"what is kept of the {what} of shard {shard}")
             return bytes(data) if self._keys is None else self._keys.opened(data, place=f"{what} {shard}")
         return None
 
@@ -100,8 +102,10 @@ class SqliteReading:
 
     def page(self, shelf: Shelf, name: str) -> bytes | None:
         on_shelf(shelf)
-        for data, found in self.rows("SELECT data, sum FROM pages WHERE shelf = ? AND name = ?", (shelf, name)):
-            self._hold(found == checksum(shelf, name, data), f"the page {name!r} on the shelf {shelf!r}")
+        for found, tag, data in self.rows(
+            "SELECT sum, tag, data FROM pages WHERE shelf = ? AND name = ?", (shelf, name)
+        ):
+            self._hold(checksum(shelf, name, data), found, tag, f"the page {name!r} on the shelf {shelf!r}")
             if self._keys is not None and shelf in LOCKED:
                 return self._keys.opened(data, place=f"page {shelf} {name}")
             return bytes(data)
@@ -113,12 +117,26 @@ class SqliteReading:
 
     def entries(self) -> tuple[bytes, ...]:
         read: list[bytes] = []
-        for number, data, found in self.rows("SELECT number, data, sum FROM entries ORDER BY number"):
-            self._hold(
-                number == len(read) and found == checksum("entry", number, data), f"entry {len(read)} of the ledger"
-            )
+        for number, found, data in self.rows("SELECT number, sum, data FROM entries ORDER BY number"):
+            if number != len(read) or found != checksum("entry", number, data):
+                raise damaged(self._path, f"entry {len(read)} of the ledger is not as it was written")
             read.append(bytes(data))
         return tuple(read)
+
+    def contents(self) -> str:
+        if self.sealer is None:
+            raise RefusedError(f"What {self._path} holds can be compared with its ledger only with the book's key.")
+        return self.sealer.total(self.sums() or {})
+
+    def sums(self) -> dict[str, int] | None:
+        """The keyed sums that were stored; None where the key is not known.
+
+        Raises:
+            DamagedBookError: there are none.
+        """
+        for (stored,) in self.rows("SELECT sums FROM seal"):
+            return None if self.sealer is None else self.sealer.unmasked(stored)
+        raise damaged(self._path, "the seal is missing")
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """The rows that answer a question in SQL.
@@ -148,8 +166,8 @@ class SqliteReading:
         Raises:
             DamagedBookError: it is not as it was written, or missing.
         """
-        for count, data, found in self.rows("SELECT count, data, sum FROM chunks WHERE number = ?", (number,)):
-            return self._whole(number, count, data, found)
+        for count, *row in self.rows("SELECT count, sum, tag, data FROM chunks WHERE number = ?", (number,)):
+            return self._whole(number, count, *row)
         raise damaged(self._path, f"chunk {number} of the quotes is missing")
 
     def seal(self) -> Seal:
@@ -163,11 +181,11 @@ class SqliteReading:
         raise damaged(self._path, "the seal is missing")
 
     def _chunks(self) -> Iterator[tuple[int, Chunk]]:
-        for number, count, data, found in self.rows("SELECT number, count, data, sum FROM chunks ORDER BY number"):
-            yield number, self._whole(number, count, data, found)
+        for number, *row in self.rows("SELECT number, count, sum, tag, data FROM chunks ORDER BY number"):
+            yield number, self._whole(number, *row)
 
-    def _whole(self, number: int, count: int, data: bytes, found: bytes) -> Chunk:
-        self._hold(found == chunk_sum(number, count, data), f"chunk {number} of the quotes")
+    def _whole(self, number: int, count: int, found: bytes, tag: bytes, data: bytes) -> Chunk:
+        self._hold(chunk_sum(number, count, data), found, tag, f"chunk {number} of the quotes")
         return self.unlocked(number, data)
 
     def unlocked(self, number: int, data: bytes) -> Chunk:
@@ -184,9 +202,18 @@ class SqliteReading:
             marks.setdefault(chunk, set()).add(text(name))
         return marks
 
-    def _hold(self, sound: bool, what: str) -> None:
-        if not sound:
-            raise damaged(self._path, f"{what} is not as it was written")
+    def _hold(self, row: bytes, found: bytes, tag: bytes, what: str) -> None:
+        fault = self.fault(row, found, tag)
+        if fault is not None:
+            raise damaged(self._path, f"{what} {fault}")
+
+    def fault(self, row: bytes, found: bytes, tag: bytes) -> str | None:
+        """What is wrong with a row of this checksum, given the sum and tag stored beside it, in a clause; else None."""
+        if found != row:
+            return "is not as it was written"
+        if self.sealer is not None and tag != self.sealer.tag(row):
+            return "was changed by somebody who does not have the book's key"
+        return None
 
 
 def by_chunk(homes: dict[str, int]) -> Iterable[tuple[int, set[str]]]:

@@ -13,8 +13,8 @@ from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import asking
 from strikeout.store.bookfile import Connection
-from strikeout.store.chunks import CHUNK, chunk_of, chunks_of, encoded, in_chunks, refuse_other_kind
-from strikeout.store.sealing import Seal, checksum, chunk_sum, mark_sum
+from strikeout.store.chunks import CHUNK, Chunk, chunk_of, chunks_of, encoded, in_chunks, refuse_other_kind
+from strikeout.store.sealing import MARKS, QUOTES, Seal, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.shard_keys import HEAD, LOCKED, ShardKeys, key_name
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
 from strikeout.store.store import LEAVINGS, Leaving, Shelf, Told, is_left, on_shelf
@@ -23,23 +23,37 @@ from strikeout.store.store import LEAVINGS, Leaving, Shelf, Told, is_left, on_sh
 class SqliteWriting(SqliteReading):
     """What can be changed in a book in a file; see ``Writing`` for what each verb promises."""
 
-    def __init__(self, connection: Connection, keys: ShardKeys | None = None) -> None:
-        super().__init__(connection, keys)
+    def __init__(self, connection: Connection, sealer: Sealer, keys: ShardKeys | None = None) -> None:
+        super().__init__(connection, sealer, keys)
+        self._write = sealer
+        self._tally = Tally(super().seal(), sealer=sealer, sums=super().sums())
         self.erased = False
+
+    def seal(self) -> Seal:
+        return self._tally.seal
+
+    def sums(self) -> dict[str, int] | None:
+        return self._tally.sums
+
+    def settle(self) -> None:
+        """Writes the seal. What came and went is in it once, at the end of a transaction."""
+        seal, sums = self._tally.seal, self._write.masked(self._tally.sums or {})
+        change = "UPDATE seal SET total = ?, rows = ?, held = ?, marked = ?, sums = ?"
+        self._each(change, [(seal.total, seal.rows, seal.held, seal.marked, sums)])
 
     def add(self, quotes: Quotes) -> None:
         first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
         refuse_other_kind(None if first[0] is None else self.chunk(first[0]).kind, quotes)
         asking.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
-        seal, number = self.seal(), 0 if first[1] is None else first[1] + 1
+        number = 0 if first[1] is None else first[1] + 1
         names: list[tuple[bytes, int]] = []
         for chunk in chunks_of(quotes):
             names += [(key(name), number) for name in chunk.ids]
-            seal = self._keep_chunk(number, len(chunk), encoded(chunk), seal)
+            self._keep_chunk(number, chunk)
             number += 1
         # In order: a million names that come sorted fill the tree from left to right.
         self._each("INSERT INTO names VALUES (?, ?)", sorted(names))
-        self._seal(seal.counting(held=len(quotes)))
+        self._tally.count(held=len(quotes))
 
     def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
         from strikeout.quotes.name_runs import NameRuns
@@ -47,7 +61,7 @@ class SqliteWriting(SqliteReading):
 
         first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
         kind = None if first[0] is None else self.chunk(first[0]).kind
-        seal, number, count = self.seal(), 0 if first[1] is None else first[1] + 1, 0
+        number, count = 0 if first[1] is None else first[1] + 1, 0
         with Scratch(self._path.parent) as scratch:
             runs = NameRuns(scratch)
             for some in in_chunks(self._unknown(pieces), CHUNK):
@@ -59,7 +73,7 @@ class SqliteWriting(SqliteReading):
                     kind, count = kind or chunk.kind, count + len(chunk)
                     names += map(key, chunk.ids)
                     homes += [number] * len(chunk)
-                    seal = self._keep_chunk(number, len(chunk), encoded(chunk), seal)
+                    self._keep_chunk(number, chunk)
                     number += 1
                 runs.add(names, homes)
             # In order, as in `add`: names that come as the file has them would have the tree written many times over.
@@ -68,7 +82,7 @@ class SqliteWriting(SqliteReading):
                 self._each("INSERT INTO names VALUES (?, ?)", zip(names, homes, strict=True))
                 if told is not None:
                     told(names)
-        self._seal(seal.counting(held=count))
+        self._tally.count(held=count)
         return count
 
     def _unknown(self, pieces: Iterable[Quotes]) -> Iterator[Quotes]:
@@ -80,11 +94,9 @@ class SqliteWriting(SqliteReading):
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         homes = self.shards_of(ids)
         asking.refuse_struck(self._marked(list(homes)), asked=len(homes))
-        seal = self.seal()
-        for name, chunk in homes.items():
-            seal = seal.with_row(mark_sum(key(name), chunk, entry))
         self._each("INSERT INTO marks VALUES (?, ?)", [(key(name), entry) for name in sorted(homes)])
-        self._seal(seal.counting(marked=len(homes)))
+        self._tally.come(MARKS, (mark_sum(key(name), chunk, entry) for name, chunk in homes.items()))
+        self._tally.count(marked=len(homes))
 
     def unstrike(self, ids: ArrayLike) -> None:
         asked = asking.distinct(ids)
@@ -98,17 +110,15 @@ class SqliteWriting(SqliteReading):
             self.unleave(what, sorted(set(homes.values())))
         self._unmark(self._marked(list(homes)))
         self._each("DELETE FROM names WHERE id = ?", [(key(name),) for name in homes])
-        seal = self.seal()
         for number, names in by_chunk(homes):
             chunk = self.chunk(number)
-            (old,) = next(self.rows("SELECT sum FROM chunks WHERE number = ?", (number,)))
+            self._tally.go(QUOTES, (old for (old,) in self.rows("SELECT sum FROM chunks WHERE number = ?", (number,))))
             left = chunk.only(np.array([name not in names for name in chunk.ids], bool))
-            seal = seal.without_row(old)
             if len(left):
-                seal = self._keep_chunk(number, len(left), encoded(left), seal)
+                self._keep_chunk(number, left)
             else:
                 self._each("DELETE FROM chunks WHERE number = ?", [(number,)])
-        self._seal(seal.counting(held=-len(homes)))
+        self._tally.count(held=-len(homes))
         self._each("UPDATE seal SET scrub = 1", [()])
         self.erased = True
 
@@ -121,40 +131,40 @@ class SqliteWriting(SqliteReading):
         if self._keys is not None:
             # Under the key of the quotes themselves: whatever destroys that makes all of this unreadable too.
             data = self._keys.sealed(data, place=f"{what} {shard}", under=key_name(head))
+        self._unleave(what, shard)
         row = checksum(what, shard, data)
-        seal = self._without_left(what, shard).with_row(row)
-        self._each(f"INSERT OR REPLACE INTO {what} VALUES (?, ?, ?)", [(shard, bytes(data), row)])
-        self._seal(seal)
+        change = f"INSERT OR REPLACE INTO {what} VALUES (?, ?, ?, ?)"
+        self._each(change, [(shard, row, self._write.tag(row), bytes(data))])
+        self._tally.come(what, [row])
 
     def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
         is_left(what)
         for shard in shards:
-            seal = self._without_left(what, shard)
+            self._unleave(what, shard)
             self._each(f"DELETE FROM {what} WHERE shard = ?", [(shard,)])
-            self._seal(seal)
 
     def put(self, shelf: Shelf, name: str, data: bytes) -> None:
         on_shelf(shelf, name)
         if self._keys is not None and shelf in LOCKED:
             data = self._keys.sealed(data, place=f"page {shelf} {name}")
+        self._unshelve(shelf, name)
         row = checksum(shelf, name, data)
-        seal = self._without_page(shelf, name).with_row(row)
-        self._each("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", [(shelf, name, bytes(data), row)])
-        self._seal(seal)
+        change = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?)"
+        self._each(change, [(shelf, name, row, self._write.tag(row), bytes(data))])
+        self._tally.come(shelf, [row])
 
     def remove(self, shelf: Shelf, name: str) -> None:
         on_shelf(shelf)
-        seal = self._without_page(shelf, name)
+        self._unshelve(shelf, name)
         self._each("DELETE FROM pages WHERE shelf = ? AND name = ?", [(shelf, name)])
-        self._seal(seal)
 
     def append(self, data: bytes) -> int:
         if not data:
             raise UsageError("An entry of the ledger has at least one byte; none were given.")
         ((number,),) = self.rows("SELECT coalesce(max(number) + 1, 0) FROM entries")
         row = checksum("entry", number, data)
-        self._each("INSERT INTO entries VALUES (?, ?, ?)", [(number, bytes(data), row)])
-        self._seal(self.seal().with_row(row))
+        self._each("INSERT INTO entries VALUES (?, ?, ?)", [(number, row, bytes(data))])
+        self._tally.come("entries", [row])
         return int(number)
 
     def _marked(self, names: Sequence[str]) -> list[str]:
@@ -162,35 +172,26 @@ class SqliteWriting(SqliteReading):
         return [name for name, mark in zip(names, marks, strict=True) if mark is not None]
 
     def _unmark(self, names: Sequence[str]) -> None:
-        seal = self.seal()
-        for name in names:
-            question = "SELECT chunk, entry FROM marks JOIN names USING (id) WHERE id = ?"
-            ((chunk, entry),) = self.rows(question, (key(name),))
-            seal = seal.without_row(mark_sum(key(name), chunk, entry))
+        question = "SELECT chunk, entry FROM marks JOIN names USING (id) WHERE id = ?"
+        homes = {name: next(self.rows(question, (key(name),))) for name in names}
+        self._tally.go(MARKS, (mark_sum(key(name), *home) for name, home in homes.items()))
+        self._tally.count(marked=-len(names))
         self._each("DELETE FROM marks WHERE id = ?", [(key(name),) for name in names])
-        self._seal(seal.counting(marked=-len(names)))
 
-    def _keep_chunk(self, number: int, count: int, data: bytes, seal: Seal) -> Seal:
+    def _keep_chunk(self, number: int, chunk: Chunk) -> None:
+        data = encoded(chunk)
         data = data if self._keys is None else self._keys.sealed(data, place=f"chunk {number}")
-        row = chunk_sum(number, count, data)
-        self._each("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?)", [(number, count, data, row)])
-        return seal.with_row(row)
+        row = chunk_sum(number, len(chunk), data)
+        change = "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)"
+        self._each(change, [(number, len(chunk), row, self._write.tag(row), data)])
+        self._tally.come(QUOTES, [row])
 
-    def _without_page(self, shelf: str, name: str) -> Seal:
-        seal = self.seal()
-        for (old,) in self.rows("SELECT sum FROM pages WHERE shelf = ? AND name = ?", (shelf, name)):
-            seal = seal.without_row(old)
-        return seal
+    def _unshelve(self, shelf: Shelf, name: str) -> None:
+        question = "SELECT sum FROM pages WHERE shelf = ? AND name = ?"
+        self._tally.go(shelf, [old for (old,) in self.rows(question, (shelf, name))])
 
-    def _without_left(self, what: Leaving, shard: int) -> Seal:
-        seal = self.seal()
-        for (old,) in self.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,)):
-            seal = seal.without_row(old)
-        return seal
-
-    def _seal(self, seal: Seal) -> None:
-        change = "UPDATE seal SET total = ?, rows = ?, held = ?, marked = ?"
-        self._each(change, [(seal.total, seal.rows, seal.held, seal.marked)])
+    def _unleave(self, what: Leaving, shard: int) -> None:
+        self._tally.go(what, [old for (old,) in self.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,))])
 
     def _each(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
         self._connection.executemany(change, rows)

@@ -166,6 +166,16 @@ class Reading(Protocol):
         """
         ...
 
+    def contents(self) -> str:
+        """What stands for all that is kept but the ledger, as it was added up when it was written, under the key of the
+        store: 64 hexadecimal digits. ``faults`` adds it up again.
+
+        Raises:
+            RefusedError: the key is not known.
+            DamagedBookError: it is missing.
+        """
+        ...
+
 
 class Writing(Reading, Protocol):
     """What can be changed in a transaction. Reads see what the transaction has changed so far."""
