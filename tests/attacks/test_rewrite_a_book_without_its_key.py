@@ -180,7 +180,7 @@ def listed(path: str) -> bytes:
 
 
 def files_named(tables: Tables) -> None:
-    put_page(tables, "setting", "files", listed("/home/user/precious.txt"))
+    put_page(tables, "setting", "files", listed("/elsewhere/precious.txt"))
 
 
 def files_forgotten(tables: Tables) -> None:
