@@ -41,7 +41,7 @@ def test_what_is_certified_of_moments_holds_of_the_quotes(book, basis):
         before = so.calibrate(so.moments_of(book, basis=basis), so.Heston())
         done = so.forget(before, quotes=gone)
     except so.StrikeoutError:
-        reject()  # nothing was certified; if that happens too often, hypothesis fails the test
+        reject()  # refused, and nothing was certified
     found = so.verify(done.certificate.to_bytes(), book.without(gone.ids))
     assert found.holds, found.summary()
 
@@ -79,7 +79,7 @@ def test_what_is_certified_of_quotes_holds_of_them(book, how, way, every):
     try:
         made = so.forget(so.calibrate(book, so.Heston(), **how), ids=gone, **way).certificate
     except so.StrikeoutError:
-        reject()  # nothing was certified; if that happens too often, hypothesis fails the test
+        reject()  # refused, and nothing was certified
     found = so.verify(made.to_bytes(), book.without(gone))
     assert found.holds, found.summary()
 
@@ -148,7 +148,7 @@ def test_what_is_certified_of_a_panel_holds_of_its_quotes(book, way, left, more)
     try:
         made = so.forget(so.calibrate(book, so.Heston(), panel="date"), ids=gone, **way).certificate
     except so.StrikeoutError:
-        reject()  # nothing was certified; if that happens too often, hypothesis fails the test
+        reject()  # refused, and nothing was certified
     found = so.verify(made.to_bytes(), book.without(gone))
     assert found.holds, found.summary()
 

@@ -92,14 +92,14 @@ def test_taking_a_group_away_is_never_having_seen_it(groups, data):
     assert whole - panel({group: groups[group]}) == fresh
     assert fresh + panel({group: groups[group]}) == whole
     assert (whole.without([group])).digest() == fresh.digest()
-    if fresh.parts:
-        assert whole.whole - whole.pieces[group] == fresh.whole
-        quick, slow = whole.step_without(group), fresh.step()
-        assert quick.shared.tobytes() == slow.shared.tobytes()
-        assert quick.latents.tobytes() == slow.latents.tobytes()
-        assert quick.groups == slow.groups
-        assert np.array_equal(list(quick.parameters.values()), list(slow.parameters.values()), equal_nan=True)
-        assert np.array_equal(list(quick.latent_values.values()), list(slow.latent_values.values()), equal_nan=True)
+    assume(fresh.parts and group in whole.parts)  # a panel of one group is left with nothing to step from
+    assert whole.whole - whole.pieces[group] == fresh.whole
+    quick, slow = whole.step_without(group), fresh.step()
+    assert quick.shared.tobytes() == slow.shared.tobytes()
+    assert quick.latents.tobytes() == slow.latents.tobytes()
+    assert quick.groups == slow.groups
+    assert np.array_equal(list(quick.parameters.values()), list(slow.parameters.values()), equal_nan=True)
+    assert np.array_equal(list(quick.latent_values.values()), list(slow.latent_values.values()), equal_nan=True)
 
 
 @given(panels, rows_of_a_group, st.data())
@@ -127,8 +127,7 @@ def test_a_step_solves_the_equations_of_all_parameters_together(groups):
             for j, b in enumerate(places):
                 H[a, b] += rows[i][j]
     scale = np.sqrt(np.diag(H))
-    assume(scale.all() and not np.isnan(step.shared).any())
-    assume(np.linalg.cond(H / np.outer(scale, scale)) <= 1e8)
+    assume(scale.all() and not np.isnan(step.shared).any() and np.linalg.cond(H / np.outer(scale, scale)) <= 1e8)
     wanted = np.linalg.solve(H / np.outer(scale, scale), G / scale) / scale
     found = np.concatenate([step.shared, step.latents])
     # Both lose the digits of a condition number up to 1e8.
@@ -141,7 +140,7 @@ def test_a_held_group_keeps_its_latent_parameter(groups, data):
     free = panel(groups)
     held = PanelState(LATENT, free.parts, frozenset([group]))
     assert (held == free) is (group not in free.parts)
-    assume(group in free.parts)
+    assume(group in free.parts)  # a group whose rows are all zero leaves nothing behind
     assert held.without([group]) == free.without([group])
     step = held.step()
     assume(not np.isnan(step.shared).any())
