@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -69,14 +70,14 @@ class NameIndex:
     def _row_by_name(self) -> dict[str, int]:
         return dict(zip(self.names.tolist(), range(len(self.names)), strict=True))
 
-    def look_up(self, wanted: ArrayLike) -> list[int] | None:
+    def look_up(self, wanted: ArrayLike) -> tuple[int, ...] | None:
         """The rows of these names, in their order; None where ``find`` has to look, and to say what is wrong."""
         asked = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
         if not isinstance(asked, list) or len(self.names) > DICTIONARY:
             return None
         row = self._row_by_name
         try:
-            found = [row[name] for name in asked]
+            found = itemgetter(*asked)(row) if len(asked) > 1 else tuple(row[name] for name in asked)
         except (KeyError, TypeError):
             return None
         return found if len(set(found)) == len(found) else None
