@@ -220,6 +220,15 @@ void bind_exact(nb::module_& m) {
         exact::polynomials(x.data(), static_cast<int64_t>(x.shape(0)), static_cast<int64_t>(count), out);
         return owned<double, 2>(out, {count, x.shape(0)});
     });
+    m.def("chebyshev_transform", [](nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> matrix,
+                                    nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu> values) {
+        const size_t rows = matrix.shape(0), terms = matrix.shape(1), outer = values.shape(0), inner = values.shape(2);
+        if (terms < 1 || values.shape(1) != terms) throw std::invalid_argument("the matrix does not fit the values");
+        double* out = new double[outer * rows * inner + 1];
+        exact::transform(matrix.data(), static_cast<int64_t>(rows), static_cast<int64_t>(terms), values.data(),
+                         static_cast<int64_t>(outer), static_cast<int64_t>(inner), out);
+        return owned<double, 3>(out, {outer, rows, inner});
+    });
     m.def("symmetric_solve", [](nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> triangle, int p) {
         if (p < 1 || !is_triangle(triangle.shape(0), static_cast<size_t>(p) + 1))
             throw std::invalid_argument("the triangle is not one of p parameters");

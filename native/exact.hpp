@@ -89,6 +89,34 @@ inline void add_products(Wide* sum, double factor, int factor_grid, const int64_
     for (int64_t q = 0; q < rows; q++) add_shifted(sum[q], static_cast<__int128>(digits) * value[q], shift);
 }
 
+// out[a][j][b] = sum over i of matrix[j][i] values[a][i][b], products rounded and added in the order of i.
+inline void transform(const double* matrix, int64_t m, int64_t n, const double* values, int64_t outer, int64_t inner,
+                      double* out) {
+    std::vector<double> columns(static_cast<size_t>(m * n));  // matrix', for values of one number
+    for (int64_t j = 0; j < m; j++)
+        for (int64_t i = 0; i < n; i++) columns[static_cast<size_t>(i * m + j)] = matrix[j * n + i];
+    for (int64_t a = 0; a < outer; a++) {
+        const double* from = values + a * n * inner;
+        double* to = out + a * m * inner;
+        if (inner == 1) {
+            for (int64_t j = 0; j < m; j++) to[j] = columns[static_cast<size_t>(j)] * from[0];
+            for (int64_t i = 1; i < n; i++) {
+                const double* column = columns.data() + i * m;
+                for (int64_t j = 0; j < m; j++) to[j] += column[j] * from[i];
+            }
+            continue;
+        }
+        for (int64_t j = 0; j < m; j++) {
+            double* row = to + j * inner;
+            for (int64_t b = 0; b < inner; b++) row[b] = matrix[j * n] * from[b];
+            for (int64_t i = 1; i < n; i++) {
+                const double factor = matrix[j * n + i], *value = from + i * inner;
+                for (int64_t b = 0; b < inner; b++) row[b] += factor * value[b];
+            }
+        }
+    }
+}
+
 // The Chebyshev polynomials T_0 .. T_{count-1} at n points, out[q * n + i], in the order of kernels/chebyshev.py.
 inline void polynomials(const double* x, int64_t n, int64_t count, double* out) {
     for (int64_t i = 0; i < n; i++) out[i] = 1.0;

@@ -39,6 +39,18 @@ def test_the_compiled_polynomials_have_the_bits_of_their_twin(count, many):
     assert found.tobytes() == chebyshev.polynomials_twin(x, count).tobytes()
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((7,), 0), ((5, 7), 1), ((7, 5), 0), ((4, 3, 7), 2), ((4, 7, 3), 1), ((0, 7), 1)]
+)
+def test_the_compiled_transform_has_the_bits_of_its_twin(shape, axis):
+    rng = np.random.default_rng(3)
+    matrix, values = rng.normal(size=(7, 9)).T, rng.normal(size=shape)  # the matrix is not contiguous
+    found = chebyshev.transform(matrix, values, axis)
+    expected = chebyshev.transform_twin(matrix, values, axis)
+    assert found.shape == expected.shape == (*shape[:axis], 9, *shape[axis + 1 :])
+    assert found.tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("size", [1, 1e-20, 1e8, 1e12], ids=str)
 @pytest.mark.parametrize("starts", [[0], [0, 1, 2], [0, 3, 4, 200, 490]], ids=str)
 def test_exact_sums_are_those_of_python_integers(size, starts):

@@ -42,6 +42,16 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "4,096 at most",
     ),
+    "a transform of other values": (
+        lambda m: m.chebyshev_transform(np.zeros((2, 3)), np.zeros((1, 4, 1))),
+        ValueError,
+        "does not fit",
+    ),
+    "a transform without a column": (
+        lambda m: m.chebyshev_transform(np.zeros((2, 0)), np.zeros((1, 0, 1))),
+        ValueError,
+        "does not fit",
+    ),
     "cells whose polynomials wrap": (
         lambda m: m.exact_cells(np.zeros((1, 2)), np.zeros((2, 1)), np.zeros((4, 1)), 2**33, 2**31, 48, 72),
         ValueError,

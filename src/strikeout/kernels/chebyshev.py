@@ -17,7 +17,7 @@ products are then summed as integers, exactly. An auditor needs one line of Pyth
 from __future__ import annotations
 
 from functools import cache
-from math import ldexp
+from math import ldexp, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,17 @@ def nodes(count: int) -> Floats:
 
 def transform(matrix: Floats, values: Floats, axis: int) -> Floats:
     """Multiply ``values`` by ``matrix`` along an axis: products are added column by column, in one fixed order."""
+    module = native()
+    if module is None:
+        return transform_twin(matrix, values, axis)
+    before, after = values.shape[:axis], values.shape[axis + 1 :]
+    flat = np.ascontiguousarray(values).reshape(prod(before), values.shape[axis], prod(after))
+    out: Floats = module.chebyshev_transform(np.ascontiguousarray(matrix), flat)
+    return out.reshape(*before, len(matrix), *after)
+
+
+def transform_twin(matrix: Floats, values: Floats, axis: int) -> Floats:
+    """``transform`` without compiled code, and its definition."""
     along = np.moveaxis(values, axis, 0)
     columns = matrix.T.reshape(matrix.shape[1], matrix.shape[0], *(1,) * (values.ndim - 1))
     out = columns[0] * along[0]
