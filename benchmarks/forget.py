@@ -18,6 +18,7 @@ from strikeout.kernels import exact
 from strikeout.kernels.compiled import native
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.system import FootprintBlocks
 
 Floats = NDArray[np.float64]
 
@@ -107,13 +108,13 @@ def _against(footprints: Footprints, *, rounds: int) -> list[Row]:
     rng = np.random.default_rng(7)
     ids = rng.choice(footprints.ids, FORGOTTEN, replace=False).tolist()
     places = footprints.places(ids)
-    state = footprints.total()
+    state, blocks = footprints.total(), FootprintBlocks.of(footprints)
     table, H, G = _floating(footprints)
     timed = interleave(
         {
             "strikeout": same(_downdate(footprints, state.words, places)),
             "strikeout, as a value": same(lambda: state.less(footprints, places).step()),
-            "strikeout, by ids": same(lambda: downdate(footprints, state, ids).change),
+            "strikeout, by ids": same(lambda: downdate(blocks, ids).change),
             "NumPy": same(lambda: _numpy(table, H, G, places)),
             "a loop": same(lambda: _loop(table, H, G, places)),
         },

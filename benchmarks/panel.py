@@ -12,7 +12,7 @@ from benchmarks.memory import peak_bytes
 from benchmarks.rows import Result, Row
 from benchmarks.timing import interleave, same
 from strikeout.quotes.synthetic import PAPER_TRUTH
-from strikeout.statistics.panel_state import PanelState
+from strikeout.statistics.system import System
 
 Floats = NDArray[np.float64]
 
@@ -32,18 +32,18 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
 
 def _forget(*, rounds: int) -> list[Row]:
     """One day more than 180, struck out again: 184 parameters are left."""
-    arrow = so.calibrate(so.panel_quotes(DAYS + 1, seed=3), so.Heston(), panel="date", starts=1).arrow
+    arrow = so.calibrate(so.panel_quotes(DAYS + 1, seed=3), so.Heston(), panel="date", starts=1).system
     day = arrow.groups[90]
-    left = {group: part for group, part in arrow.parts.items() if group != day}
-    H, G = dense(PanelState(arrow.latent, left))
+    left = {group: part for group, part in arrow.blocks.items() if group != day}
+    H, G = dense(System(left, arrow.latent))
     step = arrow.step_without(day)
-    ours = np.concatenate([step.shared, step.latents])
+    ours = np.concatenate([step.change, step.latent_changes])
     scale = np.sqrt(np.diag(H))
     apart = float(np.max(np.abs((np.linalg.solve(H, G) - ours) * scale)) / np.max(np.abs(ours * scale)))
     timed = interleave(
         {
             "strikeout": same(lambda: arrow.step_without(day)),
-            "strikeout, rebuilt": same(lambda: PanelState(arrow.latent, left).step()),
+            "strikeout, rebuilt": same(lambda: System(left, arrow.latent).step()),
             "NumPy, dense": same(lambda: np.linalg.solve(H, G)),
             "SciPy, dense Cholesky": same(lambda: cho_solve(cho_factor(H, check_finite=False), G, check_finite=False)),
         },
@@ -60,12 +60,12 @@ def _forget(*, rounds: int) -> list[Row]:
     return [Row(task, n, t.seconds, t.ratio, required.get(n), note=notes[n]) for n, t in timed.items()]
 
 
-def dense(state: PanelState) -> tuple[Floats, Floats]:
+def dense(state: System) -> tuple[Floats, Floats]:
     """The curvature and the score of all parameters: shared ones first, then a latent one a group."""
     shared = len(state.schema.parameters)
     size = shared + len(state.groups)
     H, G = np.zeros((size, size)), np.zeros(size)
-    for n, part in enumerate(state.parts.values()):
+    for n, part in enumerate(state.blocks.values()):
         system, k = part.system(), part.schema.parameters.index(state.latent)
         kept = [i for i in range(shared + 1) if i != k]
         places = np.array([*range(shared), shared + n])

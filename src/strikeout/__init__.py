@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from strikeout.statistics.moments import Moments as Moments
     from strikeout.statistics.moments import moments_of as moments_of
     from strikeout.statistics.normal_equations import NormalEquations as NormalEquations
-    from strikeout.statistics.panel_state import PanelState as PanelState
     from strikeout.statistics.shards import shard as shard
     from strikeout.statistics.shards import shard_states as shard_states
+    from strikeout.statistics.system import System as System
     from strikeout.store.signing import verify as verify
 
 __version__ = "0.1.0"
@@ -90,7 +90,6 @@ _HOMES = {
     "NormalEquations": "strikeout.statistics.normal_equations",
     "PanelCalibration": "strikeout.calibration.panel_calibration",
     "PanelForgetting": "strikeout.forgetting.panel_forgetting",
-    "PanelState": "strikeout.statistics.panel_state",
     "PaperHeston": "strikeout.models.paper_heston",
     "ParameterSpace": "strikeout.models.model",
     "Preview": "strikeout.forgetting.preview",
@@ -98,6 +97,7 @@ _HOMES = {
     "SABR": "strikeout.models.sabr",
     "SSVI": "strikeout.models.ssvi",
     "SVI": "strikeout.models.svi",
+    "System": "strikeout.statistics.system",
     "Termination": "strikeout.calibration.termination",
     "VarianceGamma": "strikeout.models.variance_gamma",
     "Verification": "strikeout.assurance.verification",

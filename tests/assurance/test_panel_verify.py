@@ -186,7 +186,7 @@ def test_weights_of_ones_own_have_to_be_given_again():
 
 def test_the_audit_in_whole_numbers_finds_the_states_and_the_step_of_the_operators():
     """Fractions of Python integers against the packed integers of the state, every digest and every bit."""
-    state, rows = PANEL.arrow, grouped(BOOK, "date")
+    state, rows = PANEL.system, grouped(BOOK, "date")
     parts = {
         day: audited(BOOK[rows[day]], PANEL.model, PANEL.theta(day), residual="price", weights="given")
         for day in PANEL.groups
@@ -195,8 +195,8 @@ def test_the_audit_in_whole_numbers_finds_the_states_and_the_step_of_the_operato
     assert audit.digest() == state.digest()
     shared, latents = audit.step(free=[0, 1, 2, 3])
     step = state.step()
-    assert shared == step.shared.tolist()
-    assert latents == step.latents.tolist()
+    assert shared == step.change.tolist()
+    assert latents == step.latent_changes.tolist()
     held = PanelAudit("initial_variance", parts, frozenset(PANEL.groups[:2]))
     assert held.digest() != audit.digest()
 

@@ -13,7 +13,7 @@ from strikeout.assurance.issuing import issue
 from strikeout.calibration.box import EDGE, FACTOR, Box
 from strikeout.calibration.coordinates import coordinates_of
 from strikeout.calibration.identifiability import precision_of
-from strikeout.calibration.loop import Descent, System
+from strikeout.calibration.loop import Descent, Evaluation
 from strikeout.calibration.termination import Termination
 from strikeout.statistics.linearization import Linearization
 
@@ -63,7 +63,7 @@ def test_an_initial_variance_near_zero_is_free_where_it_could_as_well_be_the_lon
         edges=("initial_variance",),
     )  # fmt: skip
     coordinates = coordinates_of(space, bounds=None, fixed=None, enforce_feller=False)
-    system = System([[1e4, 0.0], [0.0, error**-2]], [0.0, -1.0], 1.0, Linearization((1.0,) * 6, 10))
+    system = Evaluation([[1e4, 0.0], [0.0, error**-2]], [0.0, -1.0], 1.0, Linearization((1.0,) * 6, 10))
     descent = Descent([0.06, 1e-3], system, Termination.CONVERGED, (), 1, held=())
     assert precision_of(space, coordinates, descent, noise_variance=1.0).free == free
 
@@ -120,7 +120,7 @@ def test_a_parameter_at_an_edge_that_the_others_can_imitate_is_not_determined():
 
     def precision(together: float) -> tuple[int, ...]:
         H = [[1.0, together], [together, 1.0]]
-        system = System(H, [0.0, -1.0], 1.0, Linearization((1.0, together, 0.0, 1.0, -1.0, 1.0), 10))
+        system = Evaluation(H, [0.0, -1.0], 1.0, Linearization((1.0, together, 0.0, 1.0, -1.0, 1.0), 10))
         descent = Descent([0.5, 1e-8], system, Termination.CONVERGED, (), 1, held=(1,))
         return precision_of(space, coordinates, descent, noise_variance=1e-4).free
 

@@ -12,7 +12,7 @@ from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import coordinates_of
 from strikeout.calibration.descents import Problem
 from strikeout.calibration.joining import Basin, basin_of, joins
-from strikeout.calibration.loop import System, descend
+from strikeout.calibration.loop import Evaluation, descend
 from strikeout.calibration.starts import agrees, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
@@ -79,13 +79,13 @@ def test_the_paper_s_book_takes_sixteen_evaluations_and_says_four_of_four():
     assert sum(start.evaluations for start in calibration.starts) <= 16  # 20 by the parabola alone
 
 
-def curve(u: Sequence[float]) -> System:
+def curve(u: Sequence[float]) -> Evaluation:
     """Residuals of ``exp(u_0 t) + u_1`` against the same at (1, 2): mildly bent, one optimum."""
     t = np.linspace(0.0, 1.0, 9)
     r = np.exp(t) + 2.0 - np.exp(u[0] * t) - u[1] + 0.01 * (-1.0) ** np.arange(9)
     a = np.column_stack([t * np.exp(u[0] * t), np.ones(9), r])
     equations = Linearization(tuple((a.T @ a)[np.triu_indices(3)].tolist()), 9)
-    return System([row[:2] for row in equations.rows[:2]], equations.rows[2][:2], equations.cost, equations)
+    return Evaluation([row[:2] for row in equations.rows[:2]], equations.rows[2][:2], equations.cost, equations)
 
 
 BOX = Box((-9.0, -9.0), (9.0, 9.0))

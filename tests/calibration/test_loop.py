@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from strikeout.calibration.box import Box
-from strikeout.calibration.loop import System, descend
+from strikeout.calibration.loop import Evaluation, descend
 from strikeout.calibration.pace import BRISK, PATIENT
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
@@ -19,13 +19,13 @@ from strikeout.statistics.linearization import Linearization
 Rows = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def evaluate(rows: Rows) -> Callable[[Sequence[float]], System]:
-    def at(u: Sequence[float]) -> System:
+def evaluate(rows: Rows) -> Callable[[Sequence[float]], Evaluation]:
+    def at(u: Sequence[float]) -> Evaluation:
         residual, jacobian = rows(np.array(u))
         a = np.column_stack([jacobian, residual])
         equations = Linearization(tuple((a.T @ a)[np.triu_indices(a.shape[1])].tolist()), len(residual))
         p = len(u)
-        return System([row[:p] for row in equations.rows[:p]], equations.rows[p][:p], equations.cost, equations)
+        return Evaluation([row[:p] for row in equations.rows[:p]], equations.rows[p][:p], equations.cost, equations)
 
     return at
 

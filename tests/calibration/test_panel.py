@@ -89,9 +89,9 @@ def test_standard_errors_are_those_of_one_problem_of_all_parameters():
 
 
 def test_no_step_of_all_parameters_together_helps_any_more():
-    step = PANEL.arrow.step()
-    shared = step.shared / np.array(list(PANEL.standard_errors.values()))
-    latent = step.latents / np.array(list(PANEL.latent_standard_errors.values()))
+    step = PANEL.system.step()
+    shared = step.change / np.array(list(PANEL.standard_errors.values()))
+    latent = step.latent_changes / np.array(list(PANEL.latent_standard_errors.values()))
     assert max(np.abs(shared).max(), np.abs(latent).max()) < 1e-6  # of a standard error; rows are rounded to 4.5e-13
 
 
@@ -139,7 +139,7 @@ def test_a_day_whose_variance_ends_on_a_bound_is_named_and_has_no_standard_error
     assert np.isnan(panel.latent_standard_errors[day])
     assert panel.latent_identifiability[day] == f"on its bound {ceiling:g}"
     assert any(f"on its bound in 1 group ({day})" in sentence for sentence in panel.warnings)
-    assert panel.arrow.step().latent_values[day] == ceiling  # held in a step as well
+    assert panel.system.step().latent[day] == ceiling  # held in a step as well
 
 
 def test_a_day_at_the_models_own_bound_is_no_converged_panel():
@@ -157,7 +157,7 @@ def test_a_day_of_one_quote_has_a_variance_and_says_nothing_of_the_shared_parame
     thinned = DAYS.without(DAYS.ids[rows[1:]])
     panel = so.calibrate(thinned, HESTON, panel="date")
     without = so.calibrate(thinned.without(DAYS.ids[rows[:1]]), HESTON, panel="date")
-    assert not panel.arrow.pieces[day].words.any()
+    assert not panel.system.pieces[day].words.any()
     for name in SHARED:
         assert abs(panel.parameters[name] - without.parameters[name]) < 1e-6 * without.standard_errors[name]
         assert panel.standard_errors[name] == pytest.approx(without.standard_errors[name], rel=1e-6)

@@ -57,7 +57,7 @@ def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
 def test_the_state_of_every_group_is_kept_in_step_and_one_that_differs_is_named(book):
     kept = book._records.groups()
     assert {group: state.digest() for group, state in kept.states.items()} == {
-        group: state.digest() for group, state in fresh(QUOTES).state.parts.items()
+        group: state.digest() for group, state in fresh(QUOTES).state.blocks.items()
     }
     assert GroupStates.from_bytes(kept.to_bytes()).to_bytes() == kept.to_bytes()
     assert "states of 8 groups" in book.status().shard_sentence

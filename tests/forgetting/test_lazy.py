@@ -15,6 +15,7 @@ from strikeout.errors import RefusedError, UnidentifiedError, UnknownIdError, Us
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import free_parameters
 from strikeout.forgetting.trust import known_error, trust
+from strikeout.statistics.system import FootprintBlocks
 from tests.counting import calls
 
 BOOK = so.paper_quotes("small", seed=7)
@@ -68,7 +69,7 @@ def test_a_forgetting_shows_what_its_parts_give_when_made_at_once(name, calibrat
     before = calibrations[name]
     done = so.forget(before, ids=GONE, operator="downdate")
     used = [each for each in BOOK.ids.tolist() if each in {*GONE} & {*before.quotes.ids.tolist()}]
-    step = downdate(before.footprints, before.footprints.total(), used, free=free_parameters(before))
+    step = downdate(FootprintBlocks.of(before.footprints), used, free=free_parameters(before))
     judged = trust(step, before, ids=lambda: used)
     assert done.ids.tolist() == BOOK.only(GONE).ids.tolist()
     assert done.parameters == step.parameters

@@ -18,6 +18,7 @@ from strikeout.kernels import exact
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.shards import shard, shard_states
+from strikeout.statistics.system import FootprintBlocks
 
 SMALL = so.calibrate(so.paper_quotes("small", seed=7), so.Heston())
 LARGE = so.calibrate(so.paper_quotes("large", seed=7), so.Heston())
@@ -43,7 +44,7 @@ def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
 def test_fast_sharded_and_rebuilt_steps_are_equal_bit_for_bit(calibration, share, by):
     """The paper's three operators (its figures and tables compare them at these shares)."""
     ids, footprints = some(calibration, share), calibration.footprints
-    fast = downdate(footprints, footprints.total(), ids)
+    fast = downdate(FootprintBlocks.of(footprints), ids)
     sharded = recompute_shards(calibration, ids, shards=shard(calibration.quotes, by))
     rebuilt = restep(calibration.quotes.without(ids), calibration.model, footprints.schema)
     assert fast.equations.digest() == sharded.equations.digest() == rebuilt.equations.digest()
@@ -59,9 +60,9 @@ def test_a_no_op_a_wrong_sign_and_a_wrong_set_are_not_equal():
     total = footprints.total()
     assert total != truth
     assert total + footprints.only(ids).total() != truth
-    assert downdate(footprints, total, some(SMALL, 0.02, seed=1)).equations != truth
-    assert downdate(footprints, total, ids[:-1]).equations != truth
-    assert downdate(footprints, total, ids).equations == truth
+    assert downdate(FootprintBlocks.of(footprints), some(SMALL, 0.02, seed=1)).equations != truth
+    assert downdate(FootprintBlocks.of(footprints), ids[:-1]).equations != truth
+    assert downdate(FootprintBlocks.of(footprints), ids).equations == truth
 
 
 def test_shards_are_left_as_if_they_had_never_held_the_quotes():
@@ -78,7 +79,7 @@ def test_a_whole_shard_can_go():
     ids = SMALL.quotes.ids[SMALL.quotes.labels["day"] == 3]
     sharded = recompute_shards(SMALL, ids, shards=shard(SMALL.quotes, "day"))
     assert sharded.states["3"].count == 0
-    assert sharded.equations == downdate(SMALL.footprints, SMALL.footprints.total(), ids).equations
+    assert sharded.equations == downdate(FootprintBlocks.of(SMALL.footprints), ids).equations
 
 
 def test_quotes_without_footprints_are_healed_through_their_shard():
@@ -88,7 +89,7 @@ def test_quotes_without_footprints_are_healed_through_their_shard():
     day = shards.members("5")
     kept = footprints.without(day)
     with pytest.raises(UnknownIdError, match="are not in this book"):
-        downdate(kept, footprints.total(), day[:2])
+        downdate(FootprintBlocks.of(kept), day[:2])
     healed = recompute(states, {"5": quotes.only(day[2:])}, model=SMALL.model)
     assert healed.equations == footprints.without(day[:2]).total()
 
@@ -98,7 +99,7 @@ def test_weights_of_your_own_stay_with_their_quotes():
     weights = np.random.default_rng(3).uniform(0.5, 2.0, len(quotes))
     calibration = so.calibrate(quotes, so.Heston(), weights=weights)
     ids, footprints = some(calibration, 0.1), calibration.footprints
-    fast = downdate(footprints, footprints.total(), ids)
+    fast = downdate(FootprintBlocks.of(footprints), ids)
     retained = quotes.without(ids)
     rebuilt = restep(retained, calibration.model, footprints.schema, weights=calibration.settings.weights)
     assert fast.equations == rebuilt.equations == recompute_shards(calibration, ids).equations
@@ -121,7 +122,7 @@ def test_fixed_parameters_do_not_move():
     fixed = {"mean_reversion": 2.0, "correlation": -0.6}
     calibration = so.calibrate(SMALL.quotes, so.Heston(), fixed=fixed)
     ids, footprints = some(calibration, 0.05), calibration.footprints
-    step = downdate(footprints, footprints.total(), ids, free=(1, 2, 4))
+    step = downdate(FootprintBlocks.of(footprints), ids, free=(1, 2, 4))
     assert {name: step.parameters[name] for name in fixed} == fixed
     optimum = so.calibrate(SMALL.quotes.without(ids), so.Heston(), fixed=fixed)
     free = ["long_variance", "vol_of_vol", "initial_variance"]
@@ -132,8 +133,8 @@ def test_fixed_parameters_do_not_move():
 @pytest.mark.parametrize("ridge", [None, 1e-3, "paper"])
 def test_a_ridge_is_the_same_whether_all_or_listed_parameters_are_free(ridge):
     footprints = SMALL.footprints
-    one = downdate(footprints, footprints.total(), some(SMALL, 0.1), ridge=ridge)
-    other = downdate(footprints, footprints.total(), some(SMALL, 0.1), ridge=ridge, free=(0, 1, 2, 3, 4))
+    one = downdate(FootprintBlocks.of(footprints), some(SMALL, 0.1), ridge=ridge)
+    other = downdate(FootprintBlocks.of(footprints), some(SMALL, 0.1), ridge=ridge, free=(0, 1, 2, 3, 4))
     assert one.change.tobytes() == other.change.tobytes()
 
 
@@ -141,7 +142,7 @@ def test_the_papers_ridge_biases_the_step_and_a_scaled_one_is_asked_for_by_numbe
     """1e-6 on every diagonal is not small for a parameter of small curvature: it moves the step by 1e-5 and more."""
     footprints, ids = SMALL.footprints, some(SMALL, 0.1)
     plain, paper, scaled = (
-        downdate(footprints, footprints.total(), ids, ridge=ridge).change for ridge in (None, "paper", 1e-9)
+        downdate(FootprintBlocks.of(footprints), ids, ridge=ridge).change for ridge in (None, "paper", 1e-9)
     )
     bias = np.abs(paper / plain - 1.0).max()
     assert 1e-6 < bias < 1e-2
@@ -150,7 +151,7 @@ def test_the_papers_ridge_biases_the_step_and_a_scaled_one_is_asked_for_by_numbe
 
 def test_a_cholesky_downdate_agrees_to_rounding():
     footprints, ids = LARGE.footprints, some(LARGE, 0.1)
-    exactly = downdate(footprints, footprints.total(), ids).change
+    exactly = downdate(FootprintBlocks.of(footprints), ids).change
     errors = vector(LARGE.standard_errors)
     # 270 rotations of a factor with condition 1e4: 1e-16 * 270 * 1e4 of a step below one standard error.
     assert np.max(np.abs(cholesky_downdate(footprints, footprints.total(), ids) - exactly) / errors) < 1e-9
@@ -168,7 +169,7 @@ def test_a_cholesky_downdate_of_a_huge_quote_leaves_what_the_exact_one_does_not(
     ][0]
     footprints = Footprints(schema, spoilt.ids, rows)
     truth = SMALL.footprints.without([quotes.ids[17]]).total()
-    left = downdate(footprints, footprints.total(), [quotes.ids[17]])
+    left = downdate(FootprintBlocks.of(footprints), [quotes.ids[17]])
     assert left.equations == truth
     rough = cholesky_downdate(footprints, footprints.total(), [quotes.ids[17]])
     # The huge residual is rounded into the factor; a clean downdate of one quote leaves 1e-12 standard errors at most.
@@ -210,7 +211,7 @@ def test_refine_says_what_it_does_not_take(call, says):
 
 def test_nothing_left_behind_is_zero():
     footprints = SMALL.footprints
-    left = downdate(footprints, footprints.total(), footprints.ids)
+    left = downdate(FootprintBlocks.of(footprints), footprints.ids)
     assert left.equations == NormalEquations.zero(footprints.schema)
     assert not left.change.any() or np.isnan(left.change).any()
 

@@ -10,7 +10,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError, UnidentifiedError, UnknownIdError, UsageError
-from strikeout.forgetting.panel_downdate import panel_downdate
+from strikeout.forgetting.downdate import downdate
 
 BOOK = so.panel_quotes(days=12, seed=3)
 dates = BOOK.labels["date"].astype(str)
@@ -88,7 +88,7 @@ def test_the_states_of_days_that_lose_nothing_are_taken_over_not_built_again():
     after = so.forget(PANEL, ids=[*DAY, BOOK.ids[0]]).calibration
     touched = {days[0], days[4]}
     for day in after.groups:
-        is_same = after.state.parts[day] is PANEL.state.parts[day]
+        is_same = after.state.blocks[day] is PANEL.state.blocks[day]
         assert is_same == (day not in touched), day
     assert same(after, fresh_without((*DAY.tolist(), str(BOOK.ids[0]))))
 
@@ -145,17 +145,17 @@ def test_the_step_rebuilt_from_raw_quotes_has_the_same_bits():
         rebuilt = so.forget(PANEL, ids=gone, operator="restep")
         assert downdated.parameters == rebuilt.parameters
         assert downdated.latent == rebuilt.latent
-        assert downdated.step.state == rebuilt.step.state
-        assert downdated.step.state.digest() == rebuilt.step.state.digest()
+        assert downdated.step.system == rebuilt.step.system
+        assert downdated.step.system.digest() == rebuilt.step.system.digest()
 
 
 def test_a_downdate_of_a_day_leaves_the_other_days_alone():
-    step = panel_downdate(PANEL.arrow, PANEL.footprints, {days[4]: DAY})
-    assert step.state.groups == tuple(day for day in days if day != days[4])
-    assert all(step.state.parts[day] is PANEL.arrow.parts[day] for day in step.state.groups)
-    fast = PANEL.arrow.step_without(days[4])
+    step = downdate(PANEL.blocks, DAY)
+    assert step.system.groups == tuple(day for day in days if day != days[4])
+    assert all(step.system.blocks[day] is PANEL.system.blocks[day] for day in step.system.groups)
+    fast = PANEL.system.step_without(days[4])
     assert step.parameters == fast.parameters
-    assert step.latent == fast.latent_values
+    assert step.latent == fast.latent
 
 
 def test_fixed_parameters_stay_where_they_are_in_a_step():
@@ -199,7 +199,7 @@ def test_a_window_rolls_on_without_touching_the_days_that_stay():
     window = so.calibrate(BOOK[dates < days[8]], so.Heston(), panel="date")
     rolled = so.roll(window, BOOK[dates == days[8]], where=f"date = '{days[0]}'")
     assert rolled.groups == tuple(days[1:9])
-    assert all(rolled.state.parts[day] is window.state.parts[day] for day in days[1:8])
+    assert all(rolled.state.blocks[day] is window.state.blocks[day] for day in days[1:8])
     assert same(rolled, so.calibrate(BOOK[(dates > days[0]) & (dates <= days[8])], so.Heston(), panel="date"))
     assert same(rolled, so.learn(so.forget(window, where=f"date = '{days[0]}'").calibration, BOOK[dates == days[8]]))
 

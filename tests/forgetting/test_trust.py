@@ -10,11 +10,12 @@ import pytest
 import strikeout as so
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.trust import SHARE, trust
+from strikeout.statistics.system import FootprintBlocks
 
 
 def judged(calibration: so.Calibration, ids):
     footprints = calibration.footprints
-    step = downdate(footprints, footprints.total(), ids)
+    step = downdate(FootprintBlocks.of(footprints), ids)
     return step, trust(step, calibration, ids=lambda: ids)
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.kernels import exact
-from strikeout.statistics.arrow import eliminated, packed, unpacked
 from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.panel_state import PanelState
 from strikeout.statistics.schema import Schema
+from strikeout.statistics.schur import eliminate, pack, unpack
+from strikeout.statistics.system import System
 
 NAMES = ("slope", "level", "bend")
 LATENT = "level"
@@ -32,8 +32,8 @@ def equations(rows: list[list[int]], latent: float = 0.5) -> NormalEquations:
     return NormalEquations(schema(latent), exact.change(exact.zero(4), table), len(rows))
 
 
-def panel(groups: dict[int, list[list[int]]]) -> PanelState:
-    return PanelState(LATENT, {group: equations(rows, latent=0.1 + group) for group, rows in groups.items()})
+def panel(groups: dict[int, list[list[int]]]) -> System:
+    return System({group: equations(rows, latent=0.1 + group) for group, rows in groups.items()}, LATENT)
 
 
 @given(rows_of_a_group)
@@ -41,7 +41,7 @@ def panel(groups: dict[int, list[list[int]]]) -> PanelState:
 @example([[1, 1, 3, 0], [0, 1, 0, 0], [1, 0, 1, 0]])  # 3/2 goes to 2 and 11/2 to 6
 def test_elimination_is_the_exact_ratio_rounded_once(rows):
     sums = [[sum(row[i] * row[j] for row in rows) for j in range(4)] for i in range(4)]
-    found = exact.to_integers(eliminated(equations(rows), LATENT).words)
+    found = exact.to_integers(eliminate(equations(rows), LATENT).words)
     kept = (0, 2, 3)
     pivot = sums[1][1]
     wanted = [
@@ -55,7 +55,7 @@ def test_elimination_is_the_exact_ratio_rounded_once(rows):
 
 @given(st.lists(numbers, min_size=4, max_size=4))
 def test_one_quote_leaves_nothing_once_its_latent_parameter_is_free(row):
-    left = eliminated(equations([row]), LATENT)
+    left = eliminate(equations([row]), LATENT)
     if row[1]:
         assert not left.words.any()
     else:
@@ -65,13 +65,13 @@ def test_one_quote_leaves_nothing_once_its_latent_parameter_is_free(row):
 @given(st.lists(st.integers(-(2**191) + 1, 2**191 - 1), min_size=1, max_size=15))
 def test_sums_packed_into_one_integer_come_back(values):
     words = exact.from_integers(values)
-    assert (unpacked(packed(words), len(values)) == words).all()
+    assert (unpack(pack(words), len(values)) == words).all()
 
 
 @given(st.lists(st.tuples(st.integers(-(2**190), 2**190), st.integers(-(2**190), 2**190)), min_size=1, max_size=15))
 def test_a_difference_of_packed_sums_is_the_packed_difference(pairs):
     a, b = (exact.from_integers([pair[n] for pair in pairs]) for n in (0, 1))
-    assert (unpacked(packed(a) - packed(b), len(pairs)) == exact.combine(a, b, subtract=True)).all()
+    assert (unpack(pack(a) - pack(b), len(pairs)) == exact.combine(a, b, subtract=True)).all()
 
 
 @given(panels, st.randoms(use_true_random=False))
@@ -81,7 +81,7 @@ def test_the_order_of_the_groups_does_not_show(groups, random):
     one, other = panel(groups), panel(dict(shuffled))
     assert one == other
     assert one.digest() == other.digest()
-    assert one.whole == other.whole
+    assert one.reduced() == other.reduced()
 
 
 @given(panels, st.data())
@@ -92,14 +92,14 @@ def test_taking_a_group_away_is_never_having_seen_it(groups, data):
     assert whole - panel({group: groups[group]}) == fresh
     assert fresh + panel({group: groups[group]}) == whole
     assert (whole.without([group])).digest() == fresh.digest()
-    assume(fresh.parts and group in whole.parts)  # a panel of one group is left with nothing to step from
-    assert whole.whole - whole.pieces[group] == fresh.whole
+    assume(fresh.blocks and group in whole.blocks)  # a panel of one group is left with nothing to step from
+    assert whole.reduced() - whole.pieces[group] == fresh.reduced()
     quick, slow = whole.step_without(group), fresh.step()
-    assert quick.shared.tobytes() == slow.shared.tobytes()
-    assert quick.latents.tobytes() == slow.latents.tobytes()
+    assert quick.change.tobytes() == slow.change.tobytes()
+    assert quick.latent_changes.tobytes() == slow.latent_changes.tobytes()
     assert quick.groups == slow.groups
     assert np.array_equal(list(quick.parameters.values()), list(slow.parameters.values()), equal_nan=True)
-    assert np.array_equal(list(quick.latent_values.values()), list(slow.latent_values.values()), equal_nan=True)
+    assert np.array_equal(list(quick.latent.values()), list(slow.latent.values()), equal_nan=True)
 
 
 @given(panels, rows_of_a_group, st.data())
@@ -108,7 +108,7 @@ def test_quotes_come_and_go_within_a_group_without_touching_another(groups, more
     before = panel(groups)
     added = before + panel({group: more})
     assert added == panel({**groups, group: groups[group] + more})
-    assert all(added.parts[g] is before.parts[g] for g in groups if g != group)
+    assert all(added.blocks[g] is before.blocks[g] for g in groups if g != group)
     assert added - panel({group: more}) == before
 
 
@@ -120,16 +120,16 @@ def test_a_step_solves_the_equations_of_all_parameters_together(groups):
     step, names = state.step(), state.groups
     H, G = np.zeros((2 + len(names), 2 + len(names))), np.zeros(2 + len(names))
     for n, group in enumerate(names):
-        rows = state.parts[group].system().rows
+        rows = state.blocks[group].system().rows
         places = (0, 2 + n, 1)
         for i, a in enumerate(places):
             G[a] += rows[i][3]
             for j, b in enumerate(places):
                 H[a, b] += rows[i][j]
     scale = np.sqrt(np.diag(H))
-    assume(scale.all() and not np.isnan(step.shared).any() and np.linalg.cond(H / np.outer(scale, scale)) <= 1e8)
+    assume(scale.all() and not np.isnan(step.change).any() and np.linalg.cond(H / np.outer(scale, scale)) <= 1e8)
     wanted = np.linalg.solve(H / np.outer(scale, scale), G / scale) / scale
-    found = np.concatenate([step.shared, step.latents])
+    found = np.concatenate([step.change, step.latent_changes])
     # Both lose the digits of a condition number up to 1e8.
     np.testing.assert_allclose(found * scale, wanted * scale, atol=1e-7 * np.linalg.norm(wanted * scale))
 
@@ -138,18 +138,18 @@ def test_a_step_solves_the_equations_of_all_parameters_together(groups):
 def test_a_held_group_keeps_its_latent_parameter(groups, data):
     group = data.draw(st.sampled_from(sorted(groups)))
     free = panel(groups)
-    held = PanelState(LATENT, free.parts, frozenset([group]))
-    assert (held == free) is (group not in free.parts)
-    assume(group in free.parts)  # a group whose rows are all zero leaves nothing behind
+    held = System(free.blocks, LATENT, frozenset([group]))
+    assert (held == free) is (group not in free.blocks)
+    assume(group in free.blocks)  # a group whose rows are all zero leaves nothing behind
     assert held.without([group]) == free.without([group])
     step = held.step()
-    assume(not np.isnan(step.shared).any())
-    assert step.latent_values[group] == free.parts[group].schema.reference[1]
+    assume(not np.isnan(step.change).any())
+    assert step.latent[group] == free.blocks[group].schema.reference[1]
 
 
 def test_what_cannot_be_combined_is_refused():
     state = panel({1: [[1, 2, 3, 4]]})
-    other = PanelState(LATENT, {2: NormalEquations.zero(schema(0.5)), 3: equations([[1, 1, 1, 1]])})
+    other = System({2: NormalEquations.zero(schema(0.5)), 3: equations([[1, 1, 1, 1]])}, LATENT)
     assert other.groups == (3,)  # a group of nothing is not there
     with pytest.raises(UnknownIdError, match="7"):
         state.without([7])
@@ -158,11 +158,11 @@ def test_what_cannot_be_combined_is_refused():
     with pytest.raises(UsageError, match="not in the panel"):
         state - panel({2: [[1, 2, 3, 4]]})
     with pytest.raises(UsageError, match="by group"):
-        state + PanelState("slope", {1: equations([[1, 2, 3, 4]])})
+        state + System({1: equations([[1, 2, 3, 4]])}, "slope")
     moved = Schema("line", NAMES, (1.5, 0.5, 2.0), exponents=(30, 33, 29, 31), residual="price", weights="none")
     with pytest.raises(UsageError, match="reference"):
-        state + PanelState(LATENT, {5: NormalEquations(moved, equations([[1, 2, 3, 4]]).words, 1)})
+        state + System({5: NormalEquations(moved, equations([[1, 2, 3, 4]]).words, 1)}, LATENT)
     with pytest.raises(UsageError, match="no parameter"):
-        PanelState("volume", state.parts)
+        System(state.blocks, "volume")
     with pytest.raises(UsageError, match="no groups"):
         state.without([1]).step()

@@ -17,6 +17,7 @@ from strikeout.quotes.features import Features
 from strikeout.quotes.joining import join
 from strikeout.quotes.selection import select
 from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.system import FootprintBlocks
 
 T = np.linspace(0.1, 6.0, 40)
 X = Features({"t": T})
@@ -316,7 +317,7 @@ def test_what_is_left_after_a_step_is_what_a_book_without_the_quotes_leaves():
     quotes, decaying = book(), model()
     calibration = so.calibrate(quotes, decaying)
     gone = quotes.ids[[3, 5, 17]]
-    left = downdate(calibration.footprints, calibration.footprints.total(), gone)
+    left = downdate(FootprintBlocks.of(calibration.footprints), gone)
     rebuilt = restep(quotes.without(gone), decaying, calibration.footprints.schema)
     assert left.equations.digest() == rebuilt.equations.digest()
     assert left.parameters == rebuilt.parameters

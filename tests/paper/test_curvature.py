@@ -13,6 +13,7 @@ from strikeout.experiments.paper import find
 from strikeout.experiments.section import QUICK
 from strikeout.forgetting.downdate import downdate
 from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.system import FootprintBlocks
 
 MODEL = so.Heston()
 
@@ -34,7 +35,7 @@ def of(name: str, reference: str) -> curvature.Way:
 def test_gauss_newton_over_the_retained_rows_is_the_downdate(calibration):
     ids = calibration.quotes.ids[::7]
     footprints = footprints_of(calibration.quotes, calibration.model, calibration.parameters)
-    exact = downdate(footprints, footprints.total(), ids).change
+    exact = downdate(FootprintBlocks.of(footprints), ids).change
     cache = cached(calibration.quotes.without(ids), calibration.model, np.array(list(calibration.parameters.values())))
     # Footprints are rounded once to their grid. Beside a step that the struck quotes nearly leave at zero that may be
     # any share; beside what the quotes can tell it is nothing.

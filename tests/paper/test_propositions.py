@@ -17,6 +17,7 @@ from strikeout.experiments.relinearizing import relinearizing
 from strikeout.experiments.slopes import slope_of
 from strikeout.forgetting.downdate import downdate
 from strikeout.kernels import paper_scheme
+from strikeout.statistics.system import FootprintBlocks, OneStep
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +117,15 @@ def test_proposition_5_a_downdate_reads_the_rows_of_the_forgotten_quotes_and_no_
     assert (len(ids), np.count_nonzero(others)) == (27, 2673)
     garbled = footprints.rows.copy()
     garbled[others] = garbled[others][::-1] + 1
-    wanted = downdate(footprints, total, ids)
-    found = downdate(replace(footprints, rows=garbled), total, ids)
+    wanted = downdate(FootprintBlocks.of(footprints), ids)
+    found = OneStep(total.less(replace(footprints, rows=garbled), footprints.places(ids)))
     assert found.change.tobytes() == wanted.change.tobytes()
     assert found.equations.digest() == wanted.equations.digest()
     for place in np.flatnonzero(~others):
         garbled = footprints.rows.copy()
         garbled[place] += 1
-        assert downdate(replace(footprints, rows=garbled), total, ids).equations.digest() != wanted.equations.digest()
+        other = total.less(replace(footprints, rows=garbled), footprints.places(ids))
+        assert other.digest() != wanted.equations.digest()
 
 
 def test_proposition_5_every_growth_has_as_many_times_as_sizes_and_says_what_to_expect():

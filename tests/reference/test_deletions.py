@@ -11,6 +11,7 @@ import strikeout as so
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.restep import restep
 from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.system import FootprintBlocks
 from tests.reference.real_books import FILES, book, rows_of
 from tests.reference.regressions import Regression, nist, numbers, r
 from tests.reference.test_nist import NIST
@@ -29,19 +30,17 @@ def problem(name: str, shared_data) -> Regression:
 def test_one_step_after_every_stored_deletion(name, shared_data):
     case = problem(name, shared_data)
     footprints = footprints_of(case.quotes, case.model(), case.answer)
-    everything = footprints.total()
     for what, rows, step, _ in case.deletions():
-        found = downdate(footprints, everything, case.quotes.ids[rows]).parameters
+        found = downdate(FootprintBlocks.of(footprints), case.quotes.ids[rows]).parameters
         assert list(found.values()) == pytest.approx(step, rel=1e-9), what
 
 
 def test_one_step_in_integers_where_doubles_do_not_reach(shared_data):
     case = problem(ILL_CONDITIONED, shared_data)
     footprints = footprints_of(case.quotes, case.model(), case.answer)
-    everything = footprints.total()
     doubles = []
     for what, rows, step, _ in case.deletions():
-        left = everything.less(footprints, footprints.places(case.quotes.ids[rows]))
+        left = footprints.total().less(footprints, footprints.places(case.quotes.ids[rows]))
         # The rows themselves are on a grid of 2^-50; their condition is the root of the curvature's, 6e4.
         assert case.answer + left.exact_step() == pytest.approx(step, rel=1e-11), what
         doubles.append(np.max(np.abs((case.answer + left.step()) / step - 1.0)))
@@ -53,10 +52,9 @@ def test_subtracting_footprints_equals_rebuilding_them_bit_for_bit(name, shared_
     case = problem(name, shared_data)
     model = case.model()
     footprints = footprints_of(case.quotes, model, case.answer)
-    everything = footprints.total()
     for what, rows, _, _ in case.deletions()[-4:]:
         ids = case.quotes.ids[rows]
-        fast = downdate(footprints, everything, ids)
+        fast = downdate(FootprintBlocks.of(footprints), ids)
         rebuilt = restep(case.quotes.without(ids), model, footprints.schema)
         assert fast.equations.digest() == rebuilt.equations.digest(), what
         assert fast.parameters == rebuilt.parameters, what
@@ -95,11 +93,10 @@ def test_heston_on_real_books_after_stored_deletions(name, shared_data):
     # Volatilities make the prices of two books again, to 1e-12 or so of the forward: their costs show it.
     assert calibration.cost == pytest.approx(float(case["full"]["sse"]), rel=1e-9)
     footprints = footprints_of(quotes, model, full)
-    everything = footprints.total()
     for what, deletion in case["deletions"].items():
         ids = quotes.ids[rows_of(deletion, frame)]
         assert len(ids) == deletion["n_deleted"], what
-        one = downdate(footprints, everything, ids)
+        one = downdate(FootprintBlocks.of(footprints), ids)
         assert list(one.parameters.values()) == pytest.approx(numbers(deletion["one_gauss_newton_step"]), rel=1e-9), (
             what
         )

@@ -7,7 +7,7 @@
 
 The whole system has the sum of the shared blocks in one corner and every group's latent parameter on its diagonal; with
 those eliminated one small system is left, so the cost is linear in the groups. Nothing here is hashed or solved for
-parameters: see ``statistics.arrow`` for that.
+parameters: see ``statistics.schur`` for that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels.products import inner, product
 from strikeout.kernels.symmetric import inverse, solve
+from strikeout.statistics.schur import eliminate_each
 
 Floats = NDArray[np.float64]
 Held = NDArray[np.bool_]
@@ -24,9 +25,7 @@ Held = NDArray[np.bool_]
 
 def reduced(B: Floats, held: Held) -> Floats:
     """The shared block of the whole system once every latent parameter follows."""
-    side, over = B[:, :-1, -1], _over(B, held)
-    part: Floats = B[:, :-1, :-1] - side[:, :, None] * side[:, None, :] * over[:, None, None]
-    total: Floats = part.sum(axis=0)
+    total: Floats = eliminate_each(B, B.shape[-1] - 1, held | ~(B[:, -1, -1] > 0.0)).sum(axis=0)
     return total
 
 

@@ -17,7 +17,7 @@ from hashlib import sha256
 
 from strikeout.assurance.audit import Audit, nearest
 from strikeout.kernels.symmetric import solve
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import Group
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class PanelAudit:
     held: frozenset[Group] = frozenset()
 
     def digest(self) -> str:
-        """As ``PanelState.digest`` of the same quotes."""
+        """As ``System.digest`` of the same quotes."""
         body = sha256(f"strikeout panel 1\n{self.latent}\n{len(self.parts)}\n".encode())
         for group, part in self.parts.items():
             name = str(group)

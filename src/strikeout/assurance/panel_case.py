@@ -13,8 +13,8 @@ from strikeout.assurance.panel_optimality import Systems, panel_optimality, syst
 from strikeout.calibration.panel_groups import grouped, latent_of, shared_space
 from strikeout.errors import UsageError
 from strikeout.models.model import ParameterSpace
-from strikeout.statistics.arrow import shared_schema
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.schur import shared_schema
+from strikeout.statistics.system import Group
 from strikeout.statistics.weights import weights_of
 from strikeout.wording import many
 

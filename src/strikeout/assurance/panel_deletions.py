@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from strikeout.assurance.deletions import Deletions, Struck, judged, over, whitener
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.kernels.products import inner, product
+from strikeout.statistics.schur import eliminate_each
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -78,10 +79,8 @@ def cells_of(evidence: PanelEvidence, number: Rows, days: Floats) -> Cells:
 
 
 def eliminated(A: Floats) -> Floats:
-    """S of every A: the last column but one taken out."""
-    kept = [*range(A.shape[-1] - 2), A.shape[-1] - 1]
-    column = A[:, kept, -2]
-    return A[:, kept][:, :, kept] - column[:, :, None] * column[:, None, :] * _over_pivot(A)[:, None, None]
+    """Return S of every A: the last column but one eliminated."""
+    return eliminate_each(A, A.shape[-1] - 2, ~(_over_pivot(A) > 0.0))
 
 
 def followers(A: Floats) -> Floats:

@@ -24,10 +24,11 @@ from strikeout.calibration.settings import STARTS
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
+from strikeout.statistics.schur import place_of
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
-    from strikeout.statistics.panel_state import Group, PanelState
+    from strikeout.statistics.system import Group, System
 
 
 def issue_panel(
@@ -36,7 +37,7 @@ def issue_panel(
     latent: Mapping[Group, float],
     *,
     after: PanelCalibration | None = None,
-    state: PanelState | None = None,
+    state: System | None = None,
     found: Optimality | None = None,
 ) -> Certificate:
     """The certificate of an answer, shared parameters and ``latent`` ones, to striking some quotes of a panel out.
@@ -114,10 +115,11 @@ def _state_of(after: PanelCalibration) -> dict[str, Any]:
         return {}
 
 
-def _state_at_reference(state: PanelState) -> dict[str, Any]:
+def _state_at_reference(state: System) -> dict[str, Any]:
     named = zip(state.schema.parameters, state.schema.reference, strict=True)
-    places = (part.schema.parameters.index(state.latent) for part in state.parts.values())
-    latents = [part.schema.reference[k].hex() for k, part in zip(places, state.parts.values(), strict=True)]
+    latent = state.latent
+    assert latent is not None, "a panel has a latent parameter"
+    latents = [block.schema.reference[place_of(block.schema, latent)].hex() for block in state.blocks.values()]
     return {
         **_described(state),
         "reference": {name: value.hex() for name, value in named},
@@ -125,7 +127,7 @@ def _state_at_reference(state: PanelState) -> dict[str, Any]:
     }
 
 
-def _described(state: PanelState) -> dict[str, Any]:
+def _described(state: System) -> dict[str, Any]:
     return {
         "kind": "panel",
         "digest": state.digest(),

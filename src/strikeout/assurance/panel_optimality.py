@@ -20,7 +20,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import Group
 from strikeout.statistics.weights import Weighting
 
 

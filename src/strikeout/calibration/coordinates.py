@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from strikeout.calibration.box import Box
 from strikeout.calibration.feller import LONG_VARIANCE, MEAN_REVERSION, NAMES, VOL_OF_VOL, FellerShare
-from strikeout.calibration.loop import System
+from strikeout.calibration.loop import Evaluation
 from strikeout.errors import ParameterError
 from strikeout.models.model import ParameterSpace
 from strikeout.statistics.linearization import Linearization, places
@@ -81,15 +81,19 @@ class Coordinates:
             inside.append(x if low <= x <= high else min(max(x, low), high))
         return inside
 
-    def system(self, equations: Linearization, u: Sequence[float], theta: Sequence[float]) -> System:
+    def system(self, equations: Linearization, u: Sequence[float], theta: Sequence[float]) -> Evaluation:
         """The normal equations of theta, in u."""
         if self.share is None:
             triangle, (curvature, score) = equations.triangle, self._picked
-            return System([list(row(triangle)) for row in curvature], list(score(triangle)), triangle[-1], equations)
+            return Evaluation(
+                [list(row(triangle)) for row in curvature], list(score(triangle)), triangle[-1], equations
+            )
         free, p = self.free, len(self.names)
         slopes = self.share.slopes(theta, u[free.index(self.share.replaced)])
         rows = _chained(equations.rows, self.share.replaced, slopes)
-        return System([[rows[i][j] for j in free] for i in free], [rows[p][i] for i in free], equations.cost, equations)
+        return Evaluation(
+            [[rows[i][j] for j in free] for i in free], [rows[p][i] for i in free], equations.cost, equations
+        )
 
     @cached_property
     def _picked(self) -> tuple[list[Picked], Picked]:

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from strikeout.calibration.coordinates import Coordinates
-from strikeout.calibration.loop import Descent, System, Visit, Watch, descend
+from strikeout.calibration.loop import Descent, Evaluation, Visit, Watch, descend
 from strikeout.calibration.pace import BRISK, PATIENT, Pace
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.yardstick import Yardstick
@@ -69,7 +69,7 @@ class Problem:
     model: Model
     coordinates: Coordinates
 
-    def evaluate(self, u: Sequence[float]) -> System:
+    def evaluate(self, u: Sequence[float]) -> Evaluation:
         theta = self.coordinates.theta(u)
         try:
             if theta[0] == theta[0]:
@@ -77,7 +77,7 @@ class Problem:
         except ParameterError:  # inside the bounds, but where the model ends: a point to step back from
             pass
         nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
-        return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
+        return Evaluation([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
 
     @cached_property
     def _linearize(self) -> Callable[[Sequence[float]], Linearization]:

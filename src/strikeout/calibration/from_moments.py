@@ -16,7 +16,7 @@ from strikeout.calibration.conclusion import concluded
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.descents import End
 from strikeout.calibration.feller import CHOICES
-from strikeout.calibration.loop import System, Watch, descend
+from strikeout.calibration.loop import Evaluation, Watch, descend
 from strikeout.calibration.settings import STARTS, Settings
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.calibration.yardstick import Yardstick
@@ -100,11 +100,11 @@ class MomentProblem:
     model: Model
     coordinates: Coordinates
 
-    def evaluate(self, u: Sequence[float]) -> System:
+    def evaluate(self, u: Sequence[float]) -> Evaluation:
         theta = self.coordinates.theta(u)
         if theta[0] != theta[0]:
             nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.quadrature))
-            return System([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
+            return Evaluation([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
         return self.coordinates.system(self._linearize(np.array(theta)), u, theta)
 
     @cached_property

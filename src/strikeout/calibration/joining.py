@@ -19,7 +19,7 @@ from operator import le
 from typing import NamedTuple
 
 from strikeout.calibration.box import Box
-from strikeout.calibration.loop import RIDGE, Descent, System
+from strikeout.calibration.loop import RIDGE, Descent, Evaluation
 from strikeout.kernels.symmetric import dot, length
 
 Walls = tuple[list[float], list[float]]
@@ -43,7 +43,7 @@ def basin_of(end: Descent) -> Basin:
     return Basin(end, _walls(end.point, NEAR), _walls(end.point, WITHIN))
 
 
-def joins(u: Sequence[float], at: System, known: Basin, box: Box) -> bool:
+def joins(u: Sequence[float], at: Evaluation, known: Basin, box: Box) -> bool:
     """True where a search at u is on its way to the optimum that is known.
 
     A judgement, not a proof: on 40 random books, tests follow every start that joined to an end of its own, which

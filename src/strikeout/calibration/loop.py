@@ -34,7 +34,7 @@ LOCAL = 1.0
 SLOW = 0.01
 
 
-class System(NamedTuple):
+class Evaluation(NamedTuple):
     """The normal equations in the free coordinates, and those of the parameters they came from."""
 
     curvature: Rows
@@ -58,15 +58,15 @@ class Descent:
     """Where one start ended."""
 
     point: list[float]
-    system: System
+    system: Evaluation
     termination: Termination
     visits: tuple[Visit, ...]
     evaluations: int
     held: tuple[int, ...]  # coordinates on a bound that the cost pushes against
 
 
-Evaluate = Callable[[Sequence[float]], System]
-Watch = Callable[[Sequence[float], System, Visit], Termination | None]
+Evaluate = Callable[[Sequence[float]], Evaluation]
+Watch = Callable[[Sequence[float], Evaluation, Visit], Termination | None]
 
 
 def descend(
@@ -138,7 +138,7 @@ def _grown(scale: list[float] | None, H: Rows) -> list[float]:
     return [max(row[i], scale[i] if scale else 0.0) for i, row in enumerate(H)]
 
 
-def _reach(at: System, held: tuple[int, ...]) -> float:
+def _reach(at: Evaluation, held: tuple[int, ...]) -> float:
     H, G = at.curvature, at.score
     if held:
         free = [i for i in range(len(G)) if i not in held]

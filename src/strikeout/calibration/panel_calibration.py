@@ -20,7 +20,7 @@ from strikeout.statistics.bending import Bending, bending_of
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
-from strikeout.statistics.panel_state import Group, PanelState
+from strikeout.statistics.system import FootprintBlocks, Group, System
 from strikeout.wording import many
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class PanelCalibration:
     threshold: None = None  # a plain calibration's, under Huber's loss
     moments: None = None  # a plain calibration's, where it was made from those
     given: Quotes | None = None  # all the quotes, where only some of them count
-    known: PanelState | None = None  # states of groups that were found before, at the model's first canonical start
+    known: System | None = None  # states of groups that were found before, at the model's first canonical start
 
     @property
     def latent_name(self) -> str:
@@ -147,7 +147,7 @@ class PanelCalibration:
         return out
 
     @cached_property
-    def state(self) -> PanelState:
+    def state(self) -> System:
         """What is known of the quotes, whatever the parameters: exact, and equal for equal books. See ``digest()``.
 
         Every group at the model's first canonical start.
@@ -156,11 +156,12 @@ class PanelCalibration:
             RefusedError: a quote is too large for the grid of the state; the error names it.
         """
         start = self.model.parameters.starts[0]
-        known = {} if self.known is None else self.known.parts
+        known = {} if self.known is None else self.known.blocks
         parts = {
-            g: known[g] if g in known else self.footprints_at(rows, start).total() for g, rows in self.rows.items()
+            g: known[g] if g in known else self.footprints_of(self.quotes[rows], start).total()
+            for g, rows in self.rows.items()
         }
-        return PanelState(self.latent_name, parts)
+        return System(parts, self.latent_name)
 
     @cached_property
     def footprints(self) -> dict[Group, Footprints]:
@@ -169,17 +170,25 @@ class PanelCalibration:
         Raises:
             RefusedError: a quote is too large for the grid; the error names it.
         """
-        return {group: self.footprints_at(self.rows[group], self.theta(group)) for group in self.latent}
+        return {group: self.footprints_of(self.quotes[self.rows[group]], self.theta(group)) for group in self.latent}
 
     @cached_property
-    def arrow(self) -> PanelState:
-        """The footprints summed, by group: what can be taken away in microseconds.
+    def blocks(self) -> FootprintBlocks:
+        """The footprints by group, from which quotes and groups can be taken away in microseconds.
 
         Raises:
             RefusedError: a quote is too large for the grid; the error names it.
         """
-        parts = {group: rows.total() for group, rows in self.footprints.items()}
-        return PanelState(self.latent_name, parts, frozenset(self.latent_on_bound))
+        return FootprintBlocks(self.footprints, self.latent_name, frozenset(self.latent_on_bound))
+
+    @property
+    def system(self) -> System:
+        """The footprints summed, by group.
+
+        Raises:
+            RefusedError: a quote is too large for the grid; the error names it.
+        """
+        return self.blocks.system
 
     @cached_property
     def bending(self) -> dict[Group, Bending]:
@@ -211,14 +220,14 @@ class PanelCalibration:
 
         return smoothed(self)
 
-    def footprints_at(self, rows: Rows, theta: Theta) -> Footprints:
-        """The footprints of these rows of the book at any parameters.
+    def footprints_of(self, quotes: Quotes, theta: Theta) -> Footprints:
+        """Return the footprints of these quotes at any parameters.
 
         Raises:
             RefusedError: a quote is too large for the grid; the error names it.
         """
         how = self.settings
-        return footprints_of(self.quotes[rows], self.model, theta, residual=how.residual, weights=how.weights)
+        return footprints_of(quotes, self.model, theta, residual=how.residual, weights=how.weights)
 
     @cached_property
     def identifiability(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.models.model import Model, ParameterSpace
-from strikeout.statistics.panel_state import Group, rank
+from strikeout.statistics.system import Group, rank
 from strikeout.wording import many
 
 if TYPE_CHECKING:

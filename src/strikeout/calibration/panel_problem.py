@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.descents import End
-from strikeout.calibration.loop import System, Watch, descend
+from strikeout.calibration.loop import Evaluation, Watch, descend
 from strikeout.calibration.pace import BRISK, PATIENT, Pace
 from strikeout.calibration.panel_groups import Rows
 from strikeout.calibration.panel_settling import FACTOR, NEGLIGIBLE, Line, settled
@@ -32,11 +32,12 @@ from strikeout.calibration.yardstick import Yardstick
 from strikeout.kernels.symmetric import length
 from strikeout.models.model import Model
 from strikeout.quotes.features import Features
-from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.objective import Objective, canonical_order
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.schur import eliminate_each
+from strikeout.statistics.system import Group
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +110,7 @@ class PanelProblem:
         best: Settling | None = None
         negligible = NEGLIGIBLE
 
-        def evaluate(u: Sequence[float]) -> System:
+        def evaluate(u: Sequence[float]) -> Evaluation:
             # Latent parameters begin where those of the best point so far would follow to.
             nonlocal best, negligible
             found = self.settle(self.coordinates.theta(u), best, negligible=negligible)
@@ -162,14 +163,11 @@ class PanelProblem:
 
     def _reduced(self, theta: tuple[float, ...], x: Floats, T: Floats, held: NDArray[np.bool_]) -> Settling:
         size, k = len(self.model.parameters) + 1, self.latent
-        kept = [i for i in range(size) if i != k]
+        S = eliminate_each(T[:, np.array(places(size))], k, held)
+        # Sums are correctly rounded, so the order of the groups cannot show.
+        sums = tuple(fsum(S[:, i, j].tolist()) for i in range(size - 1) for j in range(i, size - 1))
+        system = Linearization(sums, self.objective.count)
         pivot = np.where(held, np.inf, T[:, self.place(k, k)])
-        sums: list[float] = []
-        for n, i in enumerate(kept):
-            along = T[:, self.place(i, k)] / pivot
-            # Sums are correctly rounded, so the order of the groups cannot show.
-            sums += [fsum((T[:, self.place(i, j)] - along * T[:, self.place(j, k)]).tolist()) for j in kept[n:]]
-        system = Linearization(tuple(sums), self.objective.count)
         moved = np.clip(x + T[:, self.place(k, size - 1)] / pivot, self.lower, self.upper)
         return Settling(theta, moved, T, held, system)
 

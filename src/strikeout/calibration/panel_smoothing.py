@@ -31,7 +31,7 @@ from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
 from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.objective import Objective, objective_of
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import Group
 from strikeout.wording import many
 
 if TYPE_CHECKING:

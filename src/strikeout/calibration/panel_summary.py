@@ -13,7 +13,7 @@ from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
-    from strikeout.statistics.panel_state import Group
+    from strikeout.statistics.system import Group
 
 NAMED = 3  # groups a sentence names before it counts the rest
 

@@ -8,7 +8,7 @@ from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.descents import AnyPosed, End, Posed, Search
 from strikeout.calibration.joining import apart, basin_of, joins
-from strikeout.calibration.loop import System, Visit, Watch
+from strikeout.calibration.loop import Evaluation, Visit, Watch
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.model import Model
@@ -90,7 +90,7 @@ def _watch(best: End[Posed] | None, box: Box, number: int, progress: Progress | 
         return None
     known = basin_of(best.descent) if best is not None and isinstance(best.objective.loss, Squared) else None
 
-    def watch(u: Sequence[float], at: System, visit: Visit) -> Termination | None:
+    def watch(u: Sequence[float], at: Evaluation, visit: Visit) -> Termination | None:
         if progress is not None:
             progress(number, visit)
         if known is None:

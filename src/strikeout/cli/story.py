@@ -24,6 +24,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.synthetic import PAPER_TRUTH, paper_quotes
 from strikeout.statistics.moments import moments_of
+from strikeout.statistics.system import FootprintBlocks
 from strikeout.store.signing import verify
 
 Floats = NDArray[np.float64]
@@ -131,7 +132,7 @@ def story(seed: int = 42) -> Story:
         forgetting=forgetting,
         paper=step.parameters,
         paper_baseline=restep(retained, arrived.model, step.equations.schema, ridge="paper").parameters,
-        robust=downdate(footprints, footprints.total(), ids).parameters,
+        robust=downdate(FootprintBlocks.of(footprints), ids).parameters,
         resolved=calibrate(moments_of(spoiled) - moments_of(spoiled.only(ids)), model),
         never_seen=calibrate(book.without(ids), model),
         restored=restore(forgetting, forgetting.calibration),

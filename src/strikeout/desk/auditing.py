@@ -19,7 +19,7 @@ from strikeout.desk.stepping import free_numbers
 from strikeout.desk.traces import returning
 from strikeout.desk.version import Version, state_of
 from strikeout.errors import RefusedError, StrikeoutError
-from strikeout.forgetting.step import OneStep
+from strikeout.statistics.system import OneStep
 from strikeout.store.ledger import Head, check_bytes
 from strikeout.store.signing import misplaced
 from strikeout.wording import agreeing, many

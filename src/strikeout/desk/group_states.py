@@ -20,7 +20,7 @@ from strikeout.models.named import described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.panel_state import PanelState
+from strikeout.statistics.system import System
 
 FORMAT = "strikeout groups 1"
 PAGE = "groups"  # its name on the shelf of states
@@ -40,14 +40,14 @@ class GroupStates:
         if not isinstance(calibration, PanelCalibration):
             return None
         try:
-            parts = calibration.state.parts
+            parts = calibration.state.blocks
         except RefusedError:
             return None
         return GroupStates(
             calibration.model, calibration.latent_name, {str(group): part for group, part in parts.items()}
         )
 
-    def anew(self, held: Quotes, how: Settings) -> PanelState:
+    def anew(self, held: Quotes, how: Settings) -> System:
         """The states of the quotes a book holds, at the same start.
 
         Raises:
@@ -60,7 +60,7 @@ class GroupStates:
             group: footprints_of(used[rows], self.model, at, residual=how.residual, weights=how.weights).total()
             for group, rows in grouped(used, label).items()
         }
-        return PanelState(self.latent, parts)
+        return System(parts, self.latent)
 
     def to_bytes(self) -> bytes:
         """A line that says what follows, then the words of every state, little-endian."""

@@ -70,7 +70,7 @@ def _groups(records: Records, groups: GroupStates) -> Found:
     if version is None or not records.is_current():
         return None, "Quotes came or went since the states of the groups were taken: calibrate again."
     anew = groups.anew(held, records.settings())
-    found = {str(group): state for group, state in anew.parts.items()}
+    found = {str(group): state for group, state in anew.blocks.items()}
     odd = sorted(name for name in found.keys() | groups.states.keys() if found.get(name) != groups.states.get(name))
     if odd:
         named = ", ".join(odd[:NAMED]) + (", ..." if len(odd) > NAMED else "")

@@ -20,7 +20,6 @@ from strikeout.desk.records import Records
 from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
 from strikeout.forgetting.forgetting import answer_of
-from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust, is_clear, known_error, trust
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
@@ -29,6 +28,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
 from strikeout.statistics.bending import Bending
 from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.system import OneStep
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from strikeout.models.heston import Heston
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.shards import shard, shard_states
+from strikeout.statistics.system import FootprintBlocks
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +97,7 @@ def measured(
     }
     model = Heston()
     footprints = footprints_of(quotes, model, reference)
+    blocks = FootprintBlocks.of(footprints)
     total, states = footprints.total(), shard_states(footprints, shards)
     rows, grid = footprints.places(ids), footprints.schema.grid
     times = {
@@ -109,13 +111,13 @@ def measured(
             runs=runs,
         ),
         "fast": timed(lambda: exact.downdate(total.words, footprints.rows, rows, grid), runs=runs),
-        "fast, by ids": timed(lambda: downdate(footprints, total, ids).change, runs=runs),
+        "fast, by ids": timed(lambda: downdate(blocks, ids).change, runs=runs),
         "recalibration": timed(lambda: calibrate(_fresh(retained), model), runs=runs),
     }
     steps = (
         restep(retained, model, footprints.schema),
         recompute(states, touched, model=model),
-        downdate(footprints, total, ids),
+        downdate(blocks, ids),
     )
     answers = {
         "paper retrain": paper_method.retrain(cache, kept),

@@ -18,6 +18,7 @@ from strikeout.quotes.synthetic import PAPER_TRUTH, random_quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
+from strikeout.statistics.system import FootprintBlocks
 
 Floats = NDArray[np.float64]
 
@@ -59,10 +60,10 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
     cached = {size: footprints_of(book, model, theta) for size, book in books.items()}
 
     def strike(size: int, count: int) -> Callable[[], object]:
-        footprints = cached[size]
-        whole, ids = footprints.total(), footprints.ids[:count].tolist()
-        footprints.places(ids)  # the index of names is built once
-        return lambda: downdate(footprints, whole, ids).change
+        footprints = FootprintBlocks.of(cached[size])
+        ids = cached[size].ids[:count].tolist()
+        downdate(footprints, ids)  # the sum and the index of names are built once
+        return lambda: downdate(footprints, ids).change
 
     few = [4, 8, 16, 32]
     nodes = [1000, 2000, 4000, 8000]

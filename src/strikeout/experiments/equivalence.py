@@ -19,6 +19,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.synthetic import NAMES
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.shards import Shards, shard, shard_states
+from strikeout.statistics.system import FootprintBlocks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +90,7 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
     members = [np.flatnonzero(shards.codes == code) for code in range(len(shards))]
     model = Heston()
     footprints = footprints_of(quotes, model, reference)
-    total, states = footprints.total(), shard_states(footprints, shards)
+    states = shard_states(footprints, shards)
     rng = np.random.default_rng(seed)
     rows: list[list[Floats]] = []
     counts, equal = [], 0
@@ -100,7 +101,7 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
         ids = quotes.ids[gone]
         fresh = restep(quotes[kept], model, footprints.schema)
         touched = {name: _left(quotes, shards, name, set(gone.tolist())) for name in shards.of(ids)}
-        down, again = downdate(footprints, total, ids), recompute(states, touched, model=model)
+        down, again = downdate(FootprintBlocks.of(footprints), ids), recompute(states, touched, model=model)
         equal += len({state.equations.digest() for state in (fresh, down, again)}) == 1
         counts.append(count)
         rows.append(

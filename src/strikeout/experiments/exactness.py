@@ -15,6 +15,7 @@ from strikeout.forgetting.restep import restep
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.normal_equations import PAPER_RIDGE
 from strikeout.statistics.shards import Shards, shard
+from strikeout.statistics.system import FootprintBlocks
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +67,7 @@ def struck(calibration: Calibration, ids: NDArray[np.str_], *, shards: Shards, c
     """
     footprints = calibration.footprints
     steps = [
-        downdate(footprints, footprints.total(), ids),
+        downdate(FootprintBlocks.of(footprints), ids),
         recompute_shards(calibration, ids, shards=shards),
         restep(calibration.quotes.without(ids), calibration.model, footprints.schema),
     ]

@@ -13,7 +13,7 @@ from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_groups import grouped
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.objective import objective_of
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import Group
 
 
 def measured(calibration: Calibration, gone: ArrayLike, parameters: Mapping[str, float]) -> Optimality:

@@ -30,11 +30,11 @@ from strikeout.forgetting.refusal import refuse_step
 from strikeout.forgetting.request import EITHER, Request, moments_for, request_of, slices_of, unstepped_forwards
 from strikeout.forgetting.resolve import resolve
 from strikeout.forgetting.restep import restep
-from strikeout.forgetting.step import OneStep
 from strikeout.forgetting.trust import Trust, determined_to, known_error, outside_bounds, trust
 from strikeout.forgetting.vanishing import left, refuse_vanished, why_not_stepped
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
+from strikeout.statistics.system import FootprintBlocks, OneStep
 
 Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", "refine"]
 OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")
@@ -269,7 +269,7 @@ def _downdated(calibration: Calibration, request: Request) -> OneStep:
     footprints, free = calibration.footprints, free_parameters(calibration)
     if request.counting is request.book:  # then the rows of the footprints are the book's, and were found there
         return OneStep(footprints.total().less(footprints, request.places), None, free)
-    return downdate(footprints, footprints.total(), request.used, free=free)
+    return downdate(FootprintBlocks.of(footprints), request.used, free=free)
 
 
 def _by_moments(

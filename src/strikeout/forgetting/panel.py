@@ -17,9 +17,8 @@ from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_groups import grouped
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.confirming import measured_panel, unconfirmed
-from strikeout.forgetting.panel_downdate import PanelStep, panel_downdate
+from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.panel_forgetting import PanelForgetting
-from strikeout.forgetting.panel_restep import panel_restep
 from strikeout.forgetting.panel_trust import panel_trust
 from strikeout.forgetting.recalibrate import settings_for
 from strikeout.forgetting.refusal import determined, refuse_step
@@ -29,7 +28,7 @@ from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import Group, OneStep, System
 from strikeout.statistics.weights import weights_of
 from strikeout.wording import many
 
@@ -142,7 +141,7 @@ def gone_by_group(calibration: PanelCalibration, request: Request) -> dict[Group
 
 def certified_step(
     calibration: PanelCalibration, request: Request, gone: dict[Group, Names], tolerance: float
-) -> tuple[PanelStep | None, Trust | None, str]:
+) -> tuple[OneStep | None, Trust | None, str]:
     """The downdate where it is known to be near enough; else the reason why not."""
     reason = unstepped(calibration, request)
     if reason is None:
@@ -150,7 +149,7 @@ def certified_step(
             step = downdated(calibration, gone)
         except RefusedError:
             return None, None, "a quote is too large to have a footprint"
-        if not step.state.groups:
+        if not step.system.groups:
             return None, None, "no group is left"
         if is_losing_a_group(step, calibration, gone):
             return None, None, UNSAID
@@ -164,12 +163,12 @@ def certified_step(
     return None, None, reason
 
 
-def _measured(step: PanelStep, calibration: PanelCalibration, request: Request) -> Optimality:
+def _measured(step: OneStep, calibration: PanelCalibration, request: Request) -> Optimality:
     retained = calibration.quotes.without(request.used)
-    return measured_panel(calibration, retained, step.parameters, step.latent, frozenset(step.state.held))
+    return measured_panel(calibration, retained, step.parameters, step.latent, frozenset(step.system.held))
 
 
-def look_at(calibration: PanelCalibration, request: Request) -> tuple[PanelStep, Trust] | None:
+def look_at(calibration: PanelCalibration, request: Request) -> tuple[OneStep, Trust] | None:
     """One step without the quotes asked for, and how good it is; None where no step can be taken."""
     gone = gone_by_group(calibration, request)
     try:
@@ -178,28 +177,29 @@ def look_at(calibration: PanelCalibration, request: Request) -> tuple[PanelStep,
         step = downdated(calibration, gone)
     except RefusedError:  # a quote too large to have a footprint, or a slice left without a forward
         return None
-    if not step.state.groups or is_losing_a_group(step, calibration, gone):
+    if not step.system.groups or is_losing_a_group(step, calibration, gone):
         return None
     return step, panel_trust(step, calibration, gone)
 
 
-def downdated(calibration: PanelCalibration, gone: dict[Group, Names]) -> PanelStep:
+def downdated(calibration: PanelCalibration, gone: dict[Group, Names]) -> OneStep:
     """One step at the parameters of a calibration once these quotes are struck out.
 
     Raises:
         RefusedError: a quote is too large to have a footprint.
     """
-    return panel_downdate(calibration.arrow, calibration.footprints, gone, free=free_parameters(calibration))
+    ids = np.concatenate([np.empty(0, "U1"), *gone.values()])
+    return downdate(calibration.blocks, ids, free=free_parameters(calibration))
 
 
-def is_losing_a_group(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Group, Names]) -> bool:
+def is_losing_a_group(step: OneStep, calibration: PanelCalibration, gone: Mapping[Group, Names]) -> bool:
     """Whether a group with quotes that count is not in the state of a step, because their rows are all zeros.
 
     Such a group is retained, and its latent parameter with it, but a step has nothing to solve it from.
     """
     quotes, rule = calibration.quotes, calibration.settings.weights
     for group in calibration.latent:
-        if group not in step.state.parts:
+        if group not in step.system.blocks:
             rows = calibration.rows[group]
             left = quotes[rows[~np.isin(quotes.ids[rows], gone[group])] if group in gone else rows]
             if len(left) and weights_of(left, rule)[0].any():
@@ -238,9 +238,14 @@ def _forced(
     if operator == "downdate":
         step = downdated(calibration, gone)
     else:
-        step = panel_restep(
-            calibration, chosen(request.retained, calibration.settings.select), free=free_parameters(calibration)
-        )
+        kept = chosen(request.retained, calibration.settings.select)
+        parts = {
+            group: calibration.footprints_of(kept[rows], calibration.theta(group)).total()
+            for group, rows in grouped(kept, calibration.panel).items()
+            if group in calibration.latent
+        }
+        held = frozenset(calibration.latent_on_bound)
+        step = System(parts, calibration.latent_name, held).step(free=free_parameters(calibration))
     if is_losing_a_group(step, calibration, gone):
         raise RefusedError(f'operator={operator!r}: {UNSAID}. Leave operator out, or use "recalibrate".')
     judged = panel_trust(step, calibration, gone)

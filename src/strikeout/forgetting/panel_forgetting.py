@@ -13,12 +13,11 @@ from strikeout.calibration.latent_moves import latent_moves
 from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.forgetting.forgetting import MOVED, answer_of, move_rows, move_table, moves
-from strikeout.forgetting.panel_downdate import PanelStep
 from strikeout.forgetting.trust import Trust
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.refits import Refit
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import Group, OneStep
 from strikeout.wording import as_lines, many
 
 
@@ -38,7 +37,7 @@ class PanelForgetting:
     latent: dict[Group, float]
     operator: str
     path: tuple[str, ...]
-    step: PanelStep | None = None
+    step: OneStep | None = None
     trust: Trust | None = None
     tolerance: float | None = None
     refits: tuple[Refit, ...] = ()
@@ -68,7 +67,7 @@ class PanelForgetting:
             answer_of(self),
             self.latent,
             after=self.calibration if made or step is None else None,
-            state=None if step is None else step.state,
+            state=None if step is None else step.system,
             found=None if self._found is None else self._found(),
         )
 

@@ -25,13 +25,12 @@ from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_groups import shared_space
 from strikeout.errors import ParameterError
-from strikeout.forgetting.panel_downdate import PanelStep
 from strikeout.forgetting.trust import FAR, Trust, determined_to, outside_bounds
 from strikeout.kernels.judging import Judged
 from strikeout.kernels.symmetric import dot
 from strikeout.statistics.bending import Bending, bending_of, second_order
 from strikeout.statistics.linearization import Linearization
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import Group, OneStep
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +39,7 @@ Floats = NDArray[np.float64]
 FARTHEST = 10.0
 
 
-def panel_trust(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Group, ArrayLike]) -> Trust:
+def panel_trust(step: OneStep, calibration: PanelCalibration, gone: Mapping[Group, ArrayLike]) -> Trust:
     """Judges the step of a panel once these quotes are struck out of these groups.
 
     ``standard_errors`` are of the shared parameters; ``missed`` is the worst of all, latent ones included.
@@ -48,15 +47,17 @@ def panel_trust(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Gr
     Raises:
         UnknownIdError: an id that no quote has, or one given twice.
     """
-    state, arrow = step.state, step.arrow
+    state = step.system
     schema, space = state.schema, shared_space(calibration.model)
     kept = tuple(range(len(schema.parameters))) if step.free is None else step.free
     moving = [group not in state.held for group in state.groups]
-    whole = state.whole.system()
+    whole = step.equations.system()
     system = Linearization(whole.triangle, whole.count - sum(moving))  # a quote a group goes into its latent parameter
-    change = [float(arrow.shared[i]) for i in kept]
+    change = [float(step.change[i]) for i in kept]
     judged = _with_latents(
-        indicator(system, space, reference=schema.reference, step=change, free=kept), arrow.latents, arrow.references
+        indicator(system, space, reference=schema.reference, step=change, free=kept),
+        step.latent_changes,
+        step.latent_references,
     )
     near = judged.relative <= FAR
     rest = system.cost - dot([system.rows[-1][i] for i in kept], change)
@@ -65,10 +66,10 @@ def panel_trust(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Gr
         space,
         at=schema.reference,
         kept=kept,
-        step=arrow.shared if near else None,
+        step=step.change if near else None,
         inflation=getattr(calibration.model, "inflation", INFLATION),
     )
-    outside = (*outside_bounds(arrow.parameters, calibration), *_latents_outside(step, calibration))
+    outside = (*outside_bounds(step.parameters, calibration), *_latents_outside(step, calibration))
     known, freedom = tuple(errors), system.count - len(kept)
     return Trust(
         Judged(
@@ -94,18 +95,18 @@ def _with_latents(judged: Indicator, steps: Floats, references: Floats) -> Indic
     return replace(judged, value=product, relative=relative)
 
 
-def _latents_outside(step: PanelStep, calibration: PanelCalibration) -> tuple[str, ...]:
+def _latents_outside(step: OneStep, calibration: PanelCalibration) -> tuple[str, ...]:
     name, space = calibration.latent_name, calibration.model.parameters
     k = space.names.index(name)
     low, high = (calibration.settings.bounds or {}).get(name, (float(space.lower[k]), float(space.upper[k])))
-    held = step.state.held
+    held = step.system.held
     return tuple(
         f"{name} of {group}" for group, value in step.latent.items() if group not in held and not low < value < high
     )
 
 
 def _missed(
-    step: PanelStep,
+    step: OneStep,
     calibration: PanelCalibration,
     gone: Mapping[Group, ArrayLike],
     kept: tuple[int, ...],
@@ -119,12 +120,12 @@ def _missed(
     space, k = calibration.model.parameters, calibration.model.parameters.names.index(calibration.latent_name)
     order = [*([i for i in range(len(space)) if i != k][n] for n in kept), k]
     pick = np.ix_(range(len(bending)), order, order)
-    H = np.array([part.system().curvature for part in step.state.parts.values()])[pick]
+    H = np.array([part.system().curvature for part in step.system.blocks.values()])[pick]
     S = np.array([bent.residual for bent in bending])[pick]
     T = np.array([bent.sensitivity for bent in bending])[np.ix_(range(len(bending)), order, order, order)]
-    held = np.array([group in step.state.held for group in step.state.groups])
-    latents = np.where(held, 0.0, step.arrow.latents)
-    d = np.column_stack([np.tile(step.arrow.shared[list(kept)], (len(bending), 1)), latents])
+    held = np.array([group in step.system.held for group in step.system.groups])
+    latents = np.where(held, 0.0, step.latent_changes)
+    d = np.column_stack([np.tile(step.change[list(kept)], (len(bending), 1)), latents])
     after, out = second_order(S, T, d)
     missed, errors = arrow_solve(H - after, out, held), arrow_errors(H, held, noise)
     apart = np.abs(np.concatenate([missed[0], missed[1][~held]]))
@@ -134,7 +135,7 @@ def _missed(
     return worst if worst <= FARTHEST else inf
 
 
-def _bending(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Group, ArrayLike]) -> list[Bending]:
+def _bending(step: OneStep, calibration: PanelCalibration, gone: Mapping[Group, ArrayLike]) -> list[Bending]:
     """Of what is left of every group: only those that lose quotes are computed."""
     how, model = calibration.settings, calibration.model
 
@@ -143,4 +144,4 @@ def _bending(step: PanelStep, calibration: PanelCalibration, gone: Mapping[Group
         return bending_of(struck, model, calibration.theta(group), residual=how.residual, weights=how.weights)
 
     whole = calibration.bending
-    return [whole[g] - of(g, gone[g]) if g in gone else whole[g] for g in step.state.groups]
+    return [whole[g] - of(g, gone[g]) if g in gone else whole[g] for g in step.system.groups]

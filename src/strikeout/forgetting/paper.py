@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.step import OneStep
 from strikeout.kernels.symmetric import solve
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
@@ -20,6 +19,7 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.normal_equations import PAPER_RIDGE
 from strikeout.statistics.objective import objective_of
+from strikeout.statistics.system import FootprintBlocks, OneStep
 from strikeout.statistics.weights import Weighting, weights_of
 
 
@@ -31,7 +31,7 @@ def paper_step(calibration: Calibration, ids: ArrayLike) -> OneStep:
         RefusedError: a quote is too large to be counted exactly.
     """
     footprints = _footprints(calibration, calibration.settings.weights)
-    return downdate(footprints, footprints.total(), ids, ridge="paper")
+    return downdate(FootprintBlocks.of(footprints), ids, ridge="paper")
 
 
 def paper_huber_step(calibration: Calibration, ids: ArrayLike) -> OneStep:
@@ -54,7 +54,7 @@ def paper_huber_step(calibration: Calibration, ids: ArrayLike) -> OneStep:
     size[objective.order] = np.abs(objective.root_weight * residual)
     fixed = np.where(size > calibration.threshold, calibration.threshold / np.maximum(size, 1e-300), 1.0)
     footprints = _footprints(calibration, weight * fixed)
-    return downdate(footprints, footprints.total(), ids, ridge="paper")
+    return downdate(FootprintBlocks.of(footprints), ids, ridge="paper")
 
 
 def paper_relinearized(calibration: Calibration, ids: ArrayLike, *, touched: Quotes) -> dict[str, float]:
@@ -72,7 +72,7 @@ def paper_relinearized(calibration: Calibration, ids: ArrayLike, *, touched: Quo
         ParameterError: the first step already leads out of the model.
     """
     footprints, how = _footprints(calibration, calibration.settings.weights), calibration.settings
-    first = downdate(footprints, footprints.total(), ids, ridge="paper")
+    first = downdate(FootprintBlocks.of(footprints), ids, ridge="paper")
     theta = np.array(list(first.parameters.values()))
     total = np.array(first.equations.system().rows)
     if len(touched):

@@ -23,7 +23,7 @@ from strikeout.forgetting.trust import trust
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
-from strikeout.statistics.panel_state import Group
+from strikeout.statistics.system import FootprintBlocks, Group
 from strikeout.wording import as_lines, many
 
 LOOKED = ("parameter", "would be", "moves by (SE)")
@@ -102,7 +102,7 @@ def preview(
             footprints = calibration.footprints
         except RefusedError:  # a quote too large to have one: the real thing it is
             return _rehearsed(calibration, request)
-        step = downdate(footprints, footprints.total(), request.used, free=free_parameters(calibration))
+        step = downdate(FootprintBlocks.of(footprints), request.used, free=free_parameters(calibration))
         judged = trust(step, calibration, ids=lambda: request.used)
         # A calibration that ran into the model's bound is torn, and what its rows determine there says nothing of the
         # parameters that the others may lead to.

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.forgetting.restep import equations_of
-from strikeout.forgetting.step import OneStep
 from strikeout.models.model import Model
 from strikeout.quotes.features import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.normal_equations import NormalEquations, Ridge
 from strikeout.statistics.shards import Shards, shard, shard_states
+from strikeout.statistics.system import OneStep
 from strikeout.statistics.weights import Weighting
 
 

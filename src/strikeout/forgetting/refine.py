@@ -16,6 +16,7 @@ from strikeout.kernels.symmetric import solve
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
+from strikeout.statistics.system import FootprintBlocks
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def refine(calibration: Calibration, ids: ArrayLike, *, passes: int = 2) -> Refi
         raise UsageError(f"refine takes squared loss; this calibration has {calibration.loss}. Use recalibrate.")
     model, footprints, how = calibration.model, calibration.footprints, calibration.settings
     free = [i for i, name in enumerate(model.parameters.names) if name not in calibration.fixed]
-    theta = list(downdate(footprints, footprints.total(), ids, free=tuple(free)).parameters.values())
+    theta = list(downdate(FootprintBlocks.of(footprints), ids, free=tuple(free)).parameters.values())
     retained = calibration.quotes.without(ids)
     objective, _ = objective_of(retained, residual=how.residual, weights=how.weights)
     errors = []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from strikeout.errors import UsageError
-from strikeout.forgetting.step import OneStep
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations, Ridge, refuse_mixing
 from strikeout.statistics.objective import RESIDUALS
 from strikeout.statistics.schema import Schema
+from strikeout.statistics.system import OneStep
 from strikeout.statistics.weights import RULES, Weighting
 
 

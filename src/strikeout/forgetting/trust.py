@@ -18,12 +18,12 @@ from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, 
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError
-from strikeout.forgetting.step import OneStep
 from strikeout.kernels.judging import Judged, judged
 from strikeout.kernels.symmetric import dot
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.bending import Bending
 from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.system import OneStep
 
 Floats = NDArray[np.float64]
 Verdict = Literal["trusted", "unidentified", "out of bounds", "too far"]

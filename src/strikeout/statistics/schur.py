@@ -1,17 +1,19 @@
-"""One parameter eliminated from exact normal equations: what the others know, whatever value that one takes.
+"""Eliminate one parameter of normal equations: the Schur complement, exact and in floating point.
 
     symbol  meaning                                                         on the grid
-    T       the sums of a group, upper triangle of (H, G; G', cost)         T_ij on 2^-(e_i + e_j)
-    k       the column of the latent parameter
+    T       sums of one block, upper triangle of (H, G; G', cost)           T_ij on 2^-(e_i + e_j)
+    k       column of the latent parameter
     S       T_ij - T_ik T_jk / T_kk, i and j other than k                   the same as T_ij
 
-In a panel every group has a latent parameter of its own, and the normal equations of all groups together have the
-shape of an arrow: shared parameters along two sides, latent ones on the diagonal. With the latent ones eliminated
-(Schur's complement), what is left is a plain sum over groups of S, as many numbers for one group as for a thousand.
+In a panel every group has a latent parameter of its own. The normal equations of all groups together then have the
+shape of an arrow: the shared parameters along two sides, the latent ones on the diagonal. Once the latent parameters
+are eliminated, the equations of the shared ones are a plain sum over groups of S, of one size for any number of groups.
 
-S is a ratio of integers, found exactly and rounded once, half to even, to the grid of the schema. So it is again
-integers that add and subtract without a trace, and a group of one quote, which its latent parameter meets whatever the
-others are, leaves exactly nothing.
+``eliminate`` is exact: S is a ratio of integers, rounded once, half to even, to the grid of the schema. The result adds
+and subtracts without a rounding error, and a group of one quote, which its latent parameter fits for any values of the
+others, contributes exactly zero. ``eliminate_each`` is the same formula on many blocks in floating point; searches and
+judgements use it, digests never do. The verifier has its own elimination (``assurance.independent_state``), so that it
+does not trust this one.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ Floats = NDArray[np.float64]
 BITS, BYTES = 192, 24  # of one sum
 
 
-def eliminated(equations: NormalEquations, latent: str, *, held: bool = False) -> NormalEquations:
-    """The normal equations of the other parameters once the latent one follows them; exact but for one rounding.
+def eliminate(equations: NormalEquations, latent: str, *, held: bool = False) -> NormalEquations:
+    """Return the normal equations of the other parameters with the latent one at its best; exact but for one rounding.
 
     Args:
-        held: the latent parameter stays where it is (on a bound, say): its column is only left out.
+        held: the latent parameter does not move (it is on a bound, for example): its column is only left out.
 
     Raises:
         UsageError: the schema has no parameter of that name.
@@ -54,8 +56,25 @@ def eliminated(equations: NormalEquations, latent: str, *, held: bool = False) -
     return NormalEquations(shared_schema(schema, latent), exact.from_integers(left), equations.count)
 
 
+def eliminate_each(blocks: Floats, k: int, held: NDArray[np.bool_]) -> Floats:
+    """Return S of every block, in floating point: (groups, q - 1, q - 1) from (groups, q, q), symmetric.
+
+    Args:
+        blocks: symmetric, one per group.
+        k: row and column to eliminate.
+        held: groups whose latent parameter does not move.
+    """
+    kept = [i for i in range(blocks.shape[-1]) if i != k]
+    pivot = np.where(held, np.inf, blocks[:, k, k])
+    along = blocks[:, kept, k] / pivot[:, None]
+    whole: Floats = blocks[:, kept][:, :, kept] - along[:, :, None] * blocks[:, None, k, kept]
+    # The two halves round differently; the upper one counts, so that S is symmetric to the bit.
+    upper = np.triu(np.ones((len(kept), len(kept)), bool))
+    return np.where(upper, whole, whole.transpose(0, 2, 1))
+
+
 def place_of(schema: Schema, latent: str) -> int:
-    """The column of a parameter.
+    """Return the column of a parameter.
 
     Raises:
         UsageError: the schema has no parameter of that name.
@@ -67,7 +86,7 @@ def place_of(schema: Schema, latent: str) -> int:
 
 @cache
 def shared_schema(schema: Schema, latent: str) -> Schema:
-    """The schema without the latent parameter: equal for groups that differ in nothing but the latent reference.
+    """Return the schema without the latent parameter; equal for groups that differ only in the latent reference.
 
     Raises:
         UsageError: the schema has no parameter of that name.
@@ -81,16 +100,16 @@ def shared_schema(schema: Schema, latent: str) -> Schema:
     )
 
 
-def packed(words: Words) -> int:
-    """All sums of a state as one integer, ``sum of v_n 2^(192 n)``: a difference of states is then one subtraction."""
+def pack(words: Words) -> int:
+    """Return all sums of a state as one integer, ``sum of v_n 2^(192 n)``: states are then subtracted in one step."""
     total = 0
     for value in reversed(exact.to_integers(words)):
         total = (total << BITS) + value
     return total
 
 
-def unpacked(total: int, count: int) -> Words:
-    """The inverse of ``packed`` for ``count`` sums; read-only."""
+def unpack(total: int, count: int) -> Words:
+    """Return the ``count`` sums that ``pack`` made one integer of; read-only."""
     # Half of 2^192 added to every sum makes all of them positive, so that none borrows from the next; flipping the
     # same bits takes it away again in two's complement.
     data = ((total + _halves(count)) ^ _halves(count)).to_bytes(count * BYTES + 8, "little", signed=True)
@@ -98,8 +117,8 @@ def unpacked(total: int, count: int) -> Words:
     return words
 
 
-def solved(words: Words, schema: Schema) -> NormalEquations:
-    """The state of these words, read out and solved in one call of the kernel; its count is not known and left zero."""
+def solve_words(words: Words, schema: Schema) -> NormalEquations:
+    """Return the state of these words, read out and solved in one kernel call; its count is unknown and left zero."""
     same, numbers = exact.downdate(words, _no_rows(schema.columns), None, schema.grid)
     # As in NormalEquations.less: shapes and flags are the kernel's own, and microseconds count.
     state = object.__new__(NormalEquations)
@@ -108,7 +127,7 @@ def solved(words: Words, schema: Schema) -> NormalEquations:
 
 
 def _nearest(numerator: int, denominator: int) -> int:
-    """The ratio to the nearest integer, half to even; the denominator is above zero."""
+    """Return the ratio rounded to the nearest integer, half to even; the denominator is positive."""
     whole, rest = divmod(numerator, denominator)
     twice = 2 * rest
     return whole + (twice > denominator or (twice == denominator and whole % 2 == 1))

@@ -1,0 +1,469 @@
+"""The exact normal equations of a calibration: one block per group, a latent parameter eliminated from each.
+
+A plain book has no latent parameter: its system is one block, nothing is eliminated, and its digest is that of the
+block. A panel has one block per group, each at the shared reference and the group's own latent reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from math import isfinite, nan
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import UnknownIdError, UsageError
+from strikeout.kernels import exact
+from strikeout.kernels.symmetric import solve
+from strikeout.quotes.names import NameIndex
+from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations, Ridge, refuse_mixing
+from strikeout.statistics.schema import Schema
+from strikeout.statistics.schur import eliminate, pack, place_of, shared_schema, solve_words, unpack
+from strikeout.wording import many
+
+Floats = NDArray[np.float64]
+Group = str | int | float
+
+WHOLE: Group = ""  # the group of the only block of a plain system
+
+
+@dataclass(frozen=True, eq=False)
+class Followers:
+    """How latent parameters follow the shared ones: ``(G_l - h'd) / H_ll``, one entry per group."""
+
+    groups: tuple[Group, ...]
+    references: Floats
+    offsets: Floats  # G_l / H_ll; zero if the parameter is held, or moves no price
+    slopes: Floats  # h / H_ll, one row per shared parameter
+
+    def moved(self, shared: Floats) -> Floats:
+        """Return the move of each, given that of the shared parameters; no group affects another, to the bit."""
+        moves: Floats = self.offsets - np.add.reduce(self.slopes * shared[:, None], axis=0)
+        return moves
+
+
+NO_FOLLOWERS = Followers((), np.empty(0), np.empty(0), np.empty((0, 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class OneStep:
+    """One Gauss-Newton step at the reference of a system: of the shared parameters, and of the latent ones given those.
+
+    Equal systems give equal bits. A step is not-a-number if the system does not determine it.
+
+    Args:
+        equations: of the shared parameters, the latent ones eliminated.
+        ridge: added to the curvature of the shared parameters; see ``NormalEquations.step``.
+        free: numbers of the shared parameters that may move; None if all may.
+
+    Raises:
+        UsageError: an invalid ridge, when the step is first looked at.
+    """
+
+    equations: NormalEquations
+    ridge: Ridge = None
+    free: tuple[int, ...] | None = None
+    followers: Followers = field(default=NO_FOLLOWERS, kw_only=True)
+    source: System | None = field(default=None, kw_only=True)  # None for a plain system
+    dropped: int | None = field(default=None, kw_only=True)  # number of a group of ``source`` that is struck out
+
+    @property
+    def system(self) -> System:
+        """The system this step is solved from."""
+        if self.source is None:
+            return System.of(self.equations)
+        return self.source if self.dropped is None else self.source.without([self.followers.groups[self.dropped]])
+
+    @cached_property
+    def change(self) -> Floats:
+        """By how much each shared parameter moves from the reference."""
+        if self.free is None:
+            return self.equations.step(ridge=self.ridge)
+        change = np.zeros(len(self.equations.schema.parameters))
+        change[list(self.free)] = _solve_part(self.equations, self.free, self.ridge)
+        return change
+
+    @cached_property
+    def parameters(self) -> dict[str, float]:
+        """The shared parameters after the step, by name."""
+        equations = self.equations
+        schema = equations.schema
+        change = equations.step() if self.free is None and self.ridge is None else self.change
+        moved = zip(schema.parameters, schema.reference, change.tolist(), strict=True)
+        return {name: reference + change for name, reference, change in moved}
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that have a latent parameter, in order."""
+        groups, gone = self.followers.groups, self.dropped
+        return groups if gone is None else groups[:gone] + groups[gone + 1 :]
+
+    @cached_property
+    def latent_changes(self) -> Floats:
+        """By how much each latent parameter moves, in the order of the groups."""
+        if not self.followers.groups:
+            return NO_FOLLOWERS.offsets
+        return self._left(self.followers.moved(self.change))
+
+    @property
+    def latent_references(self) -> Floats:
+        """From where each latent parameter moves, in the order of the groups."""
+        return self._left(self.followers.references)
+
+    @cached_property
+    def latent(self) -> dict[Group, float]:
+        """The latent parameter of every group after the step."""
+        return dict(zip(self.groups, (self.latent_references + self.latent_changes).tolist(), strict=True))
+
+    def _left(self, values: Floats) -> Floats:
+        return values if self.dropped is None else np.delete(values, self.dropped)
+
+
+class Reduced(NamedTuple):
+    """One block with its latent parameter eliminated; no other block affects it."""
+
+    piece: NormalEquations
+    packed: int  # the same as one integer
+    reference: float  # of the latent parameter
+    offset: float  # and how it follows: see Followers
+    slopes: tuple[float, ...]
+
+    @staticmethod
+    def of(block: NormalEquations, latent: str, *, held: bool) -> Reduced:
+        """Eliminate the latent parameter of a block."""
+        piece = eliminate(block, latent, held=held)
+        k, rows = place_of(block.schema, latent), block.system().rows
+        pivot, others = rows[k][k], [x for i, x in enumerate(rows[k]) if i != k]
+        moves = pivot > 0.0 and not held
+        slopes = tuple(x / pivot if moves else 0.0 for x in others[:-1])
+        return Reduced(
+            piece, pack(piece.words), block.schema.reference[k], others[-1] / pivot if moves else 0.0, slopes
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class System:
+    """Exact normal equations by group.
+
+    Groups, and quotes within a group, can be added and taken away without touching another group. A group of a panel
+    without quotes is not in the system. Two systems are equal if the same quotes, at the same reference, are in them.
+
+    Args:
+        blocks: normal equations of all parameters, by group. A plain system has one block, of the group ``WHOLE``.
+        latent: the parameter that every group has for itself; None for a plain system.
+        held: groups whose latent parameter stays at its reference in a step.
+
+    Raises:
+        UsageError: the schemas differ in more than the latent reference, or a plain system has not exactly one block.
+    """
+
+    blocks: Mapping[Group, NormalEquations]
+    latent: str | None = None
+    held: frozenset[Group] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.latent is None:
+            if tuple(self.blocks) != (WHOLE,):
+                raise UsageError(f"System: without a latent parameter it has one block; got {len(self.blocks)}.")
+            return
+        latent = self.latent
+        kept = {group: block for group, block in self.blocks.items() if block.count or block.words.any()}
+        ordered = {group: kept[group] for group in sorted(kept, key=rank)}
+        schemas = {shared_schema(block.schema, latent) for block in ordered.values()}
+        first = next(iter(schemas), None)
+        for other in schemas:
+            assert first is not None
+            refuse_mixing(first, other)
+        object.__setattr__(self, "blocks", MappingProxyType(ordered))
+        object.__setattr__(self, "held", frozenset(self.held) & ordered.keys())
+
+    @staticmethod
+    def of(equations: NormalEquations) -> System:
+        """Return the plain system of these normal equations."""
+        return System({WHOLE: equations})
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that have a latent parameter, in order; none for a plain system."""
+        return () if self.latent is None else tuple(self.blocks)
+
+    @property
+    def count(self) -> int:
+        """The number of quotes in it."""
+        return sum(block.count for block in self.blocks.values())
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the shared parameters.
+
+        Raises:
+            UsageError: there are no groups.
+        """
+        if not self.blocks:
+            raise UsageError("A system of no groups has no schema, and nothing can be solved from it.")
+        schema = next(iter(self.blocks.values())).schema
+        return schema if self.latent is None else shared_schema(schema, self.latent)
+
+    def __add__(self, other: System) -> System:
+        """Return the system of the quotes of both.
+
+        Raises:
+            UsageError: their latent parameters or schemas differ.
+        """
+        self._refuse_mixing(other)
+        blocks = dict(self.blocks)
+        for group, block in other.blocks.items():
+            blocks[group] = blocks[group] + block if group in blocks else block
+        return self._changed(blocks, self.held | other.held)
+
+    def __sub__(self, other: System) -> System:
+        """Return the system without the quotes of the other; a group of a panel left without quotes is removed.
+
+        Raises:
+            UsageError: their latent parameters or schemas differ, or a group of the other is not in this one.
+        """
+        self._refuse_mixing(other)
+        blocks = dict(self.blocks)
+        for group, block in other.blocks.items():
+            if group not in blocks:
+                raise UsageError(f"Group {group!r} cannot be taken away: it is not in the panel.")
+            blocks[group] = blocks[group] - block
+        return self._changed(blocks, self.held)
+
+    def without(self, groups: Iterable[Group]) -> System:
+        """Return the system of all other groups; their blocks are the same objects.
+
+        Raises:
+            UnknownIdError: a group that is not in the system.
+        """
+        gone = self._known(groups)
+        return self._changed({group: block for group, block in self.blocks.items() if group not in gone}, self.held)
+
+    def only(self, groups: Iterable[Group]) -> System:
+        """Return the system of these groups.
+
+        Raises:
+            UnknownIdError: a group that is not in the system.
+        """
+        kept = self._known(groups)
+        return self._changed({group: block for group, block in self.blocks.items() if group in kept}, self.held)
+
+    def _changed(self, blocks: Mapping[Group, NormalEquations], held: frozenset[Group]) -> System:
+        """Return the system of these blocks. A block that is the same object is not eliminated again."""
+        made = System(blocks, self.latent, held)
+        if "_eliminated" in self.__dict__:
+            made.__dict__["_known_already"] = {
+                group: self._eliminated[group]
+                for group, block in made.blocks.items()
+                if self.blocks.get(group) is block and (group in made.held) == (group in self.held)
+            }
+        return made
+
+    def digest(self) -> str:
+        """Return 64 hexadecimal digits that name the system, whatever was added and taken away on the way."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        if self.latent is None:
+            return self.blocks[WHOLE].digest()
+        body = sha256(f"strikeout panel 1\n{self.latent}\n{len(self.blocks)}\n".encode())
+        for group, block in self.blocks.items():
+            name = str(group)
+            body.update(f"{len(name)} {name} {group in self.held} {block.digest()}\n".encode("utf-8", "surrogatepass"))
+        return body.hexdigest()
+
+    @cached_property
+    def pieces(self) -> Mapping[Group, NormalEquations]:
+        """The normal equations of the shared parameters by group, the latent parameter eliminated."""
+        if self.latent is None:
+            return self.blocks
+        return MappingProxyType({group: one.piece for group, one in self._eliminated.items()})
+
+    def reduced(self) -> NormalEquations:
+        """Return the normal equations of the shared parameters: the exact sum of the pieces.
+
+        Raises:
+            UsageError: there are no groups.
+        """
+        return self.blocks[WHOLE] if self.latent is None else self._reduced
+
+    @cached_property
+    def _reduced(self) -> NormalEquations:
+        schema = self.schema
+        return NormalEquations(schema, unpack(self._packed[0], len(exact.zero(schema.columns))), self.count)
+
+    def step(self, *, ridge: Ridge = None, free: tuple[int, ...] | None = None) -> OneStep:
+        """Return one Gauss-Newton step of all parameters.
+
+        Args:
+            ridge, free: see ``OneStep``.
+
+        Raises:
+            UsageError: there are no groups.
+        """
+        if self.latent is None:
+            return OneStep(self.blocks[WHOLE], ridge, free)
+        return OneStep(self._reduced, ridge, free, followers=self._followers, source=self)
+
+    def step_without(self, group: Group) -> OneStep:
+        """Return ``without([group]).step()``, bit for bit, in microseconds.
+
+        One subtraction, one small solve, and the other groups follow. The ``count`` of its ``equations`` is zero.
+
+        Raises:
+            UnknownIdError: the group is not in the system.
+        """
+        schema, size, total, pieces, followers = self._ready
+        found = pieces.get(group)
+        if found is None:
+            self._known([group])
+            raise AssertionError("unreachable")
+        number, piece = found
+        left = solve_words(unpack(total - piece, size), schema)
+        return OneStep(left, followers=followers, source=self, dropped=number)
+
+    @cached_property
+    def _packed(self) -> tuple[int, dict[Group, int]]:
+        pieces = {group: one.packed for group, one in self._eliminated.items()}
+        return sum(pieces.values()), pieces
+
+    @cached_property
+    def _eliminated(self) -> dict[Group, Reduced]:
+        known: dict[Group, Reduced] = self.__dict__.pop("_known_already", {})
+        latent = self.latent
+        assert latent is not None, "a plain system has nothing to eliminate"
+        return {
+            group: known[group] if group in known else Reduced.of(block, latent, held=group in self.held)
+            for group, block in self.blocks.items()
+        }
+
+    @cached_property
+    def _ready(self) -> tuple[Schema, int, int, dict[Group, tuple[int, int]], Followers]:
+        """What ``step_without`` needs: schema, number of sums, their total, each group's place and piece, followers."""
+        total, pieces = self._packed
+        placed = {group: (n, piece) for n, (group, piece) in enumerate(pieces.items())}
+        return self.schema, len(exact.zero(self.schema.columns)), total, placed, self._followers
+
+    @cached_property
+    def _followers(self) -> Followers:
+        found = self._eliminated.values()
+        table = np.ascontiguousarray(np.array([one.slopes for one in found]).T)
+        offsets, references = np.array([one.offset for one in found]), np.array([one.reference for one in found])
+        return Followers(self.groups, references, offsets, table)
+
+    def _known(self, groups: Iterable[Group]) -> Collection[Group]:
+        asked = set(groups)
+        missing = [group for group in asked if group not in self.groups]
+        if missing:
+            have = ", ".join(map(repr, self.groups[:3])) + (", ..." if len(self.groups) > 3 else "")
+            raise UnknownIdError(
+                f"{len(missing)} of {len(asked)} groups are not in the panel: {missing[0]!r}. "
+                f"It has {len(self.groups)}: {have}.",
+                groups=missing,
+            )
+        return asked
+
+    def _refuse_mixing(self, other: System) -> None:
+        if self.latent != other.latent:
+            mine, yours = (one.latent or "no parameter" for one in (self, other))
+            raise UsageError(f"Systems of {mine} and of {yours} by group cannot be combined.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, System):
+            return NotImplemented
+        same = self.latent == other.latent and self.held == other.held and tuple(self.blocks) == tuple(other.blocks)
+        return same and all(block == other.blocks[group] for group, block in self.blocks.items())
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def __repr__(self) -> str:
+        groups = "" if self.latent is None else f" in {many(len(self.blocks), 'group')}"
+        return f"<System of {many(self.count, 'quote')}{groups}, {self.digest()[:12]}>"
+
+
+@dataclass(frozen=True, eq=False)
+class FootprintBlocks:
+    """The footprints of a calibration's quotes by group, and the system they sum to.
+
+    Args:
+        blocks, latent, held: as for ``System``, with the footprints of each block in place of their sum.
+    """
+
+    blocks: Mapping[Group, Footprints]
+    latent: str | None = None
+    held: frozenset[Group] = frozenset()
+
+    @staticmethod
+    def of(footprints: Footprints) -> FootprintBlocks:
+        """Return the footprints of a plain system."""
+        return FootprintBlocks({WHOLE: footprints})
+
+    @cached_property
+    def system(self) -> System:
+        """The sum of all footprints."""
+        return System({group: rows.total() for group, rows in self.blocks.items()}, self.latent, self.held)
+
+    def less(self, ids: ArrayLike) -> System:
+        """Return the system without these quotes; blocks that lose none are the same objects.
+
+        Raises:
+            UnknownIdError: an id without a footprint, or one given twice.
+        """
+        if self.latent is None:
+            rows = self.blocks[WHOLE]
+            return System.of(rows.total().less(rows, rows.places(ids)))
+        self.system.pieces  # noqa: B018  (eliminated here once; what is left does not eliminate the others again)
+        gone = {group: self.blocks[group].total(at) for group, at in self.places(ids).items()}
+        return self.system - System(gone, self.latent)
+
+    def places(self, ids: ArrayLike) -> dict[Group, NDArray[np.int64]]:
+        """Return the row numbers of these ids in the blocks that have them.
+
+        Raises:
+            UnknownIdError: an id without a footprint, or one given twice.
+        """
+        if self.latent is None:
+            return {WHOLE: self.blocks[WHOLE].places(ids)}
+        index, ends = self._index
+        rows = index.find(ids)
+        owner = np.searchsorted(ends, rows, side="right")
+        names, starts = list(self.blocks), np.concatenate([[0], ends])
+        return {names[n]: (rows[owner == n] - starts[n]).astype(np.int64) for n in np.unique(owner).tolist()}
+
+    @cached_property
+    def _index(self) -> tuple[NameIndex, NDArray[np.intp]]:
+        blocks = self.blocks.values()
+        ids = np.concatenate([rows.ids for rows in blocks]) if blocks else np.empty(0, "U1")
+        return NameIndex.of(ids), np.cumsum([len(rows) for rows in blocks], dtype=np.intp)
+
+
+def _solve_part(equations: NormalEquations, free: tuple[int, ...], ridge: Ridge) -> list[float]:
+    rows = equations.system().rows
+    added = PAPER_RIDGE if ridge == "paper" else 0.0
+    grown = 1.0 if ridge is None or isinstance(ridge, str) else 1.0 + ridge
+    H = [[rows[i][j] * grown + added if i == j else rows[i][j] for j in free] for i in free]
+    return solve(H, [rows[-1][i] for i in free])
+
+
+def rank(group: Group) -> tuple[bool, float, str]:
+    """Return the sort key of a group: numbers by size, then text. A number and its text rank, and are named, alike.
+
+    A label of numbers comes back from a CSV as text, and the panel has to be the same one.
+
+    >>> sorted(["2024-01-02", "10", "9"], key=rank), sorted([10, 9], key=rank)
+    (['9', '10', '2024-01-02'], [9, 10])
+    """
+    text = str(group)
+    try:
+        number = float(text)
+    except ValueError:
+        number = nan
+    return not isfinite(number), number if isfinite(number) else 0.0, text
