@@ -45,7 +45,7 @@ def test_fast_sharded_and_rebuilt_steps_are_equal_bit_for_bit(calibration, share
     """The paper's three operators (its figures and tables compare them at these shares)."""
     ids, footprints = some(calibration, share), calibration.footprints
     fast = downdate(FootprintBlocks.of(footprints), ids)
-    sharded = recompute_shards(calibration, ids, shards=shard(calibration.quotes, by))
+    sharded = recompute_shards(calibration, ids, shards=shard(calibration.quotes, by)).step
     rebuilt = restep(calibration.quotes.without(ids), calibration.model, footprints.schema)
     assert fast.equations.digest() == sharded.equations.digest() == rebuilt.equations.digest()
     assert fast.change.tobytes() == sharded.change.tobytes() == rebuilt.change.tobytes()
@@ -79,7 +79,7 @@ def test_a_whole_shard_can_go():
     ids = SMALL.quotes.ids[SMALL.quotes.labels["day"] == 3]
     sharded = recompute_shards(SMALL, ids, shards=shard(SMALL.quotes, "day"))
     assert sharded.states["3"].count == 0
-    assert sharded.equations == downdate(FootprintBlocks.of(SMALL.footprints), ids).equations
+    assert sharded.step.equations == downdate(FootprintBlocks.of(SMALL.footprints), ids).equations
 
 
 def test_quotes_without_footprints_are_healed_through_their_shard():
@@ -91,7 +91,7 @@ def test_quotes_without_footprints_are_healed_through_their_shard():
     with pytest.raises(UnknownIdError, match="are not in this book"):
         downdate(FootprintBlocks.of(kept), day[:2])
     healed = recompute(states, {"5": quotes.only(day[2:])}, model=SMALL.model)
-    assert healed.equations == footprints.without(day[:2]).total()
+    assert healed.step.equations == footprints.without(day[:2]).total()
 
 
 def test_weights_of_your_own_stay_with_their_quotes():
@@ -102,7 +102,7 @@ def test_weights_of_your_own_stay_with_their_quotes():
     fast = downdate(FootprintBlocks.of(footprints), ids)
     retained = quotes.without(ids)
     rebuilt = restep(retained, calibration.model, footprints.schema, weights=calibration.settings.weights)
-    assert fast.equations == rebuilt.equations == recompute_shards(calibration, ids).equations
+    assert fast.equations == rebuilt.equations == recompute_shards(calibration, ids).step.equations
     with pytest.raises(UsageError, match="give them again"):
         restep(retained, calibration.model, footprints.schema)
 

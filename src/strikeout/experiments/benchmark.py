@@ -107,7 +107,7 @@ def measured(
         "NumPy pass": timed(lambda: numpy_restep(retained, reference), runs=runs),
         "retrain": timed(lambda: restep(_fresh(retained), model, footprints.schema).change, runs=runs),
         "recompute": timed(
-            lambda: recompute(states, {n: _fresh(q) for n, q in touched.items()}, model=model).change,
+            lambda: recompute(states, {n: _fresh(q) for n, q in touched.items()}, model=model).step.change,
             runs=runs,
         ),
         "fast": timed(lambda: exact.downdate(total.words, footprints.rows, rows, grid), runs=runs),
@@ -116,7 +116,7 @@ def measured(
     }
     steps = (
         restep(retained, model, footprints.schema),
-        recompute(states, touched, model=model),
+        recompute(states, touched, model=model).step,
         downdate(blocks, ids),
     )
     answers = {

@@ -101,7 +101,7 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
         ids = quotes.ids[gone]
         fresh = restep(quotes[kept], model, footprints.schema)
         touched = {name: _left(quotes, shards, name, set(gone.tolist())) for name in shards.of(ids)}
-        down, again = downdate(FootprintBlocks.of(footprints), ids), recompute(states, touched, model=model)
+        down, again = downdate(FootprintBlocks.of(footprints), ids), recompute(states, touched, model=model).step
         equal += len({state.equations.digest() for state in (fresh, down, again)}) == 1
         counts.append(count)
         rows.append(

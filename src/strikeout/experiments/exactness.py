@@ -68,7 +68,7 @@ def struck(calibration: Calibration, ids: NDArray[np.str_], *, shards: Shards, c
     footprints = calibration.footprints
     steps = [
         downdate(FootprintBlocks.of(footprints), ids),
-        recompute_shards(calibration, ids, shards=shards),
+        recompute_shards(calibration, ids, shards=shards).step,
         restep(calibration.quotes.without(ids), calibration.model, footprints.schema),
     ]
     states = {step.equations.digest() for step in steps}

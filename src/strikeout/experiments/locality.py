@@ -127,7 +127,7 @@ def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
                     for name in shards.of(quotes.ids[gone])
                 }
                 again = timed(
-                    lambda: recompute(states, {n: _fresh(q) for n, q in touched.items()}, model=model).change,  # noqa: B023
+                    lambda: recompute(states, {n: _fresh(q) for n, q in touched.items()}, model=model).step.change,  # noqa: B023
                     runs=runs,
                 )
                 yield Point(

@@ -262,7 +262,7 @@ def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
     if operator == "restep":
         kept = chosen(request.retained, calibration.settings.select)
         return restep(kept, calibration.model, footprints.schema, weights=weights, free=free)
-    return recompute_shards(calibration, request.used, free=free)
+    return recompute_shards(calibration, request.used, free=free).step
 
 
 def _downdated(calibration: Calibration, request: Request) -> OneStep:

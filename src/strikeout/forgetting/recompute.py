@@ -21,10 +21,11 @@ from strikeout.statistics.weights import Weighting
 
 
 @dataclass(frozen=True, eq=False)
-class Recomputed(OneStep):
+class Recomputed:
     """A step, and the states of all shards after it."""
 
-    states: Mapping[str, NormalEquations] | None = None
+    step: OneStep
+    states: Mapping[str, NormalEquations]
 
 
 def recompute(
@@ -61,7 +62,7 @@ def recompute(
         name: equations_of(touched[name], model, schema, weights=weights) if name in touched else state
         for name, state in states.items()
     }
-    return Recomputed(NormalEquations.total(fresh.values()), ridge, free, fresh)
+    return Recomputed(OneStep(NormalEquations.total(fresh.values()), ridge, free), fresh)
 
 
 def recompute_shards(

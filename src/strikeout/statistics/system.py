@@ -7,7 +7,7 @@ block. A panel has one block per group, each at the shared reference and the gro
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from math import isfinite, nan
@@ -51,7 +51,7 @@ class Followers:
 NO_FOLLOWERS = Followers((), np.empty(0), np.empty(0), np.empty((0, 0)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class OneStep:
     """One Gauss-Newton step at the reference of a system: of the shared parameters, and of the latent ones given those.
 
@@ -67,11 +67,26 @@ class OneStep:
     """
 
     equations: NormalEquations
-    ridge: Ridge = None
-    free: tuple[int, ...] | None = None
-    followers: Followers = field(default=NO_FOLLOWERS, kw_only=True)
-    source: System | None = field(default=None, kw_only=True)  # None for a plain system
-    dropped: int | None = field(default=None, kw_only=True)  # number of a group of ``source`` that is struck out
+    ridge: Ridge
+    free: tuple[int, ...] | None
+    followers: Followers
+    source: System | None  # None for a plain system
+    dropped: int | None  # number of a group of ``source`` that is struck out
+
+    def __init__(
+        self,
+        equations: NormalEquations,
+        ridge: Ridge = None,
+        free: tuple[int, ...] | None = None,
+        *,
+        followers: Followers = NO_FOLLOWERS,
+        source: System | None = None,
+        dropped: int | None = None,
+    ) -> None:
+        # The __init__ that dataclass writes for a frozen class takes twice as long, and a step takes microseconds.
+        fields = self.__dict__
+        fields["equations"], fields["ridge"], fields["free"] = equations, ridge, free
+        fields["followers"], fields["source"], fields["dropped"] = followers, source, dropped
 
     @property
     def system(self) -> System:
