@@ -28,7 +28,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     large, small = (20_000, 10_000) if is_quick else (1_000_000, 10_000)
     with TemporaryDirectory(prefix="strikeout-") as name, ExitStack() as closing:
         folder = Path(name)
-        quotes = {count: so.random_quotes(count, maturities=25) for count in (large, small)}
+        quotes = {count: so.synthetic.random_quotes(count, maturities=25) for count in (large, small)}
         files = {n: closing.enter_context(so.Book.create(folder / f"{n}.book")) for n in quotes}
         rows = [row for n, book in files.items() for row in _first_day(book, books.fresh(quotes[n]))]
         drawn = {n: _drawn(quotes[n]) for n in quotes}

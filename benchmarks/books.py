@@ -13,7 +13,7 @@ START = np.array([1.0, 0.04, 0.20, -0.3, 0.04])  # the paper's
 
 def paper() -> so.Quotes:
     """The paper's large set: 2,700 calls on three maturities."""
-    return so.paper_quotes("large", seed=42)
+    return so.paper.quotes("large", seed=42)
 
 
 def in_order(quotes: so.Quotes) -> tuple[so.Contracts, NDArray[np.float64]]:

@@ -9,13 +9,13 @@ import strikeout as so
 from benchmarks import books
 from benchmarks.rows import Result, Row
 from benchmarks.timing import Work, interleave, same
-from strikeout.experiments import paper_method
-from strikeout.experiments.numpy_pass import numpy_restep
-from strikeout.experiments.tables import TABLE_2
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.restep import restep
 from strikeout.kernels import exact
 from strikeout.kernels.compiled import native
+from strikeout.paper import method as paper_method
+from strikeout.paper.experiments.numpy_pass import numpy_restep
+from strikeout.paper.experiments.tables import TABLE_2
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.system import FootprintBlocks
@@ -138,7 +138,7 @@ def _flat(sizes: list[int], *, rounds: int) -> list[Row]:
     """The time does not depend on how many quotes stay: the smallest book takes at least half of the largest's."""
     work = {}
     for count in reversed(sizes):
-        quotes = so.random_quotes(count, maturities=10)
+        quotes = so.synthetic.random_quotes(count, maturities=10)
         footprints = footprints_of(quotes, so.Heston(), books.TRUTH)
         state, places = footprints.total(), np.sort(np.random.default_rng(3).choice(count, FORGOTTEN, replace=False))
         work[f"of {count:,} quotes"] = same(_downdate(footprints, state.words, places))
@@ -150,7 +150,7 @@ def _flat(sizes: list[int], *, rounds: int) -> list[Row]:
 
 def _linear(size: int, *, rounds: int) -> list[Row]:
     """The time grows no faster than the quotes that go: the fewest take a quarter of their share, at least."""
-    footprints = footprints_of(so.random_quotes(size, maturities=10), so.Heston(), books.TRUTH)
+    footprints = footprints_of(so.synthetic.random_quotes(size, maturities=10), so.Heston(), books.TRUTH)
     state, most = footprints.total(), min(12_800, size // 2)
     counts = [count for count in (most, 1_600, 100) if count <= most]
     rng, work = np.random.default_rng(3), {}

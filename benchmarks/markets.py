@@ -215,7 +215,7 @@ def _told(ends: Ends, starts: int) -> str:
 def _facts(races: list[Race], starts: int) -> dict[str, float | str]:
     peers = [one.quantlib for one in races if one.quantlib is not None]
     worse = [f"{one.day}, {one.objective}" for one in races if not one.is_as_good]
-    on_edge = [one for one in races if one.ours.termination is so.Termination.CONVERGED_ON_EDGE]
+    on_edge = [one for one in races if one.ours.termination is so.results.Termination.CONVERGED_ON_EDGE]
     refused = [f"{one.day}, {one.objective}" for one in races if not one.ours.converged]
     return {
         "calibrations": len(races),

@@ -11,8 +11,8 @@ import strikeout as so
 from benchmarks.memory import peak_bytes
 from benchmarks.rows import Result, Row
 from benchmarks.timing import interleave, same
-from strikeout.quotes.synthetic import PAPER_TRUTH
 from strikeout.statistics.system import System
+from strikeout.synthetic.heston_quotes import TRUTH
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
 
 def _forget(*, rounds: int) -> list[Row]:
     """One day more than 180, struck out again: 184 parameters are left."""
-    arrow = so.calibrate(so.panel_quotes(DAYS + 1, seed=3), so.Heston(), panel="date", starts=1).system
+    arrow = so.calibrate(so.synthetic.panel_quotes(DAYS + 1, seed=3), so.Heston(), panel="date", starts=1).system
     day = arrow.groups[90]
     left = {group: part for group, part in arrow.blocks.items() if group != day}
     H, G = dense(System(left, arrow.latent))
@@ -77,7 +77,7 @@ def dense(state: System) -> tuple[Floats, Floats]:
 
 def _calibrate(days: int, *, rounds: int) -> list[Row]:
     """From the first canonical start. SciPy gets our own prices and sensitivities: what is compared is the method."""
-    quotes = so.panel_quotes(days, seed=3)
+    quotes = so.synthetic.panel_quotes(days, seed=3)
     timed = interleave(
         {
             "strikeout": same(lambda: so.calibrate(quotes, so.Heston(), panel="date", starts=1)),
@@ -126,7 +126,7 @@ def scipy_panel(quotes: so.Quotes) -> Floats:
 
 def _linear(sizes: list[int], *, rounds: int) -> tuple[list[Row], dict[str, float | str]]:
     """The ratios are over the smallest panel's time; facts are memory a day, at the smallest and at the largest."""
-    books = {days: so.panel_quotes(days, seed=1) for days in sizes}
+    books = {days: so.synthetic.panel_quotes(days, seed=1) for days in sizes}
     timed = interleave(
         {
             f"of {days:,} days": same(lambda quotes=quotes: so.calibrate(quotes, so.Heston(), panel="date", starts=1))
@@ -149,16 +149,16 @@ def _beside(days: int, seeds: int) -> dict[str, float | str]:
     """How far both models are from the truth, over several books."""
     apart, path, ours, constants, biases = [], [], [], [], []
     for seed in range(seeds):
-        quotes = so.panel_quotes(days, seed=seed)
+        quotes = so.synthetic.panel_quotes(days, seed=seed)
         panel = so.calibrate(quotes, so.Heston(), panel="date", starts=1)
-        apart += [abs(x - PAPER_TRUTH[name]) / panel.standard_errors[name] for name, x in panel.parameters.items()]
+        apart += [abs(x - TRUTH[name]) / panel.standard_errors[name] for name, x in panel.parameters.items()]
         truth = dict(zip(quotes.labels["date"].tolist(), quotes.labels["variance"].tolist(), strict=True))
         path.append(np.sqrt(np.mean([(x - truth[day]) ** 2 for day, x in panel.latent.items()])))
         ours.append(panel.rmse / NOISE)
         constant = so.calibrate(quotes, so.Heston())
         constants.append(constant.rmse / NOISE)
         name = "correlation"
-        biases.append((constant.parameters[name] - PAPER_TRUTH[name]) / constant.standard_errors[name])
+        biases.append((constant.parameters[name] - TRUTH[name]) / constant.standard_errors[name])
     return {
         f"books of {days} days": seeds,
         "shared parameters, farthest from the truth, standard errors": round(max(apart), 2),

@@ -73,13 +73,13 @@ def _against(*, rounds: int) -> tuple[list[Row], dict[str, float | str]]:
         for name, timing in timings.items()
     ]
     facts: dict[str, float | str] = {
-        "interpolation error in standard errors": so.interpolation_error(resolved, retained),
+        "interpolation error in standard errors": so.states.interpolation_error(resolved, retained),
         "numbers in place of the quotes": float(left.numbers),
     }
     return rows, facts
 
 
-def _forgotten(whole: so.Moments, gone: so.Quotes, model: so.Heston) -> so.Calibration:
+def _forgotten(whole: so.states.Moments, gone: so.Quotes, model: so.Heston) -> so.Calibration:
     """All that a user waits for who keeps the moments of a book and is told which quotes to strike out."""
     return so.calibrate(whole - so.moments_of(gone), model)
 
@@ -96,9 +96,9 @@ def _flat(sizes: list[int], *, rounds: int) -> tuple[list[Row], dict[str, float 
     return [Row("resolving, flat in the book", n, t.seconds, t.ratio) for n, t in timed.items()], facts
 
 
-def _moments(count: int) -> so.Moments:
+def _moments(count: int) -> so.states.Moments:
     """Of ``count`` quotes on three maturities, in pieces: the same contracts, seen again and again with new noise."""
-    piece = so.random_quotes(min(count, PIECE), maturities=3, seed=4)
+    piece = so.synthetic.random_quotes(min(count, PIECE), maturities=3, seed=4)
     total = so.moments_of(piece)
     for seed in range(1, count // len(piece)):
         noise = 5e-4 * np.random.default_rng(seed).standard_normal(len(piece))

@@ -29,7 +29,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
 
 def _against(count: int, maturities: int, required: float | None, rounds: int) -> list[Row]:
     task = f"{count:,} quotes, {'all maturities distinct' if count == maturities else f'{maturities} maturities'}"
-    contracts, observed = books.in_order(so.random_quotes(count, maturities=maturities))
+    contracts, observed = books.in_order(so.synthetic.random_quotes(count, maturities=maturities))
     tabulated = numpy_peer.prepare(contracts, observed)
     timed = interleave(
         {
@@ -69,7 +69,7 @@ def _linear(counts: list[int], maturities: int, rounds: int) -> list[Row]:
     """The same maturities, more and more quotes; the ratios are over the smallest book's time."""
     work = {}
     for count in counts:
-        contracts, observed = books.in_order(so.random_quotes(count, maturities=maturities))
+        contracts, observed = books.in_order(so.synthetic.random_quotes(count, maturities=maturities))
         work[f"{count:,} quotes"] = same(ours.one_pass(contracts, observed, books.TRUTH))
     timed = interleave(work, rounds=rounds)
     return [
@@ -86,14 +86,14 @@ def _linear(counts: list[int], maturities: int, rounds: int) -> list[Row]:
 
 def _handled(count: int) -> list[Row]:
     """What is done to a book before it is priced: making a synthetic one, and cutting quotes out by their ids."""
-    quotes = so.random_quotes(count, maturities=250)
+    quotes = so.synthetic.random_quotes(count, maturities=250)
     struck = quotes.ids[::37]
     gone = set(struck.tolist())
     timed = interleave(
         {
             "without": same(lambda: quotes.without(struck)),
             "a loop": same(lambda: quotes[[i for i, name in enumerate(quotes.ids.tolist()) if name not in gone]]),
-            "random_quotes": same(lambda: so.random_quotes(count, maturities=250)),
+            "random_quotes": same(lambda: so.synthetic.random_quotes(count, maturities=250)),
         },
         rounds=3,
     )
@@ -110,7 +110,7 @@ def _handled(count: int) -> list[Row]:
 
 def _memory(count: int) -> dict[str, float | str]:
     """Bytes a quote of a whole calibration, sorting included, beyond the quotes themselves."""
-    quotes = so.random_quotes(count, maturities=25)
+    quotes = so.synthetic.random_quotes(count, maturities=25)
     # A fresh copy for each call: what one calibration sorted and kept would not be counted in the next.
     copies = [books.fresh(quotes) for _ in range(memory.CALLS)]
     share = memory.peak_bytes(lambda: so.calibrate(copies.pop(), so.Heston())) / count

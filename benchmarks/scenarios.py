@@ -18,7 +18,7 @@ import strikeout as so
 from benchmarks import books
 from benchmarks.rows import Result, Row
 from strikeout.errors import RefusedError
-from strikeout.forgetting.paper import paper_step
+from strikeout.paper.steps import paper_step
 
 TOLERANCE = 0.06  # standard errors
 
@@ -63,7 +63,7 @@ class Outcome:
 
 def bank(size: Literal["small", "large"], *, seed: int) -> Iterator[Scenario]:
     """All scenarios on one of the paper's books; ``seed`` makes the book and picks the days."""
-    book = so.paper_quotes(size, seed=seed)
+    book = so.paper.quotes(size, seed=seed)
     rng = np.random.default_rng(seed)
     day, days, clean = book.labels["day"], int(book.labels["day"].max()) + 1, book.observed
 

@@ -237,7 +237,7 @@ def test_a_fresh_clone_sets_itself_up_without_ensurepip_and_without_a_compiler(t
     assert done.returncode == 0, done.stderr
     assert "ensurepip is not available" in (root / ".venv" / "install.log").read_text()
     assert "runs on NumPy" in done.stderr
-    look = "import strikeout; print(len(strikeout.paper_quotes('small')))"
+    look = "import strikeout; print(len(strikeout.paper.quotes('small')))"
     seen = subprocess.run([root / ".venv/bin/python", "-c", look], capture_output=True, text=True, check=False)
     assert seen.stdout.strip() == "540", seen.stderr
     again = go("setup", root=root, where=tmp_path)

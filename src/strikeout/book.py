@@ -50,7 +50,7 @@ class Book(Desk):
     >>> import tempfile, strikeout as so
     >>> folder = Path(tempfile.mkdtemp())
     >>> with so.Book.create(folder / "small.book") as book:
-    ...     _ = book.import_quotes(so.paper_quotes("small"))
+    ...     _ = book.import_quotes(so.paper.quotes("small"))
     ...     _ = book.calibrate()
     ...     _ = book.apply(book.forget(where="date < '2024-01-10'"))
     ...     book.verify().holds

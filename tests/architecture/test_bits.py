@@ -22,9 +22,23 @@ import pytest
 import strikeout as so
 from strikeout.kernels.compiled import native
 
-ROOMS = ("kernels", "quotes", "models", "statistics", "calibration", "assurance", "forgetting", "store", "desk")
+ROOMS = (
+    "kernels",
+    "quotes",
+    "synthetic",
+    "models",
+    "statistics",
+    "calibration",
+    "assurance",
+    "forgetting",
+    "store",
+    "desk",
+)
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "strikeout"
-FILES = [*sorted(path for room in ROOMS for path in (SOURCE / room).rglob("*.py")), SOURCE / "book.py"]
+FILES = [
+    *sorted(path for room in ROOMS for path in (SOURCE / room).rglob("*.py")),
+    *(SOURCE / name for name in ("book.py", "paper/scheme.py", "paper/sets.py")),
+]
 
 LIBRARIES = ("numpy", "math", "cmath", "scipy", "statistics", "polars", "random")
 TRANSCENDENTAL = {
@@ -54,7 +68,7 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
     "kernels/heston_cf.py": ("arctan2 cos exp expm1 log log1p sin", TWIN),
     "kernels/series.py": ("exp log log2", TWIN),
     "kernels/samples.py": ("** @ exp vecdot", TWIN),
-    "kernels/paper_scheme.py": (
+    "paper/scheme.py": (
         "** cos exp expm1 log sin",
         "the paper's scheme, as published: its certificates name the processor",
     ),
@@ -70,8 +84,8 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
     ),
     "kernels/jump_cf.py": ("exp expm1", TWIN),
     "assurance/perturbation.py": ("standard_normal", "noise that nobody is to draw again"),
-    "quotes/synthetic.py": ("standard_normal", "rounded to 2^-36 where a logarithm has a part in it"),
-    "quotes/samples.py": ("poisson", "traded volumes of a made-up file: whole numbers"),
+    "synthetic/heston_quotes.py": ("standard_normal", "rounded to 2^-36 where a logarithm has a part in it"),
+    "synthetic/sample_files.py": ("poisson", "traded volumes of a made-up file: whole numbers"),
 }
 
 
@@ -161,7 +175,7 @@ def test_the_compiled_models_do_without_the_twin(monkeypatch, name):
             raise AssertionError(f"{name} called numpy.{function}")
 
     module = import_module("strikeout." + name.removesuffix(".py").replace("/", "."))
-    quotes = so.random_quotes(40, maturities=40, seed=1, noise=1e-3)
+    quotes = so.synthetic.random_quotes(40, maturities=40, seed=1, noise=1e-3)
     monkeypatch.setattr(module, "np", Guard())
     for model in (so.Heston("native", "shared"), so.Heston("native", "scattered")):
         found = so.calibrate(quotes, model)

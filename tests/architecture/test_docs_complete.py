@@ -31,7 +31,10 @@ def row_codes() -> set[str]:
     return {text for text in texts if isinstance(text, str) and re.fullmatch(r"Q\d{3}", text)}
 
 
-@pytest.mark.parametrize("name", sorted(set(strikeout.__all__) - {"__version__"}))
+MODULES = (strikeout, strikeout.paper, strikeout.results, strikeout.states, strikeout.synthetic)
+
+
+@pytest.mark.parametrize("name", sorted({name for module in MODULES for name in module.__all__} - {"__version__"}))
 def test_every_public_name_has_an_entry(name):
     assert has_entry(name), f"no heading, table row or list item of docs/reference begins with `{name}`"
 

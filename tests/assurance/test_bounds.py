@@ -60,7 +60,7 @@ def test_a_bound_that_is_broken_says_so():
 
 def test_one_quote_in_two_thousand_seven_hundred_is_too_many_for_the_papers_conditions():
     """The curvature stays positive definite all the same, and in unit-free parameters the bounds do speak."""
-    book, model = so.paper_quotes("large"), so.Heston()
+    book, model = so.paper.quotes("large"), so.Heston()
     theta = list(so.calibrate(book, model).parameters.values())
     before = linearize(objective_of(book)[0], model, theta)
     singles = np.random.default_rng(1).choice(book.ids, 20, replace=False)

@@ -18,7 +18,7 @@ BOOK = """
 import sys
 from pathlib import Path
 import strikeout as so
-quotes = so.random_quotes(300, maturities=5, seed=3, noise=1e-3)
+quotes = so.synthetic.random_quotes(300, maturities=5, seed=3, noise=1e-3)
 path, kernel = Path(sys.argv[1]), sys.argv[2]
 """
 MAKE = """
@@ -79,7 +79,7 @@ def test_the_compiled_kernel_gives_one_certificate_on_every_processor(tmp_path):
 
 
 def test_a_build_names_what_numpy_rounds_by_only_where_numpy_prices():
-    quotes = so.random_quotes(60, maturities=3, seed=3, noise=1e-3)
+    quotes = so.synthetic.random_quotes(60, maturities=3, seed=3, noise=1e-3)
     for kernel in ("numpy", *(["native"] if native() else [])):
         made = so.forget(so.calibrate(quotes, so.Heston(kernel=kernel)), ids=quotes.ids[:3]).certificate
         assert (set(made.build) > {"processor", "blas"}) == (kernel == "numpy")
@@ -90,7 +90,7 @@ def test_a_build_names_what_numpy_rounds_by_only_where_numpy_prices():
 
 
 def test_a_state_of_other_quotes_says_nothing_of_builds_where_those_round_alike():
-    quotes = so.random_quotes(60, maturities=3, seed=3, noise=1e-3)
+    quotes = so.synthetic.random_quotes(60, maturities=3, seed=3, noise=1e-3)
     made = so.forget(so.calibrate(quotes, so.Heston(kernel="numpy")), ids=quotes.ids[:3]).certificate
     made.build["python"] = "3.0.0"
     same, said = Case(made, quotes[4:], None, None).state()

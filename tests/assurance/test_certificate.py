@@ -18,7 +18,7 @@ from strikeout.errors import UsageError
 @pytest.fixture(scope="module")
 def case():
     """A book, a calibration of all of it, the forgotten ids, and the calibration of the rest."""
-    book = so.paper_quotes("small", seed=8)
+    book = so.paper.quotes("small", seed=8)
     gone = book.ids[[3, 17, 200, 311]]
     return book, so.calibrate(book, so.Heston()), gone, so.calibrate(book.without(gone), so.Heston())
 
@@ -94,7 +94,7 @@ def test_parameters_other_than_the_calibrations_are_not_claimed_never_seen(case)
 
 
 def test_a_calibration_that_did_not_converge_is_no_optimum():
-    book = so.paper_quotes("small")
+    book = so.paper.quotes("small")
     one_expiry = book[book.contracts.expiry == book.contracts.expiry.min()]
     after = so.calibrate(one_expiry, so.Heston())
     assert not after.converged

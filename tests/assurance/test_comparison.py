@@ -82,10 +82,10 @@ def test_each_model_names_the_quotes_it_hangs_on(cubic):
 
 
 def test_heston_beats_black_on_quotes_that_heston_made():
-    found = so.compare_models(so.paper_quotes("small"), [BLACK, "heston"])
+    found = so.compare_models(so.paper.quotes("small"), [BLACK, "heston"])
     assert list(found) == ["heston", "black"]
     assert found["black"].aic - found["heston"].aic > 1000
-    assert found["heston"].calibration.parameters == so.calibrate(so.paper_quotes("small"), so.Heston()).parameters
+    assert found["heston"].calibration.parameters == so.calibrate(so.paper.quotes("small"), so.Heston()).parameters
 
 
 def test_a_model_that_refuses_is_a_row_and_not_the_end(cubic):
@@ -130,7 +130,7 @@ def test_huber_s_loss_has_no_likelihood_to_judge_by(cubic):
 def test_progress_is_told_before_every_model():
     told = []
     models = ["black-scholes", "heston"]
-    so.compare_models(so.paper_quotes("small"), models, progress=lambda *said: told.append(said))
+    so.compare_models(so.paper.quotes("small"), models, progress=lambda *said: told.append(said))
     assert told == [("black-scholes", 0, 2), ("heston", 1, 2)]
 
 
@@ -154,14 +154,14 @@ def test_lists_that_cannot_be_are_refused(cubic, models, says):
 
 
 def test_what_is_wrong_with_the_quotes_is_an_error_and_not_a_row():
-    book = so.paper_quotes("small")
+    book = so.paper.quotes("small")
     with pytest.raises(RefusedError, match="spread"):
         so.compare_models(book, ["heston"], weights="spread")
 
 
 def test_quotes_that_do_not_count_have_no_say_in_any_figure():
     """The quotes in the money are moved far off: out of the money nothing changes."""
-    quotes = so.random_quotes(80, maturities=2, seed=4)
+    quotes = so.synthetic.random_quotes(80, maturities=2, seed=4)
     is_otm = (quotes.contracts.log_moneyness >= 0.0) == quotes.contracts.is_call
     assert 10 < int(is_otm.sum()) < 70
     spoiled = quotes.with_observed(np.where(is_otm, quotes.observed, 2.0 * quotes.observed))
@@ -173,7 +173,7 @@ def test_quotes_that_do_not_count_have_no_say_in_any_figure():
 
 
 def test_weights_in_the_order_of_the_book_go_with_the_quotes_out_of_the_money():
-    quotes = so.random_quotes(120, maturities=4, seed=3)
+    quotes = so.synthetic.random_quotes(120, maturities=4, seed=3)
     weights = np.linspace(0.5, 2.0, len(quotes))
     fit = so.compare_models(quotes, ["heston"], weights=weights, select="otm")["heston"]
     assert fit.calibration.parameters == so.calibrate(quotes, so.Heston(), weights=weights, select="otm").parameters

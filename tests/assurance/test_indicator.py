@@ -21,7 +21,7 @@ def linearized(quotes, model, theta):
 
 @pytest.fixture(scope="module")
 def book():
-    return so.paper_quotes("small", seed=3)
+    return so.paper.quotes("small", seed=3)
 
 
 def struck(calibration, kept):

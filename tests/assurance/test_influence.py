@@ -132,7 +132,7 @@ def test_a_quote_of_weight_zero_has_no_influence_and_does_not_count(line):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_decimal_shifted_quote_is_the_first_row(seed):
-    quotes = so.paper_quotes("small", seed=seed)
+    quotes = so.paper.quotes("small", seed=seed)
     row = int(np.random.default_rng(seed).choice(np.flatnonzero(quotes.observed > 1.0)))
     observed = quotes.observed.copy()
     observed[row] *= 0.1
@@ -144,7 +144,7 @@ def test_a_decimal_shifted_quote_is_the_first_row(seed):
 
 
 def test_confirmed_rows_are_calibrations_without_the_group():
-    quotes = so.paper_quotes("small", seed=1)
+    quotes = so.paper.quotes("small", seed=1)
     calibration = so.calibrate(quotes, so.Heston())
     found = influence(calibration, "date", confirm=2)
     for row in range(2):

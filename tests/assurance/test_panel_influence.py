@@ -97,7 +97,7 @@ def test_a_day_of_one_quote_moves_nothing(line):
 
 
 def test_the_first_days_of_a_heston_panel_move_it_as_calibrating_anew_says():
-    panel = so.calibrate(so.panel_quotes(days=10, seed=2), so.Heston(), panel="date")
+    panel = so.calibrate(so.synthetic.panel_quotes(days=10, seed=2), so.Heston(), panel="date")
     for by in ("date", None, "expiry"):
         found = influence(panel, by, confirm=3)
         for name in panel.parameters:
@@ -110,7 +110,7 @@ def test_the_first_days_of_a_heston_panel_move_it_as_calibrating_anew_says():
 
 
 def test_fixed_and_held_parameters_do_not_move():
-    quotes = so.panel_quotes(days=12, seed=3)
+    quotes = so.synthetic.panel_quotes(days=12, seed=3)
     bounds = {"initial_variance": (0.01, 0.0877)}  # the last day's variance is above
     panel = so.calibrate(quotes, so.Heston(), panel="date", fixed={"mean_reversion": 2.0}, bounds=bounds)
     assert panel.latent_on_bound
@@ -122,7 +122,7 @@ def test_fixed_and_held_parameters_do_not_move():
 
 
 def test_a_corrupt_day_comes_first():
-    quotes = so.panel_quotes(days=12, seed=3)
+    quotes = so.synthetic.panel_quotes(days=12, seed=3)
     bad = quotes.labels["day"] == 7
     panel = so.calibrate(
         quotes.with_observed(np.where(bad, 1.05 * quotes.observed, quotes.observed)), so.Heston(), panel="date"
@@ -132,7 +132,7 @@ def test_a_corrupt_day_comes_first():
 
 def test_a_panel_without_which_nothing_is_determined_comes_first_and_says_so():
     """Two of three expiries: without both of them mean reversion is free, whatever the days."""
-    quotes = so.panel_quotes(days=6, seed=1)
+    quotes = so.synthetic.panel_quotes(days=6, seed=1)
     short = quotes.contracts.expiry < 0.2
     panel = so.calibrate(quotes, so.Heston(), panel="date")
     found = influence(panel, np.where(short, "short", "long"))

@@ -18,7 +18,7 @@ from strikeout.assurance.panel_issuing import issue_panel
 from strikeout.calibration.panel_groups import grouped
 from strikeout.store.signing import verify
 
-BOOK = so.panel_quotes(days=10, seed=11)
+BOOK = so.synthetic.panel_quotes(days=10, seed=11)
 PANEL = so.calibrate(BOOK, so.Heston(), panel="date")
 GONE = BOOK.ids[BOOK.labels["day"] == 4]
 KEPT = BOOK.without(GONE)
@@ -55,7 +55,7 @@ def test_no_date_and_no_id_is_in_a_certificate():
 
 def test_a_plain_certificate_is_written_as_before():
     """No word of latent parameters where there are none: the bytes and digests of old certificates stay."""
-    plain = so.calibrate(so.paper_quotes("small"), so.Heston())
+    plain = so.calibrate(so.paper.quotes("small"), so.Heston())
     content = so.forget(plain, where="day = 3").certificate.to_bytes()
     assert b'"latent"' not in content
     assert b'"panel"' not in content
@@ -148,7 +148,7 @@ def test_nothing_is_raised_whatever_is_asked():
         found = verify(fake, KEPT)
         assert not found.holds
         assert found.reasons
-    for quotes in (None, KEPT[:0], KEPT[:3], so.paper_quotes("small")):
+    for quotes in (None, KEPT[:0], KEPT[:3], so.paper.quotes("small")):
         assert not verify(made, quotes).holds
 
 
@@ -207,7 +207,7 @@ def test_verifying_a_panel_never_imports_an_operator():
         "from strikeout.assurance.answer import Answer\n"
         "from strikeout.assurance.panel_issuing import issue_panel\n"
         "from strikeout.store.signing import verify\n"
-        "book = so.panel_quotes(days=4, seed=1)\n"
+        "book = so.synthetic.panel_quotes(days=4, seed=1)\n"
         "before, after = (so.calibrate(q, so.Heston(), panel='date') for q in (book, book[15:]))\n"
         "made = issue_panel(before, Answer(after.parameters, 'recalibrate'), after.latent, after=after)\n"
         "assert verify(made.to_bytes(), book[15:]).holds\n"

@@ -19,7 +19,7 @@ NEAR = {"mean_reversion": 1.8, "long_variance": 0.06, "vol_of_vol": 0.3, "correl
 @pytest.fixture(scope="module")
 def footprints() -> Footprints:
     """Of the paper's small book, at a point from which there is a step to take."""
-    return footprints_of(so.paper_quotes("small"), so.Heston(), NEAR)
+    return footprints_of(so.paper.quotes("small"), so.Heston(), NEAR)
 
 
 @given(seed=st.integers(0, 10**6), exponent=st.floats(-8.0, 1.0))

@@ -32,7 +32,7 @@ def test_bounds_that_were_asked_for_do_not_make_a_correlation_better_known(asked
     theta = {"mean_reversion": 3.0, "long_variance": 0.06, "vol_of_vol": 0.5, "correlation": 0.9,
              "initial_variance": 0.03}  # fmt: skip
     known = {name: theta[name] for name in ("mean_reversion", "long_variance", "vol_of_vol")}
-    quotes = so.random_quotes(40, maturities=3, seed=16, theta=theta, noise=0.6)
+    quotes = so.synthetic.random_quotes(40, maturities=3, seed=16, theta=theta, noise=0.6)
     found = so.calibrate(quotes, so.Heston(), fixed=known, bounds=asked)
     rho, error = found.parameters["correlation"], found.standard_errors["correlation"]
     assert 1.0 - rho**2 < error < rho
@@ -42,7 +42,7 @@ def test_bounds_that_were_asked_for_do_not_make_a_correlation_better_known(asked
 def test_bounds_that_were_asked_for_do_not_make_a_correlation_next_to_one_less_known():
     theta = {"mean_reversion": 3.0, "long_variance": 0.06, "vol_of_vol": 0.5, "correlation": -0.02,
              "initial_variance": 0.03}  # fmt: skip
-    quotes = so.random_quotes(400, maturities=5, seed=8, theta=theta, noise=0.3)
+    quotes = so.synthetic.random_quotes(400, maturities=5, seed=8, theta=theta, noise=0.3)
     found = so.calibrate(quotes, so.Heston(), bounds={"correlation": (-0.9, 0.0)})
     assert 0.0 < -2.0 * found.parameters["correlation"] < found.standard_errors["correlation"] < 0.05
     assert found.converged

@@ -24,9 +24,9 @@ def struck(book: so.Quotes, gone: so.Quotes, **how: object) -> so.Forgetting:
 
 
 def test_moments_too_coarse_for_the_smile_certify_no_optimum_and_say_what_to_do():
-    book = so.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
+    book = so.synthetic.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
     done = struck(book, book[:100])
-    assert so.interpolation_error(done.calibration, book[100:]) > THROUGH_MOMENTS
+    assert so.states.interpolation_error(done.calibration, book[100:]) > THROUGH_MOMENTS
     assert done.certificate.obstacles["OPTIMUM"] == "COARSE_MOMENTS"
     assert "or calibrate from the quotes" in done.certificate.said(Claim.OPTIMUM)
     assert {made.name for made in done.certificate.claimed()} == {"STATE", "NEVER_SEEN"}
@@ -35,26 +35,26 @@ def test_moments_too_coarse_for_the_smile_certify_no_optimum_and_say_what_to_do(
 
 
 def test_more_polynomials_certify_it():
-    book = so.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
-    done = struck(book, book[:100], basis=so.Basis(nodes=96))
+    book = so.synthetic.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
+    done = struck(book, book[:100], basis=so.states.Basis(nodes=96))
     assert done.certificate.tolerance == THROUGH_MOMENTS
     assert so.verify(done.certificate, book[100:]).holds
     assert not any("polynomials" in text for text in done.calibration.warnings)
 
 
 def test_what_the_moments_can_show_is_claimed_where_it_is_not_quite_a_thousandth():
-    book = so.random_quotes(3000, maturities=5, seed=3, theta=SHARP, noise=1e-3)
+    book = so.synthetic.random_quotes(3000, maturities=5, seed=3, theta=SHARP, noise=1e-3)
     done = struck(book, book[:100])
     claimed = done.certificate.tolerance
-    bound = so.interpolation_bound(done.calibration)
+    bound = so.states.interpolation_bound(done.calibration)
     assert THROUGH_MOMENTS < bound <= claimed < 1.12 * bound  # upward, to two digits
     assert so.verify(done.certificate, book[100:]).holds
 
 
 def test_a_book_whose_bad_feed_hid_how_coarse_its_moments_are_does_not_claim_too_much(tmp_path: Path):
     """Noise made the standard errors large and the error small in them; both change when the feed is struck out."""
-    good = so.random_quotes(9000, maturities=6, seed=4, theta=CORNERED, noise=5e-4)
-    bad = so.random_quotes(3000, maturities=6, seed=5, theta=CORNERED, noise=5.0)
+    good = so.synthetic.random_quotes(9000, maturities=6, seed=4, theta=CORNERED, noise=5e-4)
+    bad = so.synthetic.random_quotes(3000, maturities=6, seed=5, theta=CORNERED, noise=5.0)
     bad = so.Quotes(ids=np.char.add("bad-", bad.ids.astype(str)), contracts=bad.contracts, observed=bad.observed)
     with so.Book.create(tmp_path / "feed.book") as book:
         book.import_quotes(join(good, bad))
@@ -67,9 +67,9 @@ def test_a_book_whose_bad_feed_hid_how_coarse_its_moments_are_does_not_claim_too
 
 
 def test_a_calibration_from_coarse_moments_warns_and_one_from_fine_ones_does_not():
-    book = so.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
+    book = so.synthetic.random_quotes(2000, maturities=12, seed=3, theta=CORNERED)
     coarse = so.calibrate(so.moments_of(book), so.Heston())
-    assert so.interpolation_bound(coarse) > COARSEST
+    assert so.states.interpolation_bound(coarse) > COARSEST
     said = [sentence for sentence in coarse.warnings if "polynomials" in sentence]
     assert len(said) == 1
     assert said[0] in coarse.summary()
@@ -78,11 +78,11 @@ def test_a_calibration_from_coarse_moments_warns_and_one_from_fine_ones_does_not
 
 
 def test_without_noise_nothing_is_said_in_standard_errors():
-    book = so.paper_quotes("small")
+    book = so.paper.quotes("small")
     exact = book.with_observed(so.Heston().price([2.0, 0.06, 0.3, -0.6, 0.06], book.contracts))
-    assert so.interpolation_bound(so.calibrate(so.moments_of(exact), so.Heston())) == inf
+    assert so.states.interpolation_bound(so.calibrate(so.moments_of(exact), so.Heston())) == inf
 
 
 def test_a_bound_is_of_moments():
     with pytest.raises(UsageError, match="made from quotes"):
-        so.interpolation_bound(so.calibrate(so.paper_quotes("small"), so.Heston()))
+        so.states.interpolation_bound(so.calibrate(so.paper.quotes("small"), so.Heston()))

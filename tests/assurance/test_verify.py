@@ -24,7 +24,7 @@ from tests.calibration.smile_model import book as smile_book
 @pytest.fixture(scope="module")
 def case():
     """A book, a calibration of all of it, the retained quotes, and the calibration of those."""
-    book = so.paper_quotes("small", seed=21)
+    book = so.paper.quotes("small", seed=21)
     gone = book.ids[10:40]
     kept = book.without(gone)
     return book, so.calibrate(book, so.Heston()), kept, so.calibrate(kept, so.Heston())
@@ -216,7 +216,7 @@ def test_nothing_is_raised_whatever_is_asked(case, certificate, one_step):
 def test_a_step_within_its_tolerance_is_confirmed_where_few_quotes_are_left(seed, count, maturities, left, noise):
     """A tolerance is a parameter's own standard errors. The joint length of the next step is up to 1.09 in these books,
     while no parameter is off by more than 0.03."""
-    book = so.random_quotes(count, maturities=maturities, seed=seed, noise=noise)
+    book = so.synthetic.random_quotes(count, maturities=maturities, seed=seed, noise=noise)
     done = forget(so.calibrate(book, so.Heston()), ids=book.ids[left:], tolerance=0.05)
     assert done.operator == "downdate"
     found = verify(done.certificate, book[:left])
@@ -300,7 +300,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("asked", SETTINGS, ids=str)
 def test_certificates_hold_however_the_calibration_was_asked_for(asked):
-    book = so.random_quotes(300, maturities=5, seed=2)
+    book = so.synthetic.random_quotes(300, maturities=5, seed=2)
     kept = book[20:]
     before, after = so.calibrate(book, so.Heston(), **asked), so.calibrate(kept, so.Heston(), **asked)
     made = issue(before, Answer(after.parameters, "recalibrate"), after=after)
@@ -312,7 +312,7 @@ def test_certificates_hold_however_the_calibration_was_asked_for(asked):
 
 @pytest.mark.parametrize("how", [{}, {"weights": "vega"}, {"basis": Basis("scattered", 24, 10)}], ids=str)
 def test_a_calibration_made_from_moments_is_verified_from_the_quotes(how):
-    book = so.random_quotes(400, maturities=6, seed=9)
+    book = so.synthetic.random_quotes(400, maturities=6, seed=9)
     whole, gone = moments_of(book, **how), moments_of(book[:40], **how)
     before, after = so.calibrate(whole, so.Heston()), so.calibrate(whole - gone, so.Heston())
     made = issue(before, Answer(after.parameters, "resolve"), after=after)
@@ -363,7 +363,7 @@ def test_a_model_of_ones_own_and_weights_of_ones_own_have_to_be_given_again():
 
 @pytest.mark.parametrize("asked", [{}, {"residual": "implied_vol"}, {"weights": "vega"}], ids=str)
 def test_the_audit_in_whole_numbers_finds_the_state_of_the_calibration(asked):
-    book = so.random_quotes(120, maturities=4, seed=5)
+    book = so.synthetic.random_quotes(120, maturities=4, seed=5)
     calibration = so.calibrate(book, so.Heston(), **asked)
     how = {"residual": "price", "weights": "given", **asked}
     start = calibration.model.parameters.starts[0]
@@ -379,7 +379,7 @@ def test_verifying_never_imports_an_operator():
         "from strikeout.assurance.answer import Answer\n"
         "from strikeout.assurance.issuing import issue\n"
         "from strikeout.store.signing import verify\n"
-        "book = so.paper_quotes('small')\n"
+        "book = so.paper.quotes('small')\n"
         "before, after = so.calibrate(book, so.Heston()), so.calibrate(book[9:], so.Heston())\n"
         "made = issue(before, Answer(after.parameters, 'recalibrate'), after=after)\n"
         "assert verify(made.to_bytes(), book[9:]).holds\n"

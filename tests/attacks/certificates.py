@@ -21,12 +21,12 @@ class Issued:
 def issued(kind: str) -> Issued:
     """Returns an honest certificate of this kind."""
     if kind.startswith("panel"):
-        panel = so.panel_quotes(days=4, seed=11)
+        panel = so.synthetic.panel_quotes(days=4, seed=11)
         gone = panel.ids[panel.labels["day"] == 2]
         before = so.calibrate(panel, so.Heston(), panel="date")
         how = {"tolerance": 0.5} if kind == "panel step" else {}
         return Issued(so.forget(before, ids=gone, **how).certificate, panel.without(gone))
-    book = so.random_quotes(120, maturities=4, seed=3)
+    book = so.synthetic.random_quotes(120, maturities=4, seed=3)
     gone, kept = book.ids[:6], book[6:]
     if kind == "moments":
         done = so.forget(so.calibrate(so.moments_of(book), so.Heston()), quotes=book[:6])

@@ -148,7 +148,7 @@ def test_starts_of_ones_own_that_lead_to_the_same_valley_are_named():
 
 def test_of_another_loss_under_the_name_of_least_squares():
     """A robust fit, whose threshold is written beside the squared loss."""
-    book = so.random_quotes(200, maturities=4, seed=2, noise=1e-2)
+    book = so.synthetic.random_quotes(200, maturities=4, seed=2, noise=1e-2)
     spoiled = book.with_observed(book.observed + np.where(np.arange(200) % 17 == 0, 0.5, 0.0))
     kept = spoiled[5:]
     robust = so.forget(so.calibrate(spoiled, so.Heston(), loss="huber"), ids=spoiled.ids[:5]).certificate

@@ -16,7 +16,7 @@ import pytest
 import strikeout as so
 from strikeout.assurance.canonical import canonical
 from strikeout.errors import RefusedError
-from strikeout.experiments.erasure import KINDS, SHOWN, attack
+from strikeout.paper.experiments.erasure import KINDS, SHOWN, attack
 from strikeout.store.entry import Entry
 from strikeout.store.residue import needles_of_numbers, scan
 from strikeout.store.store import LEAVINGS, SHELVES
@@ -113,7 +113,7 @@ def test_for_another_reason_what_a_book_keeps_depends_on_the_erased_quotes(tmp_p
 
 def kept(path: Path, settings: dict | None, leave, shift: float, reason: str = "subject-request") -> dict:
     """All that a book without its key holds after three quotes were erased: contracts and prices moved by a share."""
-    quotes = so.random_quotes(240, maturities=6, seed=5)
+    quotes = so.synthetic.random_quotes(240, maturities=6, seed=5)
     quotes = so.Quotes(
         ids=quotes.ids,
         contracts=quotes.contracts,
@@ -184,7 +184,7 @@ def unkeyed(entry: Entry) -> dict:
 
 @pytest.mark.parametrize("is_panel", [False, True])
 def test_no_number_of_a_calibration_that_knew_them_is_in_any_file(tmp_path, is_panel):
-    quotes = so.panel_quotes(12, seed=4) if is_panel else so.paper_quotes("small", seed=4)
+    quotes = so.synthetic.panel_quotes(12, seed=4) if is_panel else so.paper.quotes("small", seed=4)
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         old = book.calibrate(panel="date" if is_panel else None).after
@@ -202,7 +202,7 @@ def test_no_number_of_a_calibration_that_knew_them_is_in_any_file(tmp_path, is_p
 
 def test_the_ledger_names_no_certificate_by_a_digest_that_a_guess_can_be_compared_with(tmp_path):
     """Whoever holds the other quotes adds a guess, strikes out what was struck out, and has the certificate."""
-    quotes = so.paper_quotes("small", seed=8)
+    quotes = so.paper.quotes("small", seed=8)
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None)
@@ -216,7 +216,7 @@ def test_the_ledger_names_no_certificate_by_a_digest_that_a_guess_can_be_compare
 
 
 def test_calibrations_from_before_the_quotes_came_and_from_after_they_left_stay(tmp_path):
-    quotes = so.paper_quotes("small", seed=8)
+    quotes = so.paper.quotes("small", seed=8)
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes[:300])
         before = book.calibrate(panel=None).after
@@ -231,7 +231,7 @@ def test_calibrations_from_before_the_quotes_came_and_from_after_they_left_stay(
 
 
 def test_a_calibration_that_an_erasure_removed_and_one_that_vanished_are_told_apart(tmp_path):
-    quotes = so.paper_quotes("small", seed=8)
+    quotes = so.paper.quotes("small", seed=8)
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         old = book.calibrate(panel=None).after
@@ -246,7 +246,7 @@ def test_a_calibration_that_an_erasure_removed_and_one_that_vanished_are_told_ap
 
 
 def test_a_book_whose_last_calibration_went_is_calibrated_again_as_it_was_asked(tmp_path):
-    quotes = so.random_quotes(60, maturities=3, seed=2)
+    quotes = so.synthetic.random_quotes(60, maturities=3, seed=2)
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None, loss="huber", starts=2)
@@ -254,7 +254,7 @@ def test_a_book_whose_last_calibration_went_is_calibrated_again_as_it_was_asked(
         assert done.change is None
         assert (book.status().version, book.status().is_current) == (None, False)
         assert book.verify().holds, book.verify().summary()
-        more, ids = so.random_quotes(80, maturities=4, seed=7), [f"n{i}" for i in range(80)]
+        more, ids = so.synthetic.random_quotes(80, maturities=4, seed=7), [f"n{i}" for i in range(80)]
         book.import_quotes(so.Quotes(ids=ids, contracts=more.contracts, observed=more.observed))
         again = book.calibrate().after
         assert (again.asking["loss"], again.asking["starts"]) == ("huber", 2)
@@ -264,7 +264,7 @@ def test_a_book_whose_last_calibration_went_is_calibrated_again_as_it_was_asked(
 @pytest.mark.parametrize("setting", ["starts", "fixed"])
 def test_results_that_were_given_back_as_settings_do_not_outlive_the_erasure(tmp_path, setting):
     """Starts are asked for again with every calibration: these would keep the parameters of before."""
-    quotes = so.paper_quotes("small", seed=8)
+    quotes = so.paper.quotes("small", seed=8)
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         old = dict(book.calibrate(panel=None).after.parameters)
@@ -281,7 +281,7 @@ def test_results_that_were_given_back_as_settings_do_not_outlive_the_erasure(tmp
 
 
 def test_a_parameter_that_is_fixed_does_not_stop_an_erasure(tmp_path):
-    quotes = so.paper_quotes("small", seed=8)
+    quotes = so.paper.quotes("small", seed=8)
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None, fixed={"mean_reversion": 1.98765432}, bounds={"correlation": (-0.5123456, 0.0)})

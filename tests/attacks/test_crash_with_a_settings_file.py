@@ -97,7 +97,7 @@ PROFILES = {
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    so.write_quotes(so.paper_quotes("small", seed=1)[:20], "a.csv")
+    so.write_quotes(so.paper.quotes("small", seed=1)[:20], "a.csv")
     return tmp_path
 
 
@@ -169,7 +169,7 @@ def test_a_moment_beyond_the_calendar_is_no_other_moment(folder):
     ],
 )
 def test_lines_above_a_header_that_say_nothing_are_passed_over(folder, above):
-    so.write_sample(folder / "page.csv", "page")
+    so.synthetic.write_sample(folder / "page.csv", "page")
     lines = (folder / "page.csv").read_text().splitlines()
     header = next(at for at, line in enumerate(lines) if line.startswith("Expiration Date"))
     (folder / "page.csv").write_text("\n".join([above, *lines[header:]]))

@@ -18,7 +18,7 @@ from strikeout.desk.desk import Desk
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.paper_quotes("small", seed=2)
+    return so.paper.quotes("small", seed=2)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ REASONS = (None, "bad-feed", "licence")
 @pytest.fixture(scope="module")
 def quotes():
     """Expiries with all their digits."""
-    return so.random_quotes(120, maturities=4, seed=9)
+    return so.synthetic.random_quotes(120, maturities=4, seed=9)
 
 
 def forms(T: float) -> list[bytes]:

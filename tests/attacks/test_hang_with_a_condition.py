@@ -16,7 +16,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes import selection
 from strikeout.quotes.selection import select
 
-BOOK = so.paper_quotes("small", seed=1)
+BOOK = so.paper.quotes("small", seed=1)
 
 
 def grown(times: int) -> str:

@@ -53,7 +53,7 @@ NAMED = {"reason": "seal", "ticket": "seal", "tolerance": "seal", "ids": "certif
 
 @pytest.fixture(scope="module", params=["plain", "panel"])
 def book(request, tmp_path_factory):
-    quotes = so.paper_quotes("small", seed=6) if request.param == "plain" else so.panel_quotes(6, seed=6)
+    quotes = so.paper.quotes("small", seed=6) if request.param == "plain" else so.synthetic.panel_quotes(6, seed=6)
     with so.Book.create(tmp_path_factory.mktemp("book") / "a.book") as made:
         made.import_quotes(quotes)
         made.calibrate(panel=None if request.param == "plain" else "date")
@@ -118,7 +118,7 @@ def test_a_plan_of_other_kinds_is_no_plan(plan, change):
 
 def test_the_command_refuses_a_lying_plan_and_an_honest_one_is_applied(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    so.write_quotes(so.paper_quotes("small", seed=6), "a.csv")
+    so.write_quotes(so.paper.quotes("small", seed=6), "a.csv")
     done("init", "a.book")
     done("import", "a.book", "a.csv")
     done("calibrate", "a.book", "--panel", "none")

@@ -75,7 +75,7 @@ def test_a_quote_is_found_by_its_readable_id_and_by_the_one_it_has(book, file):
 
 
 def test_names_that_say_nothing_stay(tmp_path):
-    quotes = so.paper_quotes("small")
+    quotes = so.paper.quotes("small")
     with so.Book.create(tmp_path / "a.book", is_encrypted=True) as book:
         book.import_quotes(quotes)
         assert book.quotes().ids.tolist() == quotes.ids.tolist()
@@ -83,7 +83,7 @@ def test_names_that_say_nothing_stay(tmp_path):
 
 def test_an_old_copy_gives_no_parameters_from_which_erased_quotes_could_be_computed_back(tmp_path):
     """The keys of the other quotes are still there, so the copy opens; what was fitted to the erased one does not."""
-    quotes = so.paper_quotes("small", seed=4)
+    quotes = so.paper.quotes("small", seed=4)
     copy = tmp_path / "copy"
     copy.mkdir()
     with so.Book.create(tmp_path / "a.book", is_encrypted=True) as book:

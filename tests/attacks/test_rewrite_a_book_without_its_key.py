@@ -17,7 +17,7 @@ from strikeout.assurance.canonical import canonical
 from strikeout.errors import DamagedBookError
 from tests.attacks.forger import Tables, change_quotes, forging, page, put_back, put_page
 
-DAY = so.paper_quotes("small", seed=4)[:270]
+DAY = so.paper.quotes("small", seed=4)[:270]
 ASIDE = DAY.ids[10:30].tolist()
 SETTINGS: dict[str, Any] = {"starts": 1}
 
@@ -314,7 +314,7 @@ def test_everything_put_back_but_the_ledger_is_said_to_be_of_an_earlier_entry(tm
     uncalibrated(path)
     shutil.copy(path, older)
     with so.Book.open(path) as book:
-        book.import_quotes(so.paper_quotes("small", seed=4)[270:280])
+        book.import_quotes(so.paper.quotes("small", seed=4)[270:280])
         book.erase(ids=DAY.ids[:3], yes=True)
     with forging(path) as tables:
         for table in ("chunks", "names", "marks", "pages", "footprints", "states", "seal"):
@@ -324,7 +324,7 @@ def test_everything_put_back_but_the_ledger_is_said_to_be_of_an_earlier_entry(tm
         assert found["CONTENTS"].holds is False
         assert "of entry 2." in found["CONTENTS"].found
         with pytest.raises(DamagedBookError, match="is not what entry 4"):
-            book.import_quotes(so.paper_quotes("small", seed=4)[280:281])
+            book.import_quotes(so.paper.quotes("small", seed=4)[280:281])
 
 
 def test_sums_that_were_exchanged_are_found_and_nothing_is_built_on_them(made, tmp_path):
@@ -334,4 +334,4 @@ def test_sums_that_were_exchanged_are_found_and_nothing_is_built_on_them(made, t
     with so.Book.open(path) as book:
         assert not book.verify().holds
         with pytest.raises(DamagedBookError, match="is not what entry 2"):
-            book.import_quotes(so.paper_quotes("small", seed=4)[270:280])
+            book.import_quotes(so.paper.quotes("small", seed=4)[270:280])

@@ -51,7 +51,7 @@ def cells(path, delimiter=","):
 
 @pytest.fixture
 def quotes():
-    plain = so.paper_quotes("small", seed=1)[: len(FORMULAS)]
+    plain = so.paper.quotes("small", seed=1)[: len(FORMULAS)]
     ids = [f"{text}#{place}" for place, text in enumerate(FORMULAS)]
     labels = {"licence": FORMULAS, "=1+1": ["x"] * len(FORMULAS), "date": plain.labels["date"]}
     return so.Quotes(ids=ids, contracts=plain.contracts, observed=plain.observed, labels=labels)
@@ -97,7 +97,7 @@ def test_no_cell_of_a_quarantine_file_is_a_formula_and_it_reads_back(tmp_path):
 
 def test_the_lines_above_a_vendor_s_header_are_no_formulas_either(tmp_path):
     """Barchart and Cboe put lines above the header, which a quarantine file repeats."""
-    so.write_sample(tmp_path / "in.csv", "page")
+    so.synthetic.write_sample(tmp_path / "in.csv", "page")
     text = (tmp_path / "in.csv").read_text()
     (tmp_path / "in.csv").write_text("=cmd|'/C calc'!A0;=1+1\n" + text)
     so.inspect_quotes(tmp_path / "in.csv").write_quarantine(tmp_path / "bad.csv")

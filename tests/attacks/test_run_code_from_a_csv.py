@@ -50,7 +50,7 @@ def dated(quotes, dates):
 
 
 def test_a_date_cell_with_code_is_quarantined_and_never_reaches_the_export(folder):
-    quotes = so.panel_quotes(4, seed=3)
+    quotes = so.synthetic.panel_quotes(4, seed=3)
     days = quotes.labels["date"].tolist()
     dated(quotes, [EVIL if day == max(days) else day for day in days]).write_csv("vendor.csv")
     done("init", "x.book")
@@ -65,7 +65,7 @@ def test_a_date_cell_with_code_is_quarantined_and_never_reaches_the_export(folde
 
 
 def test_a_group_that_is_no_date_is_not_named_in_the_export(folder):
-    quotes = so.panel_quotes(4, seed=3)
+    quotes = so.synthetic.panel_quotes(4, seed=3)
     desks = np.where(quotes.labels["date"] == max(quotes.labels["date"]), "z" + EVIL, "a")
     made = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"desk": desks})
     with so.Book.create("x.book") as book:
@@ -79,7 +79,7 @@ def test_a_group_that_is_no_date_is_not_named_in_the_export(folder):
 @pytest.fixture(scope="module")
 def version(tmp_path_factory):
     with so.Book.create(tmp_path_factory.mktemp("book") / "a.book") as book:
-        book.import_quotes(so.panel_quotes(3, seed=1))
+        book.import_quotes(so.synthetic.panel_quotes(3, seed=1))
         return book.calibrate().after
 
 
@@ -98,7 +98,7 @@ def test_a_last_day_that_is_a_date_is_named(version):
 
 @pytest.mark.parametrize("date", ["x", EVIL, "2024-13-01", "01/02/2024", "20240102", "2024-W05-3", "2024-01-02 "])
 def test_python_refuses_a_date_label_that_is_no_date(date):
-    quotes = so.paper_quotes("small", seed=1)[:2]
+    quotes = so.paper.quotes("small", seed=1)[:2]
     with pytest.raises(UsageError) as error:
         so.Quotes(
             ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": ["2024-01-02", date]}
@@ -108,7 +108,7 @@ def test_python_refuses_a_date_label_that_is_no_date(date):
 
 @pytest.mark.parametrize("dates", [[20240102, 20240103], [1.0, 2.0], [True, False]])
 def test_python_refuses_numbers_as_dates(dates):
-    quotes = so.paper_quotes("small", seed=1)[:2]
+    quotes = so.paper.quotes("small", seed=1)[:2]
     with pytest.raises(UsageError):
         so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
 
@@ -117,7 +117,7 @@ def test_python_refuses_numbers_as_dates(dates):
     "dates", [["2024-01-02", ""], np.array(["2024-01-02", "NaT"], "datetime64[D]"), ["2024-02-29", "1999-12-31"]]
 )
 def test_dates_and_unknown_dates_stay(dates):
-    quotes = so.paper_quotes("small", seed=1)[:2]
+    quotes = so.paper.quotes("small", seed=1)[:2]
     made = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
     assert made.labels["date"].tolist() == np.asarray(dates).tolist()
 

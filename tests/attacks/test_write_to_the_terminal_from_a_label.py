@@ -23,7 +23,7 @@ def unprintable(text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def quotes():
-    plain = so.paper_quotes("small", seed=5)[:80]
+    plain = so.paper.quotes("small", seed=5)[:80]
     texts = np.array([EVIL[k % len(EVIL)] for k in range(80)], object)
     ids = [f"{text}#{k}" for k, text in enumerate(texts)]
     labels = {"source": texts, "underlying": texts, "desk\x1b[31m": texts, "date": plain.labels["date"]}

@@ -11,7 +11,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
 
-PLAIN = so.paper_quotes("small", seed=1)[:2]
+PLAIN = so.paper.quotes("small", seed=1)[:2]
 FRAME = PLAIN.to_frame()
 
 
@@ -48,7 +48,7 @@ def test_a_frame_and_a_parquet_file_have_names_that_every_file_can_hold(tmp_path
 
 
 def test_a_csv_with_nul_in_a_name_below_other_lines_is_refused(tmp_path):
-    so.write_sample(tmp_path / "a.csv", "page")
+    so.synthetic.write_sample(tmp_path / "a.csv", "page")
     text = (tmp_path / "a.csv").read_text()
     (tmp_path / "b.csv").write_text(text.replace("Gamma", "Gam\0ma", 1))
     with pytest.raises(ColumnError):
@@ -77,7 +77,7 @@ def test_a_file_whose_name_is_no_text_is_refused_before_it_is_written(tmp_path, 
     with pytest.raises(UsageError):
         so.write_quotes(PLAIN, tmp_path / f"{ODD}{ending}")
     with so.Book.create(tmp_path / "a.book") as book:
-        book.import_quotes(so.paper_quotes("small", seed=1)[:20])
+        book.import_quotes(so.paper.quotes("small", seed=1)[:20])
         before = book.status()
         with pytest.raises(UsageError):
             book.export(tmp_path / f"{ODD}{ending}")

@@ -111,7 +111,7 @@ def test_days_whose_variance_begins_at_zero_are_met_better_than_by_quantlib(day,
 @pytest.mark.parametrize("name", ["SPX 2022-01-07", "SPX 2023-12-08"])
 def test_all_quotes_of_such_a_day_determine_its_parameters(day, name, objective):
     found = so.calibrate(chains.day(day(name)), so.Heston(), **OBJECTIVES[objective])
-    assert found.termination is so.Termination.CONVERGED_ON_EDGE
+    assert found.termination is so.results.Termination.CONVERGED_ON_EDGE
     assert found.agreement == 4
     assert any("before the quotes can see it" in said for said in found.warnings) == (name == "SPX 2023-12-08")
 

@@ -24,7 +24,7 @@ PAPER_START = {
 
 @pytest.fixture(scope="module")
 def large() -> so.Quotes:
-    return so.paper_quotes("large", seed=42)
+    return so.paper.quotes("large", seed=42)
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def test_parameters_go_to_coordinates_and_back(options):
 )
 def test_the_score_in_the_coordinates_is_the_gradient_there(options):
     here = coordinates(**options)
-    objective, _ = objective_of(so.paper_quotes("small", seed=3))
+    objective, _ = objective_of(so.paper.quotes("small", seed=3))
     model, u = so.Heston(), here.point(THETA)
     system = here.system(linearize(objective, model, here.theta(u)), u, here.theta(u))
     for i in range(len(u)):

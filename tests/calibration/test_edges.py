@@ -26,7 +26,7 @@ TRUTH = {
     "correlation": -0.6,
     "initial_variance": ZERO,
 }
-QUOTES = so.random_quotes(400, maturities=6, seed=0, theta=TRUTH, noise=0.01)
+QUOTES = so.synthetic.random_quotes(400, maturities=6, seed=0, theta=TRUTH, noise=0.01)
 FOUND = so.calibrate(QUOTES, HESTON)
 
 
@@ -43,7 +43,7 @@ def test_a_variance_that_begins_at_zero_is_converged_on_from_every_start():
 @pytest.mark.parametrize("seed", [1, 3, 5, 7])
 def test_a_variance_just_above_zero_that_could_be_zero_is_as_good_an_answer_as_zero(seed):
     """The same truth, other noise: the optimum is not at the edge but within its standard error of it."""
-    quotes = so.random_quotes(400, maturities=6, seed=seed, theta=TRUTH, noise=0.01)
+    quotes = so.synthetic.random_quotes(400, maturities=6, seed=seed, theta=TRUTH, noise=0.01)
     found = so.calibrate(quotes, HESTON)
     value, error = found.parameters["initial_variance"], found.standard_errors["initial_variance"]
     assert ZERO < value < error < 0.01 * found.parameters["long_variance"]
@@ -86,7 +86,7 @@ def test_a_bound_that_was_asked_for_is_no_edge():
 
 
 def test_another_bound_of_the_models_own_is_no_answer_beside_an_edge():
-    steep = so.random_quotes(400, maturities=6, seed=0, theta={**TRUTH, "correlation": -0.99999}, noise=0.01)
+    steep = so.synthetic.random_quotes(400, maturities=6, seed=0, theta={**TRUTH, "correlation": -0.99999}, noise=0.01)
     found = so.calibrate(steep, HESTON)
     assert found.on_bound == {"correlation": -0.999, "initial_variance": ZERO}
     assert found.termination is Termination.AT_BOUND
@@ -144,7 +144,7 @@ def test_a_step_cut_short_next_to_an_edge_goes_there_and_no_other_does(step):
 
 def test_variance_too_fast_for_the_first_expiry_is_said_with_its_half_life():
     fast = {**TRUTH, "mean_reversion": 400.0, "vol_of_vol": 25.0, "initial_variance": 0.05}
-    quotes = so.random_quotes(400, maturities=6, seed=0, theta=fast, noise=1e-4)
+    quotes = so.synthetic.random_quotes(400, maturities=6, seed=0, theta=fast, noise=1e-4)
     found = so.calibrate(quotes, HESTON)
     said = [sentence for sentence in found.warnings if "before the quotes can see it" in sentence]
     assert len(said) == 1

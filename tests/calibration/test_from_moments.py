@@ -18,7 +18,7 @@ from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import moments_of
 from strikeout.statistics.weights import weights_of
 
-LARGE = so.paper_quotes("large")
+LARGE = so.paper.quotes("large")
 MODEL = so.Heston()
 
 
@@ -75,13 +75,13 @@ def test_a_smile_with_a_sharp_corner_is_resolved_to_a_thousandth_of_a_standard_e
         "correlation": -0.7,
         "initial_variance": 0.01,
     }
-    quotes = so.random_quotes(5000, maturities=6, seed=3, theta=theta)
+    quotes = so.synthetic.random_quotes(5000, maturities=6, seed=3, theta=theta)
     calibration = calibrate_moments(moments_of(quotes, basis=Basis(nodes=nodes)), MODEL)
     assert interpolation_error(calibration, quotes) < 0.001
 
 
 def test_scattered_expiries_are_calibrated_from_panels_of_expiry():
-    quotes = so.random_quotes(3000, maturities=3000, seed=2)
+    quotes = so.synthetic.random_quotes(3000, maturities=3000, seed=2)
     moments = moments_of(quotes, basis=Basis("scattered"))
     calibration = calibrate_moments(moments, MODEL)
     assert calibration.converged
@@ -104,7 +104,7 @@ def test_prices_without_noise_give_the_truth_back():
 
 @pytest.mark.parametrize("noise", [1e-5, 1e-6])
 def test_a_book_far_from_the_reference_keeps_its_digits(noise):
-    quotes = so.random_quotes(4000, maturities=5, seed=6, theta=[3.0, 0.5, 1.2, -0.4, 0.6], noise=noise)
+    quotes = so.synthetic.random_quotes(4000, maturities=5, seed=6, theta=[3.0, 0.5, 1.2, -0.4, 0.6], noise=noise)
     # Black's reference at 25 % misses prices at 75 % by tens, and the residuals are a millionth of that and less.
     resolved, raw = calibrate_moments(moments_of(quotes), MODEL), so.calibrate(quotes, MODEL)
     assert apart(resolved, raw) < 1e-9
@@ -112,7 +112,7 @@ def test_a_book_far_from_the_reference_keeps_its_digits(noise):
 
 
 def test_weights_count_as_in_a_calibration_of_the_quotes():
-    quotes = so.random_quotes(2000, maturities=4, seed=8, noise=1e-4)[:1500]
+    quotes = so.synthetic.random_quotes(2000, maturities=4, seed=8, noise=1e-4)[:1500]
     c = quotes.contracts
     quotes = quotes[np.flatnonzero(quotes.observed - c.intrinsic > 1e-3 * c.scale)]
     resolved = calibrate_moments(moments_of(quotes, weights="vega"), MODEL)
@@ -136,14 +136,14 @@ def test_bounds_fixed_parameters_and_feller_hold():
 
 def test_one_maturity_is_not_identified():
     one = LARGE[np.flatnonzero(LARGE.contracts.expiry == LARGE.contracts.expiry[0])]
-    assert calibrate_moments(moments_of(one), MODEL).termination is so.Termination.NOT_IDENTIFIED
+    assert calibrate_moments(moments_of(one), MODEL).termination is so.results.Termination.NOT_IDENTIFIED
 
 
 def test_a_model_of_your_own_calibrates_from_moments():
-    paper = so.PaperHeston()
+    paper = so.paper.Heston()
     start = [{"mean_reversion": 2.1, "long_variance": 0.06, "vol_of_vol": 0.3, "correlation": -0.6,
               "initial_variance": 0.06}]  # fmt: skip
-    quotes = so.paper_quotes("small")
+    quotes = so.paper.quotes("small")
     resolved = calibrate_moments(moments_of(quotes, basis=Basis(nodes=24)), paper, starts=start)
     raw = so.calibrate(quotes, MODEL)
     moved = max(abs(resolved.parameters[n] - raw.parameters[n]) / raw.standard_errors[n] for n in raw.parameters)
@@ -188,7 +188,7 @@ def test_a_calibration_from_moments_can_be_read_like_any_other():
 
 
 def test_what_needs_quotes_says_that_there_are_none(tmp_path):
-    calibration = so.calibrate(so.moments_of(so.paper_quotes("small")), so.Heston())
+    calibration = so.calibrate(so.moments_of(so.paper.quotes("small")), so.Heston())
     with pytest.raises(UsageError, match="made from moments and holds no quotes"):
         calibration.residuals  # noqa: B018
     with pytest.raises(UsageError, match="made from moments and holds no quotes"):
@@ -197,7 +197,7 @@ def test_what_needs_quotes_says_that_there_are_none(tmp_path):
 
 
 def test_the_root_mean_square_of_moments_is_weighted_and_says_so():
-    book = so.random_quotes(200, maturities=4, seed=1, noise=1e-3)
+    book = so.synthetic.random_quotes(200, maturities=4, seed=1, noise=1e-3)
     weight = np.linspace(1.0, 9.0, len(book))
     book = so.Quotes(ids=book.ids, contracts=book.contracts, observed=book.observed, weight=weight)
     found = so.calibrate(so.moments_of(book), so.Heston())
@@ -214,12 +214,12 @@ def test_how_far_moments_can_be_off_is_found_once_a_calibration(monkeypatch):
     found = []
     once = resolution._bound
     monkeypatch.setattr(resolution, "_bound", lambda calibration: found.append(calibration) or once(calibration))
-    book = so.random_quotes(200, maturities=4, seed=1, noise=1e-3)
+    book = so.synthetic.random_quotes(200, maturities=4, seed=1, noise=1e-3)
     before = so.calibrate(so.moments_of(book), so.Heston())
     done = so.forget(before, quotes=book[:20])
     after = done.calibration
     assert "OPTIMUM" in done.certificate.claims
-    assert so.interpolation_bound(after) > 0.0
+    assert so.states.interpolation_bound(after) > 0.0
     assert after.warnings == after.warnings == ()
     assert f"{after.report()}{after.summary()}" != ""
     assert found.count(after) == 1

@@ -34,7 +34,7 @@ def random_book(seed: int) -> so.Quotes:
     kappa, vbar, sigma, v0 = np.exp(rng.uniform(low, high))
     theta = [kappa, vbar, sigma, rng.uniform(-0.95, 0.5), v0]
     count, noise = int(rng.integers(40, 200)), 10.0 ** rng.uniform(-4.0, -0.8)
-    quotes = so.random_quotes(count, maturities=int(rng.integers(3, 9)), seed=seed, theta=theta, noise=noise)
+    quotes = so.synthetic.random_quotes(count, maturities=int(rng.integers(3, 9)), seed=seed, theta=theta, noise=noise)
     if seed % 4:
         return quotes
     prices = quotes.observed.copy()
@@ -73,7 +73,7 @@ def test_a_start_does_not_agree_with_an_optimum_that_betters_the_one_it_joined()
 
 
 def test_the_paper_s_book_takes_sixteen_evaluations_and_says_four_of_four():
-    calibration = so.calibrate(so.paper_quotes("large", seed=42), so.Heston())
+    calibration = so.calibrate(so.paper.quotes("large", seed=42), so.Heston())
     assert calibration.agreement == len(calibration.starts) == 4
     assert [start.termination for start in calibration.starts[1:]] == [Termination.JOINED] * 3
     assert sum(start.evaluations for start in calibration.starts) <= 16  # 20 by the parabola alone

@@ -11,7 +11,7 @@ import strikeout as so
 from strikeout.errors import RefusedError, UnidentifiedError
 from strikeout.quotes.contracts import Contracts
 
-QUOTES = so.paper_quotes("small")
+QUOTES = so.paper.quotes("small")
 
 
 def calls(count: int, strike: float) -> so.Quotes:

@@ -13,13 +13,13 @@ import strikeout as so
 from strikeout.calibration.constancy import Constancy, constancy
 from strikeout.calibration.panel_groups import grouped
 from strikeout.errors import ParameterError, UnidentifiedError, UsageError
-from strikeout.quotes.synthetic import PAPER_TRUTH
+from strikeout.synthetic.heston_quotes import TRUTH
 from tests.calibration.smile_model import Smile
 
 HESTON = so.Heston()
 NOISE = 5e-4
 SHARED = ("mean_reversion", "long_variance", "vol_of_vol", "correlation")
-DAYS = so.panel_quotes(24, seed=5)
+DAYS = so.synthetic.panel_quotes(24, seed=5)
 PANEL = so.calibrate(DAYS, HESTON, panel="date")
 
 
@@ -27,7 +27,7 @@ def true_path(quotes: so.Quotes) -> dict[str, float]:
     return dict(zip(quotes.labels["date"].tolist(), quotes.labels["variance"].tolist(), strict=True))
 
 
-def dense_covariance(panel: so.PanelCalibration) -> np.ndarray:
+def dense_covariance(panel: so.results.PanelCalibration) -> np.ndarray:
     """The covariance of all parameters from one Jacobian of everything: shared ones first, then a column a group."""
     names, groups = panel.model.parameters.names, panel.groups
     k = names.index(panel.latent_name)
@@ -45,11 +45,11 @@ def dense_covariance(panel: so.PanelCalibration) -> np.ndarray:
 
 def test_180_days_give_the_truth_within_3_standard_errors_on_20_seeds():
     for seed in range(20):
-        quotes = so.panel_quotes(180, seed=seed)
+        quotes = so.synthetic.panel_quotes(180, seed=seed)
         panel = so.calibrate(quotes, HESTON, panel="date", starts=1)
         assert panel.converged, seed
         for name in SHARED:
-            assert abs(panel.parameters[name] - PAPER_TRUTH[name]) < 3.0 * panel.standard_errors[name], (seed, name)
+            assert abs(panel.parameters[name] - TRUTH[name]) < 3.0 * panel.standard_errors[name], (seed, name)
         truth = true_path(quotes)
         errors = np.array([panel.latent[day] - truth[day] for day in panel.groups])
         assert np.sqrt(np.mean(errors**2)) < 5e-5, seed
@@ -115,12 +115,12 @@ def test_every_weighting_and_residual_finds_the_truth(residual):
     panel = so.calibrate(DAYS, HESTON, panel="date", residual=residual, weights=weights, starts=1)
     assert panel.converged
     for name in SHARED:
-        assert abs(panel.parameters[name] - PAPER_TRUTH[name]) < 4.0 * panel.standard_errors[name]
+        assert abs(panel.parameters[name] - TRUTH[name]) < 4.0 * panel.standard_errors[name]
 
 
 def test_enforcing_fellers_condition_binds_where_it_has_to():
-    theta = dict(PAPER_TRUTH, vol_of_vol=0.8)  # 2 x 2 x 0.06 < 0.64
-    quotes = so.panel_quotes(12, seed=2, theta=theta)
+    theta = dict(TRUTH, vol_of_vol=0.8)  # 2 x 2 x 0.06 < 0.64
+    quotes = so.synthetic.panel_quotes(12, seed=2, theta=theta)
     panel = so.calibrate(quotes, HESTON, panel="date", feller="enforce")
     assert panel.converged
     assert panel.feller_ratio == pytest.approx(1.0, abs=1e-9)
@@ -134,7 +134,7 @@ def test_a_day_whose_variance_ends_on_a_bound_is_named_and_has_no_standard_error
     ceiling = 0.5 * (second + largest)
     panel = so.calibrate(DAYS, HESTON, panel="date", bounds={"initial_variance": (1e-3, ceiling)})
     day = max(PANEL.latent, key=PANEL.latent.__getitem__)
-    assert panel.termination is so.Termination.CONVERGED_ON_BOUND
+    assert panel.termination is so.results.Termination.CONVERGED_ON_BOUND
     assert panel.latent_on_bound == {day: ceiling}
     assert np.isnan(panel.latent_standard_errors[day])
     assert panel.latent_identifiability[day] == f"on its bound {ceiling:g}"
@@ -148,7 +148,7 @@ def test_a_day_at_the_models_own_bound_is_no_converged_panel():
     worthless[day] = DAYS.contracts.intrinsic[day]  # no variance at all
     panel = so.calibrate(DAYS.with_observed(worthless), HESTON, panel="date", starts=1)
     assert panel.latent_on_bound == {PANEL.groups[3]: 1e-8}
-    assert panel.termination is so.Termination.AT_BOUND
+    assert panel.termination is so.results.Termination.AT_BOUND
 
 
 def test_a_day_of_one_quote_has_a_variance_and_says_nothing_of_the_shared_parameters():
@@ -178,7 +178,7 @@ def test_days_of_weight_zero_are_as_if_never_there():
 
 def test_the_settings_calibrate_other_quotes_the_same_way():
     again = so.calibrate(DAYS, PANEL.asked, **PANEL.settings.keywords())
-    assert isinstance(again, so.PanelCalibration)
+    assert isinstance(again, so.results.PanelCalibration)
     assert again.parameters == PANEL.parameters
 
 
@@ -200,7 +200,7 @@ def test_random_truths_are_found_from_the_canonical_starts():
             "correlation": rng.uniform(-0.9, 0.5),
             "initial_variance": np.exp(rng.uniform(np.log(0.01), np.log(0.3))),
         }
-        panel = so.calibrate(so.panel_quotes(12, seed=seed, theta=theta), HESTON, panel="date")
+        panel = so.calibrate(so.synthetic.panel_quotes(12, seed=seed, theta=theta), HESTON, panel="date")
         assert panel.converged, theta
         assert panel.agreement == 4, theta
         for name in SHARED:  # forty numbers: beyond 4 standard errors once in four hundred such tests
@@ -208,10 +208,10 @@ def test_random_truths_are_found_from_the_canonical_starts():
 
 
 def test_a_model_with_jumps_shares_them():
-    days = so.panel_quotes(6, seed=1)
+    days = so.synthetic.panel_quotes(6, seed=1)
     jumps = {"jump_intensity": 0.5, "jump_mean": -0.1, "jump_deviation": 0.15}
     truth, bates = true_path(days), so.Bates()
-    shared = {name: PAPER_TRUTH[name] for name in SHARED} | jumps
+    shared = {name: TRUTH[name] for name in SHARED} | jumps
     observed = days.observed.copy()
     for day, variance in truth.items():
         rows = days.labels["date"] == day
@@ -219,7 +219,7 @@ def test_a_model_with_jumps_shares_them():
     panel = so.calibrate(days.with_observed(observed), bates, panel="date", fixed=jumps, starts=1)
     assert panel.converged
     for name in SHARED:
-        assert panel.parameters[name] == pytest.approx(PAPER_TRUTH[name], rel=1e-5)
+        assert panel.parameters[name] == pytest.approx(TRUTH[name], rel=1e-5)
     for day, variance in truth.items():
         assert panel.latent[day] == pytest.approx(variance, rel=1e-5)
 
@@ -327,20 +327,20 @@ def test_a_plain_calibration_says_what_a_value_a_date_would_gain():
 
 
 def test_a_constant_variance_is_not_talked_out_of():
-    constant = so.calibrate(so.paper_quotes("small"), HESTON)
+    constant = so.calibrate(so.paper.quotes("small"), HESTON)
     gain = constancy(constant)
     # Of 89 further parameters and 446 quotes left: an F about one, above 1.5 once in a thousand.
     assert 0.5 < gain.ratio < 1.5
     assert not gain.worth_it
     assert "no more than noise" in constant.summary()
-    fixed = so.calibrate(so.paper_quotes("small"), HESTON, fixed={"initial_variance": 0.06})
+    fixed = so.calibrate(so.paper.quotes("small"), HESTON, fixed={"initial_variance": 0.06})
     assert constancy(fixed) is None
-    assert constancy(so.calibrate(so.random_quotes(100), HESTON)) is None
+    assert constancy(so.calibrate(so.synthetic.random_quotes(100), HESTON)) is None
 
 
 def test_memory_grows_with_the_days_and_not_with_their_square():
     def peak(days: int) -> int:
-        quotes = so.panel_quotes(days, seed=1)
+        quotes = so.synthetic.panel_quotes(days, seed=1)
         tracemalloc.start()
         so.calibrate(quotes, HESTON, panel="date", starts=1)
         _, most = tracemalloc.get_traced_memory()

@@ -15,7 +15,7 @@ ROUGH = 0.3  # standard deviation of the one quote that every second day has
 
 def thinned(days: int, seed: int) -> so.Quotes:
     """Every second day has a single quote, sixty times as noisy as the others and weighted accordingly."""
-    quotes = so.panel_quotes(days, seed=seed, noise=5e-3)
+    quotes = so.synthetic.panel_quotes(days, seed=seed, noise=5e-3)
     thin = quotes.labels["day"] % 2 == 1
     kept = ~thin | np.char.endswith(quotes.ids, "-60-100")
     noise = np.where(thin, ROUGH, 0.0) * np.random.default_rng(seed).standard_normal(len(quotes))
@@ -110,7 +110,7 @@ def test_standard_errors_are_those_of_a_dense_inverse():
 
 def test_a_panel_known_to_the_noise_converges_too():
     # Residuals of 5e-4: the cost itself is known to thirteen digits only, and the last steps are smaller than that.
-    panel = so.calibrate(so.panel_quotes(30, seed=1), HESTON, panel="date", starts=1)
+    panel = so.calibrate(so.synthetic.panel_quotes(30, seed=1), HESTON, panel="date", starts=1)
     found = panel.smoothed()
     assert found.converged
     moves = [abs(found.latent[day] - x) / panel.latent_standard_errors[day] for day, x in panel.latent.items()]

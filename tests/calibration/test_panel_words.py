@@ -11,7 +11,7 @@ import strikeout as so
 from strikeout.cli import strikeout
 from strikeout.errors import UsageError
 
-DAYS = so.panel_quotes(6, seed=2)
+DAYS = so.synthetic.panel_quotes(6, seed=2)
 
 
 def labelled(name: str) -> so.Quotes:

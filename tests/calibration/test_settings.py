@@ -9,7 +9,7 @@ import strikeout as so
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
 
-QUOTES = so.paper_quotes("small", seed=3)
+QUOTES = so.paper.quotes("small", seed=3)
 RNG = np.random.default_rng(8)
 SOME = QUOTES.ids[::9].tolist()
 

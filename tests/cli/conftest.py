@@ -10,7 +10,7 @@ from tests.cli.typed import done
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.paper_quotes("small")
+    return so.paper.quotes("small")
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ RESULT = {
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     path = tmp_path_factory.mktemp("book") / "small.csv"
-    so.write_quotes(so.paper_quotes("small"), path)
+    so.write_quotes(so.paper.quotes("small"), path)
     return path
 
 
@@ -102,7 +102,7 @@ def test_volatility_residuals_can_be_asked_for(book):
 
 
 def test_one_maturity_does_not_determine_the_parameters_and_the_command_fails_with_the_result(tmp_path):
-    so.write_quotes(so.random_quotes(60, maturities=1, seed=5), tmp_path / "one.csv")
+    so.write_quotes(so.synthetic.random_quotes(60, maturities=1, seed=5), tmp_path / "one.csv")
     done = run(tmp_path / "one.csv", "--json")
     assert done.exit_code == 3
     result = json.loads(done.stdout)
@@ -158,7 +158,7 @@ def test_a_picture_of_unknown_kind_is_refused_before_any_work(tmp_path):
 
 def test_a_book_of_several_dates_is_told_what_a_variance_a_date_would_gain(book, tmp_path):
     moving = tmp_path / "moving.csv"
-    so.write_quotes(so.panel_quotes(20, seed=1), moving)
+    so.write_quotes(so.synthetic.panel_quotes(20, seed=1), moving)
     said = " ".join(run(moving).stdout.split())
     assert "one value for 20 dates" in said
     assert "calibrate with --panel date" in said
@@ -210,7 +210,7 @@ def test_every_model_can_be_asked_for_by_its_name(book, model):
 
 
 def test_a_hint_names_a_parameter_of_the_model_that_was_asked_for(tmp_path):
-    quotes = so.paper_quotes("small")
+    quotes = so.paper.quotes("small")
     path = tmp_path / "short.csv"
     so.write_quotes(quotes[quotes.contracts.log_moneyness > 0.05], path)
     done = run(path, "--model", "svi")
@@ -226,13 +226,13 @@ def test_an_enforced_condition_of_feller_that_binds_is_called_so(tmp_path):
         "initial_variance": 0.04,
     }
     file = tmp_path / "book.csv"
-    so.write_quotes(so.random_quotes(200, maturities=4, seed=1, theta=theta), file)
+    so.write_quotes(so.synthetic.random_quotes(200, maturities=4, seed=1, theta=theta), file)
     shown = CliRunner().invoke(strikeout, ["calibrate", str(file), "--feller", "enforce"]).stdout
     assert "(enforced, and binding)" in shown
 
 
 def test_a_panel_whose_day_has_no_variance_is_told_of_a_bound_and_not_to_fix_what_was_found():
-    quotes = so.panel_quotes(24, seed=5)
+    quotes = so.synthetic.panel_quotes(24, seed=5)
     day = quotes.labels["date"] == quotes.labels["date"][0]
     worthless = quotes.with_observed(np.where(day, quotes.contracts.intrinsic, quotes.observed))
     panel = so.calibrate(worthless, so.Heston(), panel="date", starts=1)
@@ -252,7 +252,7 @@ def test_a_parameter_on_the_models_bound_is_the_one_the_hint_names():
         "correlation": -0.9999,
         "initial_variance": 0.06,
     }
-    quotes = so.random_quotes(200, maturities=4, seed=1, theta=theta, noise=0.0)
+    quotes = so.synthetic.random_quotes(200, maturities=4, seed=1, theta=theta, noise=0.0)
     found = so.calibrate(quotes, so.Heston())
-    assert found.termination is so.Termination.AT_BOUND
+    assert found.termination is so.results.Termination.AT_BOUND
     assert remedy(found) == '--bound "correlation=-0.999:0.999"'

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from strikeout.cli.group import strikeout
-from strikeout.quotes.samples import write_sample
+from strikeout.synthetic.sample_files import write_sample
 from tests.quotes.chains import chain
 
 EXPIRIES = ("2024-04-05", "2024-06-07", "2024-12-06", "2025-12-05")

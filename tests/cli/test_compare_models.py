@@ -14,7 +14,7 @@ from strikeout.models.named import MODELS
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.paper_quotes("small")
+    return so.paper.quotes("small")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_quotes_that_no_model_converges_on_end_with_three(quotes, tmp_path):
 
 
 def test_a_vendor_s_file_is_compared_out_of_the_money_where_it_is_told_so(tmp_path):
-    path = so.write_sample(tmp_path / "chain.csv")
+    path = so.synthetic.write_sample(tmp_path / "chain.csv")
     asked = ("--models", "heston", "--select", "otm", "--weights", "spread")
     done = run(path, *asked, "--profile", "cboe-dashboard", "--check", "Q209=off", "--json")
     assert done.exit_code == 0, done.output
@@ -81,7 +81,7 @@ def test_a_vendor_s_file_is_compared_out_of_the_money_where_it_is_told_so(tmp_pa
 
 def test_models_with_one_latent_value_for_many_dates_are_told_what_a_value_a_date_would_gain(tmp_path):
     path = tmp_path / "days.csv"
-    so.write_quotes(so.panel_quotes(12, seed=3), path)
+    so.write_quotes(so.synthetic.panel_quotes(12, seed=3), path)
     done = run(path, "--models", "heston,black-scholes")
     assert done.exit_code == 0, done.output
     assert "heston: initial_variance has one value for 12 dates; a value a date" in done.stderr
@@ -91,7 +91,7 @@ def test_models_with_one_latent_value_for_many_dates_are_told_what_a_value_a_dat
 def test_a_book_is_compared_as_it_was_calibrated_last_where_nothing_else_is_said(tmp_path):
     path = tmp_path / "chain.book"
     with so.Book.create(path) as book:
-        book.import_quotes(so.inspect_quotes(so.write_sample(tmp_path / "chain.csv")).quotes)
+        book.import_quotes(so.inspect_quotes(so.synthetic.write_sample(tmp_path / "chain.csv")).quotes)
         last = book.calibrate(select="otm", weights="spread").after
     found = json.loads(run(path, "--models", "heston", "--json").stdout)
     assert found["count"] == last.count == 516

@@ -53,7 +53,7 @@ def test_a_flag_beats_a_variable_beats_the_file(tmp_path, words, variables, who)
 
 def test_the_file_says_how_a_file_and_a_book_are_calibrated_unless_a_flag_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    so.write_quotes(so.paper_quotes("small"), "q.csv")
+    so.write_quotes(so.paper.quotes("small"), "q.csv")
     (tmp_path / "strikeout.toml").write_text('loss = "huber"\nmax_reject = 0.2\n')
 
     def loss(*words):

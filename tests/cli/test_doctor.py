@@ -16,7 +16,7 @@ from strikeout.cli import strikeout
 def path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with so.Book.create(tmp_path / "a.book") as book:
-        book.import_quotes(so.paper_quotes("small"))
+        book.import_quotes(so.paper.quotes("small"))
     return tmp_path / "a.book"
 
 

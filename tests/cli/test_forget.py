@@ -17,7 +17,7 @@ EARLY = "date < '2024-01-10'"
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.paper_quotes("small")
+    return so.paper.quotes("small")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "strikeout.toml").write_text('approval = "two-person"\n')
     with so.Book.create("a.book", who="ann") as book:
-        book.import_quotes(so.paper_quotes("small"))
+        book.import_quotes(so.paper.quotes("small"))
         book.calibrate()
 
 

@@ -17,7 +17,7 @@ from strikeout.cli.influence import condition
 @pytest.fixture(scope="module")
 def quotes():
     """A small book in which one quote is too dear by about twenty times the noise."""
-    book = so.paper_quotes("small")
+    book = so.paper.quotes("small")
     prices = book.observed.copy()
     prices[100] += 0.02
     return book.with_observed(prices)
@@ -98,7 +98,7 @@ def test_a_group_without_which_nothing_is_determined_says_so(book):
 
 
 def test_a_book_that_determines_nothing_is_refused(tmp_path):
-    so.write_quotes(so.random_quotes(60, maturities=1, seed=5), tmp_path / "one.csv")
+    so.write_quotes(so.synthetic.random_quotes(60, maturities=1, seed=5), tmp_path / "one.csv")
     done = run(tmp_path / "one.csv", "--plot", tmp_path / "map.png")
     assert done.exit_code == 3
     assert "--fix NAME=VALUE" in done.stderr

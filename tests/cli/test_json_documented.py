@@ -67,7 +67,7 @@ COMMANDS = [
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words))
 def test_every_member_of_its_json_is_documented(book, quotes, words):
     assert book == "a.book"
-    more = so.paper_quotes("large")[-60:]
+    more = so.paper.quotes("large")[-60:]
     so.write_quotes(more.without([name for name in more.ids.tolist() if name in set(quotes.ids.tolist())]), "more.csv")
     if "&&" in words:
         place = words.index("&&")

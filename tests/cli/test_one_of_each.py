@@ -15,7 +15,7 @@ PLURAL = re.compile(
     r"(?<![\d.,:])1 (?:retained |such |latent )?(?:quotes|dates|days|entries|rows|groups|slices|shards|values|traces|"
     r"calibrations|certificates|footprints|expiries|maturities|ids|lines|models|starts|steps|issues|pairs|cells|hours)\b"
 )
-ONE, FEW = so.panel_quotes(1, seed=3), so.panel_quotes(2, seed=3)
+ONE, FEW = so.synthetic.panel_quotes(1, seed=3), so.synthetic.panel_quotes(2, seed=3)
 HEADER = "id,expiry_years,strike,right,price,forward,discount"
 
 

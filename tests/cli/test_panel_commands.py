@@ -15,7 +15,7 @@ DAY = "date = '2024-01-08'"
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.panel_quotes(8, seed=3)
+    return so.synthetic.panel_quotes(8, seed=3)
 
 
 @pytest.fixture(scope="module")

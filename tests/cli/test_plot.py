@@ -56,7 +56,7 @@ def test_another_ending_is_refused_before_any_work(folder):
 
 
 def test_what_is_not_determined_is_drawn_and_ends_with_3(folder):
-    so.write_quotes(so.random_quotes(60, maturities=1, seed=5), "one.csv")
+    so.write_quotes(so.synthetic.random_quotes(60, maturities=1, seed=5), "one.csv")
     done = run("plot", "one.csv", code=3)
     assert "the calibration itself: " in done.stderr
     assert (folder / "smiles.png").exists()

@@ -17,7 +17,7 @@ EARLY = "date < '2024-01-10'"
 @pytest.fixture
 def path(tmp_path):
     with so.Book.create(tmp_path / "<a>.book", who="ann & bob") as book:
-        book.import_quotes(so.paper_quotes("small"))
+        book.import_quotes(so.paper.quotes("small"))
     return tmp_path / "<a>.book"
 
 
@@ -61,7 +61,7 @@ def test_a_book_without_a_calibration_has_a_page_that_says_so(path):
 def test_the_influence_of_a_single_day_goes_by_expiry_and_is_drawn_by_moneyness(tmp_path):
     path = tmp_path / "day.book"
     with so.Book.create(path) as book:
-        book.import_quotes(so.inspect_quotes(so.write_sample(tmp_path / "chain.csv")).quotes)
+        book.import_quotes(so.inspect_quotes(so.synthetic.write_sample(tmp_path / "chain.csv")).quotes)
         book.calibrate(select="otm", weights="spread")
     told = written(path).partition("<h2>Influence</h2>")[2].partition("<h2>")[0]
     assert told.count("<tr><td>202") == 8  # the expiries of the sample

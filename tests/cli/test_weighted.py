@@ -14,7 +14,7 @@ from tests.cli.typed import done, told
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    so.write_quotes(so.random_quotes(300, maturities=4, seed=1, noise=1e-3), "quotes.csv")
+    so.write_quotes(so.synthetic.random_quotes(300, maturities=4, seed=1, noise=1e-3), "quotes.csv")
     done("init", "w.book")
     done("import", "w.book", "quotes.csv")
     return "w.book"

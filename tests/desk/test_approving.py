@@ -13,7 +13,7 @@ EARLY = "date < '2024-01-10'"
 @pytest.fixture
 def path(tmp_path):
     with so.Book.create(tmp_path / "a.book", who="ann") as book:
-        book.import_quotes(so.paper_quotes("small"))
+        book.import_quotes(so.paper.quotes("small"))
         book.calibrate()
     return tmp_path / "a.book"
 

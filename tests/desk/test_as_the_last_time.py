@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.cli import strikeout
 
-QUOTES = so.paper_quotes("small", seed=3)
+QUOTES = so.paper.quotes("small", seed=3)
 
 
 @pytest.fixture

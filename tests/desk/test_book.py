@@ -18,7 +18,7 @@ from strikeout.store.ledger import Head
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.random_quotes(90, maturities=6, seed=5)
+    return so.synthetic.random_quotes(90, maturities=6, seed=5)
 
 
 @pytest.fixture

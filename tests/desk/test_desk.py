@@ -23,7 +23,7 @@ KEYS = Keyring.generate()
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.paper_quotes("small")
+    return so.paper.quotes("small")
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -221,7 +221,7 @@ def test_settings_come_back_to_the_bit(store, quotes):
     ("settings", "said"),
     [
         ({"weights": np.ones(540)}, "weight"),
-        ({"model": so.PaperHeston()}, "none of ours"),
+        ({"model": so.paper.Heston()}, "none of ours"),
         ({"model": "sabr"}, r"takes a model, such as Heston\(\); got 'sabr'"),
         ({"model": so.SABR}, "takes a model, such as Heston"),
         ({"loss": "cubic"}, "cubic"),

@@ -18,7 +18,7 @@ EARLY = "date < '2024-01-10'"
 @pytest.fixture(scope="module")
 def quotes():
     """Prices with all their digits, so that each can be looked for."""
-    return so.random_quotes(120, maturities=6, seed=3)
+    return so.synthetic.random_quotes(120, maturities=6, seed=3)
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_a_book_warns_when_fewer_quotes_go_than_its_smallest_erasure(tmp_path, q
 
 def test_quotes_of_a_panel_are_counted_by_date_and_those_of_a_smile_by_expiry(tmp_path):
     """Each date, or expiry, has parameters of its own: a single quote of it is one unknown to one equation."""
-    quotes = so.panel_quotes(20, seed=3)
+    quotes = so.synthetic.panel_quotes(20, seed=3)
     days, years = quotes.labels["date"].astype(str), quotes.contracts.expiry
     each_day = [quotes.ids[days == day][0] for day in np.unique(days)]
     one_day = quotes.ids[days == days[0]]

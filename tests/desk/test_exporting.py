@@ -13,7 +13,7 @@ from strikeout.desk.results import Change
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.paper_quotes("small")
+    return so.paper.quotes("small")
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_the_rest_of_a_book_that_has_some_already_is_let_in(tmp_path, books):
 
 def test_chunks_do_not_show_where_pieces_ended(books):
     """Pieces of a few rows and chunks of 256: lots are filled across pieces."""
-    quotes = so.random_quotes(1000, maturities=5)
+    quotes = so.synthetic.random_quotes(1000, maturities=5)
     first, second = books()
     with opened(first) as book:
         book.import_quotes(quotes)
@@ -136,7 +136,7 @@ def test_an_erased_quote_that_returns_is_refused_by_name(tmp_path, books):
 
 
 def test_a_forgotten_quote_that_returns_stays_forgotten(books):
-    quotes = so.random_quotes(300, maturities=5)
+    quotes = so.synthetic.random_quotes(300, maturities=5)
     with opened(books()[0]) as book:
         book.import_quotes(quotes[:200])
         book.calibrate()
@@ -169,7 +169,7 @@ def test_ids_with_other_values_refuse_the_whole_file(tmp_path, books):
 
 def test_an_id_in_two_pieces_is_refused_and_nothing_is_kept(books):
     _, second = books()
-    quotes, before = so.random_quotes(100, maturities=5), tables(second)
+    quotes, before = so.synthetic.random_quotes(100, maturities=5), tables(second)
     with opened(second) as book, pytest.raises(UsageError, match="ids that are in the book already"):
         book.import_pieces([quotes[:60], quotes[50:]])
     assert tables(second) == before
@@ -223,7 +223,7 @@ import sys
 from pathlib import Path
 import strikeout as so
 
-quotes = so.random_quotes(5000, maturities=5)
+quotes = so.synthetic.random_quotes(5000, maturities=5)
 
 def slow():
     for begin in range(0, 5000, 500):
@@ -255,7 +255,7 @@ def test_a_kill_leaves_the_book_as_it_was_and_nothing_beside_it(books):
 
 def test_others_are_told_that_the_book_is_being_written(books):
     _, second = books()
-    quotes = so.random_quotes(600, maturities=5)
+    quotes = so.synthetic.random_quotes(600, maturities=5)
 
     def pieces():
         yield quotes[:300]

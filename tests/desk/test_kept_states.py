@@ -20,7 +20,7 @@ from tests.desk.behind import entered
 @pytest.fixture(scope="module")
 def quotes() -> so.Quotes:
     """Three shards: 256, 256 and 88 quotes."""
-    return so.random_quotes(600, maturities=6, seed=7)
+    return so.synthetic.random_quotes(600, maturities=6, seed=7)
 
 
 @pytest.fixture
@@ -37,11 +37,11 @@ def book(path: Path):
         yield opened
 
 
-def whole(book: so.Book) -> so.NormalEquations:
+def whole(book: so.Book) -> so.states.NormalEquations:
     """What all shards leave behind together, as they are kept."""
     records = book._records
     standing, store = records.standing(), records.store
-    return so.NormalEquations.total(
+    return so.states.NormalEquations.total(
         state_from_bytes(standing.schema, store.left(shard, "states")) for shard in store.shards_with("states")
     )
 
@@ -49,8 +49,8 @@ def whole(book: so.Book) -> so.NormalEquations:
 def is_in_step(book: so.Book, quotes: so.Quotes) -> bool:
     """Whether all that is kept is what these quotes, and no others, leave behind at the reference of the book."""
     standing = book._records.standing()
-    found = so.footprints_of(quotes, standing.model, standing.reference)
-    named = so.footprints_of(quotes, standing.model, standing.model.parameters.starts[0])
+    found = so.states.footprints_of(quotes, standing.model, standing.reference)
+    named = so.states.footprints_of(quotes, standing.model, standing.model.parameters.starts[0])
     same = whole(book) == standing.equations == found.total() and standing.start == named.total()
     return bool(same) and book.status().version.state == named.total().digest()
 
@@ -93,7 +93,7 @@ def test_a_calibration_keeps_the_footprint_of_every_quote_and_the_state_of_every
     assert standing.reference == so.calibrate(quotes, so.Heston()).reference
     assert records.store.shards_with("footprints") == records.store.shards_with("states") == (0, 1, 2)
     kept = np.concatenate([keeping.rows_of(records.store, standing, shard).rows for shard in range(3)])
-    assert np.array_equal(kept, so.footprints_of(quotes, standing.model, standing.reference).rows)
+    assert np.array_equal(kept, so.states.footprints_of(quotes, standing.model, standing.reference).rows)
     assert is_in_step(book, quotes)
 
 
@@ -104,7 +104,7 @@ def test_states_follow_every_verb_to_the_bit_at_the_reference_of_the_last_calibr
     book.apply(book.forget(ids=quotes.ids[250:262]))
     book.restore(first.entry)
     assert is_in_step(book, quotes.without(quotes.ids[250:262]))
-    more = so.random_quotes(20, maturities=6, seed=8)
+    more = so.synthetic.random_quotes(20, maturities=6, seed=8)
     new = so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed)
     book.learn(new)
     assert is_in_step(book, join(quotes.without(quotes.ids[250:262]), new))
@@ -181,7 +181,7 @@ def test_two_hundred_erasures_leave_no_footprint_and_no_old_state(tmp_path):
     """Eight books in four shards each, erased from 25 times: quotes held, and now and then quotes set aside before."""
     draw = np.random.default_rng(4)
     for number in range(8):
-        pool = so.random_quotes(200, maturities=3, seed=number)
+        pool = so.synthetic.random_quotes(200, maturities=3, seed=number)
         with so.Book.create(tmp_path / f"{number}.book") as book:
             for begin in range(0, 200, 50):
                 book.import_quotes(pool[begin : begin + 50])
@@ -299,7 +299,7 @@ def test_a_book_made_before_states_were_kept_is_filled_by_the_next_verb(path, ve
 
 
 def test_a_large_book_takes_its_reference_from_a_part_of_it():
-    large = so.random_quotes(20_000, maturities=8, seed=3)
+    large = so.synthetic.random_quotes(20_000, maturities=8, seed=3)
     found = keeping.taken(so.calibrate(large, so.Heston()), entry=1)
     apart = [
         abs(found.standing.reference[name] / value - 1)

@@ -32,7 +32,7 @@ def verb(book: so.Book, number: int) -> None:
 def test_a_book_killed_in_any_verb_keeps_states_that_are_those_of_its_quotes(tmp_path: Path):
     path, draw, done, window = tmp_path / "a.book", random.Random(3), 0, 0.3
     with so.Book.create(path) as book:
-        quotes = so.random_quotes(400, maturities=4, seed=1)
+        quotes = so.synthetic.random_quotes(400, maturities=4, seed=1)
         for begin in range(0, 400, 100):
             book.import_quotes(quotes[begin : begin + 100])
         book.calibrate(starts=1)

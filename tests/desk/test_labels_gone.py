@@ -16,7 +16,7 @@ DESK = "desk = 'x'"
 
 @pytest.fixture
 def book(tmp_path):
-    quotes = so.random_quotes(60, maturities=3, seed=3)
+    quotes = so.synthetic.random_quotes(60, maturities=3, seed=3)
     some = replace(quotes[:5], labels={"desk": np.array(["x"] * 5, object)})
     with so.Book.create(tmp_path / "a.book") as made:
         made.import_quotes(quotes[5:])
@@ -52,5 +52,5 @@ def test_an_emptied_book_can_be_asked_for_dates_sources_and_what_it_had(book):
 
 
 def test_a_label_of_other_quotes_never_hides_one_of_these():
-    quotes = so.random_quotes(6, maturities=2, seed=1)
+    quotes = so.synthetic.random_quotes(6, maturities=2, seed=1)
     assert len(select(quotes, "strike > 0 and Desk is null", also=["Strike", "desk"])) == 6

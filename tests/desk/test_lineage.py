@@ -181,7 +181,7 @@ def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> Non
     after = book._records.standing()
     assert (after.reference, after.entry) == (before.reference, before.entry)
     left = so.calibrate(book.quotes(), so.Heston(), select="otm")
-    assert after.equations == so.footprints_of(left.quotes, after.model, after.reference).total()
+    assert after.equations == so.states.footprints_of(left.quotes, after.model, after.reference).total()
     assert book.verify().holds, book.verify().summary()
     book.restore(change.entry)
     assert book._records.standing().equations == before.equations

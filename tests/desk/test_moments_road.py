@@ -12,7 +12,7 @@ from strikeout.errors import RefusedError, UnknownIdError, UsageError
 
 @pytest.fixture(scope="module")
 def quotes():
-    return so.random_quotes(200, maturities=6, seed=7)
+    return so.synthetic.random_quotes(200, maturities=6, seed=7)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def is_fresh(book, quotes):
 
 
 def test_moments_come_back_from_bytes_to_the_bit(quotes):
-    for basis in (so.Basis(), so.Basis("scattered", nodes=8, expiry_nodes=4)):
+    for basis in (so.states.Basis(), so.states.Basis("scattered", nodes=8, expiry_nodes=4)):
         moments = so.moments_of(quotes, basis=basis)
         again = states.from_bytes(states.to_bytes(moments))
         assert again == moments
@@ -57,7 +57,7 @@ def test_forgetting_restoring_learning_and_erasing_are_those_of_a_fresh_start(bo
     assert is_fresh(book, quotes)
     assert book.erase(ids=quotes.ids[:10], yes=True).residue == 0
     assert is_fresh(book, quotes[10:])
-    more = so.random_quotes(10, maturities=6, seed=8)
+    more = so.synthetic.random_quotes(10, maturities=6, seed=8)
     other = so.Quotes(ids=[f"more-{n}" for n in range(10)], contracts=more.contracts, observed=more.observed)
     book.learn(other)
     assert book.verify().holds, book.verify().summary()

@@ -10,7 +10,7 @@ from strikeout.desk import keeping
 from strikeout.errors import UsageError
 from strikeout.quotes.joining import join
 
-PANEL = so.panel_quotes(3, seed=3)
+PANEL = so.synthetic.panel_quotes(3, seed=3)
 FIRST = PANEL[PANEL.labels["date"] == "2024-01-02"]
 UNDATED = so.Quotes(
     ids=np.char.add("x", FIRST.ids),
@@ -45,7 +45,7 @@ def keeps(book: so.Book, quotes: so.Quotes) -> bool:
     standing = book._records.standing()
     audit = book.verify()
     assert audit.holds, audit.summary()
-    found = so.footprints_of(quotes, standing.model, standing.reference).total()
+    found = so.states.footprints_of(quotes, standing.model, standing.reference).total()
     return standing.equations == found and book.status().no_footprints is None
 
 
@@ -105,7 +105,7 @@ def test_a_reference_that_is_erased_is_named_and_the_next_verb_takes_another(boo
 
 
 def test_a_reference_where_the_model_ends_is_named_and_no_share_of_noise_is_promised(book):
-    book.import_quotes(so.random_quotes(400, maturities=6, seed=0, theta=EDGE, noise=0.01))
+    book.import_quotes(so.synthetic.random_quotes(400, maturities=6, seed=0, theta=EDGE, noise=0.01))
     assert book.calibrate().after.converged
     assert said(book) == keeping.ON_AN_EDGE
     with pytest.raises(UsageError, match="no footprints are kept: the reference is so close"):

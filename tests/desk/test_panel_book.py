@@ -15,7 +15,7 @@ from strikeout.desk.group_states import GroupStates
 from strikeout.desk.version import Version
 from strikeout.errors import UsageError
 
-QUOTES = so.panel_quotes(8, seed=3)
+QUOTES = so.synthetic.panel_quotes(8, seed=3)
 DAY = "date = '2024-01-08'"
 REST = QUOTES[QUOTES.labels["date"] != "2024-01-08"]
 
@@ -47,7 +47,7 @@ def is_fresh(book, quotes):
 def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
     assert is_fresh(book, QUOTES)
     found = book.calibration()
-    assert isinstance(found, so.PanelCalibration)
+    assert isinstance(found, so.results.PanelCalibration)
     assert found.to_dict() == fresh(QUOTES).to_dict()
     with so.Book.open(book.path) as again:
         assert is_fresh(again, QUOTES)
@@ -91,7 +91,7 @@ def test_a_version_comes_back_from_its_bytes(book):
 def test_a_plain_book_says_nothing_of_panels(tmp_path):
     """So that what older versions of strikeout wrote has the digests it always had."""
     with so.Book.create(tmp_path / "b.book") as plain:
-        plain.import_quotes(so.paper_quotes("small"))
+        plain.import_quotes(so.paper.quotes("small"))
         written = plain.calibrate(panel=None).after.to_plain()
         assert "latent" not in written
         assert "kind" not in written

@@ -18,7 +18,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.joining import join
 from strikeout.store.sqlite_reading import SqliteReading
 
-QUOTES = so.panel_quotes(8, seed=3)
+QUOTES = so.synthetic.panel_quotes(8, seed=3)
 DATES = QUOTES.labels["date"]
 FIRST = QUOTES[DATES == "2024-01-02"]
 DAY, REST = "date = '2024-01-08'", QUOTES[DATES != "2024-01-08"]
@@ -179,7 +179,7 @@ def test_striking_out_the_quotes_without_a_date_makes_a_panel(anew):
 
 
 def test_a_book_through_moments_is_plain_and_stays_so(anew):
-    quotes = so.paper_quotes("small")  # one variance for all its dates, so that a plain calibration is determined
+    quotes = so.paper.quotes("small")  # one variance for all its dates, so that a plain calibration is determined
     rest = quotes[quotes.labels["date"] != "2024-01-08"]
     book = anew(quotes, through="moments")
     assert "initial_variance" in so.preview(book.calibration(), where=DAY).parameters
@@ -242,7 +242,7 @@ def test_what_one_value_would_cost_is_what_it_costs():
 
     panel = so.calibrate(QUOTES, so.Heston(), panel="date")
     assert one_value(panel).factor == pytest.approx(so.calibrate(QUOTES, so.Heston()).rmse / panel.rmse, rel=0.01)
-    constant = so.paper_quotes("small")
+    constant = so.paper.quotes("small")
     same = one_value(so.calibrate(constant, so.Heston(), panel="date"))
     assert same.cost() == "one value for all would fit as well, up to noise"
     assert one_value(so.calibrate(FIRST, so.Heston(), panel="date")) is None
@@ -341,7 +341,7 @@ def test_a_real_book_of_derived_forwards_goes_across_the_line_and_back(shared_da
 
 def two_days():
     """Two dates with quotes enough for each, and which are of the first."""
-    quotes = so.random_quotes(1200, maturities=6, seed=3)
+    quotes = so.synthetic.random_quotes(1200, maturities=6, seed=3)
     is_first = np.arange(1200) < 600
     return with_dates(quotes, np.where(is_first, "2024-01-02", "2024-01-03")), is_first
 

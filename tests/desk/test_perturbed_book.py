@@ -17,7 +17,7 @@ SHARE = 1e-3
 
 @pytest.fixture(scope="module")
 def quotes() -> so.Quotes:
-    return so.random_quotes(600, maturities=6, seed=7)
+    return so.synthetic.random_quotes(600, maturities=6, seed=7)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def rows(book: so.Book) -> np.ndarray:
 
 def test_no_true_footprint_is_kept_and_the_calibration_is_the_same(book, quotes):
     standing = book._records.standing()
-    true = so.footprints_of(quotes, standing.model, standing.reference).rows
+    true = so.states.footprints_of(quotes, standing.model, standing.reference).rows
     kept = rows(book)
     assert not (kept == true).all(axis=1).any()
     rms = np.sqrt(np.mean(true.astype(float) ** 2, axis=0))
@@ -56,10 +56,10 @@ def test_what_is_forgotten_and_restored_is_exact_with_respect_to_the_noise(book,
 
 
 def test_noise_comes_with_quotes_that_are_learnt_and_stays_after_erasing_and_calibrating_again(book, quotes):
-    more = so.random_quotes(20, maturities=6, seed=8)
+    more = so.synthetic.random_quotes(20, maturities=6, seed=8)
     book.learn(so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed))
     standing = book._records.standing()
-    true = so.footprints_of(more, standing.model, standing.reference).rows
+    true = so.states.footprints_of(more, standing.model, standing.reference).rows
     assert not (keeping.rows_of(book._records.store, standing, 3).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
     assert book.erase(ids=quotes.ids[:2], yes=True).residue == 0
@@ -93,7 +93,7 @@ def test_noise_stays_on_shards_that_are_built_again(book, quotes):
     book.calibrate()
     assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
     standing = book._records.standing()
-    true = so.footprints_of(quotes[3:256], standing.model, standing.reference).rows
+    true = so.states.footprints_of(quotes[3:256], standing.model, standing.reference).rows
     assert not (keeping.rows_of(book._records.store, standing, 0).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
 
@@ -109,7 +109,7 @@ def test_noise_is_asked_for_until_something_else_is_though_an_erasure_takes_ever
 
 
 def test_noise_is_on_what_is_kept_again_once_a_second_date_has_come_and_gone(tmp_path):
-    found = so.random_quotes(200, maturities=6, seed=5)
+    found = so.synthetic.random_quotes(200, maturities=6, seed=5)
     dates = np.repeat(["2024-01-02", "2024-01-03"], 100).astype(object)
     both = so.Quotes(ids=found.ids, contracts=found.contracts, observed=found.observed, labels={"date": dates})
     with so.Book.create(tmp_path / "two.book") as book:

@@ -25,7 +25,7 @@ THETA = {
 @pytest.fixture(scope="module")
 def quotes() -> so.Quotes:
     """Two shards, four expiries."""
-    return so.random_quotes(300, maturities=4, seed=9)
+    return so.synthetic.random_quotes(300, maturities=4, seed=9)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ CORNERED = {
 
 @pytest.fixture(scope="module")
 def large() -> so.Quotes:
-    return so.random_quotes(FEWEST + 20, maturities=8, seed=5)
+    return so.synthetic.random_quotes(FEWEST + 20, maturities=8, seed=5)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_large_book_goes_through_moments_and_says_how_far_off_they_are(book, l
     version = book.status().version
     assert version.asking["through"] == "moments"
     assert (version.road.asked, version.road.entry) == ("auto", 3)
-    assert version.road.error == so.interpolation_error(so.calibrate(so.moments_of(large), so.Heston()), large)
+    assert version.road.error == so.states.interpolation_error(so.calibrate(so.moments_of(large), so.Heston()), large)
     assert version.road.error < FARTHEST
     assert "standard errors from the optimum of the quotes themselves (entry 3)" in book.summary()
 
@@ -154,7 +154,7 @@ def test_forwards_that_rest_on_other_quotes_keep_a_book_on_the_road_of_quotes(la
 
 def test_moments_that_would_be_too_far_off_are_not_taken():
     """A smile with all but a corner in it: 32 polynomials a panel miss it by about a standard error."""
-    quotes = so.random_quotes(20_000, maturities=12, seed=1, theta=CORNERED)
+    quotes = so.synthetic.random_quotes(20_000, maturities=12, seed=1, theta=CORNERED)
     found, road = travelled(so.Heston(), Settings(), "auto", quotes)
     assert found.moments is None
     assert road.error > FARTHEST
@@ -176,7 +176,7 @@ FAR = ["q0000000", "q0000002"]
 def off_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A book, not calibrated yet, that would go through moments, were it not for two quotes far from the money."""
     monkeypatch.setattr("strikeout.desk.roads.FEWEST", 1_000)
-    quotes = so.random_quotes(1_000, maturities=2, seed=5)
+    quotes = so.synthetic.random_quotes(1_000, maturities=2, seed=5)
     c, is_far = quotes.contracts, np.isin(quotes.ids, FAR)
     far = so.Contracts(
         forward=c.forward,

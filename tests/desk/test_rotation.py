@@ -18,7 +18,7 @@ from strikeout.store.keyring import Keyring, key_file
 def path(tmp_path: Path) -> Path:
     where = tmp_path / "small.book"
     with so.Book.create(where) as book:
-        book.import_quotes(so.paper_quotes("small")[:300])
+        book.import_quotes(so.paper.quotes("small")[:300])
         book.calibrate()
     return where
 
@@ -36,7 +36,7 @@ def test_after_a_rotation_the_new_key_signs_and_the_book_verifies(path: Path) ->
     assert [signer.public for signer in Keyring.read(key_file(path)).signers] == [done.new]
     with so.Book.open(path) as book:
         assert book.verify().holds
-        assert book.import_quotes(so.paper_quotes("small")[:300]).imported == 0  # commitments are what they were
+        assert book.import_quotes(so.paper.quotes("small")[:300]).imported == 0  # commitments are what they were
 
 
 def test_whoever_holds_the_old_key_alone_can_sign_nothing_any_more(path: Path) -> None:

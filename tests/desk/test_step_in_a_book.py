@@ -16,7 +16,7 @@ TOLERANCE = 0.05
 
 @pytest.fixture(scope="module")
 def quotes() -> so.Quotes:
-    return so.random_quotes(600, maturities=6, seed=7)
+    return so.synthetic.random_quotes(600, maturities=6, seed=7)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_only_quotes_that_count_move_a_step(tmp_path, quotes):
 
 def test_a_step_keeps_the_form_of_the_model_where_fewer_quotes_would_suit_another(tmp_path):
     """1,600 quotes on 100 expiries are priced by expiry; one fewer, and a calibration takes panels of ln T."""
-    edge = so.random_quotes(1600, maturities=100, seed=2)
+    edge = so.synthetic.random_quotes(1600, maturities=100, seed=2)
     with so.Book.create(tmp_path / "edge.book") as book:
         book.import_quotes(edge)
         assert "shared" in book.calibrate().after.model

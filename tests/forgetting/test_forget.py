@@ -13,10 +13,10 @@ import strikeout as so
 from strikeout.errors import RefusedError, UnidentifiedError, UnknownIdError, UsageError
 from strikeout.forgetting.forget import OPERATORS
 
-BOOK = so.paper_quotes("small", seed=7)
+BOOK = so.paper.quotes("small", seed=7)
 CALIBRATION = so.calibrate(BOOK, so.Heston())
 SOME = BOOK.ids[::13]
-QUIET = so.random_quotes(540, maturities=4, seed=5, noise=1e-6)  # every price has an implied volatility
+QUIET = so.synthetic.random_quotes(540, maturities=4, seed=5, noise=1e-6)  # every price has an implied volatility
 
 
 def same(one: so.Calibration, other: so.Calibration) -> bool:
@@ -66,7 +66,7 @@ def test_the_weight_of_a_forgotten_quote_is_forgotten_too():
 
 def test_the_model_is_chosen_for_what_is_retained_not_for_what_was_there():
     """1,200 scattered quotes are priced by panels, the 900 that are left expiry by expiry: as a fresh start would."""
-    book = so.random_quotes(1200, maturities=1200, seed=3)
+    book = so.synthetic.random_quotes(1200, maturities=1200, seed=3)
     calibration = so.calibrate(book, so.Heston())
     assert calibration.model.expiries == "scattered"
     forgetting = so.forget(calibration, ids=book.ids[:300])
@@ -174,7 +174,7 @@ def test_a_forced_answer_outside_the_bounds_that_were_asked_for_is_refused(opera
 
 
 def test_a_forced_refinement_of_what_is_not_determined_is_refused():
-    large = so.calibrate(so.paper_quotes("large", seed=42), so.Heston())
+    large = so.calibrate(so.paper.quotes("large", seed=42), so.Heston())
     with pytest.raises(RefusedError):
         so.forget(large, where="expiry_days > 40", operator="refine")
 
@@ -226,7 +226,7 @@ def test_what_cannot_be_answered_honestly_is_refused_with_exit_code_three(asked,
 
 
 def test_a_remainder_that_leaves_a_parameter_free_is_refused_by_its_name():
-    large = so.calibrate(so.paper_quotes("large", seed=42), so.Heston())
+    large = so.calibrate(so.paper.quotes("large", seed=42), so.Heston())
     for how in ({}, {"tolerance": 0.5}, {"operator": "downdate"}):
         with pytest.raises(UnidentifiedError) as refused:
             so.forget(large, where="expiry_days > 40", **how)
@@ -278,7 +278,7 @@ def test_moments_name_no_quotes_and_say_what_they_need():
         so.forget(made, quotes=BOOK.only(SOME), operator="downdate")
     with pytest.raises(RefusedError, match="All 540"):
         so.forget(made, quotes=BOOK)
-    stranger = so.random_quotes(5, maturities=1, seed=1)
+    stranger = so.synthetic.random_quotes(5, maturities=1, seed=1)
     altered = BOOK.only(SOME).with_observed(BOOK.only(SOME).observed + 1.0)
     for never_in in (stranger, altered):
         with pytest.raises(UsageError, match="never in"):

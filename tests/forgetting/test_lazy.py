@@ -18,7 +18,7 @@ from strikeout.forgetting.trust import known_error, trust
 from strikeout.statistics.system import FootprintBlocks
 from tests.counting import calls
 
-BOOK = so.paper_quotes("small", seed=7)
+BOOK = so.paper.quotes("small", seed=7)
 GONE = BOOK.ids[5::40].tolist()[::-1]  # not in the order of the book
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -133,7 +133,7 @@ def test_the_call_does_no_work_that_grows_with_the_book():
     """How long it takes is in benchmarks/forget.py."""
     counts = []
     for days in (300, 1200):
-        quotes = so.random_quotes(days, maturities=4, seed=1, noise=1e-3)
+        quotes = so.synthetic.random_quotes(days, maturities=4, seed=1, noise=1e-3)
         before, gone = so.calibrate(quotes, so.Heston()), quotes.ids[3:30].tolist()
         counts.append(calls(lambda before=before, gone=gone: so.forget(before, ids=gone, operator="downdate")))
     assert counts[0] == counts[1] < 100  # 90 when this was written, the lookup of 27 ids included

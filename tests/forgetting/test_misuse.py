@@ -7,7 +7,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UsageError
 
-QUOTES = so.paper_quotes("small")
+QUOTES = so.paper.quotes("small")
 CALIBRATION = so.calibrate(QUOTES, so.Heston())
 
 
@@ -40,7 +40,7 @@ def test_a_look_at_forgetting_everything_tells_the_refusal():
 @pytest.mark.parametrize("seed", [17, 22, 26])  # books whose step leads inside the bounds, so that only this refuses it
 @pytest.mark.parametrize("operator", ["restep", "downdate", "recompute"])
 def test_as_many_quotes_as_parameters_are_refused_by_every_operator(seed, operator):
-    book = so.random_quotes(28, maturities=15, seed=seed)
+    book = so.synthetic.random_quotes(28, maturities=15, seed=seed)
     calibration = so.calibrate(book, so.Heston())
     kept = set(book.ids[seed % 20 : seed % 20 + 5])
     with pytest.raises(RefusedError):

@@ -20,8 +20,8 @@ from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.shards import shard, shard_states
 from strikeout.statistics.system import FootprintBlocks
 
-SMALL = so.calibrate(so.paper_quotes("small", seed=7), so.Heston())
-LARGE = so.calibrate(so.paper_quotes("large", seed=7), so.Heston())
+SMALL = so.calibrate(so.paper.quotes("small", seed=7), so.Heston())
+LARGE = so.calibrate(so.paper.quotes("large", seed=7), so.Heston())
 
 
 def some(calibration: so.Calibration, share: float, seed: int = 0) -> np.ndarray:
@@ -95,7 +95,7 @@ def test_quotes_without_footprints_are_healed_through_their_shard():
 
 
 def test_weights_of_your_own_stay_with_their_quotes():
-    quotes = so.paper_quotes("small", seed=7)
+    quotes = so.paper.quotes("small", seed=7)
     weights = np.random.default_rng(3).uniform(0.5, 2.0, len(quotes))
     calibration = so.calibrate(quotes, so.Heston(), weights=weights)
     ids, footprints = some(calibration, 0.1), calibration.footprints

@@ -12,7 +12,7 @@ import strikeout as so
 from strikeout.errors import RefusedError, UnidentifiedError, UnknownIdError, UsageError
 from strikeout.forgetting.downdate import downdate
 
-BOOK = so.panel_quotes(days=12, seed=3)
+BOOK = so.synthetic.panel_quotes(days=12, seed=3)
 dates = BOOK.labels["date"].astype(str)
 days = sorted(set(dates.tolist()))
 PANEL = so.calibrate(BOOK, so.Heston(), panel="date")
@@ -129,7 +129,7 @@ def test_a_tolerance_that_no_step_keeps_is_answered_by_calibrating_anew():
 def test_the_predicted_error_of_a_step_is_within_a_fifth_of_the_true_one(seed):
     """Days and quotes at random out of noisy panels; below a millionth of a standard error rounding speaks too."""
     rng = np.random.default_rng(seed)
-    book = so.panel_quotes(days=8, seed=seed, noise=5e-3)
+    book = so.synthetic.panel_quotes(days=8, seed=seed, noise=5e-3)
     panel = so.calibrate(book, so.Heston(), panel="date")
     on = book.labels["date"].astype(str)
     gone = book.ids[(on == rng.choice(panel.groups)) | (rng.random(len(book)) < 0.05)]
@@ -332,10 +332,10 @@ def test_a_day_that_leads_out_of_the_models_bounds_is_named_in_the_refusal():
 
 
 def test_a_refusal_on_the_way_from_a_panel_to_one_value_says_that_this_is_why():
-    book = so.panel_quotes(6, seed=1)
+    book = so.synthetic.panel_quotes(6, seed=1)
     few = book[np.sort(np.random.default_rng(0).permutation(len(book))[:20])]
     panel = so.calibrate(few, so.Heston(), panel="auto")
-    assert isinstance(panel, so.PanelCalibration)
+    assert isinstance(panel, so.results.PanelCalibration)
     with pytest.raises(RefusedError, match=r"one value from here on, since 19 quotes are fewer.*stays a panel"):
         so.forget(panel, ids=few.ids[:1])
     asked = so.calibrate(few, so.Heston(), panel="date")

@@ -22,7 +22,7 @@ TRUTH = {
 @pytest.fixture(scope="module")
 def quotes():
     """Four days of Bates' prices on the contracts and at the variances of a Heston panel."""
-    book, prices = so.panel_quotes(4, seed=2), np.empty(60)
+    book, prices = so.synthetic.panel_quotes(4, seed=2), np.empty(60)
     for day in range(4):
         rows = np.flatnonzero(book.labels["day"] == day)
         theta = {**TRUTH, "initial_variance": book.labels["variance"][rows[0]]}

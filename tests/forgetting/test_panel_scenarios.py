@@ -14,7 +14,7 @@ from strikeout.errors import RefusedError
 def scenario(seed: int) -> tuple[so.Quotes, np.ndarray]:
     """A panel, perhaps with bad quotes, and which rows of it are to go (the bad ones, where there are any)."""
     rng = np.random.default_rng(seed)
-    book = so.panel_quotes(int(rng.integers(4, 16)), seed=seed, noise=float(10 ** rng.uniform(-5, -1.5)))
+    book = so.synthetic.panel_quotes(int(rng.integers(4, 16)), seed=seed, noise=float(10 ** rng.uniform(-5, -1.5)))
     day, price = book.labels["day"], book.observed.copy()
     on = day == rng.choice(day)
     kind = seed % 6

@@ -7,11 +7,11 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import UsageError
-from strikeout.forgetting.paper import paper_huber_step, paper_relinearized, paper_step
 from strikeout.forgetting.refine import refine
 from strikeout.forgetting.robust import huber_step
+from strikeout.paper.steps import paper_huber_step, paper_relinearized, paper_step
 
-BOOK = so.paper_quotes("large", seed=42)
+BOOK = so.paper.quotes("large", seed=42)
 
 
 def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:

@@ -10,7 +10,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 
-BOOK = so.paper_quotes("small", seed=7)
+BOOK = so.paper.quotes("small", seed=7)
 CALIBRATION = so.calibrate(BOOK, so.Heston())
 SOME = BOOK.ids[::13]
 

@@ -25,7 +25,7 @@ def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
 
 
 def spoilt(kind: str, seed: int) -> tuple[so.Quotes, np.ndarray]:
-    book = so.paper_quotes("small", seed=seed)
+    book = so.paper.quotes("small", seed=seed)
     day, y = book.labels["day"], book.observed.copy()
     bad = (day >= 30) & (day < 35)
     if kind == "clean":
@@ -39,7 +39,7 @@ def spoilt(kind: str, seed: int) -> tuple[so.Quotes, np.ndarray]:
 
 def misfit(seed: int) -> so.Quotes:
     """A smile with ripples of five cents, which no Heston model has."""
-    book = so.random_quotes(400, maturities=8, seed=seed)
+    book = so.synthetic.random_quotes(400, maturities=8, seed=seed)
     k = book.contracts.log_moneyness / np.sqrt(book.contracts.expiry)
     return book.with_observed(book.observed + 0.05 * np.cos(14.0 * k) + 0.05 * np.sin(5.0 * k))
 
@@ -84,7 +84,7 @@ def test_in_a_real_market_curvature_and_score_alone_cannot_tell(weights, shared_
 
 
 def test_a_step_to_nowhere_is_trusted_with_nothing():
-    quotes = so.paper_quotes("small", seed=7)
+    quotes = so.paper.quotes("small", seed=7)
     calibration = so.calibrate(quotes, so.Heston())
     _, trusted = judged(calibration, quotes.ids[quotes.labels["expiry_days"] == 60])
     assert "mean_reversion" in trusted.free
@@ -93,7 +93,7 @@ def test_a_step_to_nowhere_is_trusted_with_nothing():
 
 
 def test_a_step_out_of_bounds_is_no_answer():
-    quotes = so.paper_quotes("small", seed=7)
+    quotes = so.paper.quotes("small", seed=7)
     calibration = so.calibrate(quotes, so.Heston(), bounds={"mean_reversion": (1.9990, 2.2)})
     at = calibration.parameters["mean_reversion"]
     tight = so.calibrate(quotes, so.Heston(), bounds={"mean_reversion": (at - 1e-4, at + 1e-4)})

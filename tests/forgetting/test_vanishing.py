@@ -8,7 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UsageError
 
-QUOTES = so.paper_quotes("large")[::7]
+QUOTES = so.paper.quotes("large")[::7]
 FIRST = QUOTES.ids[np.min(QUOTES.contracts.expiry) == QUOTES.contracts.expiry]
 SABR = so.calibrate(QUOTES, so.SABR())
 GONE = "alpha[0.119048]"

@@ -185,7 +185,7 @@ def _command(data: bytes) -> float:
 
 @cache
 def _quotes() -> so.Quotes:
-    return so.paper_quotes("small", seed=1)[:40]
+    return so.paper.quotes("small", seed=1)[:40]
 
 
 @cache

@@ -46,7 +46,7 @@ def write(tmp_path):
 @pytest.fixture
 def rows():
     # At least 0.3 of time value each, so that bid stays above zero and no row is doubtful but for what a test does.
-    return list(rows_of(so.random_quotes(60, maturities=4, seed=11, theta=[2, 0.25, 0.5, -0.6, 0.25])))
+    return list(rows_of(so.synthetic.random_quotes(60, maturities=4, seed=11, theta=[2, 0.25, 0.5, -0.6, 0.25])))
 
 
 def run(command, path, *words):

@@ -23,7 +23,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     path = tmp_path_factory.mktemp("book") / "small.csv"
-    so.write_quotes(so.paper_quotes("small"), path)
+    so.write_quotes(so.paper.quotes("small"), path)
     return str(path)
 
 
@@ -88,7 +88,7 @@ def test_an_unknown_command_is_a_usage_error():
 def test_a_result_is_done_and_a_refusal_is_not(book, tmp_path):
     assert run("calibrate", book).returncode == 0
     assert run("calibrate", str(tmp_path / "none.csv")).returncode == 2
-    so.write_quotes(so.random_quotes(3, maturities=3), tmp_path / "three.csv")
+    so.write_quotes(so.synthetic.random_quotes(3, maturities=3), tmp_path / "three.csv")
     done = run("calibrate", str(tmp_path / "three.csv"))
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
@@ -163,7 +163,7 @@ def test_the_other_commands_fit_sixty_columns_too(book, words):
 
 
 def test_sixty_columns_show_the_forwards_of_a_chain_without_cutting_a_number(tmp_path):
-    path = so.write_sample(tmp_path / "chain.csv")
+    path = so.synthetic.write_sample(tmp_path / "chain.csv")
     said, code = on_a_terminal("inspect", path, columns=60)
     assert code == 1  # some of its rows are no quotes
     lines = [line for line in ESCAPES.sub("", said).splitlines() if not line.startswith(("next:", "note:"))]
@@ -173,7 +173,7 @@ def test_sixty_columns_show_the_forwards_of_a_chain_without_cutting_a_number(tmp
 
 
 def test_the_next_command_takes_along_how_the_file_was_calibrated(tmp_path):
-    path = so.write_sample(tmp_path / "chain.csv")
+    path = so.synthetic.write_sample(tmp_path / "chain.csv")
     how = ["--weights", "spread", "--bound", "mean_reversion=0.1:5", "--select", "otm", "--check", "Q209=off"]
     said, code = on_a_terminal("calibrate", path, *how, columns=200)
     assert code == 0

@@ -158,7 +158,7 @@ def test_no_product_is_large_enough_for_a_second_thread():
 
 SEARCH = """
 import strikeout as so
-found = so.calibrate(so.paper_quotes("large", seed=7), so.Heston(kernel="numpy"))
+found = so.calibrate(so.paper.quotes("large", seed=7), so.Heston(kernel="numpy"))
 print([value.hex() for value in found.parameters.values()], found.rmse.hex())
 """
 

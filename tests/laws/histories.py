@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import strikeout as so
 
-AnyCalibration = so.Calibration | so.PanelCalibration
+AnyCalibration = so.Calibration | so.results.PanelCalibration
 
 
 def same(one: AnyCalibration, other: AnyCalibration) -> bool:

@@ -128,7 +128,7 @@ def of_calibration(found: Any) -> Found:
     yield "condition", bits(found.condition)
     yield "state", found.state.digest()
     yield "steps", bits([step.cost for step in found.history])
-    if isinstance(found, so.PanelCalibration):
+    if isinstance(found, so.results.PanelCalibration):
         yield "latent", bits(found.latent)
         yield "latent standard errors", bits(found.latent_standard_errors)
 
@@ -147,9 +147,9 @@ def books() -> Found:
         "discount from rates": book("discount"),
         "forward from dividends": book("forward", "discount", calls=True),  # calls alone have no parity
         "parity": book("forward", "discount", "spot", "rate", "dividend_yield"),
-        "random": so.random_quotes(300, maturities=300, seed=5),
-        "paper": so.paper_quotes("small"),
-        "panel": so.panel_quotes(3, seed=2),
+        "random": so.synthetic.random_quotes(300, maturities=300, seed=5),
+        "paper": so.paper.quotes("small"),
+        "panel": so.synthetic.panel_quotes(3, seed=2),
     }
     for name, quotes in made.items():
         yield from prefixed(name, of_columns(quotes))
@@ -171,7 +171,7 @@ def pricing(model: str) -> Found:
 
 def threads() -> Found:
     """A book that is worth two threads: as many expiries as quotes, priced one by one."""
-    quotes = so.random_quotes(180, maturities=180, seed=1)
+    quotes = so.synthetic.random_quotes(180, maturities=180, seed=1)
     model = so.Heston("native", "shared")
     price, jacobian = model.linearize(model.parameters.starts[0], quotes.contracts)
     yield "rows", f"{bits(price)} {bits(jacobian)}"
@@ -180,9 +180,9 @@ def threads() -> Found:
 
 def scattered() -> Found:
     """Expiries that no two quotes share, and moments of those."""
-    quotes = so.random_quotes(120, maturities=120, seed=4, noise=1e-3)
+    quotes = so.synthetic.random_quotes(120, maturities=120, seed=4, noise=1e-3)
     yield from of_calibration(so.calibrate(quotes, so.Heston(expiries="scattered")))
-    moments = so.moments_of(quotes, basis=so.Basis("scattered"))
+    moments = so.moments_of(quotes, basis=so.states.Basis("scattered"))
     yield "moments", moments.digest()
     yield from prefixed("from moments", of_calibration(so.calibrate(moments, so.Heston())))
 
@@ -193,8 +193,8 @@ def moments(model: str) -> Found:
         yield f"digest {rule}", so.moments_of(quotes, weights=rule).digest()
     found = so.calibrate(so.moments_of(quotes), MODELS[model]())
     yield from of_calibration(found)
-    yield "interpolation bound", bits(so.interpolation_bound(found))
-    yield "interpolation error", bits(so.interpolation_error(found, quotes))
+    yield "interpolation bound", bits(so.states.interpolation_bound(found))
+    yield "interpolation error", bits(so.states.interpolation_error(found, quotes))
     yield "certificate", bits(so.forget(found, quotes=quotes[3:5]).certificate.to_bytes())
 
 
@@ -227,7 +227,7 @@ def of_forgetting(made: Callable[[], Any]) -> Found:
 
 
 @cache
-def panel_of(model: str) -> so.PanelCalibration:
+def panel_of(model: str) -> so.results.PanelCalibration:
     return so.calibrate(days(), MODELS[model](), panel="date", starts=1 if model in ONE_START else 4)
 
 

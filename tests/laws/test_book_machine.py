@@ -25,7 +25,7 @@ DATES = 6
 
 def dated(count: int) -> so.Quotes:
     """The quotes in play, spread over so many dates."""
-    plain = so.random_quotes(COUNT, maturities=6, seed=11)
+    plain = so.synthetic.random_quotes(COUNT, maturities=6, seed=11)
     dates = np.array([f"2024-03-{1 + row % count:02d}" for row in range(COUNT)])
     return so.Quotes(
         ids=plain.ids, contracts=plain.contracts, observed=plain.observed, labels={**plain.labels, "date": dates}
@@ -257,5 +257,5 @@ TestAnyHistoryOfABookOfDerivedForwards = LineageMachine.TestCase
 
 def test_the_sparse_quotes_are_a_panel_or_plain_by_their_number():
     asked = {"model": so.Heston(), "panel": "auto"}
-    assert isinstance(so.calibrate(sparse()[:60], **asked), so.PanelCalibration)
+    assert isinstance(so.calibrate(sparse()[:60], **asked), so.results.PanelCalibration)
     assert isinstance(so.calibrate(sparse()[:LEAST], **asked), so.Calibration)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import strikeout as so
 
-QUOTES = so.paper_quotes("small", seed=7)
+QUOTES = so.paper.quotes("small", seed=7)
 CALIBRATION = so.calibrate(QUOTES, so.Heston())
 
 

@@ -23,14 +23,16 @@ truths = st.fixed_dictionaries(
     }
 )
 books = st.builds(
-    so.random_quotes,
+    so.synthetic.random_quotes,
     st.integers(60, 400),
     maturities=st.integers(3, 8),
     seed=st.integers(0, 99),
     theta=truths,
     noise=st.sampled_from([1e-2, 5e-4, 1e-5, 1e-7]),  # the less noise, the more standard errors is the same way
 )
-bases = st.sampled_from([so.Basis(), so.Basis(nodes=8), so.Basis(nodes=16), so.Basis("scattered", 24, 8)])
+bases = st.sampled_from(
+    [so.states.Basis(), so.states.Basis(nodes=8), so.states.Basis(nodes=16), so.states.Basis("scattered", 24, 8)]
+)
 
 
 @settings(max_examples=40)
@@ -48,7 +50,7 @@ def test_what_is_certified_of_moments_holds_of_the_quotes(book, basis):
 
 hard = {"mean_reversion": 6.0, "long_variance": 0.3, "vol_of_vol": 0.5, "correlation": 0.1, "initial_variance": 1e-8}
 sparse = st.builds(
-    so.random_quotes,
+    so.synthetic.random_quotes,
     st.integers(12, 200),
     maturities=st.integers(2, 6),
     seed=st.integers(0, 99),
@@ -68,12 +70,12 @@ ways = st.sampled_from([{}, {"tolerance": 0.1}, *({"operator": name} for name in
 @settings(max_examples=40)
 @given(sparse, asked, ways, st.integers(1, 12))
 @example(  # a bound left: the calibration ended on it with the quotes that go, and does not without them
-    so.random_quotes(76, maturities=4, seed=9, theta=hard, noise=0.1),
+    so.synthetic.random_quotes(76, maturities=4, seed=9, theta=hard, noise=0.1),
     {"bounds": {"initial_variance": (1e-3, 1.0)}},
     {"operator": "refine"},
     10,
 )
-@example(so.random_quotes(76, maturities=4, seed=9, theta=hard, noise=0.1), {}, {"operator": "resolve"}, 4)
+@example(so.synthetic.random_quotes(76, maturities=4, seed=9, theta=hard, noise=0.1), {}, {"operator": "resolve"}, 4)
 def test_what_is_certified_of_quotes_holds_of_them(book, how, way, every):
     gone = book.ids[:: every + 1]
     try:
@@ -86,7 +88,7 @@ def test_what_is_certified_of_quotes_holds_of_them(book, how, way, every):
 
 def test_a_worthless_quote_is_retained_though_it_leaves_nothing_behind():
     """Without noise a quote far out of the money has a row of zeros: one step does not see it, and counts it."""
-    book = so.random_quotes(171, maturities=4, seed=2, theta=[10.0, 0.04, 2.0, -0.97, 0.1], noise=0.0)
+    book = so.synthetic.random_quotes(171, maturities=4, seed=2, theta=[10.0, 0.04, 2.0, -0.97, 0.1], noise=0.0)
     before = so.calibrate(book, so.Heston())
     assert before.footprints.total().count < len(book)
     done = so.forget(before, ids=book.ids[:20], operator="downdate")
@@ -124,7 +126,7 @@ tiny = {"mean_reversion": 0.5, "long_variance": 0.3, "vol_of_vol": 0.2, "correla
 panels = st.builds(
     panel_of,
     st.builds(
-        so.random_quotes,
+        so.synthetic.random_quotes,
         st.integers(60, 150),
         maturities=st.integers(3, 5),
         seed=st.integers(0, 99),
@@ -139,7 +141,7 @@ of_panels = st.sampled_from([{}, {"tolerance": 0.1}, {"operator": "downdate"}, {
 
 @settings(max_examples=40)
 @example(  # a variance next to nothing: the search's curvature is rounding, and a linearization's is zero
-    panel_of(so.random_quotes(134, maturities=3, seed=2, theta=tiny, noise=0.01), 0, 0.0), {}, 1, 0
+    panel_of(so.synthetic.random_quotes(134, maturities=3, seed=2, theta=tiny, noise=0.01), 0, 0.0), {}, 1, 0
 )
 @given(panels, of_panels, st.integers(0, 4), st.integers(0, 3))
 def test_what_is_certified_of_a_panel_holds_of_its_quotes(book, way, left, more):
@@ -157,7 +159,7 @@ def test_what_is_certified_of_a_panel_holds_of_its_quotes(book, way, left, more)
 @pytest.mark.parametrize("price", [0.0, 1e-3])
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_day_left_with_a_worthless_quote_alone_is_retained_and_not_called_optimal(way, price):
-    book = panel_of(so.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, price)
+    book = panel_of(so.synthetic.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, price)
     gone = book.ids[::DAYS][1:]
     made = so.forget(so.calibrate(book, so.Heston(), panel="date"), ids=gone, **way).certificate
     assert len(made.latent) == DAYS
@@ -168,7 +170,7 @@ def test_a_day_left_with_a_worthless_quote_alone_is_retained_and_not_called_opti
 
 @pytest.mark.parametrize("operator", ["downdate", "restep"])
 def test_no_step_is_taken_that_would_lose_a_day_of_worthless_quotes(operator):
-    book = panel_of(so.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, 0.0)
+    book = panel_of(so.synthetic.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, 0.0)
     before = so.calibrate(book, so.Heston(), panel="date")
     with pytest.raises(RefusedError, match="a step would lose the group"):
         so.forget(before, ids=book.ids[::DAYS][1:], operator=operator)
@@ -178,7 +180,7 @@ def test_no_step_is_taken_that_would_lose_a_day_of_worthless_quotes(operator):
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_claim_of_an_optimum_for_a_day_that_nothing_determines_does_not_hold():
-    book = panel_of(so.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, 0.0)
+    book = panel_of(so.synthetic.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, 0.0)
     gone = book.ids[::DAYS][1:]
     made = so.forget(so.calibrate(book, so.Heston(), panel="date"), ids=gone).certificate
     made.claims["OPTIMUM"] = {"tolerance": (1e-5).hex()}

@@ -17,7 +17,7 @@ COUNT = 90  # quotes of a small random book; 30 of them determine Heston's param
 
 @cache
 def book(seed: int) -> so.Quotes:
-    return so.random_quotes(COUNT, maturities=6, seed=seed)
+    return so.synthetic.random_quotes(COUNT, maturities=6, seed=seed)
 
 
 @cache

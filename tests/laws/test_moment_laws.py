@@ -12,7 +12,7 @@ from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import Moments, moments_of
 
-BOOK = so.random_quotes(400, maturities=5, seed=1)
+BOOK = so.synthetic.random_quotes(400, maturities=5, seed=1)
 WHOLE = {expiries: moments_of(BOOK, basis=Basis(expiries)) for expiries in ("shared", "scattered")}
 rows = st.lists(st.integers(0, len(BOOK) - 1), unique=True, max_size=len(BOOK) - 1)
 kinds = st.sampled_from(["shared", "scattered"])

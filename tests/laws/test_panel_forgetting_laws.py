@@ -17,11 +17,11 @@ COUNT = 15 * DAYS
 
 @cache
 def book(seed: int) -> so.Quotes:
-    return so.panel_quotes(DAYS, seed=seed)
+    return so.synthetic.panel_quotes(DAYS, seed=seed)
 
 
 @cache
-def calibrated(seed: int, rows: frozenset[int]) -> so.PanelCalibration:
+def calibrated(seed: int, rows: frozenset[int]) -> so.results.PanelCalibration:
     return so.calibrate(book(seed)[sorted(rows)], so.Heston(), panel="date")
 
 

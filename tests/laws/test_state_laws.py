@@ -15,7 +15,7 @@ from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.shards import shard, shard_states
 
-QUOTES = so.paper_quotes("small", seed=11)
+QUOTES = so.paper.quotes("small", seed=11)
 N = len(QUOTES)
 HESTON = so.Heston()
 REFERENCE = np.array([2.0, 0.06, 0.3, -0.6, 0.06])

@@ -216,7 +216,7 @@ def test_a_model_of_options_refuses_a_book_of_columns():
 
 def test_a_custom_model_refuses_a_book_of_options():
     with pytest.raises(UsageError, match="from_columns"):
-        so.calibrate(so.paper_quotes("small"), model())
+        so.calibrate(so.paper.quotes("small"), model())
 
 
 def test_a_missing_column_is_named():
@@ -310,7 +310,7 @@ def test_halves_of_a_book_of_features_join_to_the_whole():
     assert (again.contracts.columns["t"] == T).all()
     assert so.calibrate(again, model()).parameters == so.calibrate(quotes, model()).parameters
     with pytest.raises(UsageError, match="book of t and one of options"):
-        join(quotes, so.paper_quotes("small"))
+        join(quotes, so.paper.quotes("small"))
 
 
 def test_what_is_left_after_a_step_is_what_a_book_without_the_quotes_leaves():

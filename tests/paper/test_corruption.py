@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.experiments.dependence import dependence, relinearized
-from strikeout.experiments.feeds import feeds, purged
-from strikeout.experiments.reconstruction import GOOD, rebuild, rebuilt
-from strikeout.experiments.removal import removals, single_maturities
+from strikeout.paper.experiments.dependence import dependence, relinearized
+from strikeout.paper.experiments.feeds import feeds, purged
+from strikeout.paper.experiments.reconstruction import GOOD, rebuild, rebuilt
+from strikeout.paper.experiments.removal import removals, single_maturities
 
 CLEAN = "5 % at random, nothing bad"
 
 
 @pytest.fixture(scope="module")
 def books():
-    return {size: so.paper_quotes(size) for size in ("small", "large")}
+    return {size: so.paper.quotes(size) for size in ("small", "large")}
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.experiments import curvature, curvatures
-from strikeout.experiments.curvature import PLAIN, ROBUST, WAYS, gain, tried, verdict
-from strikeout.experiments.curvatures import Cache, cached
-from strikeout.experiments.paper import find
-from strikeout.experiments.section import QUICK
 from strikeout.forgetting.downdate import downdate
+from strikeout.paper.experiments import curvature, curvatures
+from strikeout.paper.experiments.catalogue import find
+from strikeout.paper.experiments.curvature import PLAIN, ROBUST, WAYS, gain, tried, verdict
+from strikeout.paper.experiments.curvatures import Cache, cached
+from strikeout.paper.experiments.section import QUICK
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.system import FootprintBlocks
 
@@ -20,12 +20,12 @@ MODEL = so.Heston()
 
 @pytest.fixture(scope="module")
 def calibration():
-    return so.calibrate(so.paper_quotes("small"), MODEL)
+    return so.calibrate(so.paper.quotes("small"), MODEL)
 
 
 @pytest.fixture(scope="module")
 def found():
-    return list(tried(so.paper_quotes("small"), name="small", seed=42))
+    return list(tried(so.paper.quotes("small"), name="small", seed=42))
 
 
 def of(name: str, reference: str) -> curvature.Way:

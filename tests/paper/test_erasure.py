@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.experiments.computing_back import computed_back
-from strikeout.experiments.erasure import KINDS, Attack, attacks_table, known_table, prices_off
+from strikeout.paper.experiments.computing_back import computed_back
+from strikeout.paper.experiments.erasure import KINDS, Attack, attacks_table, known_table, prices_off
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -19,7 +19,7 @@ def test_as_many_prices_follow_as_parameters_were_published_and_not_one_more(see
 
 def test_at_parameters_that_never_knew_a_quote_nothing_is_found():
     """The control: the retained quotes' own optimum has a score of zero, and what is computed from it is noise."""
-    quotes, model = so.paper_quotes("small", seed=5), so.Heston()
+    quotes, model = so.paper.quotes("small", seed=5), so.Heston()
     gone = quotes[[200]]
     kept = quotes.without(gone.ids)
     knew, never = (so.calibrate(book, model).parameters for book in (quotes, kept))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strikeout.experiments import locality
+from strikeout.paper.experiments import locality
 
 
 @pytest.fixture(scope="module")

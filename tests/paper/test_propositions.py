@@ -9,25 +9,25 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import UsageError
-from strikeout.experiments import complexity
-from strikeout.experiments.complexity import growths
-from strikeout.experiments.conditions import conditions, pulls
-from strikeout.experiments.exactness import CUTS, exactness
-from strikeout.experiments.relinearizing import relinearizing
-from strikeout.experiments.slopes import slope_of
 from strikeout.forgetting.downdate import downdate
-from strikeout.kernels import paper_scheme
+from strikeout.paper import scheme as paper_scheme
+from strikeout.paper.experiments import complexity
+from strikeout.paper.experiments.complexity import growths
+from strikeout.paper.experiments.conditions import conditions, pulls
+from strikeout.paper.experiments.exactness import CUTS, exactness
+from strikeout.paper.experiments.relinearizing import relinearizing
+from strikeout.paper.experiments.slopes import slope_of
 from strikeout.statistics.system import FootprintBlocks, OneStep
 
 
 @pytest.fixture(scope="module")
 def large():
-    return so.calibrate(so.paper_quotes("large"), so.Heston())
+    return so.calibrate(so.paper.quotes("large"), so.Heston())
 
 
 @pytest.fixture(scope="module")
 def lines():
-    return relinearizing(so.paper_quotes("small"), so.Heston(), noises=(0.0, 1e-3, 1e-1), points=9, seed=42)
+    return relinearizing(so.paper.quotes("small"), so.Heston(), noises=(0.0, 1e-3, 1e-1), points=9, seed=42)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_proposition_5_the_papers_loop_evaluates_two_transforms_eleven_times_per
     seen = []
     phi = paper_scheme.phi
     monkeypatch.setattr(paper_scheme, "phi", lambda theta, z, T: (seen.append(z.size), phi(theta, z, T))[1])
-    complexity.loop(so.paper_quotes("small"), quotes, nodes)()
+    complexity.loop(so.paper.quotes("small"), quotes, nodes)()
     assert sum(seen) == 2 * 11 * quotes * nodes
 
 

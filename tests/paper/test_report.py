@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from strikeout.cli import strikeout
 from strikeout.cli.paper import SectionLine
 from strikeout.errors import UsageError
-from strikeout.experiments import equivalence
-from strikeout.experiments.paper import SECTIONS, chosen, section_of
-from strikeout.experiments.report import csv_of, html_of, write_report
-from strikeout.experiments.section import QUICK, Column, Finding, Picture, Section, Table, time_text
+from strikeout.paper.experiments import equivalence
+from strikeout.paper.experiments.catalogue import SECTIONS, chosen, section_of
+from strikeout.paper.experiments.report import csv_of, html_of, write_report
+from strikeout.paper.experiments.section import QUICK, Column, Finding, Picture, Section, Table, time_text
 
 SECTION = Section("made-up", "A <title>", "Is it so?")
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.experiments.paper import find
-from strikeout.experiments.section import QUICK
-from strikeout.experiments.shard_influence import CUTS, HIGH, shard_influences, sourced
+from strikeout.paper.experiments.catalogue import find
+from strikeout.paper.experiments.section import QUICK
+from strikeout.paper.experiments.shard_influence import CUTS, HIGH, shard_influences, sourced
 
 
 @pytest.fixture(scope="module")
 def found():
-    book = sourced(so.paper_quotes("large"), seed=42)
+    book = sourced(so.paper.quotes("large"), seed=42)
     return list(shard_influences(so.calibrate(book, so.Heston())))
 
 
@@ -48,7 +48,7 @@ def test_the_downdate_ranks_and_measures_as_the_refit_does(found):
 
 
 def test_only_source_c_quotes_otherwise_than_the_book():
-    book = so.paper_quotes("small")
+    book = so.paper.quotes("small")
     made = sourced(book, seed=1)
     moved = made.observed - book.observed
     is_high = made.labels["source"] == "source C"

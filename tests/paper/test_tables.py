@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.experiments.benchmark import benchmark
-from strikeout.experiments.numpy_pass import numpy_linearize, numpy_restep
-from strikeout.experiments.section import QUICK
-from strikeout.experiments.tables import FRACTIONS, TABLE_1, TABLE_2, speed_ups_table, times_table
-from strikeout.quotes.synthetic import PAPER_TRUTH
+from strikeout.paper.experiments.benchmark import benchmark
+from strikeout.paper.experiments.numpy_pass import numpy_linearize, numpy_restep
+from strikeout.paper.experiments.section import QUICK
+from strikeout.paper.experiments.tables import FRACTIONS, TABLE_1, TABLE_2, speed_ups_table, times_table
+from strikeout.synthetic.heston_quotes import TRUTH
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def test_the_tables_say_what_was_measured(points):
 
 
 def test_the_numpy_pass_prices_as_well_as_ours():
-    quotes = so.paper_quotes("large", seed=42)
-    theta = np.array(list(PAPER_TRUTH.values()))
+    quotes = so.paper.quotes("large", seed=42)
+    theta = np.array(list(TRUTH.values()))
     price, jacobian = numpy_linearize(quotes.contracts, theta)
     exact, gradient = so.Heston().linearize(theta, quotes.contracts)
     np.testing.assert_allclose(price, exact, rtol=0, atol=1e-7)  # a fixed mesh of 48 nodes; the noise is 5e-4

@@ -14,7 +14,7 @@ from strikeout.plots.writing import OF_QUOTES
 
 @pytest.fixture(scope="module")
 def calibration():
-    book = so.random_quotes(300, maturities=4, seed=2)
+    book = so.synthetic.random_quotes(300, maturities=4, seed=2)
     spread = np.where(np.arange(300) % 3 == 0, np.nan, 0.03)
     return so.calibrate(
         so.Quotes(ids=book.ids, contracts=book.contracts, observed=book.observed, spread=spread), so.Heston()
@@ -58,14 +58,14 @@ def test_a_bid_that_is_not_known_is_null(calibration):
 
 
 def test_moments_hold_nothing_to_draw():
-    moments = so.calibrate(so.moments_of(so.paper_quotes("small")), so.Heston())
+    moments = so.calibrate(so.moments_of(so.paper.quotes("small")), so.Heston())
     for kind in OF_QUOTES:
         with pytest.raises(so.StrikeoutError, match="made from moments"):
             plot(moments, kind)
 
 
 def test_only_the_quotes_that_count_are_drawn():
-    book = so.random_quotes(300, maturities=4, seed=2)
+    book = so.synthetic.random_quotes(300, maturities=4, seed=2)
     some = so.calibrate(book, so.Heston(), select="otm")
     assert 0 < len(some.quotes) < 300
     drawn = sum(len(p["market"]["volatility"]) + p["missing"] for p in plot_data(some, "smiles")["panels"])

@@ -16,7 +16,7 @@ from strikeout.plots.writing import write_plot
 @pytest.fixture(scope="module")
 def shifted():
     """The 60-day quotes of one day have their decimal point in the wrong place."""
-    book = so.paper_quotes("small", seed=2)
+    book = so.paper.quotes("small", seed=2)
     bad = (book.labels["day"] == 40) & (book.labels["expiry_days"] == 60)
     return so.calibrate(book.with_observed(np.where(bad, 0.1 * book.observed, book.observed)), so.Heston()), bad
 
@@ -42,7 +42,7 @@ def test_a_bad_day_is_the_largest_and_named_in_the_title(shifted):
 
 
 def test_many_expiries_are_put_in_buckets_of_fixed_edges():
-    book = so.random_quotes(400, maturities=40, seed=3)
+    book = so.synthetic.random_quotes(400, maturities=40, seed=3)
     labelled = so.Quotes(
         ids=book.ids,
         contracts=book.contracts,
@@ -55,7 +55,7 @@ def test_many_expiries_are_put_in_buckets_of_fixed_edges():
 
 
 def test_a_cell_without_quotes_is_empty_and_one_that_all_hangs_on_is_crossed():
-    book = so.paper_quotes("small", seed=4)
+    book = so.paper.quotes("small", seed=4)
     early = book.labels["day"] < 45
     long = book.labels["expiry_days"] == 60
     labelled = so.Quotes(
@@ -82,11 +82,11 @@ def test_the_file_is_a_picture_of_the_kind_its_name_says(shifted, tmp_path):
 
 def test_quotes_without_the_label_are_refused_by_its_name():
     with pytest.raises(UsageError, match=r"no label 'date'.*source"):
-        influence_map(so.calibrate(so.random_quotes(100, maturities=4), so.Heston()), by="date")
+        influence_map(so.calibrate(so.synthetic.random_quotes(100, maturities=4), so.Heston()), by="date")
 
 
 def test_a_single_day_is_mapped_by_moneyness_in_standard_deviations():
-    book = so.random_quotes(300, maturities=4, seed=6)
+    book = so.synthetic.random_quotes(300, maturities=4, seed=6)
     bad = int(np.argmax(book.contracts.log_moneyness))
     spoilt = book.with_observed(np.where(np.arange(300) == bad, 3.0 * book.observed + 1.0, book.observed))
     calibration = so.calibrate(spoilt, so.Heston())
@@ -102,7 +102,7 @@ def test_a_single_day_is_mapped_by_moneyness_in_standard_deviations():
 
 
 def test_the_numbers_of_a_map_are_plain_and_say_what_all_hangs_on():
-    book = so.paper_quotes("small", seed=4)
+    book = so.paper.quotes("small", seed=4)
     found = influence_map(so.calibrate(book, so.Heston()), by="expiry_days").to_dict()
     assert found["columns"] == ["30", "60"]
     # Each expiry is one cell, nothing is quoted beside it, and without it the other alone determines nothing.

@@ -12,7 +12,7 @@ from strikeout.plots import plot, plot_data, plot_latent_path, plot_residuals, p
 from strikeout.plots.smiles import smiles_of
 from strikeout.plots.writing import PICTURES
 
-QUOTES = so.panel_quotes(12, seed=3)
+QUOTES = so.synthetic.panel_quotes(12, seed=3)
 PANEL = so.calibrate(QUOTES, so.Heston(), panel="date")
 
 
@@ -63,7 +63,7 @@ def test_the_residuals_of_a_panel_are_drawn_like_any_others():
 
 
 def test_a_panel_is_drawn_as_its_path_and_every_other_kind(tmp_path):
-    panel = so.calibrate(so.panel_quotes(6, seed=3), so.Heston(), panel="date")
+    panel = so.calibrate(so.synthetic.panel_quotes(6, seed=3), so.Heston(), panel="date")
     assert plot_data(panel)["values"] == list(panel.latent.values())
     for kind in PICTURES:
         written = json.loads(write_plot(panel, tmp_path / "a.json", kind).read_text(), parse_constant=pytest.fail)
@@ -72,6 +72,6 @@ def test_a_panel_is_drawn_as_its_path_and_every_other_kind(tmp_path):
 
 
 def test_a_plain_calibration_has_no_path():
-    plain = so.calibrate(so.paper_quotes("small"), so.Heston())
+    plain = so.calibrate(so.paper.quotes("small"), so.Heston())
     with pytest.raises(so.StrikeoutError, match="panel"):
         plot(plain, "path")

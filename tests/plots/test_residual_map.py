@@ -16,7 +16,7 @@ def with_spread(book: so.Quotes, spread) -> so.Quotes:
 
 @pytest.fixture(scope="module")
 def book():
-    book = so.random_quotes(400, maturities=5, seed=8)
+    book = so.synthetic.random_quotes(400, maturities=5, seed=8)
     return with_spread(book, 0.01 + 0.02 * np.arange(400) / 400)
 
 

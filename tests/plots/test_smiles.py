@@ -13,13 +13,13 @@ from strikeout.plots.smiles import MOST_PANELS, plot_smiles, smiles_of
 
 @pytest.fixture(scope="module")
 def calibration():
-    return so.calibrate(so.paper_quotes("small"), so.Heston())
+    return so.calibrate(so.paper.quotes("small"), so.Heston())
 
 
 @pytest.fixture(scope="module")
 def many():
     """Twenty expiries with thirty quotes each."""
-    return so.calibrate(so.random_quotes(600, maturities=20, seed=3), so.Heston())
+    return so.calibrate(so.synthetic.random_quotes(600, maturities=20, seed=3), so.Heston())
 
 
 def words(figure):
@@ -62,7 +62,7 @@ def test_where_there_are_more_expiries_than_panels_the_first_and_last_are_shown_
 
 
 def test_bars_run_from_bid_to_ask_where_the_spread_is_known():
-    book = so.random_quotes(200, maturities=4, seed=1)
+    book = so.synthetic.random_quotes(200, maturities=4, seed=1)
     spread = np.where(np.arange(200) % 2 == 0, 0.02, np.nan)
     book = so.Quotes(ids=book.ids, contracts=book.contracts, observed=book.observed, spread=spread)
     smiles = smiles_of(so.calibrate(book, so.Heston()))
@@ -74,7 +74,7 @@ def test_bars_run_from_bid_to_ask_where_the_spread_is_known():
 
 
 def test_quotes_in_the_money_are_pale_and_have_no_bars():
-    book = so.random_quotes(200, maturities=4, seed=1)
+    book = so.synthetic.random_quotes(200, maturities=4, seed=1)
     book = so.Quotes(ids=book.ids, contracts=book.contracts, observed=book.observed, spread=0.02)
     smile, c = smiles_of(so.calibrate(book, so.Heston()))[0], book.contracts
     inside = (c.expiry == smile.expiry) & (c.is_call == (c.log_moneyness < 0.0))
@@ -128,7 +128,7 @@ def test_the_callers_own_style_is_left_alone(calibration):
 
 
 def test_expiries_of_too_few_quotes_are_left_out_and_said_to_be_few():
-    quotes = so.random_quotes(120, maturities=3, seed=3)
+    quotes = so.synthetic.random_quotes(120, maturities=3, seed=3)
     last = np.flatnonzero(quotes.contracts.expiry == quotes.contracts.expiry.max())
     thin = quotes.without(quotes.ids[last[4:]].tolist())
     figure = plot_smiles(so.calibrate(thin, so.Heston()))

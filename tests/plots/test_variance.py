@@ -13,7 +13,7 @@ from strikeout.plots.variance import MOST_SLICES, plot_variance, variance_data
 
 @pytest.fixture(scope="module")
 def calibration():
-    return so.calibrate(so.random_quotes(600, maturities=20, seed=3), so.Heston())
+    return so.calibrate(so.synthetic.random_quotes(600, maturities=20, seed=3), so.Heston())
 
 
 def test_the_market_is_black_s_total_variance_of_the_quotes(calibration):
@@ -50,5 +50,5 @@ def test_every_slice_is_drawn_and_the_figure_says_how_many_there_are(calibration
 
 
 def test_a_single_expiry_can_be_drawn():
-    calibration = so.calibrate(so.random_quotes(60, maturities=1, seed=5), so.Heston())
+    calibration = so.calibrate(so.synthetic.random_quotes(60, maturities=1, seed=5), so.Heston())
     assert len(plot_variance(calibration).axes[0].lines) == 1

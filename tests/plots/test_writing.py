@@ -13,7 +13,7 @@ from strikeout.plots import write_plot
 
 @pytest.fixture(scope="module")
 def calibration():
-    return so.calibrate(so.paper_quotes("small"), so.Heston())
+    return so.calibrate(so.paper.quotes("small"), so.Heston())
 
 
 def test_a_png_is_a_png(calibration, tmp_path):
@@ -78,6 +78,6 @@ def test_a_folder_that_is_not_there_is_an_error_in_a_sentence(calibration, tmp_p
 
 
 def test_a_calibration_that_did_not_converge_says_so_on_its_page(tmp_path):
-    book = so.random_quotes(60, maturities=1, seed=5)
+    book = so.synthetic.random_quotes(60, maturities=1, seed=5)
     write_plot(so.calibrate(book, so.Heston()), tmp_path / "page.html")
     assert "not converged" in (tmp_path / "page.html").read_text()

@@ -9,7 +9,7 @@ import strikeout as so
 from strikeout.errors import UsageError
 from strikeout.quotes.joining import join
 
-BOOK = so.paper_quotes("small", seed=3)
+BOOK = so.paper.quotes("small", seed=3)
 
 
 def test_two_halves_joined_are_the_whole():

@@ -9,7 +9,7 @@ import strikeout as so
 from strikeout.errors import UsageError
 from strikeout.quotes.selection import select
 
-BOOK = so.paper_quotes("small", seed=3)
+BOOK = so.paper.quotes("small", seed=3)
 A_LOT = "a" * 99
 
 
@@ -121,7 +121,7 @@ def test_labels_that_differ_in_case_only_are_refused():
 
 def test_only_the_columns_a_condition_names_are_read():
     """A million quotes with thirty labels are not copied to look at two: the implied arrays stay uncomputed."""
-    book = so.random_quotes(50)
+    book = so.synthetic.random_quotes(50)
     select(book, "strike > 100")
     assert "log_moneyness" not in vars(book.contracts)
     select(book, "log_moneyness > 0")

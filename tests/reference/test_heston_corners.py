@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from strikeout.models.heston import Heston
-from strikeout.models.paper_heston import PaperHeston
+from strikeout.paper.heston import Heston as PaperHeston
 from tests.kernels.kernel_choice import each_kernel, values
 from tests.reference.make_heston_corners import FILE, SLICES, rows
 
@@ -39,7 +39,7 @@ def test_a_corner_is_right_to_1e_11_in_price_and_1e_9_in_every_sensitivity(corne
 
 def test_the_corners_would_show_a_scheme_that_is_merely_good():
     """The paper's small mesh is off by more than a billionth in most of them."""
-    scheme = PaperHeston(u_max=50.0, nodes=180)
+    scheme = PaperHeston(U_max=50.0, N_u=180)
     off = [np.abs(found_by(scheme, corner)[0] - expected(corner)[0]).max() for corner in CORNERS]
     assert np.mean(np.array(off) > 1e-9) > 0.5
 

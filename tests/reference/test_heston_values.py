@@ -12,7 +12,7 @@ import pytest
 
 from strikeout.kernels import black
 from strikeout.models.heston import Heston
-from strikeout.models.paper_heston import PaperHeston
+from strikeout.paper.heston import Heston as PaperHeston
 from strikeout.quotes.contracts import Contracts
 from tests.kernels.kernel_choice import each_kernel
 
@@ -71,7 +71,7 @@ def test_sensitivities_at_the_corners_are_right_to_1e_9_of_the_forward(kernel, s
 
 def test_the_corners_would_show_a_wrong_price(shared_data):
     """The paper's small mesh, one of its published schemes, is found out in most corners."""
-    scheme = PaperHeston(u_max=50.0, nodes=180)
+    scheme = PaperHeston(U_max=50.0, N_u=180)
     off = [
         np.abs(scheme.price(theta, contracts) - price).max() for _, theta, contracts, price, _ in corners(shared_data)
     ]

@@ -9,7 +9,7 @@ import strikeout as so
 from strikeout.errors import ParameterError
 from strikeout.statistics.bending import Bending, bending_of, bends_of
 
-BOOK = so.paper_quotes("small", seed=7)
+BOOK = so.paper.quotes("small", seed=7)
 THETA = [1.9, 0.062, 0.32, -0.58, 0.061]
 
 

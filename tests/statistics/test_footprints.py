@@ -11,7 +11,7 @@ from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.schema import Schema
 
-QUOTES = so.paper_quotes("small", seed=3)
+QUOTES = so.paper.quotes("small", seed=3)
 HESTON = so.Heston()
 START = HESTON.parameters.starts[0]
 FOOTPRINTS = footprints_of(QUOTES, HESTON, START)

@@ -53,7 +53,7 @@ def test_an_outlier_pulls_but_does_not_stiffen():
 
 
 def test_the_fused_pass_equals_the_rows():
-    quotes = so.paper_quotes("small", seed=1)
+    quotes = so.paper.quotes("small", seed=1)
     model, theta = so.Heston(), [1.5, 0.05, 0.4, -0.5, 0.07]
     objective, _ = objective_of(quotes, weights=np.linspace(1.0, 3.0, len(quotes)))
     fused = linearize(objective, model, theta)
@@ -83,7 +83,7 @@ def test_a_vanishing_price_moves_with_no_parameter():
 
 @pytest.mark.parametrize("residual", ["price", "implied_vol"])
 def test_several_objectives_at_once_give_the_bits_of_each_alone(residual):
-    quotes = so.panel_quotes(5, seed=2)
+    quotes = so.synthetic.panel_quotes(5, seed=2)
     parts = [objective_of(quotes[quotes.labels["day"] == day], residual=residual)[0] for day in range(5)]
     thetas = [[2.0, 0.06, 0.3, -0.6, 0.02 + 0.01 * day] for day in range(5)]
     together = linearize_each(list(zip(parts, thetas, strict=True)), so.Heston())

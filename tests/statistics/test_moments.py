@@ -16,7 +16,7 @@ from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.statistics.quadrature import quadrature_of
 
-BOOK = so.paper_quotes("small")
+BOOK = so.paper.quotes("small")
 TRUTH = np.array([2.0, 0.06, 0.3, -0.6, 0.06])
 
 
@@ -42,7 +42,7 @@ def test_the_sums_are_those_of_the_definition():
 
 
 def test_pieces_of_any_size_add_up_to_the_whole():
-    quotes = so.random_quotes(20_000, maturities=3, seed=1)  # taken in three pieces by itself
+    quotes = so.synthetic.random_quotes(20_000, maturities=3, seed=1)  # taken in three pieces by itself
     assert Moments.total(moments_of(quotes[i::7]) for i in range(7)) == moments_of(quotes)
 
 

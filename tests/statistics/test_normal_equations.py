@@ -18,7 +18,7 @@ from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.objective import objective_of
 from strikeout.statistics.schema import Schema
 
-QUOTES = so.paper_quotes("small", seed=3)
+QUOTES = so.paper.quotes("small", seed=3)
 HESTON = so.Heston()
 START = HESTON.parameters.starts[0]
 FOOTPRINTS = footprints_of(QUOTES, HESTON, START)
@@ -77,7 +77,7 @@ def test_a_total_of_none_is_refused_and_of_one_is_itself():
         (footprints_of(QUOTES, HESTON, START * 1.01), "reference"),
         (footprints_of(QUOTES, HESTON, START, weights="none"), "weights"),
         (footprints_of(QUOTES, HESTON, START, grid=40), "exponents"),
-        (footprints_of(QUOTES, so.PaperHeston(), START), "model"),
+        (footprints_of(QUOTES, so.paper.Heston(), START), "model"),
     ],
 )
 def test_states_of_different_schemas_do_not_mix(other, differs):

@@ -11,7 +11,7 @@ from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.shards import shard, shard_states
 
-QUOTES = so.paper_quotes("small", seed=3)
+QUOTES = so.paper.quotes("small", seed=3)
 HESTON = so.Heston()
 FOOTPRINTS = footprints_of(QUOTES, HESTON, HESTON.parameters.starts[0])
 

@@ -229,7 +229,7 @@ def test_bytes_moved_to_another_place_or_changed_do_not_open(tmp_path):
 
 
 def test_a_book_made_with_encryption_forgets_erases_and_verifies(tmp_path):
-    quotes = so.paper_quotes("small")
+    quotes = so.paper.quotes("small")
     with so.Book.create(tmp_path / "a.book", is_encrypted=True) as book:
         book.import_quotes(quotes)
         book.calibrate()

@@ -15,8 +15,8 @@ from tests.store.books import bits
 from tests.store.power import Recording, default_vfs, recorded
 
 MOMENTS = 100  # of about 360 events
-PLAIN = so.paper_quotes("small")
-PANEL = so.panel_quotes(8, seed=3)
+PLAIN = so.paper.quotes("small")
+PANEL = so.synthetic.panel_quotes(8, seed=3)
 Life = tuple[Recording, dict[int, Any], so.Quotes, so.Quotes]
 pytestmark = pytest.mark.skipif(default_vfs() is None, reason="this Python hides the file calls of its SQLite")
 

@@ -14,7 +14,7 @@ OTHER = "0" * 64
 @pytest.fixture(scope="module")
 def issued(tmp_path_factory):
     """A certificate issued in a book, the quotes it retains, and the public key of the book."""
-    quotes = so.random_quotes(80, maturities=4, seed=3)
+    quotes = so.synthetic.random_quotes(80, maturities=4, seed=3)
     with so.Book.create(tmp_path_factory.mktemp("signed") / "x.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None)
@@ -23,7 +23,7 @@ def issued(tmp_path_factory):
         return book.certificate(last.number), quotes[3:], last.public
 
 
-def signature(found: so.Verification) -> bool | None:
+def signature(found: so.results.Verification) -> bool | None:
     return next(check.holds for check in found.checks if check.name == "SIGNATURE")
 
 

@@ -203,8 +203,8 @@ def compare_models(
     Raises:
         UsageError: no model, two of one name, or an unknown name or option.
 
-    >>> from strikeout.quotes.synthetic import paper_quotes
-    >>> compare_models(paper_quotes("small"), ["heston"]).best().name
+    >>> from strikeout import paper
+    >>> compare_models(paper.quotes("small"), ["heston"]).best().name
     'heston'
     """
     named = _named(models)

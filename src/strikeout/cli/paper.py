@@ -24,9 +24,9 @@ def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> 
     Without a SECTION all are run: equivalence, locality, tables, and those that go beyond the paper. The report is one
     page, OUT/report.html, with its figures and numbers beside it.
     """
-    from strikeout.experiments.paper import chosen, find, section_of
-    from strikeout.experiments.report import room_for, write_report
-    from strikeout.experiments.section import QUICK, WHOLE
+    from strikeout.paper.experiments.catalogue import chosen, find, section_of
+    from strikeout.paper.experiments.report import room_for, write_report
+    from strikeout.paper.experiments.section import QUICK, WHOLE
 
     names, scale = chosen(sections), QUICK if quick else WHOLE
     room_for(out)

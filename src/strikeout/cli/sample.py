@@ -16,7 +16,7 @@ KINDS = ("page", "feeds")  # a test holds them to those of the samples
 )
 def command(path: str, kind: str) -> int:
     """Write a file of made-up index options to PATH (.csv): Heston prices with the blemishes of real files."""
-    from strikeout.quotes.samples import write_sample
+    from strikeout.synthetic.sample_files import write_sample
 
     terminal.say(f"{write_sample(path, kind)}: made-up quotes, no market data.")
     terminal.hint(f"strikeout inspect {path}", f"strikeout calibrate {path}")

@@ -15,17 +15,18 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.paper import paper_step
 from strikeout.forgetting.restep import restep
 from strikeout.forgetting.rolling import restore
 from strikeout.kernels import black
 from strikeout.models.heston import Heston
+from strikeout.paper.sets import quotes as paper_quotes
+from strikeout.paper.steps import paper_step
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.synthetic import PAPER_TRUTH, paper_quotes
 from strikeout.statistics.moments import moments_of
 from strikeout.statistics.system import FootprintBlocks
 from strikeout.store.signing import verify
+from strikeout.synthetic.heston_quotes import TRUTH
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +74,7 @@ class Story:
 
     @property
     def truth(self) -> Mapping[str, float]:
-        return PAPER_TRUTH
+        return TRUTH
 
     @property
     def bad_ids(self) -> list[str]:

@@ -100,7 +100,7 @@ def forget(
             found, or what is left of a slice gives no forward. Nothing is changed.
 
     >>> import strikeout as so
-    >>> calibration = so.calibrate(so.paper_quotes("small"), so.Heston())
+    >>> calibration = so.calibrate(so.paper.quotes("small"), so.Heston())
     >>> without = so.forget(calibration, where="date < '2024-01-10'")
     >>> without.parameters == so.calibrate(calibration.quotes.without(without.ids), so.Heston()).parameters
     True

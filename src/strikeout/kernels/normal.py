@@ -147,7 +147,7 @@ def quantile(p: ArrayLike) -> Floats:
         Nothing: not-a-number outside 0 to 1.
 
     >>> float(quantile(0.5)), round(float(quantile(0.975)), 12)
-    (0.0, 1.959963984540)
+    (0.0, 1.95996398454)
     """
     p = np.asarray(p, np.float64)
     q = np.where(p < 0.5, p, 1.0 - p)

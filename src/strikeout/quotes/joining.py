@@ -24,8 +24,8 @@ def join(first: Quotes, second: Quotes) -> Quotes:
         UsageError: an id is in both, or they are not of the same kind: options, or the same features.
         RefusedError: a slice gives no forward.
 
-    >>> from strikeout.quotes.synthetic import paper_quotes
-    >>> book = paper_quotes("small")
+    >>> from strikeout import paper
+    >>> book = paper.quotes("small")
     >>> len(join(book[:500], book[500:]))
     540
     """

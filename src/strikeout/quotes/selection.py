@@ -65,8 +65,8 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
             the book, asks for more than reading, or takes too long.
         KeyboardInterrupt: Ctrl-C, within a few seconds.
 
-    >>> from strikeout.quotes.synthetic import paper_quotes
-    >>> select(paper_quotes("small"), "date >= '2024-05-01' and strike = 90 and expiry_days < 40")[:2]
+    >>> from strikeout import paper
+    >>> select(paper.quotes("small"), "date >= '2024-05-01' and strike = 90 and expiry_days < 40")[:2]
     array(['small-086-30-90', 'small-087-30-90'], dtype='<U16')
     """
     if not isinstance(where, str) or not where.strip():

@@ -157,7 +157,7 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
         RefusedError: quotes off the grid or beyond its range; ``error.ids`` names them, and nothing is taken.
 
     >>> import strikeout as so
-    >>> book = so.paper_quotes("small")
+    >>> book = so.paper.quotes("small")
     >>> moments_of(book) - moments_of(book[:5]) == moments_of(book[5:])
     True
     """

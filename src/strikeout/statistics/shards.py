@@ -90,8 +90,8 @@ def shard(quotes: Quotes, by: str | Sequence[str], *, size: float | Mapping[str,
     Raises:
         UsageError: an unknown label, a size that is not above zero or fits no label, or dates that cannot be read.
 
-    >>> from strikeout.quotes.synthetic import paper_quotes
-    >>> shard(paper_quotes("small"), "day", size=30).sizes
+    >>> from strikeout import paper
+    >>> shard(paper.quotes("small"), "day", size=30).sizes
     {'0': 180, '30': 180, '60': 180}
     """
     columns = [by] if isinstance(by, str) else list(by)

@@ -247,10 +247,10 @@ class Transaction:
 class MemoryStore:
     """A ``Store`` in memory.
 
-    >>> from strikeout.quotes.synthetic import paper_quotes
+    >>> from strikeout import paper
     >>> store = MemoryStore()
     >>> with store.writing() as transaction:
-    ...     transaction.add(paper_quotes("small"))
+    ...     transaction.add(paper.quotes("small"))
     >>> store.counts()
     Counts(retained=540, struck=0)
     """

@@ -51,10 +51,10 @@ class Needles:
 def needles_of(erased: Quotes, *, retained: Quotes | None = None) -> Needles:
     """What must not be found once these quotes are erased: ids, prices, strikes, ... that no retained quote has.
 
-    >>> from strikeout.quotes.synthetic import paper_quotes
-    >>> book = paper_quotes("small")
+    >>> from strikeout import paper
+    >>> book = paper.quotes("small")
     >>> sorted({what for what, form in needles_of(book[:3], retained=book[3:]).found.values()})
-    ['id', 'observed']
+    ['forward', 'id', 'observed']
     """
     found: dict[bytes, tuple[str, str]] = {}
     kept = _known(retained)

@@ -1,0 +1,110 @@
+"""Proposition 5 as an experiment: how run times grow with quotes, quadrature nodes and forgotten quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.forgetting.downdate import downdate
+from strikeout.models.heston import Heston
+from strikeout.paper import scheme as paper_scheme
+from strikeout.paper.experiments.slopes import Slope, slope_of
+from strikeout.paper.experiments.stopwatch import timed
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.linearize import linearize
+from strikeout.statistics.objective import objective_of
+from strikeout.statistics.system import FootprintBlocks
+from strikeout.synthetic.heston_quotes import TRUTH, random_quotes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Seconds a call at several sizes, and the fitted exponent; ``expected`` is what the proposition says.
+
+    ``seconds`` are lower quartiles over the runs: what else a machine does only ever makes a call longer.
+    Sizes are large enough for what does not grow (a call, a 5 x 5 solve) to be small beside what does.
+    """
+
+    what: str
+    against: str
+    expected: float
+    sizes: Floats
+    seconds: Floats
+    slope: Slope
+
+
+def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
+    """The paper's loop against quotes and nodes, our pass against quotes, a downdate against |F| and against N.
+
+    Args:
+        sizes: of the books our pass and the downdates are timed on; the paper's loop takes a few quotes of them.
+
+    Raises:
+        UsageError: fewer than three sizes.
+    """
+    model, theta = Heston(), np.array(list(TRUTH.values()))
+    books = {size: random_quotes(size, seed=seed) for size in sizes}
+    largest = books[max(sizes)]
+
+    def one_pass(size: int) -> Callable[[], object]:
+        objective, _ = objective_of(books[size])
+        linearize(objective, model, theta.tolist())  # sorts once, as a calibration does
+        return lambda: linearize(objective, model, theta.tolist())
+
+    cached = {size: footprints_of(book, model, theta) for size, book in books.items()}
+
+    def strike(size: int, count: int) -> Callable[[], object]:
+        footprints = FootprintBlocks.of(cached[size])
+        ids = cached[size].ids[:count].tolist()
+        downdate(footprints, ids)  # the sum and the index of names are built once
+        return lambda: downdate(footprints, ids).change
+
+    few = [4, 8, 16, 32]
+    nodes = [1000, 2000, 4000, 8000]
+    forgotten = [count for count in (100 * 2**n for n in range(8)) if count < max(sizes)]
+    return [
+        _growth("the paper's loop", "quotes", 1.0, few, lambda n: loop(largest, n, 400), repeats),
+        _growth("the paper's loop", "nodes", 1.0, nodes, lambda n: loop(largest, 1, n), repeats),
+        _growth("one pass of ours", "quotes", 1.0, sizes, one_pass, repeats),
+        _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(n, 27), repeats),
+        _growth("downdate", "forgotten quotes", 1.0, forgotten, lambda n: strike(max(sizes), n), repeats),
+    ]
+
+
+def loop(book: Quotes, count: int, nodes: int) -> Callable[[], object]:
+    """The paper's Gauss-Newton pass over the first quotes: one by one, Simpson's rule, central differences."""
+    theta, c = np.array(list(TRUTH.values())), book.contracts
+
+    def run() -> None:
+        for i in range(count):
+            paper_scheme.linearize_one(
+                theta,
+                float(c.forward[i]),
+                float(c.strike[i]),
+                float(c.expiry[i]),
+                float(c.discount[i]),
+                bool(c.is_call[i]),
+                u_max=120.0,
+                nodes=nodes,
+                step=1e-4,
+            )
+
+    return run
+
+
+def _growth(
+    what: str,
+    against: str,
+    expected: float,
+    sizes: Sequence[int],
+    made: Callable[[int], Callable[[], object]],
+    repeats: int,
+) -> Growth:
+    seconds = np.array([timed(made(size), runs=repeats).low for size in sizes])
+    return Growth(what, against, expected, np.array(sizes, float), seconds, slope_of(sizes, seconds))

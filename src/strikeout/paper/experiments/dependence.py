@@ -1,0 +1,114 @@
+"""Does what was forgotten still show? The forgotten values are altered, the retained quotes are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from strikeout.calibration.calibrate import calibrate
+from strikeout.errors import ParameterError
+from strikeout.forgetting.forget import forget
+from strikeout.forgetting.refine import refine
+from strikeout.kernels.symmetric import solve
+from strikeout.models.heston import Heston
+from strikeout.paper.experiments.feeds import apart
+from strikeout.paper.steps import paper_relinearized, paper_step
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.linearize import linearize
+from strikeout.statistics.objective import objective_of
+from strikeout.statistics.shards import shard
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """The forgotten quotes made wrong by a share of their price, then forgotten.
+
+    ``moved``: how far that alone moves the paper's answer, worst parameter, in standard errors of the refit.
+    ``is_same``: whether ``forget`` gives the same bits as with the values unaltered.
+    """
+
+    altered_by: float
+    moved: float
+    is_same: bool
+
+
+def dependence(book: Quotes, *, alterations: Sequence[float], days: int) -> list[Dependence]:
+    """A block of days altered by each share, and struck out.
+
+    Raises:
+        RefusedError: the retained quotes do not determine the parameters.
+    """
+    model = Heston()
+    bad = block(book, days)
+    ids = book.ids[bad]
+    refit = calibrate(book.without(ids), model)
+    plain = calibrate(book, model)
+    fast, ours = paper_step(plain, ids).parameters, forget(plain, ids=ids).parameters
+    out = []
+    for share in alterations:
+        altered = calibrate(book.with_observed(book.observed * np.where(bad, 1.0 + share, 1.0)), model)
+        there = paper_step(altered, ids).parameters
+        moved = max(abs(there[name] - fast[name]) / refit.standard_errors[name] for name in fast)
+        out.append(Dependence(share, moved, forget(altered, ids=ids).parameters == ours))
+    return out
+
+
+@dataclass(frozen=True)
+class Relinearized:
+    """Distances from the refit, worst parameter, in its standard errors, after one strike-out of a bad feed.
+
+    ``one_step`` does nothing more. From where it ended, ``touched`` takes a second step with the touched shards
+    linearized anew, as the paper does, ``all_retained`` one with every retained quote linearized anew. ``refined`` is
+    ``refine``, which begins at a robust reference. Infinite where the answer is no point of the model.
+    """
+
+    altered_by: float
+    one_step: float
+    touched: float
+    all_retained: float
+    refined: float
+
+
+def relinearized(book: Quotes, *, alterations: Sequence[float], days: int, shard_days: int = 10) -> list[Relinearized]:
+    """The same strike-outs, followed by one relinearization, of the touched shards alone or of all retained quotes.
+
+    Raises:
+        RefusedError: the retained quotes do not determine the parameters.
+    """
+    model = Heston()
+    bad = block(book, days)
+    ids = book.ids[bad]
+    refit = calibrate(book.without(ids), model)
+    out = []
+    for share in alterations:
+        altered = calibrate(book.with_observed(book.observed * np.where(bad, 1.0 + share, 1.0)), model)
+        shards = shard(altered.quotes, "day", size=shard_days)
+        members = np.concatenate([shards.members(name) for name in shards.of(ids)])
+        touched = altered.quotes.only(np.setdiff1d(members, ids))
+        first = paper_step(altered, ids).parameters
+        try:
+            partly = apart(paper_relinearized(altered, ids, touched=touched), refit)
+            wholly = apart(_next(altered.quotes.without(ids), first), refit)
+        except ParameterError:
+            partly = wholly = inf
+        refined = apart(refine(altered, ids).parameters, refit)
+        out.append(Relinearized(share, apart(first, refit), partly, wholly, refined))
+    return out
+
+
+def _next(retained: Quotes, parameters: dict[str, float]) -> dict[str, float]:
+    """One Gauss-Newton step over all these quotes from here."""
+    objective, _ = objective_of(retained)
+    rows = linearize(objective, Heston(), list(parameters.values())).rows
+    step = solve([row[:-1] for row in rows[:-1]], rows[-1][:-1])
+    return {name: value + change for (name, value), change in zip(parameters.items(), step, strict=True)}
+
+
+def block(book: Quotes, days: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """The quotes of some days in a row, a third into the book."""
+    day = book.labels["day"]
+    begin = int(day.max() + 1) // 3
+    return np.asarray((day >= begin) & (day < begin + days))

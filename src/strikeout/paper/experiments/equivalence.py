@@ -1,0 +1,238 @@
+"""Is the fast answer the retrained one? Differences run by run, in floats as in the paper and in exact integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.recompute import recompute
+from strikeout.forgetting.restep import restep
+from strikeout.models.heston import Heston
+from strikeout.paper import method as paper_method
+from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
+from strikeout.paper.method import SHARD_DAYS, SHORT, SIZES, Size
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.shards import Shards, shard, shard_states
+from strikeout.statistics.system import FootprintBlocks
+from strikeout.synthetic.heston_quotes import NAMES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+SECTION = Section(
+    "equivalence",
+    "Equivalence (Figures 1 and 2)",
+    "The paper compares its fast refactor with its own retrain, which is one Gauss-Newton step rebuilt from the "
+    "retained quotes, and finds differences near 1e-13. Is that so with its method as described, does it hold for the "
+    "sharded operator too, and what is left of the difference when the sums are exact integers?",
+)
+OPERATORS = ("the paper's fast", "the paper's sharded", "ours, both")
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Forgettings on one book, a row a run: each operator minus retrain, and what retrain itself gave."""
+
+    size: Size
+    forgotten: NDArray[np.intp]  # how many quotes, one a run
+    fast: Floats  # (runs, 5)
+    sharded: Floats
+    retrain: Floats
+    settled: Floats  # fast minus retrain where the search had converged
+    ours_fast: Floats
+    ours_sharded: Floats
+    ours_retrain: Floats
+    equal_digests: int  # runs in which all three of our states have one digest
+
+
+def run(scale: Scale, progress: Progress) -> Finding:
+    """Both sets; 30 runs each in the quick scale, 200 in the whole."""
+    count = 30 if scale.is_quick else 200
+    found = []
+    for place, size in enumerate(SIZES):
+        progress(place / 2, f"the {size} set")
+        found.append(measured(size, seed=scale.seeds[0], fractions=scale.fractions, runs=count))
+    return Finding(
+        paragraphs=_told(found),
+        tables={"differences": _table(found), "runs": _every_run(found)},
+        figures={
+            "figure-1": Picture(
+                f"The paper's Figure 1 and 2 (all runs): {count} forgettings of 1 to 25 % on each set. Each dot is one "
+                "run; differences are in the units of the parameter, on a scale that is linear below 1e-16.",
+                lambda: _distributions(found),
+            ),
+            **{
+                f"figure-2-{one.size}": Picture(
+                    f"Difference against the mean of the two answers, {one.size} set. The paper's fast refactor "
+                    "scatters at rounding level around zero; ours is zero in every run.",
+                    lambda one=one: _against_mean(one),  # type: ignore[misc]
+                )
+                for one in found
+            },
+        },
+    )
+
+
+def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) -> Runs:
+    """Random forget sets, the fractions in turn; the paper's method in floats, ours in integers, on the same sets."""
+    quotes = paper_method.paper_book(size, seed=seed)
+    reference = paper_method.paper_reference(quotes, steps=SHORT)
+    cache = paper_method.cache_of(quotes, reference, size=size)
+    settled = paper_method.cache_of(quotes, paper_method.paper_reference(quotes), size=size)
+    shards = shard(quotes, "day", size=SHARD_DAYS[size])
+    members = [np.flatnonzero(shards.codes == code) for code in range(len(shards))]
+    model = Heston()
+    footprints = footprints_of(quotes, model, reference)
+    states = shard_states(footprints, shards)
+    rng = np.random.default_rng(seed)
+    rows: list[list[Floats]] = []
+    counts, equal = [], 0
+    for number in range(runs):
+        count = max(1, round(fractions[number % len(fractions)] * len(quotes)))
+        gone = np.sort(rng.choice(len(quotes), count, replace=False))
+        kept = np.setdiff1d(np.arange(len(quotes)), gone, assume_unique=True)
+        ids = quotes.ids[gone]
+        fresh = restep(quotes[kept], model, footprints.schema)
+        touched = {name: _left(quotes, shards, name, set(gone.tolist())) for name in shards.of(ids)}
+        down, again = downdate(FootprintBlocks.of(footprints), ids), recompute(states, touched, model=model).step
+        equal += len({state.equations.digest() for state in (fresh, down, again)}) == 1
+        counts.append(count)
+        rows.append(
+            [
+                paper_method.retrain(cache, kept),
+                paper_method.fast(cache, gone),
+                paper_method.recompute(cache, members, gone),
+                paper_method.retrain(settled, kept),
+                paper_method.fast(settled, gone),
+                *(np.array(list(step.parameters.values())) for step in (fresh, down, again)),
+            ]
+        )
+    retrain, fast, sharded, rest, rested, ours, ours_fast, ours_sharded = np.moveaxis(np.array(rows), 1, 0)
+    return Runs(
+        size,
+        np.array(counts),
+        fast - retrain,
+        sharded - retrain,
+        retrain,
+        rested - rest,
+        ours_fast - ours,
+        ours_sharded - ours,
+        ours,
+        equal,
+    )
+
+
+def _left(quotes: Quotes, shards: Shards, name: str, gone: set[int]) -> Quotes:
+    """What a shard still holds."""
+    places = np.flatnonzero(shards.codes == shards.names.index(name))
+    return quotes[[place for place in places.tolist() if place not in gone]]
+
+
+def _told(found: list[Runs]) -> tuple[str, ...]:
+    worst = [float(np.max(np.abs(one.fast))) for one in found]
+    settled = max(float(np.max(np.abs(one.settled))) for one in found)
+    norms = max(float(np.linalg.norm(d, axis=1).max()) for one in found for d in (one.fast, one.sharded))
+    moved = sum(int(np.count_nonzero(d)) for one in found for d in (one.ours_fast, one.ours_sharded))
+    runs = sum(len(one.forgotten) for one in found)
+    equal = sum(one.equal_digests for one in found)
+    return (
+        f"The paper's claim holds against its own baseline: in floats the fast refactor is within {worst[0]:.1e} of "
+        f"retrain on the small set and {worst[1]:.1e} on the large one, mean reversion being the widest, and neither "
+        f"operator is ever further than {norms:.1e} in norm (the paper: below 1e-8). What is left is the order in "
+        f"which floats were added. Its 1e-13 is that of a reference {SHORT} steps into the search, where the step is "
+        f"long; from converged parameters the same floats differ by at most {settled:.0e}.",
+        f"In exact integers nothing is left: retrain, recompute and the fast refactor gave states with one digest in "
+        f"{equal} of {runs} runs, and {moved} of {runs * 10} parameters differ in any bit. Equal to this baseline is "
+        "not yet equal to a refit: the baseline is one step from a reference that was calibrated to the forgotten "
+        "quotes too. The section on where the paper stops measures that.",
+    )
+
+
+def _table(found: list[Runs]) -> Table:
+    rows = []
+    for one in found:
+        for place, name in enumerate(NAMES):
+            size, sharded = np.abs(one.fast[:, place]), np.abs(one.sharded[:, place])
+            ours = np.abs(np.concatenate([one.ours_fast[:, place], one.ours_sharded[:, place]]))
+            rows.append(
+                (
+                    one.size,
+                    name.replace("_", " "),
+                    float(np.median(size)),
+                    float(size.max()),
+                    float(sharded.max()),
+                    float(np.abs(one.settled[:, place]).max()),
+                    float(ours.max()),
+                )
+            )
+    columns = (
+        Column("set"),
+        Column("parameter"),
+        Column("fast, median", "own unit", ".1e"),
+        Column("fast, largest", "own unit", ".1e"),
+        Column("sharded, largest", "own unit", ".1e"),
+        Column("fast, converged, largest", "own unit", ".1e"),
+        Column("ours, largest", "own unit", ".3g"),
+    )
+    caption = (
+        f"|operator - retrain| over {len(found[0].forgotten)} runs, in the unit of each parameter: mean reversion, "
+        "variances and vol of vol in 1/year, correlation without one. The paper's method in floats, from "
+        f"{SHORT} steps of its search, and from where the search converges; ours is the fast and the sharded operator."
+    )
+    return Table(caption, columns, rows)
+
+
+def _every_run(found: list[Runs]) -> Table:
+    rows = [
+        (
+            one.size,
+            number,
+            int(one.forgotten[number]),
+            name,
+            *(
+                float(values[number, place])
+                for values in (one.retrain, one.fast, one.sharded, one.ours_retrain, one.ours_fast, one.ours_sharded)
+            ),
+        )
+        for one in found
+        for number in range(len(one.forgotten))
+        for place, name in enumerate(NAMES)
+    ]
+    names = ("retrain", "fast - retrain", "sharded - retrain")
+    columns = (
+        Column("set"),
+        Column("run"),
+        Column("forgotten", "quotes"),
+        Column("parameter"),
+        *(Column(f"{who} {name}", "own unit") for who in ("paper", "ours") for name in names),
+    )
+    return Table("Every run.", columns, rows, is_shown=False)
+
+
+def _distributions(found: list[Runs]) -> Figure:
+    from strikeout.paper.experiments.drawing import LABELS, strips
+
+    panels = {
+        f"{one.size} set": {
+            label: (one.fast[:, place], one.sharded[:, place], one.ours_fast[:, place])
+            for place, label in enumerate(LABELS)
+        }
+        for one in found
+    }
+    return strips(panels, OPERATORS, words="Operator minus retrain, by parameter", axis="difference (own unit)")
+
+
+def _against_mean(one: Runs) -> Figure:
+    from strikeout.paper.experiments.drawing import difference_against_mean
+
+    return difference_against_mean(
+        {"the paper's fast": (one.retrain, one.fast), "ours": (one.ours_retrain, one.ours_fast)},
+        words=f"Fast minus retrain against their mean, {one.size} set",
+    )

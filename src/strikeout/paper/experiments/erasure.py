@@ -1,0 +1,220 @@
+"""What earlier parameters give away: quotes erased from a book, computed back from what the book keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from strikeout.book import Book
+from strikeout.calibration.calibrate import calibrate
+from strikeout.desk.asking import Through
+from strikeout.errors import ParameterError
+from strikeout.models.heston import Heston
+from strikeout.paper.experiments.computing_back import (
+    Guess,
+    computed_back,
+    computed_back_of_panel,
+    parameters_in,
+    prices_back,
+)
+from strikeout.paper.experiments.section import Column, Finding, Progress, Scale, Section, Table
+from strikeout.paper.sets import quotes as paper_quotes
+from strikeout.quotes.quotes import Quotes
+from strikeout.synthetic.panel import panel_quotes
+from strikeout.wording import many
+
+SECTION = Section(
+    "erasure",
+    "What earlier parameters give away",
+    "The paper publishes parameters before and after quotes are forgotten. Quotes are erased from a book, and whoever "
+    "reads its file, without a key, tries to compute them back from the parameters in it and the quotes that stay. How "
+    "often does that work when results of earlier calibrations are kept, and when they are removed? And how many "
+    "prices can be computed back when it is known which contracts were erased?",
+)
+MODEL = Heston()
+NAMES = MODEL.parameters.names
+LATENT = "initial_variance"
+SHARED = tuple(name for name in NAMES if name != LATENT)
+KEEPING, REMOVING = "bad-feed", "subject-request"  # reasons: results are kept, results are removed
+TOGETHER = (1, 2, 3, 4, 5, 6, 8, 12)
+RIGHT = 1e-6  # of a price, in currency; noise is 5e-4 to 1e-3
+RIGHT_OF_PANEL = 1e-3  # a panel's price is found by one linear step
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a book is calibrated, and how many quotes are erased from it at once."""
+
+    name: str
+    count: int = 1
+    is_panel: bool = False
+    through: Through = "quotes"
+    is_aside: bool = False  # struck out first, and erased from there
+
+    @property
+    def right(self) -> float:
+        """Up to how much a price may be off to be called computed back."""
+        return RIGHT_OF_PANEL if self.is_panel else RIGHT
+
+
+KINDS = (
+    Kind("plain"),
+    Kind("two at once", count=2),
+    Kind("panel", is_panel=True),
+    Kind("moments", through="moments"),
+    Kind("two of moments", count=2, through="moments"),
+    Kind("set aside", is_aside=True),
+    Kind("a panel's, set aside", is_panel=True, is_aside=True),
+)
+SHOWN = KINDS[:4]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Whether all the quotes erased from a book were computed back, and how far off the worst price is."""
+
+    kind: Kind
+    seed: int
+    reason: str
+    is_solved: bool
+    off: float
+
+
+def run(scale: Scale, progress: Progress) -> Finding:
+    """Random erasures from random books, with earlier results kept and removed."""
+    runs = 3 if scale.is_quick else 50
+    found: list[Attack] = []
+    with TemporaryDirectory() as folder:
+        for n, kind in enumerate(SHOWN):
+            progress(0.8 * n / len(SHOWN), f"quotes erased: {kind.name}")
+            for reason in (KEEPING, REMOVING):
+                found += [attack(kind, Path(folder), seed=seed, reason=reason) for seed in range(1, runs + 1)]
+    progress(0.8, "known contracts")
+    known = {count: [prices_off(count, seed=seed) for seed in range(1, runs + 1)] for count in TOGETHER}
+    progress(1.0, "done")
+    return Finding(
+        paragraphs=_paragraphs(found, known),
+        tables={"computed-back": attacks_table(found), "known-contracts": known_table(known)},
+    )
+
+
+def attack(kind: Kind, folder: Path, *, seed: int, reason: str | None) -> Attack:
+    """Erases random quotes from a random book, and tries to compute them back from the file.
+
+    Raises:
+        RefusedError: what is left gives no calibration.
+    """
+    path = folder / f"{kind.name}-{seed}-{reason}.book"
+    gone = erased(path, kind, seed=seed, reason=reason)
+    return attacked(path, kind, gone, seed=seed, reason=reason or "")
+
+
+def erased(path: Path, kind: Kind, *, seed: int, reason: str | None) -> Quotes:
+    """A book from which random quotes were erased; these quotes."""
+    quotes = panel_quotes(12, seed=seed) if kind.is_panel else paper_quotes("small", seed=seed)
+    rows = np.sort(np.random.default_rng(seed).choice(len(quotes), kind.count, replace=False))
+    with Book.create(path) as book:
+        book.import_quotes(quotes)
+        book.calibrate(panel="date" if kind.is_panel else None, through=kind.through)
+        if kind.is_aside:
+            book.apply(book.forget(ids=quotes.ids[rows]))
+        done = book.erase(ids=quotes.ids[rows], yes=True, reason=reason)
+        assert done.residue == 0, "bytes of erased quotes are left"
+    return quotes[rows]
+
+
+def attacked(path: Path, kind: Kind, gone: Quotes, *, seed: int, reason: str) -> Attack:
+    """The best that can be computed from any set of numbers in a book's file that are named like parameters."""
+    from strikeout.store.sqlite import SqliteStore
+
+    store = SqliteStore.open(path, key=None)
+    try:
+        retained, known = store.quotes(), parameters_in(store, SHARED if kind.is_panel else NAMES)
+    finally:
+        store.close()
+    assert known, "a book that is calibrated holds parameters"
+    off = min(_off(guesses, gone) for guesses in _guesses(kind, known, retained))
+    return Attack(kind, seed, reason, off <= kind.right, off)
+
+
+def _guesses(kind: Kind, known: Iterable[Mapping[str, float]], retained: Quotes) -> Iterable[Sequence[Guess]]:
+    for parameters in known:
+        try:
+            if kind.is_panel:
+                yield (computed_back_of_panel(MODEL, parameters, LATENT, retained),)
+            else:
+                yield computed_back(MODEL, parameters, retained, count=kind.count, through=kind.through)
+        except ParameterError:  # numbers by these names that are no parameters, such as standard errors
+            yield ()
+
+
+def _off(guesses: Sequence[Guess], gone: Quotes) -> float:
+    """How far off the worst price is; infinite if a contract is another one."""
+    return max((guess.off(gone) for guess in guesses), default=inf)
+
+
+def prices_off(count: int, *, seed: int) -> float:
+    """How far off the worst price is of so many erased quotes whose contracts are known, from parameters of before."""
+    quotes = paper_quotes("small", seed=seed)
+    rows = np.sort(np.random.default_rng(seed).choice(len(quotes), count, replace=False))
+    gone = quotes[rows]
+    found = prices_back(MODEL, calibrate(quotes, MODEL).parameters, quotes.without(gone.ids), gone.contracts)
+    return float(np.abs(found - gone.observed).max())
+
+
+def attacks_table(found: Sequence[Attack]) -> Table:
+    """A row per kind of book and reason."""
+    rows = []
+    for kind in SHOWN:
+        for reason in (KEEPING, REMOVING):
+            ours = [one for one in found if (one.kind, one.reason) == (kind, reason)]
+            solved = [one.off for one in ours if one.is_solved]
+            median = float(np.median(solved)) if solved else None
+            rows.append((kind.name, reason, len(ours), len(solved), median))
+    return Table(
+        f"Erasures from random books, and how many were computed back: every contract right, every price to {RIGHT:g} "
+        f"(a panel's to {RIGHT_OF_PANEL:g}). For the reason {KEEPING} results of earlier calibrations stay in the "
+        f"book, for {REMOVING} they go. Last column: the median price error of those computed back.",
+        (
+            Column("book"),
+            Column("reason"),
+            Column("erasures", "", "d"),
+            Column("computed back", "", "d"),
+            Column("price error", "currency", ".0e"),
+        ),
+        rows,
+    )
+
+
+def known_table(known: Mapping[int, Sequence[float]]) -> Table:
+    """A row per number of quotes that were erased together."""
+    return Table(
+        "Quotes erased together whose contracts are known, from the small set: error of the worst price, computed back "
+        "from the five parameters of before. The noise of a price is 1e-3.",
+        (
+            Column("erased together", "quotes", "d"),
+            Column("median error", "currency", ".0e"),
+            Column("largest error", "currency", ".0e"),
+        ),
+        [(count, float(np.median(errors)), max(errors)) for count, errors in known.items()],
+    )
+
+
+def _paragraphs(found: Sequence[Attack], known: Mapping[int, Sequence[float]]) -> tuple[str, ...]:
+    kept, removed = ([one for one in found if one.reason == reason] for reason in (KEEPING, REMOVING))
+    solved, left = (sum(one.is_solved for one in ours) for ours in (kept, removed))
+    exact = max(count for count, errors in known.items() if np.median(errors) < RIGHT)
+    return (
+        f"With earlier results in the book, {solved} of {many(len(kept), 'erasure')} are computed back, contract and "
+        "price, without a key and without a guess. At the old optimum the score of all quotes is zero, so that of the "
+        "quotes that stay is minus the row of the erased one times its residual.",
+        f"With earlier results removed, {left} of {len(removed)} are.",
+        f"Results that left the book stay with whoever has them. Where the contracts are known, up to {exact} prices "
+        "follow from five parameters; beyond that the equations leave them as unknown as their noise. Standard errors "
+        "and the RMSE are six more numbers. A book therefore warns if fewer than twelve quotes are erased together.",
+    )

@@ -1,0 +1,53 @@
+"""The types of what public calls return, for annotations and ``isinstance``."""
+
+from strikeout.assurance.certificate import Claim as Claim
+from strikeout.assurance.comparison import ModelComparison as ModelComparison
+from strikeout.assurance.influence import Influence as Influence
+from strikeout.assurance.verification import Verification as Verification
+from strikeout.calibration.panel_calibration import PanelCalibration as PanelCalibration
+from strikeout.calibration.termination import Termination as Termination
+from strikeout.desk.approving import Request as Request
+from strikeout.desk.plan import Plan as Plan
+from strikeout.desk.results import Audit as Audit
+from strikeout.desk.results import Change as Change
+from strikeout.desk.results import Comparison as Comparison
+from strikeout.desk.results import Erasure as Erasure
+from strikeout.desk.results import Imported as Imported
+from strikeout.desk.results import Rotation as Rotation
+from strikeout.desk.results import Status as Status
+from strikeout.forgetting.panel_forgetting import PanelForgetting as PanelForgetting
+from strikeout.forgetting.preview import Preview as Preview
+from strikeout.models.check import ModelCheck as ModelCheck
+from strikeout.quotes.features import Features as Features
+from strikeout.quotes.reading import Reading as Reading
+from strikeout.quotes.refits import Refit as Refit
+from strikeout.store.entry import Entry as Entry
+from strikeout.store.entry import Reason as Reason
+from strikeout.store.ledger import Head as Head
+
+__all__ = [
+    "Audit",
+    "Change",
+    "Claim",
+    "Comparison",
+    "Entry",
+    "Erasure",
+    "Features",
+    "Head",
+    "Imported",
+    "Influence",
+    "ModelCheck",
+    "ModelComparison",
+    "PanelCalibration",
+    "PanelForgetting",
+    "Plan",
+    "Preview",
+    "Reading",
+    "Reason",
+    "Refit",
+    "Request",
+    "Rotation",
+    "Status",
+    "Termination",
+    "Verification",
+]

@@ -1,0 +1,144 @@
+"""Random quotes of any size, priced by Heston's model at known parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.errors import UsageError
+from strikeout.kernels import elementary
+from strikeout.quotes.contracts import Contracts, Floats
+from strikeout.quotes.quotes import Quotes
+
+NAMES = ("mean_reversion", "long_variance", "vol_of_vol", "correlation", "initial_variance")
+TRUTH: Mapping[str, float] = MappingProxyType(dict(zip(NAMES, (2.0, 0.06, 0.30, -0.6, 0.06), strict=True)))
+
+SPOT, RATE = 100.0, 0.01
+DAYS_PER_YEAR = 252  # trading days
+FIRST_DAY = "2024-01-02"  # any fixed business day
+DIVIDEND_YIELD = 0.005
+
+
+def random_quotes(
+    count: int,
+    *,
+    maturities: int = 12,
+    seed: int = 0,
+    theta: Mapping[str, float] | ArrayLike | None = None,
+    noise: float = 5e-4,
+    puts: float = 0.5,
+) -> Quotes:
+    """A random book of any size whose truth is ``theta`` (`TRUTH` where not given), spot 100.
+
+    Expiries lie between two weeks and two years, strikes within 2.5 standard deviations of the forward and never
+    beyond half or twice of it.
+
+    Args:
+        maturities: how many distinct expiries; ``count`` makes them all distinct.
+        noise: standard deviation of the price errors, in currency.
+        puts: the share of puts.
+
+    Raises:
+        UsageError: a count or share that cannot be, or parameters that give no prices.
+
+    >>> random_quotes(1000, maturities=7, seed=1).ids[17]
+    np.str_('q0000017')
+    """
+    if not 1 <= maturities <= count or not 0 <= puts <= 1 or not noise >= 0:
+        raise UsageError(
+            f"random_quotes: 1 <= maturities <= count, 0 <= puts <= 1 and noise >= 0 are needed; "
+            f"got count {count}, maturities {maturities}, puts {puts}, noise {noise}."
+        )
+    vector = vector_of(TRUTH if theta is None else theta)
+    rng = np.random.default_rng(seed)
+    expiries = _distinct_expiries(maturities, rng)
+    # The first quotes take one maturity each, so that all of them occur; the rest are drawn.
+    slot = np.concatenate([np.arange(maturities), rng.integers(0, maturities, count - maturities)])
+    years = expiries[slot]
+    forward = SPOT * elementary.exp((RATE - DIVIDEND_YIELD) * years)
+    deviation = np.sqrt(max(float(vector[1]), float(vector[4])) * years)
+    moneyness = np.clip(uniform_draws(rng, -2.5, 2.5, count) * deviation, -elementary.log(2), elementary.log(2))
+    contracts = Contracts(
+        forward=forward,
+        strike=forward * elementary.exp(moneyness),
+        expiry=years,
+        discount=elementary.exp(-RATE * years),
+        is_call=rng.random(count) >= puts,
+    )
+    observed = heston_prices(vector, contracts)
+    if not np.isfinite(observed).all():
+        raise UsageError(f"random_quotes: these parameters give no finite price: {vector.tolist()}.")
+    if noise:
+        observed += noise * normal_draws(rng, count)
+    return Quotes._trusted(
+        ids=_numbered(count),
+        contracts=contracts,
+        observed=observed,
+        weight=np.ones(count),
+        spread=np.full(count, np.nan),
+        labels={"source": same("synthetic", count)},
+    )
+
+
+def normal_draws(rng: np.random.Generator, shape: int | tuple[int, ...]) -> Floats:
+    """Draw standard normal numbers; those in the tails are rounded to multiples of 2^-36.
+
+    About one draw in four thousand lies in the tails of NumPy's ziggurat, which begin at 3.654. Only there NumPy takes
+    a logarithm from the C library. Rounding keeps its last bits, which differ between processors, out of a book.
+    """
+    z = rng.standard_normal(shape)
+    return np.where(np.abs(z) < 3.65, z, np.rint(z * 2.0**36) * 2.0**-36)
+
+
+def uniform_draws(rng: np.random.Generator, low: float, high: float, count: int) -> Floats:
+    """Draw numbers between ``low`` and ``high``. Not ``rng.uniform``, whose C code may be compiled with fused sums."""
+    return low + (high - low) * rng.random(count)
+
+
+def _distinct_expiries(count: int, rng: np.random.Generator) -> Floats:
+    """One expiry in each of ``count`` equal steps of ln T, so that no two coincide."""
+    low, high = elementary.log(14 / 365), elementary.log(2.0)
+    steps: Floats = (np.arange(count) + uniform_draws(rng, 0.1, 0.9, count)) / count
+    return np.asarray(elementary.exp(low + (high - low) * steps))
+
+
+def _numbered(count: int) -> NDArray[np.str_]:
+    """ "q0000000", "q0000001", ...: written digit by digit into the characters, ten million in about a second."""
+    width = max(7, len(str(count - 1)))
+    points = np.empty((count, width + 1), np.uint32)
+    points[:, 0] = ord("q")
+    rest = np.arange(count, dtype=np.uint32 if count < 1 << 32 else np.uint64)
+    for place in range(width, 0, -1):
+        rest, points[:, place] = np.divmod(rest, 10)
+    points[:, 1:] += ord("0")
+    names: NDArray[np.str_] = points.view(f"U{width + 1}").ravel()
+    return names
+
+
+def heston_prices(theta: Floats, contracts: Contracts) -> Floats:
+    """Heston's prices at these parameters, in the order of `NAMES`."""
+    from strikeout.kernels import heston
+
+    return np.array(
+        heston.price(
+            theta, contracts.forward, contracts.strike, contracts.expiry, contracts.discount, contracts.is_call
+        )
+    )
+
+
+def vector_of(theta: Mapping[str, float] | ArrayLike) -> Floats:
+    if isinstance(theta, Mapping):
+        if set(theta) != set(NAMES):
+            raise UsageError(f"Heston's parameters are {', '.join(NAMES)}; got {', '.join(map(str, theta))}.")
+        return np.array([float(theta[name]) for name in NAMES])
+    vector = np.array(theta, dtype=float)
+    if vector.shape != (len(NAMES),):
+        raise UsageError(f"Heston has five parameters ({', '.join(NAMES)}); got shape {vector.shape}.")
+    return vector
+
+
+def same(text: str, count: int) -> NDArray[np.object_]:
+    return np.full(count, text, dtype=object)
