@@ -17,6 +17,7 @@ import platform
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -273,8 +274,15 @@ def tidy(arguments: Arguments) -> int:
 
 
 def docs(arguments: Arguments) -> int:
-    """check that everything public is documented, every link leads somewhere and every example runs"""
-    return python("-m", "pytest", "-q", "tests/architecture", "-k", "docs", *arguments)
+    """check names, links and examples of the documentation, then write it as a searchable site to build/site"""
+    code = python("-m", "pytest", "-q", "tests/architecture", "-k", "docs", *arguments)
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["docs"]
+    if code == 0 and not logged([str(PYTHON), "-m", "pip", "install", *needs]):
+        raise GoError(f"the site's generator could not be installed: {last_error()}. {remedy()}")
+    code = code or python("site/pages.py") or run(str(SCRIPTS / "zensical"), "build", "--strict")
+    if code == 0:
+        say(f"the site is in {ROOT / 'build' / 'site' / 'index.html'}")
+    return code
 
 
 def bench(arguments: Arguments) -> int:
