@@ -19,8 +19,8 @@ from strikeout.forgetting.panel_forgetting import PanelForgetting as PanelForget
 from strikeout.forgetting.preview import Preview as Preview
 from strikeout.models.check import ModelCheck as ModelCheck
 from strikeout.quotes.features import Features as Features
+from strikeout.quotes.forwards import Refit as Refit
 from strikeout.quotes.reading import Reading as Reading
-from strikeout.quotes.refits import Refit as Refit
 from strikeout.store.entry import Entry as Entry
 from strikeout.store.entry import Reason as Reason
 from strikeout.store.ledger import Head as Head

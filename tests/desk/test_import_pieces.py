@@ -17,7 +17,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import BusyError, StrikeoutError, UsageError
-from strikeout.quotes import scratch
+from strikeout.quotes import spill
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.survey import survey_quotes
 from tests.quotes.random_files import drawn_file, quotes_frame
@@ -213,7 +213,7 @@ def test_what_is_put_away_meanwhile_is_on_the_disk_of_the_book(tmp_path, books, 
         return TemporaryFile(**options)
 
     with survey_quotes(csv(tmp_path, quotes_frame(3).drop("rate", "dividend_yield"))) as survey, opened(second) as book:
-        monkeypatch.setattr(scratch, "TemporaryFile", watched)
+        monkeypatch.setattr(spill, "TemporaryFile", watched)
         assert book.import_pieces(survey.pieces()).imported > 0
     assert folders == [second.parent] * 2, "names in the store, and slices at the door"
 

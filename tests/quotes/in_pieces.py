@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from strikeout.quotes.chunked_reader import Sifted
 from strikeout.quotes.forwards import underived
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.reading import Reading, inspect_quotes
-from strikeout.quotes.sifting import Sifted
 from strikeout.quotes.survey import Survey, survey_quotes
 
 COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")

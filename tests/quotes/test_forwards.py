@@ -9,11 +9,10 @@ import polars as pl
 import pytest
 
 from strikeout.errors import RefusedError
-from strikeout.quotes.forwards import derived, is_derived, underived
+from strikeout.quotes.forwards import derived, is_derived, refits, underived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.reading import inspect_quotes
-from strikeout.quotes.refits import refits
 from strikeout.quotes.writing import write_quotes
 from tests.quotes.chains import chain
 

@@ -9,8 +9,7 @@ import pytest
 
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.columns import ALIASES
-from strikeout.quotes.matching import match, nearest
-from strikeout.quotes.profile import profile_of, read_profile, shipped_profiles
+from strikeout.quotes.profile import match, nearest, profile_of, read_profile, shipped_profiles
 from strikeout.quotes.reading import Reading, inspect_quotes
 
 MONEY = {"forward": 4510.0, "discount": 0.99}
@@ -282,7 +281,7 @@ def test_a_broken_profile_says_what_is_wrong_with_it(tmp_path: Path, text: str, 
 
 
 def test_a_garbled_cell_of_a_wide_file_is_named_with_its_line_and_goes_to_quarantine_whole(tmp_path: Path) -> None:
-    from strikeout.quotes.quarantine import write_quarantine
+    from strikeout.quotes.writing import write_quarantine
 
     text, constants = FILES["cboe-dashboard"]
     path = tmp_path / "garbled.csv"

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from strikeout.quotes import judging
+from strikeout.quotes import validate
 from strikeout.quotes.checks.catalogue import RULES
 from strikeout.quotes.checks.market import CHECKED
 from strikeout.quotes.reading import inspect_quotes
@@ -69,7 +69,7 @@ def test_a_large_book_looked_at_in_pieces_gives_the_same_findings(
     ).write_parquet(path)
     checks: dict[str, float | str] = {"Q303": "reject"}
     whole = inspect_quotes(path, checks=checks)
-    monkeypatch.setattr(judging, "PIECE", whole.rows // 5)
+    monkeypatch.setattr(validate, "PIECE", whole.rows // 5)
     parts = inspect_quotes(path, checks=checks)
     told = [sorted(map(str, reading.issues)) for reading in (whole, parts)]
     assert told[0] == told[1]

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
-from strikeout.quotes import pairing
+from strikeout.quotes import schema_sample
 from strikeout.quotes.columns import QUARANTINE, quotient
+from strikeout.quotes.derivation import paired_rows
+from strikeout.quotes.file_formats import is_large
 from strikeout.quotes.forwards import underived
 from strikeout.quotes.reading import inspect_quotes
-from strikeout.quotes.routes import paired_rows
-from strikeout.quotes.scratch import Scratch
-from strikeout.quotes.sheets import is_large
+from strikeout.quotes.spill import Spill
 from strikeout.quotes.survey import survey_quotes
 from tests.quotes.in_pieces import assert_same, assert_same_quotes, read_both_ways
 from tests.quotes.random_files import drawn_file, quotes_frame
@@ -84,11 +84,11 @@ def test_what_is_looked_at_to_pair_calls_and_puts_far_apart_is_a_part_of_the_fil
         seen.append(rows.height)
         return paired_rows(rows, places).clear()  # no part has pairs: all are looked at
 
-    monkeypatch.setattr(pairing, "AT_ONCE", frame.height // 8)
-    monkeypatch.setattr(pairing, "paired_rows", watched)
+    monkeypatch.setattr(schema_sample, "AT_ONCE", frame.height // 8)
+    monkeypatch.setattr(schema_sample, "paired_rows", watched)
     with pytest.raises(ColumnError, match="discount"):
         survey_quotes(csv(tmp_path, frame), size=900)
-    assert sum(seen) == frame.height
+    assert sum(seen) == 2 * frame.height  # each chunk alone, then each partition of whole slices
     assert max(seen) < frame.height / 2
 
 
@@ -186,7 +186,7 @@ def test_nothing_is_left_on_the_disk_whether_it_ends_well_or_not(tmp_path: Path)
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 def test_only_the_owner_can_read_what_is_put_away(tmp_path: Path) -> None:
-    with Scratch(tmp_path) as scratch:
+    with Spill(tmp_path) as scratch:
         scratch.put(pl.DataFrame({"strike": [1.0]}))
         assert os.fstat(scratch._file.fileno()).st_mode & 0o077 == 0
 
@@ -195,7 +195,7 @@ def test_only_the_owner_can_read_what_is_put_away(tmp_path: Path) -> None:
 def test_who_named_the_folder_is_not_sent_to_another_variable(tmp_path: Path) -> None:
     said = []
     for folder in (None, tmp_path):
-        with Scratch(folder) as scratch:
+        with Spill(folder) as scratch:
             scratch._file.close()
             scratch._file = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115 - closed with the scratch
             with pytest.raises(UsageError) as error:

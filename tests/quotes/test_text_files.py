@@ -10,9 +10,9 @@ import pytest
 
 from strikeout.errors import UnreadableFileError
 from strikeout.quotes import text_files
-from strikeout.quotes.quarantine import quarantined
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.tables import open_table
+from strikeout.quotes.writing import quarantined
 
 HEAD = "strike,right,price,expiry_years,forward,discount,desk"
 ROWS = ("90,C,12.5,0.5,100,0.99,Zürich", "100,P,5.25,0.5,100,0.99,Genève", "110,C,2.125,1.5,101,0.995,–")

@@ -21,7 +21,7 @@ def command(book: str, entry: int, out: str | None, as_json: bool) -> int:
     with opened(book) as held:
         certificate = held.certificate(entry)
     if out is not None:
-        from strikeout.quotes.replacing import replace_file
+        from strikeout.quotes.atomic_write import replace_file
 
         replace_file(out, lambda part: part.write_bytes(certificate.to_bytes()))
     if as_json:

@@ -24,7 +24,7 @@ from strikeout.plots.page import figure_of, page_of, table_of
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_bytes, to_inline
-from strikeout.quotes.replacing import replace_file
+from strikeout.quotes.atomic_write import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

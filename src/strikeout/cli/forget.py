@@ -223,7 +223,7 @@ def _write(done: Forgetting | PanelForgetting, *, certificate: str | None, out: 
 
         write_quotes(done.before.book.without(done.ids), out)
     if certificate is not None:
-        from strikeout.quotes.replacing import replace_file
+        from strikeout.quotes.atomic_write import replace_file
 
         replace_file(certificate, lambda target: target.write_bytes(content))
 

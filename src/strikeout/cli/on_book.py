@@ -126,7 +126,7 @@ def forget_from_book(
             show_change(change)
             terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
         return exits.DONE
-    from strikeout.quotes.replacing import replace_file
+    from strikeout.quotes.atomic_write import replace_file
 
     path = replace_file(book.plan_path, lambda part: part.write_bytes(plan.to_bytes()))
     path.chmod(0o600)

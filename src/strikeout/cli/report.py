@@ -27,7 +27,7 @@ def command(book: str, out: str, by: str | None, who: str | None, as_json: bool)
     if not out.lower().endswith(".html"):
         raise UsageError(f"{Path(out).name}: a report is one page and ends in .html.", path=out)
     from strikeout.cli.book_page import book_page
-    from strikeout.quotes.replacing import replace_file
+    from strikeout.quotes.atomic_write import replace_file
 
     with opened(book, who=who) as held:
 

@@ -16,7 +16,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store.store import Reading
 
 if TYPE_CHECKING:
-    from strikeout.quotes.slice_room import SliceRoom
+    from strikeout.quotes.spill import SliceSpill
 
 
 class NothingNew(Exception):  # noqa: N818 - it tells of something found, not of an error
@@ -33,7 +33,7 @@ class Door:
     def __init__(self, is_erased: Erased, *, folder: Path | None = None) -> None:
         self._is_erased = is_erased
         self._folder = folder
-        self._slices: SliceRoom | None = None
+        self._slices: SliceSpill | None = None
         self.count = self.imported = self.repeated = self.set_aside = 0
         self.erased: list[str] = []
         self.clashes: list[str] = []
@@ -77,9 +77,9 @@ class Door:
     def _remember(self, new: Quotes) -> None:
         rests = is_derived(new)
         if rests.any():
-            from strikeout.quotes.slice_room import SliceRoom
+            from strikeout.quotes.spill import SliceSpill
 
-            self._slices = self._slices or SliceRoom(self._folder)
+            self._slices = self._slices or SliceSpill(self._folder)
             self._slices.add(new[rests])
 
     def __enter__(self) -> Door:

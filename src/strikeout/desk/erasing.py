@@ -20,8 +20,8 @@ from strikeout.desk.spans import Span
 from strikeout.desk.standing import Standing
 from strikeout.desk.traces import traces
 from strikeout.desk.version import Version
+from strikeout.quotes.forwards import Refit
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.refits import Refit
 from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, needles_of_texts, scan
 from strikeout.store.store import Shelf
 from strikeout.wording import agreeing, many

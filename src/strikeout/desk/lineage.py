@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from strikeout.errors import RefusedError
-from strikeout.quotes.forwards import as_given, is_derived, touched_by
+from strikeout.quotes.forwards import Refit, as_given, is_derived, refits, touched_by
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.refits import Refit, refits
 from strikeout.wording import many
 
 

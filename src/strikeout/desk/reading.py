@@ -164,7 +164,7 @@ class ReadingDesk:
             return self.hand_out(target, lambda: partial(write_quotes, self.quotes()))
         if ending not in (".json", ".py"):
             raise UsageError(f"{target.name}: exports are .csv, .parquet, .json or .py. Give the file one of them.")
-        from strikeout.quotes.replacing import replace_file
+        from strikeout.quotes.atomic_write import replace_file
 
         written = as_json if ending == ".json" else as_quantlib
         text = written(self._version(), book=self._records.name, is_current=self._records.is_current())

@@ -22,10 +22,9 @@ from strikeout.desk.version import Version
 from strikeout.forgetting.forgetting import answer_of
 from strikeout.forgetting.trust import Trust, is_clear, known_error, trust
 from strikeout.models.model import Model
-from strikeout.quotes.forwards import is_derived
+from strikeout.quotes.forwards import Refit, is_derived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.refits import Refit
 from strikeout.statistics.bending import Bending
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.system import OneStep

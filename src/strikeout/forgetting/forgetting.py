@@ -17,9 +17,9 @@ from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.forgetting.request import Request
 from strikeout.forgetting.trust import Trust
+from strikeout.quotes.forwards import Refit
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.refits import Refit
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import OneStep
 from strikeout.wording import as_lines, many

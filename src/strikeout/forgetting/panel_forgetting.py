@@ -14,9 +14,9 @@ from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
 from strikeout.forgetting.forgetting import MOVED, answer_of, move_rows, move_table, moves
 from strikeout.forgetting.trust import Trust
+from strikeout.quotes.forwards import Refit
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.refits import Refit
 from strikeout.statistics.system import Group, OneStep
 from strikeout.wording import as_lines, many
 

@@ -12,10 +12,9 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.refusal import refuse_everything
-from strikeout.quotes.forwards import is_derived
+from strikeout.quotes.forwards import Refit, is_derived, refits
 from strikeout.quotes.names import Names, Rows, as_names
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.refits import Refit, refits
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.wording import many
 

@@ -16,7 +16,7 @@ from strikeout.plots.page import calibration_page
 from strikeout.plots.residual_map import plot_residual_map, residual_map
 from strikeout.plots.smiles import plot_smiles, smiles_data
 from strikeout.plots.variance import plot_variance, variance_data
-from strikeout.quotes.replacing import replace_file
+from strikeout.quotes.atomic_write import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from strikeout.errors import ColumnError, UsageError
-from strikeout.quotes.routes import routes_of
+from strikeout.quotes.derivation import derivation_of
 
 # Canonical name -> other names it may go by. Only names that can mean one thing are here: "strike_price" is a
 # thousandth of a dollar at one vendor, "last" may be days old, "ttm" may be days.
@@ -169,7 +169,7 @@ def understand(
             )
         places[role] = f"{role} (constant)"
     frame = with_constants(frame, constants)
-    routes = routes_of(frame, places, empty, forwards=forwards)
+    routes = derivation_of(frame, places, empty, forwards=forwards)
     labels = tuple(name for name in frame.columns if name not in empty and name not in places.values())
     layout = Layout(
         places=places, used=routes.used, optional=routes.optional, roads=routes.roads, labels=labels,

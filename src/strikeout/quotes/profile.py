@@ -5,7 +5,7 @@ A profile is a TOML file; the package's are in the folder ``profiles``. docs/ref
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from strikeout.errors import UsageError
+from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.profile_check import COIN, ORIGIN, PREAMBLE, PROFILE, check_shapes
 from strikeout.quotes.symbols import FORMS
@@ -199,3 +199,58 @@ def _known(where: str, given: Mapping[str, Any], known: list[str], what: str) ->
         raise UsageError(
             f"profile {where}: {odd[0]!r} is none of the {what}: {', '.join(known)}.", profile=where, unknown=odd
         )
+
+
+SHOWN = 3
+
+
+def match(header: Iterable[str], profiles: Mapping[str, Profile] | None = None) -> Profile | None:
+    """The profile whose columns this header has; None where it has those of none.
+
+    Where one profile asks for all that another asks for and more, the first is meant.
+
+    Raises:
+        ColumnError: the header has the columns of several profiles, none of which asks for more than the others.
+    """
+    names = set(map(plain, header))
+    fitting = [profile for profile in (profiles or shipped_profiles()).values() if not missing(profile, names)]
+    meant = [one for one in fitting if not any(one.needs < other.needs for other in fitting)]
+    if len(meant) > 1:
+        listed = " and ".join(profile.name for profile in meant)
+        raise ColumnError(
+            f"The columns are those of {listed}. Say which with profile=.", profiles=[one.name for one in meant]
+        )
+    return meant[0] if meant else None
+
+
+def missing(profile: Profile, names: set[str]) -> list[str]:
+    """The columns this profile asks for that are not among these names, in the order of the profile's header."""
+    absent = [ways[0] for ways in profile.needs if not names.intersection(ways)]
+    order = [plain(name) for name in profile.header]
+    return sorted(absent, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
+def nearest(header: Iterable[str]) -> list[tuple[Profile, list[str]]]:
+    """The three profiles that this header comes nearest to, each with what it misses; the nearest first."""
+    names = set(map(plain, header))
+    ranked = [(profile, missing(profile, names)) for profile in shipped_profiles().values()]
+    shared = [(profile, absent) for profile, absent in ranked if len(absent) < len(profile.needs)]
+    return sorted(shared, key=lambda pair: (len(pair[1]) / len(pair[0].needs), pair[0].name))[:SHOWN]
+
+
+def told_nearest(header: Sequence[str]) -> str:
+    """The nearest profiles in a sentence; empty where none is near."""
+    near = nearest(header)
+    if not near:
+        return ""
+    parts = [
+        f"{profile.name} (misses {', '.join(absent[:4])}{f' and {len(absent) - 4} more' if len(absent) > 4 else ''})"
+        for profile, absent in near
+    ]
+    return f" The nearest profiles: {'; '.join(parts)}."
+
+
+def is_header(cells: Sequence[str]) -> bool:
+    """Whether these cells are the header of a known layout."""
+    names = set(map(plain, cells))
+    return any(not missing(profile, names) for profile in shipped_profiles().values())

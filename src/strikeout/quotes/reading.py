@@ -15,17 +15,17 @@ from strikeout.errors import ColumnError, RejectedError, UsageError
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Column, Layout
+from strikeout.quotes.derivation import BESIDE, NO_ROAD
+from strikeout.quotes.duplicates import twins
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.issues import Issues, QuotesWarning
-from strikeout.quotes.judging import Beside, judged
-from strikeout.quotes.quarantine import write_quarantine
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.routes import BESIDE, NO_ROAD
-from strikeout.quotes.rowwise import clock_of, read_rows, routes_told, twin_issues
+from strikeout.quotes.row_values import clock_of, read_rows, routes_told, twin_issues
 from strikeout.quotes.rules import Rules
 from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
-from strikeout.quotes.twins import twins
+from strikeout.quotes.validate import Beside, judged
+from strikeout.quotes.writing import write_quarantine
 from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:

@@ -20,22 +20,20 @@ import numpy as np
 import polars as pl
 
 from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.chunked_reader import LABEL, WORK, How, Sifted, sift, unpacked
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Column
-from strikeout.quotes.findings import AS_A_TWIN, CODES, Tally
+from strikeout.quotes.duplicates import twins
 from strikeout.quotes.forward_table import Forwards
+from strikeout.quotes.issue_log import AS_A_TWIN, CODES, Tally
 from strikeout.quotes.issues import Issues
-from strikeout.quotes.judging import Beside
-from strikeout.quotes.judging_parts import judged_in_parts
-from strikeout.quotes.parts import Parts
-from strikeout.quotes.quarantine import quarantined, write_parts
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.rowwise import routes_told, twin_issues
-from strikeout.quotes.scratch import Scratch
+from strikeout.quotes.row_values import routes_told, twin_issues
 from strikeout.quotes.screening import REPEATED, Screening
-from strikeout.quotes.sifting import LABEL, WORK, How, Sifted, sift, unpacked
+from strikeout.quotes.spill import Spill
 from strikeout.quotes.tables import Table
-from strikeout.quotes.twins import twins
+from strikeout.quotes.validate import Beside, Parts, judged_in_parts
+from strikeout.quotes.writing import quarantined, write_parts
 
 AT_ONCE = 500_000  # rows in a part, more or less; a moment is never divided
 
@@ -141,7 +139,7 @@ def survey_quotes(
     told = progress or _in_silence
     rules = Checks.of(checks)
     how = How(profile, dict(constants or {}), forwards, clock, beside is not None)
-    scratch = Scratch(folder)
+    scratch = Spill(folder)
     try:
         sifted = sift(source, how, scratch=scratch, progress=lambda share: told("reading", share), size=size)
         _find_twins(sifted, at_once)

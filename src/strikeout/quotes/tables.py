@@ -12,11 +12,10 @@ import polars as pl
 from strikeout.errors import ColumnError, UnreadableFileError
 from strikeout.quotes.applying import apply_profile, filled_columns, sources, stacked
 from strikeout.quotes.columns import ALIASES, NUMBERS, UNITS, Column, Layout, understand
+from strikeout.quotes.file_formats import Sheet, sheet_of
 from strikeout.quotes.limits import check_columns
-from strikeout.quotes.matching import is_header, match, missing, told_nearest
 from strikeout.quotes.preambles import said_above
-from strikeout.quotes.profile import Profile, plain, profile_of
-from strikeout.quotes.sheets import Sheet, sheet_of
+from strikeout.quotes.profile import Profile, is_header, match, missing, plain, profile_of, told_nearest
 from strikeout.quotes.text_files import Progress
 
 CANONICAL = "strikeout"  # the name of the layout with our own columns, which is no vendor's

@@ -53,7 +53,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Dress:
+class CsvDialect:
     """How a text file is dressed: what stands above its header, its header, and how its cells are written."""
 
     encoding: str
@@ -89,7 +89,7 @@ class Block:
     overflow: pl.Series
 
 
-def dress_of(path: Path, is_header: Callable[[list[str]], bool]) -> Dress:
+def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
     """How this file is dressed. The header is the first line that ``is_header``, or line 1 where none is.
 
     Raises:
@@ -98,10 +98,10 @@ def dress_of(path: Path, is_header: Callable[[list[str]], bool]) -> Dress:
     try:
         return _dress_of(path, "", is_header)
     except UnicodeDecodeError:
-        return western_dress_of(path, is_header)
+        return western_dialect_of(path, is_header)
 
 
-def western_dress_of(path: Path, is_header: Callable[[list[str]], bool]) -> Dress:
+def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
     """How the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is.
 
     Raises:
@@ -115,7 +115,7 @@ def western_dress_of(path: Path, is_header: Callable[[list[str]], bool]) -> Dres
         ) from error
 
 
-def blocks_of(path: Path, dress: Dress, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
+def blocks_of(path: Path, dress: CsvDialect, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
     """The rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file.
 
     Raises:
@@ -149,7 +149,7 @@ def several_blocks(path: Path) -> bool:
         return len(_read(path, file, BLOCK + 1)) > BLOCK
 
 
-def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool]) -> Dress:
+def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool]) -> CsvDialect:
     name = path.name
     with _opened(path) as file:
         mark = _read(path, file, 4)
@@ -186,7 +186,7 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
     check_columns(name, len(cells))
     header = _told_apart(tuple(cell or f"column_{place}" for place, cell in enumerate(cells, start=1)))
     above = tuple(unguarded_text(line.rstrip("\r")) for line in preamble)
-    dress = Dress(encoding, separator, header, above, len(preamble) + reader.line_num)
+    dress = CsvDialect(encoding, separator, header, above, len(preamble) + reader.line_num)
     return dress if separator == "," else replace(dress, commas=_decimal_commas(path, dress))
 
 
@@ -200,7 +200,7 @@ def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _decimal_commas(path: Path, dress: Dress) -> frozenset[str]:
+def _decimal_commas(path: Path, dress: CsvDialect) -> frozenset[str]:
     """The columns with decimal commas, as far as the first megabyte shows; none where some have decimal points."""
     first = next(blocks_of(path, dress, size=1 << 20), None)
     cells = [] if first is None else [column.str.strip_chars() for column in first.frame.get_columns()]
@@ -230,7 +230,7 @@ def _with_points(name: str, frame: pl.DataFrame, rows: pl.Series, known: frozens
     return pl.DataFrame(columns)
 
 
-def _parsed(name: str, text: bytes, dress: Dress) -> pl.DataFrame:
+def _parsed(name: str, text: bytes, dress: CsvDialect) -> pl.DataFrame:
     # A header of our own with one column more: a line with too many fields then shows in that column, and is a bad
     # row, instead of failing the file or being cut off in silence.
     ours = dress.separator.join([*(f"c{k}" for k in range(len(dress.header))), "overflow"]).encode() + b"\n"

@@ -56,14 +56,13 @@ class SqliteWriting(SqliteReading):
         self._tally.count(held=len(quotes))
 
     def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
-        from strikeout.quotes.name_runs import NameRuns
-        from strikeout.quotes.scratch import Scratch
+        from strikeout.quotes.spill import ExternalSort, Spill
 
         first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
         kind = None if first[0] is None else self.chunk(first[0]).kind
         number, count = 0 if first[1] is None else first[1] + 1, 0
-        with Scratch(self._path.parent) as scratch:
-            runs = NameRuns(scratch)
+        with Spill(self._path.parent) as scratch:
+            runs = ExternalSort(scratch)
             for some in in_chunks(self._unknown(pieces), CHUNK):
                 refuse_other_kind(kind, some[0])
                 names: list[bytes] = []

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from strikeout.quotes.checks import expiries, parity, rows, spreads, stale, units
+from strikeout.quotes.checks import rows, slices, spreads, stale
 from strikeout.quotes.checks.catalogue import RULES
+from strikeout.quotes.checks.frames import with_slices
 from strikeout.quotes.checks.settings import Checks
-from strikeout.quotes.checks.slices import with_slices
 from strikeout.quotes.issues import SCHEMA
 
 Numbers = Callable[[pl.Series], pl.Series]
@@ -27,11 +27,11 @@ CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
     "Q211": rows.odd_deliverable,
     "Q212": rows.settlement_unknown,
     "Q213": rows.untraded,
-    "Q301": units.odd_units,
-    "Q302": parity.broken_parity,
+    "Q301": slices.odd_units,
+    "Q302": slices.broken_parity,
     "Q303": spreads.vertical,
     "Q304": spreads.butterfly,
-    "Q305": expiries.calendar,
+    "Q305": slices.calendar,
 }
 WHOLE = ("Q301",)  # told to reject, these reject every quote involved; others only the one they speak of first
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from strikeout.quotes.checks.finding import FINDING, found, is_american, shown
+from strikeout.quotes.checks.frames import FINDING, found, is_american, shown
 
 SLACK = 1e-12  # a few roundings of what a bound is computed from, as a share of the larger of forward and strike
 ONE_LOT = ("", "100", "100.0", "standard", "std", "s", "n", "no", "false", "0")

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from strikeout.quotes.checks.finding import FINDING, ROUNDING, is_american, shown, told
-from strikeout.quotes.checks.slices import laddered
+from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, laddered, shown, told
 
 Positions = NDArray[np.intp]
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from strikeout.quotes.checks.finding import FINDING, shown, told
+from strikeout.quotes.checks.frames import FINDING, shown, told
 
 CONTRACT = ("underlying", "root", "expiry", "strike", "is_call", "exercise", "settlement", "source")
 WHEN = ("quote_date", "quote_time")

@@ -23,7 +23,7 @@ _TOLD = {
 
 
 @dataclass(frozen=True)
-class Routes:
+class Derivation:
     """The columns that prices rest on, those of them with cells that may be empty, and where each quantity is from.
 
     ``roads`` are the ways to a forward that are open, in the order in which they are tried for each slice.
@@ -38,7 +38,9 @@ class Routes:
     discount_from: str
 
 
-def routes_of(frame: pl.DataFrame, places: Mapping[str, str], empty: list[str], *, forwards: str = "auto") -> Routes:
+def derivation_of(
+    frame: pl.DataFrame, places: Mapping[str, str], empty: list[str], *, forwards: str = "auto"
+) -> Derivation:
     """How every quantity of a quote is found in this table.
 
     Raises:
@@ -58,7 +60,7 @@ def routes_of(frame: pl.DataFrame, places: Mapping[str, str], empty: list[str], 
     if not roads:
         raise _no_road(places, missing, forwards)
     needed, discount_from = _money(places, roads)
-    return Routes(
+    return Derivation(
         used=frozenset(used | expiry | observed | needed),
         # A column that no other road could stand in for keeps the rule that its cells be filled.
         optional=frozenset() if len(roads) == 1 and roads != ("parity",) else frozenset(needed),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from strikeout.quotes.checks.catalogue import RULES
 from strikeout.quotes.checks.market import CHECKED
 from strikeout.quotes.issues import Issues, RowIssue, worded
-from strikeout.quotes.scratch import Place, Scratch
 from strikeout.quotes.screening import REPEATED, Screening, screening_by
+from strikeout.quotes.spill import Place, Spill
 
 CODES = sorted(RULES)
 KEPT = 255  # of a row: no rule took it out. Else the place among CODES of the first that did
@@ -58,10 +58,10 @@ class Tally:
         return worded(self._flagged, besides=besides)
 
 
-class Findings:
+class IssueLog:
     """Issues by the block their row is in, and what became of every row."""
 
-    def __init__(self, scratch: Scratch) -> None:
+    def __init__(self, scratch: Spill) -> None:
         self._scratch = scratch
         self._places: list[list[Place]] = []
         self._begins: list[int] = []

@@ -16,12 +16,12 @@ from strikeout.quotes.limits import BYTES_A_CELL, check_growth
 from strikeout.quotes.text_files import (
     ENDINGS,
     Block,
-    Dress,
+    CsvDialect,
     Progress,
     blocks_of,
-    dress_of,
+    dialect_of,
     several_blocks,
-    western_dress_of,
+    western_dialect_of,
 )
 from strikeout.quotes.texts import is_unicode
 
@@ -65,7 +65,7 @@ def sheet_of(source: Any, is_header: IsHeader, *, size: int = 0) -> Sheet:
     path = Path(source)
     if _kind(path) == "parquet":
         return _parquet_sheet(path, size or ROWS)
-    return _text_sheet(path, dress_of(path, is_header), is_header, size)
+    return _text_sheet(path, dialect_of(path, is_header), is_header, size)
 
 
 def is_large(source: str | PathLike[str]) -> bool:
@@ -99,12 +99,12 @@ def _kind(path: Path) -> str:
     )
 
 
-def _text_sheet(path: Path, dress: Dress, is_header: IsHeader, size: int) -> Sheet:
+def _text_sheet(path: Path, dress: CsvDialect, is_header: IsHeader, size: int) -> Sheet:
     def blocks(progress: Progress | None) -> Iterator[Block]:
         return blocks_of(path, dress, progress=progress, size=size)
 
     def western() -> Sheet:
-        return _text_sheet(path, western_dress_of(path, is_header), is_header, size)
+        return _text_sheet(path, western_dialect_of(path, is_header), is_header, size)
 
     return Sheet(path.name, dress.header, "line", blocks, dress.notes, dress.preamble, western)
 

@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from strikeout.errors import ColumnError
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Layout, with_constants
-from strikeout.quotes.findings import BY_ITSELF, Findings
+from strikeout.quotes.derivation import BESIDE, NO_ROAD
+from strikeout.quotes.duplicates import VALUES
+from strikeout.quotes.issue_log import BY_ITSELF, IssueLog
 from strikeout.quotes.issues import Issues
 from strikeout.quotes.limits import check_bad
-from strikeout.quotes.pairing import pairs_across
-from strikeout.quotes.routes import BESIDE, NO_ROAD
-from strikeout.quotes.rowwise import Rows, clock_of, read_rows
+from strikeout.quotes.row_values import Rows, clock_of, read_rows
 from strikeout.quotes.rules import Rules
-from strikeout.quotes.scratch import Place, Scratch
+from strikeout.quotes.schema_sample import SchemaSample, pairs_across
+from strikeout.quotes.spill import Place, Spill
 from strikeout.quotes.tables import Opened, Refilled, Table, open_sheet, opened, understood
 from strikeout.quotes.text_files import Progress
-from strikeout.quotes.twins import VALUES
-from strikeout.quotes.witness import Witness
 
 WORK, LABEL = "w:", "l:"  # in front of the columns of rows put away: what a quote is, and what else is known of it
 
@@ -73,10 +72,10 @@ class Sifted:
     table: Table
     layout: Layout
     clock: Clock | None
-    findings: Findings
+    findings: IssueLog
     prints: NDArray[np.uint64]
     places: tuple[Place, ...]
-    scratch: Scratch
+    scratch: Spill
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """The rows that no rule has taken out so far, block by block: at, row, id, and what they hold."""
@@ -92,12 +91,12 @@ class Sifted:
 class _Understood(Exception):  # noqa: N818 - it tells of something found, not of an error
     """A later block shows that the file is to be understood in another way."""
 
-    def __init__(self, witness: Witness) -> None:
+    def __init__(self, witness: SchemaSample) -> None:
         super().__init__()
         self.witness = witness
 
 
-def sift(source: Any, how: How, *, scratch: Scratch, progress: Progress | None = None, size: int = 0) -> Sifted:
+def sift(source: Any, how: How, *, scratch: Spill, progress: Progress | None = None, size: int = 0) -> Sifted:
     """Reads a file once, row by row; more than once only where a later block changes how the first is understood.
 
     Args:
@@ -110,12 +109,12 @@ def sift(source: Any, how: How, *, scratch: Scratch, progress: Progress | None =
     """
     given = frozenset(how.constants)
     sheet = open_sheet(source, profile=how.profile, given=given, size=size)
-    filled, witness = frozenset[str](), Witness()
+    filled, witness = frozenset[str](), SchemaSample()
     while True:
         try:
             return _sifted(sheet, how, filled, witness, scratch, progress)
         except Refilled as found:
-            filled, witness = found.filled, Witness()
+            filled, witness = found.filled, SchemaSample()
         except _Understood as found:
             witness = found.witness
         except _NoPairs as found:
@@ -125,7 +124,7 @@ def sift(source: Any, how: How, *, scratch: Scratch, progress: Progress | None =
         except UnicodeDecodeError:
             if sheet.sheet.western is None:
                 raise
-            sheet, filled, witness = opened(sheet.sheet.western(), how.profile, given), frozenset(), Witness()
+            sheet, filled, witness = opened(sheet.sheet.western(), how.profile, given), frozenset(), SchemaSample()
         scratch.clear()
 
 
@@ -135,15 +134,15 @@ class _NoPairs(Exception):  # noqa: N818
     ``table`` is the last block, ``count`` is of the rows of the file.
     """
 
-    def __init__(self, witness: Witness, table: Table, count: int) -> None:
+    def __init__(self, witness: SchemaSample, table: Table, count: int) -> None:
         super().__init__()
         self.witness, self.table, self.count = witness, table, count
 
 
 def _sifted(
-    sheet: Opened, how: How, filled: frozenset[str], witness: Witness, scratch: Scratch, progress: Progress | None
+    sheet: Opened, how: How, filled: frozenset[str], witness: SchemaSample, scratch: Spill, progress: Progress | None
 ) -> Sifted:
-    findings, places, prints = Findings(scratch), [], []
+    findings, places, prints = IssueLog(scratch), [], []
     layout: Layout | None = None
     missing: ColumnError | None = None
     table: Table | None = None
@@ -186,7 +185,9 @@ def _sifted(
     )
 
 
-def _understood(witness: Witness, table: Table, how: How) -> tuple[Witness, Layout | None, ColumnError | None]:
+def _understood(
+    witness: SchemaSample, table: Table, how: How
+) -> tuple[SchemaSample, Layout | None, ColumnError | None]:
     """How the file is understood as far as it is known, or what is missing; with a slice of pairs where that helps."""
     seen = replace(table, frame=witness.rows)
     try:
@@ -203,7 +204,7 @@ def _understood(witness: Witness, table: Table, how: How) -> tuple[Witness, Layo
     return witness, None, missing
 
 
-def _paired_across(sheet: Opened, filled: frozenset[str], how: How, found: _NoPairs, scratch: Scratch) -> Witness:
+def _paired_across(sheet: Opened, filled: frozenset[str], how: How, found: _NoPairs, scratch: Spill) -> SchemaSample:
     """The witness with rows of a slice whose pairs are spread over blocks.
 
     Raises:
@@ -232,7 +233,7 @@ def _pair_places(seen: Table, how: How) -> Mapping[str, str] | None:
         return None
 
 
-def _paired(witness: Witness, table: Table, how: How, places: Mapping[str, str]) -> Witness:
+def _paired(witness: SchemaSample, table: Table, how: How, places: Mapping[str, str]) -> SchemaSample:
     paired = witness.with_pairs(with_constants(table.frame, how.constants), places)
     return replace(paired, frame=paired.rows.select(table.frame.columns))
 

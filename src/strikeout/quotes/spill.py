@@ -1,0 +1,206 @@
+"""Temporary storage on disk for tables that do not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import pairwise
+from os import PathLike
+from tempfile import TemporaryFile
+from types import TracebackType
+
+import numpy as np
+import polars as pl
+
+from strikeout.errors import UsageError
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.forwards import FORWARD_FROM, NEEDED
+from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.row_values import label_array
+from strikeout.quotes.slices import KEYS
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the file a table is."""
+
+    begin: int
+    length: int
+
+
+class Spill:
+    """A file that only this process can open, since it has no name: not even a kill leaves it behind.
+
+    Args:
+        folder: on whose disk it is; the one for temporary files where not given.
+
+    >>> with Spill() as scratch:
+    ...     place = scratch.put(pl.DataFrame({"strike": [90.0, 110.0]}))
+    ...     scratch.get(place).height
+    2
+    """
+
+    def __init__(self, folder: str | PathLike[str] | None = None) -> None:
+        self._file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
+        self._end = 0
+        self._folder = folder
+
+    def put(self, table: pl.DataFrame) -> Place:
+        """Puts a table away.
+
+        Raises:
+            UsageError: the disk is full.
+        """
+        page = BytesIO()
+        table.write_ipc(page, compression="lz4")
+        data = page.getbuffer()
+        try:
+            self._file.seek(self._end)
+            self._file.write(data)
+            self._file.flush()
+        except OSError as error:
+            raise self._no_room(error) from error
+        place = Place(self._end, len(data))
+        self._end += len(data)
+        return place
+
+    def _no_room(self, error: OSError) -> UsageError:
+        if self._folder is None:
+            folder, remedy = "the folder for temporary files", "Make room, or name another folder in TMPDIR."
+        else:
+            folder, remedy = f"the disk of {self._folder}", "Make room there."
+        return UsageError(
+            f"A large file is read in pieces, and {folder} has no room for them ({error.strerror}, after "
+            f"{self._end >> 20:,} MB). {remedy}"
+        )
+
+    def get(self, place: Place) -> pl.DataFrame:
+        """The table that was put there."""
+        self._file.seek(place.begin)
+        return pl.read_ipc(BytesIO(self._file.read(place.length)))
+
+    def all(self, places: list[Place]) -> pl.DataFrame:
+        """The tables that were put there, below one another; of no places a table without columns."""
+        return pl.concat([self.get(place) for place in places]) if places else pl.DataFrame()
+
+    def clear(self) -> None:
+        """Begins anew: what was put away is gone."""
+        self._file.truncate(0)
+        self._end = 0
+
+    def close(self) -> None:
+        """Gives the room back."""
+        self._file.close()
+
+    def __enter__(self) -> Spill:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+PARTS = 32  # of ten million quotes each is a few hundred thousand
+NUMBERS = ("forward", "strike", "expiry", "discount", "is_call")
+TEXTS = (*KEYS, "exercise", "discount_from", FORWARD_FROM)
+
+
+class SliceSpill:
+    """Quotes whose forwards are derived, on disk; only what such a forward rests on is kept of each."""
+
+    def __init__(self, folder: str | PathLike[str] | None = None) -> None:
+        self._scratch = Spill(folder)
+        self._places: list[list[Place]] = [[] for _ in range(PARTS)]
+        self._known = pl.Series([], dtype=pl.UInt64)
+
+    def add(self, quotes: Quotes, *, only_known: bool = False) -> None:
+        """Puts quotes away; where ``only_known``, those of slices that are here already."""
+        table = _table(quotes)
+        key = pl.Series([0], dtype=pl.UInt64).new_from_index(0, table.height)
+        for name in (*KEYS, "expiry"):
+            key = (key + table[name].cast(pl.String).hash()).hash()
+        if only_known:
+            here = key.is_in(self._known.implode())
+            table, key = table.filter(here), key.filter(here)
+        else:
+            self._known = pl.concat([self._known, key]).unique()
+        part = (key % PARTS).to_numpy()
+        for number in np.unique(part).tolist():
+            self._places[number].append(self._scratch.put(table.filter(pl.Series(part == number))))
+
+    def parts(self) -> Iterator[Quotes]:
+        """All quotes, some slices at a time, whole ones."""
+        for places in self._places:
+            if places:
+                yield _quotes(self._scratch.all(places))
+
+    def close(self) -> None:
+        """Gives the room on disk back."""
+        self._scratch.close()
+
+
+def _table(quotes: Quotes) -> pl.DataFrame:
+    columns = {"id": pl.Series(quotes.ids.tolist(), dtype=pl.String)}
+    columns |= {name: pl.Series(getattr(quotes.contracts, name)) for name in NUMBERS}
+    columns |= {name: pl.Series(getattr(quotes, name)) for name in ("observed", "weight", "spread")}
+    for name in dict.fromkeys((*NEEDED, *TEXTS)):
+        held = quotes.labels.get(name)
+        if name in TEXTS:
+            texts = [""] * len(quotes) if held is None else held.astype(str).tolist()
+            columns[name] = pl.Series(texts, dtype=pl.String)
+        elif held is not None and held.dtype.kind in "fiu":
+            columns[name] = pl.Series(held.astype(float))
+        else:
+            columns[name] = pl.Series(np.full(len(quotes), np.nan))
+    return pl.DataFrame(columns)
+
+
+def _quotes(table: pl.DataFrame) -> Quotes:
+    contracts = Contracts(**{name: table[name].to_numpy() for name in NUMBERS})
+    own = {name: table[name].to_numpy().copy() for name in ("observed", "weight", "spread")}
+    labels = {name: label_array(table[name]) for name in dict.fromkeys((*NEEDED, *TEXTS))}
+    return Quotes._trusted(ids=table["id"].to_numpy().astype(str), contracts=contracts, labels=labels, **own)
+
+
+PAGE = 20_000  # names that are fetched together
+RUN = 400_000  # names that are held at once, more or less
+
+
+@dataclass(frozen=True)
+class _Page:
+    """Sorted names on disk, and the first and the last of them."""
+
+    first: bytes
+    last: bytes
+    place: Place
+
+
+class ExternalSort:
+    """Names and the chunk each is in, from the lowest to the highest."""
+
+    def __init__(self, scratch: Spill) -> None:
+        self._scratch = scratch
+        self._pages: list[_Page] = []
+
+    def add(self, names: Sequence[bytes], chunks: Sequence[int]) -> None:
+        """Puts some names away, in any order."""
+        table = pl.DataFrame({"name": names, "chunk": chunks}, schema={"name": pl.Binary, "chunk": pl.Int64})
+        table = table.sort("name")
+        for begin in range(0, table.height, PAGE):
+            page = table[begin : begin + PAGE]
+            self._pages.append(_Page(page["name"][0], page["name"][-1], self._scratch.put(page)))
+
+    def runs(self) -> Iterator[tuple[list[bytes], list[int]]]:
+        """All names with their chunks: each run in order, and every run above the one before."""
+        firsts = sorted(page.first for page in self._pages)
+        edges: list[bytes | None] = [*firsts[:: max(1, RUN // PAGE)], None]
+        for low, high in pairwise(edges):
+            places = [p.place for p in self._pages if (high is None or p.first < high) and (not low or p.last >= low)]
+            table = self._scratch.all(places)
+            table = table.filter(pl.col("name") >= pl.lit(low, pl.Binary))
+            if high is not None:
+                table = table.filter(pl.col("name") < pl.lit(high, pl.Binary))
+            table = table.sort("name")
+            yield table["name"].to_list(), table["chunk"].to_list()
