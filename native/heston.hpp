@@ -179,35 +179,36 @@ struct LogCf {
 // As in the twin's log_cf, for `count` blocks of four z with q = z^2 + i z. Blocks go through each stage in a row: one alone
 // leaves the processor waiting for its own results. A block's bits do not depend on the others.
 INLINE void log_cf(const c4* z, const c4* q, int count, double T, const Heston& m, LogCf& out) {
-    const double c = m.kappa * m.vbar / (m.sigma * m.sigma), cT = c * T;
-    c4 xi[BATCH], d[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH], invP[BATCH], mP[BATCH];
+    const double s2 = m.sigma * m.sigma, c = m.kappa * m.vbar / s2, cT = c * T, v0T = m.v0 * T;
+    c4 xi[BATCH], d[BATCH], plus[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH], invP[BATCH];
     for (int i = 0; i < count; i++) {
         xi[i] = m.kappa - (m.rho * m.sigma) * times_i(z[i]);
-        c4 s2q = (m.sigma * m.sigma) * q[i];
+        c4 s2q = s2 * q[i];
         d[i] = root(fma(xi[i], xi[i], s2q));
         const i4 safe = xi[i].re >= 0.0;
         c4 large = d[i] + pick(safe, xi[i], -xi[i]), small = s2q * inverse(large);
         minus[i] = pick(safe, small, large);
-        P[i] = pick(safe, large, small);  // d + xi so far
+        plus[i] = pick(safe, large, small);
     }
     for (int i = 0; i < count; i++) E[i] = exp(-(T * d[i]));
     for (int i = 0; i < count; i++) {
-        P[i] = fma(minus[i], E[i], P[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
-        mP[i] = (1.0 - E[i]) * invP[i], out.v0B[i] = -m.v0 * (q[i] * mP[i]);
+        P[i] = fma(minus[i], E[i], plus[i]), invP[i] = inverse(P[i]), invd[i] = inverse(d[i]);
+        out.v0B[i] = -m.v0 * (q[i] * ((1.0 - E[i]) * invP[i]));
     }
     for (int i = 0; i < count; i++) {
         const c4 half = 0.5 * invd[i], excess = -(minus[i] * (1.0 - E[i])) * half;  // of P / 2d over one: small with sigma
         out.level[i] = -(fma(cT, minus[i], (2.0 * c) * log(P[i] * half, excess)));
     }
     for (int i = 0; i < count; i++) {
-        const c4 TE = T * E[i], PdP = ((1.0 + E[i]) - TE * minus[i]) * invP[i];
-        const c4 both = 2.0 * c + out.v0B[i];
-        const c4 by_d = fma(both, PdP, fma(m.v0 * (q[i] * invP[i]), TE, (-2.0 * c) * invd[i]));  // negative, but for c T
-        const c4 by_xi = (cT * minus[i] - by_d * xi[i]) * invd[i] - both * mP[i];
+        const c4 EP = E[i] * invP[i], R = minus[i] * EP, S = plus[i] * invP[i], qEP = q[i] * EP, s2q = s2 * q[i];
+        const c4 both = (2.0 + T * xi[i]) * R, bent = fma(minus[i], S, s2 * qEP) - (T * s2q) * R;
+        const c4 sum_xi = fma(v0T * qEP, -xi[i], fma(out.v0B[i], both, cT * minus[i] - out.v0B[i]));
+        const c4 sum_d = fma(v0T * qEP, s2q, fma(out.v0B[i], bent, cT * s2q));
+        const c4 by_xi = fma(2.0 * c, both - minus[i] * invd[i], sum_xi) * invd[i];
+        const c4 by_d = fma(2.0 * c, bent - s2q * invd[i], sum_d) * invd[i];  // times -sigma^2 q / d
         out.by_rho[i] = m.sigma * (times_i(z[i]) * by_xi);  // negative
         out.by_kappa[i] = fma(1.0 / m.kappa, out.level[i], by_xi);
-        out.by_sigma[i] = (-1.0 / m.sigma) * fma(cT + by_d, (m.sigma * m.sigma) * (q[i] * invd[i]),
-                                                 fma(m.rho, out.by_rho[i], 2.0 * out.level[i]));
+        out.by_sigma[i] = (-1.0 / m.sigma) * (by_d + fma(m.rho, out.by_rho[i], 2.0 * out.level[i]));
     }
 }
 

@@ -83,9 +83,9 @@ def test_a_build_names_what_numpy_rounds_by_only_where_numpy_prices():
     for kernel in ("numpy", *(["native"] if native() else [])):
         made = so.forget(so.calibrate(quotes, so.Heston(kernel=kernel)), ids=quotes.ids[:3]).certificate
         assert (set(made.build) > {"processor", "blas"}) == (kernel == "numpy")
-    for name in ("heston/native-shared-1", "ssvi/1(one)"):
+    for name in ("heston/native-shared-2", "ssvi/1(one)"):
         assert bool({*ROUNDING} & {*build_of(name)}) == (native() is None)
-    for name in ("heston/numpy-shared-1", "paper-heston(u_max=50)", "a user's model"):
+    for name in ("heston/numpy-shared-2", "paper-heston(u_max=50)", "a user's model"):
         assert {"processor", "blas"} <= {*build_of(name)}
 
 

@@ -179,8 +179,8 @@ def of_a_bell(theta: Sequence[float], T: float, k: list[float], pieces: int = 6)
 @pytest.mark.parametrize(
     ("theta", "T", "allowed"),
     [
-        pytest.param(FAR_FROM_K_STAR, 0.25, 1e-10, id="600,000"),
-        pytest.param((2000.0, 3.0, 0.01, -0.5, 0.01), 5.0, 3e-8, id="60 million"),
+        pytest.param(FAR_FROM_K_STAR, 0.25, 1e-12, id="600,000"),
+        pytest.param((2000.0, 3.0, 0.01, -0.5, 0.01), 5.0, 1e-12, id="60 million"),
         pytest.param((5.0, 0.06, 0.01, -0.6, 0.06), 0.5, 1e-12, id="3,000"),
     ],
 )
@@ -271,20 +271,3 @@ def test_extreme_parameters_are_priced_as_well_as_said(theta, T, allowed):
     assert expected is not None
     for kernel in KERNELS:
         np.testing.assert_allclose(values(kernel, theta, T, k)[0], expected, rtol=0, atol=allowed, err_msg=kernel)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(
-    ("theta", "T"), [((0.0021, 0.49, 7.6, 0.59, 1.36), 5.75), ((0.0042, 0.17, 15.5, 0.63, 1.3), 2.85)]
-)
-def test_where_moments_just_above_the_first_explode_sensitivities_are_as_good_as_said(kernel, theta, T):
-    """1e-5 by the limits that the page on pricing names: prices are right there, so their differences tell."""
-    k = np.array([-2.0, -0.5, 0.0, 0.5, 2.0])
-    found = values(kernel, theta, T, k)[1:]
-    for i, at in enumerate(theta):
-        h = 1e-3 * at
-        one, two = (
-            [values(kernel, [*theta[:i], at + x, *theta[i + 1 :]], T, k)[0] for x in (n * h, -n * h)] for n in (1, 2)
-        )
-        slope = (8.0 * (one[0] - one[1]) - (two[0] - two[1])) / (12.0 * h)
-        np.testing.assert_allclose(found[i], slope, rtol=0, atol=1e-5)

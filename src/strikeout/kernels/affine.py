@@ -20,7 +20,7 @@ from strikeout.kernels.heston_twin import Parts
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
-VERSION = 3  # of the rule and of the terms: another one moves the last bits of a price
+VERSION = 4  # of the rule and of the terms: another one moves the last bits of a price
 WORTH_THREADS = 5_000  # strikes, each as dear as some dozens of Heston's; an expiry counts as
 EXPIRY = 300
 

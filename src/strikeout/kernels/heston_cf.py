@@ -40,8 +40,10 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
     argument because near the poles z = 0 and z = -i the caller knows it better than z does. T is one number, or an
     array like z: complex, because NumPy is quicker where nothing has to be converted.
 
-    The derivatives are those by d at fixed xi, and by xi with d moving along, of kappa vbar A + v0 B; c = kappa vbar /
-    sigma^2 and v0 are multiplied in from the start, so that few products remain.
+    The derivatives are written in R = (d - xi) E / P and S = (d + xi) / P, which sum to one and are small or of order
+    one wherever cf is not about to explode, even where q and P are both all but zero: near z = -i with rho sigma >
+    kappa over years. No two large terms cancel, and nothing grows with c = kappa vbar / sigma^2. By xi, d moves along;
+    by sigma, xi moves along as well.
     """
     kappa, vbar, sigma, rho, v0 = theta.tolist()
     c, s2 = kappa * vbar / (sigma * sigma), sigma * sigma
@@ -61,9 +63,8 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
         large = d + np.where(safe, xi, -xi)
         small = s2q / large
         plus, minus = np.where(safe, large, small), np.where(safe, small, large)
-    cT, TE = c * T, T * E
-    cT_minus = cT * minus
-    P = plus + minus * E
+    minus_E, qE = minus * E, q * E
+    P = plus + minus_E
     invP, half_invd = 1.0 / P, 0.5 / d
     invd = half_invd + half_invd
     m, v0q = 1.0 - E, v0 * q
@@ -72,18 +73,20 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
     else:
         lack = minus * m
         logarithm = log_near_one(P * half_invd, lack * half_invd)
+    cT, v0T, xiT, Ts2q = c * T, v0 * T, xi * T, s2q * T
+    cT_minus = cT * minus
     level = -2.0 * c * logarithm - cT_minus  # kappa vbar A
-    mP, v0qP = m * invP, v0q * invP
+    mP, R, S, qEP = m * invP, minus_E * invP, plus * invP, qE * invP
     v0B = -(v0q * mP)
-    slope = 1.0 + E - TE * minus  # dP/dd at fixed xi
-    PdP = slope * invP
-    both = 2.0 * c + v0B
-    minus_by_d = both * PdP - 2.0 * c * invd + v0qP * TE  # but for c T
-    rest = cT_minus - minus_by_d * xi
-    by_xi = rest * invd - both * mP
-    s2q_d, by_d = s2q * invd, minus_by_d + cT
+    both = 2.0 * R + xiT * R
+    minus_d, s2q_d, v0qEP = minus * invd, s2q * invd, v0T * qEP
+    sum_xi = 2.0 * c * both - 2.0 * c * minus_d + cT_minus - v0qEP * xi + v0B * both - v0B
+    by_xi = sum_xi * invd
+    bent = minus * S + s2 * qEP - Ts2q * R
+    sum_d = 2.0 * c * bent - 2.0 * c * s2q_d + c * Ts2q + v0qEP * s2q + v0B * bent
+    by_d = sum_d * invd  # the derivative by d at fixed xi, times -sigma^2 q / d
     by_rho = a_sigma * by_xi
-    by_sigma = by_d * s2q_d + rho * by_rho + 2.0 * level
+    by_sigma = by_d + rho * by_rho + 2.0 * level
     gradient = np.empty((5, *z.shape), complex)
     np.add(level * (1.0 / kappa), by_xi, out=gradient[0])
     np.multiply(level, 1.0 / vbar, out=gradient[1])

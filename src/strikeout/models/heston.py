@@ -88,7 +88,7 @@ class Heston:
 
     @property
     def name(self) -> str:
-        return f"heston/{self.kernel}-{self.expiries or 'shared'}-{2 if self.expiries == 'scattered' else 1}"
+        return f"heston/{self.kernel}-{self.expiries or 'shared'}-{3 if self.expiries == 'scattered' else 2}"
 
     @property
     def parameters(self) -> ParameterSpace:
