@@ -14,6 +14,7 @@ from strikeout.forgetting.restep import restep
 from strikeout.kernels import exact
 from strikeout.kernels.compiled import native
 from strikeout.paper import method as paper_method
+from strikeout.paper.cache import fast
 from strikeout.paper.experiments.numpy_pass import numpy_restep
 from strikeout.paper.experiments.tables import TABLE_2
 from strikeout.statistics.footprinting import footprints_of
@@ -76,7 +77,7 @@ def _papers(calibration: so.Calibration, *, rounds: int) -> list[Row]:
         timed = interleave(
             {
                 "strikeout": same(_downdate(footprints, state.words, gone)),
-                "the paper's refactor": same(lambda gone=gone: paper_method.fast(cache, gone)),
+                "the paper's refactor": same(lambda gone=gone: fast(cache, gone).theta),
                 "strikeout, rebuilt": same(
                     lambda kept=retained: restep(books.fresh(kept), calibration.model, footprints.schema).change
                 ),

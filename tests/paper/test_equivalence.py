@@ -53,4 +53,4 @@ def test_the_table_the_loop_and_the_cache_are_one_method():
     kept = np.arange(5, len(quotes))
     loop = paper_method.retrain_loop(quotes[kept], reference, size="small")
     # Central differences divide rounding of prices (1e-14) by a step of 1e-4 times the parameter.
-    np.testing.assert_allclose(loop, paper_method.retrain(cache, kept), rtol=1e-6)
+    np.testing.assert_allclose(loop, paper_method.retrained(cache, kept), rtol=1e-6)

@@ -15,10 +15,12 @@ from strikeout.forgetting.restep import restep
 from strikeout.kernels import exact
 from strikeout.models.heston import Heston
 from strikeout.paper import method as paper_method
+from strikeout.paper.cache import Cache
+from strikeout.paper.cache import fast as paper_fast
 from strikeout.paper.experiments.numpy_pass import numpy_restep
 from strikeout.paper.experiments.section import Scale
 from strikeout.paper.experiments.stopwatch import Times, timed
-from strikeout.paper.method import SHARD_DAYS, SHORT, Cache, Size
+from strikeout.paper.method import SHARD_DAYS, SHORT, Size
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.shards import shard, shard_states
@@ -59,7 +61,7 @@ def benchmark(
     quotes = paper_method.paper_book(size, seed=seed)
     cache = paper_method.cache_of(quotes, paper_method.paper_reference(quotes), size=size)
     early = paper_method.cache_of(quotes, paper_method.paper_reference(quotes, steps=SHORT), size=size)
-    loop = timed_loop(quotes, cache.reference, size=size, scale=scale)
+    loop = timed_loop(quotes, cache.theta_ref, size=size, scale=scale)
     rng = np.random.default_rng(seed)
     points = []
     for place, fraction in enumerate(fractions):
@@ -88,7 +90,7 @@ def measured(
 ) -> Point:
     """One forget set under every operator. The second cache is that of a reference early in the search."""
     cache, early = caches
-    reference = cache.reference
+    reference = cache.theta_ref
     kept = np.setdiff1d(np.arange(len(quotes)), gone, assume_unique=True)
     retained, ids = quotes[kept], quotes.ids[gone].tolist()
     shards = shard(quotes, "day", size=SHARD_DAYS[size])
@@ -103,7 +105,7 @@ def measured(
     times = {
         "paper retrain": loop.a_quote.scaled(len(retained)),
         "paper recompute": loop.a_quote.scaled(sum(map(len, touched.values()))),
-        "paper fast": timed(lambda: paper_method.fast(cache, gone), runs=runs),
+        "paper fast": timed(lambda: paper_fast(cache, gone).theta, runs=runs),
         "NumPy pass": timed(lambda: numpy_restep(retained, reference), runs=runs),
         "retrain": timed(lambda: restep(_fresh(retained), model, footprints.schema).change, runs=runs),
         "recompute": timed(
@@ -120,8 +122,8 @@ def measured(
         downdate(blocks, ids),
     )
     answers = {
-        "paper retrain": paper_method.retrain(cache, kept),
-        "paper fast": paper_method.fast(cache, gone),
+        "paper retrain": paper_method.retrained(cache, kept),
+        "paper fast": paper_fast(cache, gone).theta,
         "retrain": np.array(list(steps[0].parameters.values())),
         "fast": np.array(list(steps[2].parameters.values())),
         "recalibration": np.array(list(calibrate(retained, model).parameters.values())),
@@ -138,7 +140,7 @@ def measured(
         rmse={name: _rmse(retained, theta) for name, theta in answers.items()},
         deviation={
             "paper": _apart(answers["paper fast"], answers["paper retrain"]),
-            "paper, early": _apart(paper_method.fast(early, gone), paper_method.retrain(early, kept)),
+            "paper, early": _apart(paper_fast(early, gone).theta, paper_method.retrained(early, kept)),
             "ours": _apart(answers["fast"], answers["retrain"]),
         },
         is_equal=len({step.equations.digest() for step in steps}) == 1

@@ -13,6 +13,8 @@ from strikeout.forgetting.recompute import recompute
 from strikeout.forgetting.restep import restep
 from strikeout.models.heston import Heston
 from strikeout.paper import method as paper_method
+from strikeout.paper.cache import fast as paper_fast
+from strikeout.paper.cache import recompute as paper_recompute
 from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
 from strikeout.paper.method import SHARD_DAYS, SHORT, SIZES, Size
 from strikeout.quotes.quotes import Quotes
@@ -87,7 +89,6 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
     cache = paper_method.cache_of(quotes, reference, size=size)
     settled = paper_method.cache_of(quotes, paper_method.paper_reference(quotes), size=size)
     shards = shard(quotes, "day", size=SHARD_DAYS[size])
-    members = [np.flatnonzero(shards.codes == code) for code in range(len(shards))]
     model = Heston()
     footprints = footprints_of(quotes, model, reference)
     states = shard_states(footprints, shards)
@@ -106,11 +107,11 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
         counts.append(count)
         rows.append(
             [
-                paper_method.retrain(cache, kept),
-                paper_method.fast(cache, gone),
-                paper_method.recompute(cache, members, gone),
-                paper_method.retrain(settled, kept),
-                paper_method.fast(settled, gone),
+                paper_method.retrained(cache, kept),
+                paper_fast(cache, gone).theta,
+                paper_recompute(cache, gone).theta,
+                paper_method.retrained(settled, kept),
+                paper_fast(settled, gone).theta,
                 *(np.array(list(step.parameters.values())) for step in (fresh, down, again)),
             ]
         )

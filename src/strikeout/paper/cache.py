@@ -1,0 +1,320 @@
+"""The paper's cache and its operators, in its symbols.
+
+    symbol       meaning                                                          shape
+    theta_ref    reference parameters                                             (p,)
+    r_i          y_i - m(x_i; theta_ref), observed price less model price         1
+    J_i          gradient of the model price with respect to theta                (p,)
+    u_i          J_i' r_i                                                         (p,)
+    psi_i        J_i' J_i                                                         (p, p)
+    H, G         sums of psi_i and of u_i over all quotes D                       (p, p), (p,)
+    H_k, G_k     the same over the quotes D_k of shard k
+    F            the quotes to forget
+    K(F)         the shards that hold a quote of F
+    lambda       the ridge, on the diagonal of H
+
+    (H' + lambda I) (theta' - theta_ref) = G'
+
+The paper prints theta_fast = (H' + lambda I)^-1 G', without theta_ref; every operator here adds it.
+
+Source: "Selective Forgetting in Option Calibration", sections "Sharded recompute operator" and "Fast refactor
+operator".
+By default sums are floating-point additions in the order of the quotes, as published. With ``exact=True`` they are the
+exact integers of ``strikeout.states``, so that forgetting equals never having added, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.calibration.calibrate import calibrate
+from strikeout.errors import UsageError
+from strikeout.kernels.symmetric import solve
+from strikeout.models.model import Model, Theta
+from strikeout.paper import scheme
+from strikeout.paper.heston import Heston
+from strikeout.paper.sets import PAPER_START
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations
+from strikeout.statistics.shards import Shards, shard
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Forget = str | Sequence[str] | ArrayLike
+Sums = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """The parameters after an operator, and the sums they were solved from. ``theta`` has the order of the model."""
+
+    parameters: dict[str, float]
+    theta: Floats
+    H: Floats
+    G: Floats
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return np.array(self.theta, dtype=dtype)
+
+
+class Cache:
+    """Everything the paper keeps per quote at a reference, and the sums over quotes and shards.
+
+    Args:
+        quotes: the quotes D.
+        model: the pricing map m; the paper's own scheme if not given.
+        theta_ref: the reference, by name or as a vector; by default the least-squares parameters of these quotes under
+            this model, from the paper's start.
+        ridge: lambda.
+        shards: a label or several to group quotes by, as ``states.shard`` takes them, or its ``Shards``; by default one
+            shard holds all quotes.
+        exact: sum in exact integers instead of floating point.
+
+    Raises:
+        UsageError: an unknown label, or a ridge below zero.
+        ParameterError: a reference that is not a point of the model.
+
+    >>> from strikeout import paper
+    >>> quotes = paper.quotes("small")
+    >>> cache = paper.Cache(quotes, model=paper.Heston(U_max=50, N_u=180), theta_ref=paper.TRUTH, shards="date")
+    >>> cache.H.shape, len(cache.H_k), cache.K(quotes.ids[:8])
+    ((5, 5), 90, ('2024-01-02', '2024-01-03'))
+    >>> gone = quotes.ids[:8]
+    >>> bool(np.allclose(paper.fast(cache, gone), paper.retrain(cache, gone), rtol=1e-9))
+    True
+    """
+
+    def __init__(
+        self,
+        quotes: Quotes,
+        *,
+        model: Model | None = None,
+        theta_ref: Theta | None = None,
+        ridge: float = PAPER_RIDGE,
+        shards: str | Sequence[str] | Shards | None = None,
+        exact: bool = False,
+    ) -> None:
+        if not ridge >= 0.0:
+            raise UsageError(f"paper.Cache: ridge is {ridge}; expected a number of at least 0, such as 1e-6.")
+        self.quotes, self.model, self.ridge, self.exact = quotes, model if model is not None else Heston(), ridge, exact
+        reference = reference_of(quotes, self.model) if theta_ref is None else theta_ref
+        self.theta_ref: Floats = self.model.parameters.vector(reference)
+        self.shards = _shards_of(quotes, shards)
+        self.u, self.psi = _statistics(self.model, self.theta_ref, quotes)
+
+    @cached_property
+    def H(self) -> Floats:
+        """Curvature of all quotes."""
+        return self._sums(np.arange(len(self.quotes)))[0]
+
+    @cached_property
+    def G(self) -> Floats:
+        """Score of all quotes."""
+        return self._sums(np.arange(len(self.quotes)))[1]
+
+    @cached_property
+    def _by_shard(self) -> dict[str, Sums]:
+        return {name: self._sums(self.members(name)) for name in self.shards.names}
+
+    @property
+    def H_k(self) -> dict[str, Floats]:
+        """Curvature per shard, by the name of the shard."""
+        return {name: H for name, (H, _) in self._by_shard.items()}
+
+    @property
+    def G_k(self) -> dict[str, Floats]:
+        """Score per shard."""
+        return {name: G for name, (_, G) in self._by_shard.items()}
+
+    def K(self, F: Forget) -> tuple[str, ...]:
+        """The shards that hold a quote of F."""
+        touched = np.unique(self.shards.codes[self.rows(F)])
+        return tuple(self.shards.names[code] for code in touched)
+
+    def members(self, name: str) -> Rows:
+        """The row numbers of the quotes of one shard."""
+        return np.flatnonzero(self.shards.codes == self.shards.names.index(name))
+
+    def rows(self, F: Forget) -> Rows:
+        """The row numbers of F: ids, row numbers, a mask, or a condition in SQL, such as ``"date < '2024-02-01'"``.
+
+        Raises:
+            UnknownIdError: an id that no quote has, or one given twice.
+            UsageError: a condition that cannot be read, or rows that are not there.
+        """
+        if isinstance(F, str):
+            from strikeout.quotes.selection import select
+
+            return np.sort(self.quotes.places(select(self.quotes, F)))
+        given = np.asarray(F if isinstance(F, np.ndarray) else list(F))  # type: ignore[arg-type]
+        if given.dtype == bool and given.shape == (len(self.quotes),):
+            return np.flatnonzero(given)
+        if not given.size:
+            return np.empty(0, np.intp)
+        if given.dtype.kind in "iu":
+            if len(np.unique(given)) < len(given) or given.min() < 0 or given.max() >= len(self.quotes):
+                raise UsageError(
+                    f"paper: F has row numbers that are repeated or not there; expected distinct numbers from 0 to "
+                    f"{len(self.quotes) - 1}."
+                )
+            return np.sort(given.astype(np.intp))
+        return np.sort(self.quotes.places(given))
+
+    def kept(self, F: Forget) -> Rows:
+        """The row numbers of the quotes that are not in F."""
+        return np.setdiff1d(np.arange(len(self.quotes)), self.rows(F), assume_unique=True)
+
+    @cached_property
+    def footprints(self) -> Footprints:
+        """u_i and psi_i of every quote as exact integers."""
+        return self._footprints_of(self.quotes)
+
+    def _footprints_of(self, quotes: Quotes) -> Footprints:
+        return footprints_of(quotes, self.model, self.model.parameters.named(self.theta_ref), weights="none")
+
+    def _sums(self, rows: Rows) -> Sums:
+        if self.exact:
+            return _read(self.footprints.total(rows.astype(np.int64)))
+        return _added(self.u[rows], self.psi[rows])
+
+    def __repr__(self) -> str:
+        sums = "exact" if self.exact else "floating-point"
+        return (
+            f"<paper.Cache: {len(self.quotes):,} quotes in {len(self.shards):,} shards, {sums} sums, {self.model.name}>"
+        )
+
+
+def fast(cache: Cache, F: Forget) -> Update:
+    """Solve without F by subtracting its cached statistics, one quote after the other: H' = H - sum of psi_i over F.
+
+    No quote is read and no price computed.
+    """
+    gone = cache.rows(F)
+    if cache.exact:
+        return _solved(cache, _read(cache.footprints.total() - cache.footprints.total(gone.astype(np.int64))))
+    H = np.subtract.reduce(np.concatenate([cache.H[None], cache.psi[gone]]), axis=0)
+    G = np.subtract.reduce(np.concatenate([cache.G[None], cache.u[gone]]), axis=0)
+    return _solved(cache, (H, G))
+
+
+def recompute(cache: Cache, F: Forget) -> Update:
+    """Solve without F by pricing the retained quotes of the shards K(F) again; other shards keep their sums.
+
+    All touched quotes are priced in one pass.
+    """
+    kept, codes = cache.kept(F), np.unique(cache.shards.codes[cache.rows(F)])
+    is_touched = np.isin(cache.shards.codes[kept], codes)
+    again, still = kept[is_touched], kept[~is_touched]
+    if cache.exact:
+        left = cache.footprints.total(still.astype(np.int64))
+        return _solved(cache, _read(left + cache._footprints_of(cache.quotes[again]).total() if len(again) else left))
+    u, psi = _statistics(cache.model, cache.theta_ref, cache.quotes[again])
+    H, G = np.zeros_like(cache.H), np.zeros_like(cache.G)
+    for code, name in enumerate(cache.shards.names):
+        is_here = cache.shards.codes[again] == code
+        H_k, G_k = _added(u[is_here], psi[is_here]) if code in codes else cache._by_shard[name]
+        H, G = H + H_k, G + G_k
+    return _solved(cache, (H, G))
+
+
+def retrain(cache: Cache, F: Forget = (), *, loop: bool = False) -> Update:
+    """Solve without F by pricing every retained quote again at the reference.
+
+    Args:
+        loop: price one quote at a time, as the paper's program does: eleven integrals per quote.
+
+    Raises:
+        UsageError: ``loop`` with another model than ``paper.Heston``, or with exact sums.
+    """
+    kept = cache.kept(F)
+    if loop:
+        if not isinstance(cache.model, Heston) or cache.exact:
+            raise UsageError("paper.retrain: loop=True needs model=paper.Heston(...) and floating-point sums.")
+        return _solved(cache, _looped(cache.model, cache.theta_ref, cache.quotes[kept]))
+    if cache.exact:
+        return _solved(cache, _read(cache._footprints_of(cache.quotes[kept]).total()))
+    u, psi = _statistics(cache.model, cache.theta_ref, cache.quotes[kept])
+    return _solved(cache, _added(u, psi))
+
+
+def relinearize(cache: Cache, F: Forget, *, rounds: int = 1, affected_only: bool = False) -> Update:
+    """Solve without F, then linearize at the answer and solve again, as many times as ``rounds`` says.
+
+    Args:
+        affected_only: linearize the shards K(F) alone and keep the sums of the others at theta_ref. The paper
+            suggests it; the sum is then of two linearizations and is the linearization of neither. If F is whole
+            shards, nothing is linearized again and the first step is taken twice.
+
+    Raises:
+        ParameterError: a step leads out of the model.
+    """
+    found, kept = fast(cache, F), cache.kept(F)
+    names = np.array([cache.shards.names.index(name) for name in cache.K(F)], np.intp)
+    moved = kept[np.isin(cache.shards.codes[kept], names)] if affected_only else kept
+    still = np.setdiff1d(kept, moved, assume_unique=True)
+    for _ in range(rounds):
+        u, psi = _statistics(cache.model, found.theta, cache.quotes[moved])
+        H, G = _added(u, psi)
+        if len(still):
+            H_still, G_still = _added(cache.u[still], cache.psi[still])
+            H, G = H + H_still, G + G_still
+        found = _solved(cache, (H, G), at=found.theta)
+    return found
+
+
+def reference_of(quotes: Quotes, model: Model) -> Mapping[str, float]:
+    """The paper's reference: least squares under this model, from the paper's start."""
+    return calibrate(quotes, model, starts=[dict(PAPER_START)]).parameters
+
+
+def _shards_of(quotes: Quotes, asked: str | Sequence[str] | Shards | None) -> Shards:
+    if isinstance(asked, Shards):
+        if not np.array_equal(asked.ids, quotes.ids):
+            raise UsageError("paper.Cache: these shards are of other quotes. Make them with states.shard(quotes, ...).")
+        return asked
+    if asked is None:
+        return Shards(quotes.ids, np.zeros(len(quotes), np.intp), ("all",))
+    return shard(quotes, asked)
+
+
+def _statistics(model: Model, theta: Floats, quotes: Quotes) -> Sums:
+    """u_i and psi_i of every quote."""
+    price, J = model.linearize(theta, quotes.contracts)
+    r = quotes.observed - price
+    return J * r[:, None], J[:, :, None] * J[:, None, :]
+
+
+def _added(u: Floats, psi: Floats) -> Sums:
+    """H and G: a reduction along the first axis adds one quote after the other, as a loop does."""
+    return np.add.reduce(psi, axis=0), np.add.reduce(u, axis=0)
+
+
+def _read(equations: NormalEquations) -> Sums:
+    """H and G, each number the double nearest to the exact sum."""
+    whole = np.array(equations.system().rows)
+    return whole[:-1, :-1], whole[-1, :-1]
+
+
+def _looped(model: Heston, theta: Floats, quotes: Quotes) -> Sums:
+    c = quotes.contracts
+    H, G = np.zeros((len(theta), len(theta))), np.zeros(len(theta))
+    columns = (c.forward.tolist(), c.strike.tolist(), c.expiry.tolist(), c.discount.tolist(), c.is_call.tolist())
+    for *contract, observed in zip(*columns, quotes.observed.tolist(), strict=True):
+        price, J = scheme.linearize_one(theta, *contract, u_max=model.U_max, nodes=model.N_u, step=model.step)
+        H += np.outer(J, J)
+        G += J * (observed - price)
+    return H, G
+
+
+def _solved(cache: Cache, sums: Sums, *, at: Floats | None = None) -> Update:
+    H, G = sums
+    start = cache.theta_ref if at is None else at
+    theta = start + np.array(solve((H + cache.ridge * np.eye(len(G))).tolist(), G.tolist()))
+    return Update(cache.model.parameters.named(theta), theta, H, G)
