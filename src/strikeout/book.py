@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,11 +18,12 @@ from strikeout.desk.asking import as_the_last_time
 from strikeout.desk.desk import Desk
 from strikeout.desk.known_files import remove
 from strikeout.desk.records import SMALLEST, SMALLEST_ERASURE, Position, Records, Why
-from strikeout.desk.results import Change, Rotation
+from strikeout.desk.results import Audit, Change, Rotation
 from strikeout.desk.roads import Asked
 from strikeout.errors import DamagedBookError, UsageError
 from strikeout.models.model import Model
 from strikeout.store.keyring import Keyring, key_file
+from strikeout.store.ledger import Head
 from strikeout.store.store import Store
 from strikeout.wording import many
 
@@ -135,6 +136,33 @@ class Book(Desk):
             store.close()
             raise
         return book
+
+    @staticmethod
+    def verify_copy(path: str | PathLike[str], *, key: str | Sequence[str], head: Head | None = None) -> Audit:
+        """Checks a copy of a book without its key file: bytes, ledger, counts, states, parameters and certificates.
+
+        Anybody can: nothing secret is read. Whether labels, quotes set aside and pages are as the last entry commits
+        to, and whether an erased quote is back, only the key file can tell; ``Audit.has_key`` is False.
+
+        Args:
+            key: the public key that must have signed the last entry, 64 hexadecimal digits as ``status`` gives it, or
+                several of them.
+            head: of the ledger, kept elsewhere since: finds a ledger that was cut short or written anew.
+
+        Raises:
+            UsageError: ``key`` is no public key.
+            BookError: there is no such file, it is no book, of a newer version, or damaged.
+            RefusedError: its quotes are encrypted, and their keys are not beside it.
+        """
+        from strikeout.desk.auditing import audit_copy
+        from strikeout.store.signing import public_keys
+        from strikeout.store.sqlite import SqliteStore
+
+        trusted = public_keys(key)
+        if not trusted:
+            raise UsageError("verify_copy: give the public key that must have signed the ledger, as status gives it.")
+        with SqliteStore.open(Path(path), key=None) as store, store.reading():
+            return audit_copy(Records(store, Keyring.empty(), now, ""), keys=trusted, head=head)
 
     def calibrate(
         self,

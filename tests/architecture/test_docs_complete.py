@@ -83,3 +83,12 @@ def test_every_test_that_the_threat_model_names_is_there():
     assert len(named) > 15
     there = {name: ROOT / name if "/" in name else ROOT / "tests" / "attacks" / name for name in named}
     assert [name for name, path in there.items() if not path.is_file()] == []
+
+
+def test_the_threat_model_names_every_test_of_an_attack_and_no_other():
+    page = (ROOT / "docs/explanation/threat-model.md").read_text()
+    named = set(re.findall(r"`(test_\w+\.py)`", page))
+    assert named == {path.name for path in (ROOT / "tests/attacks").glob("test_*.py")}
+    elsewhere = re.findall(r"`(tests/\w+/test_\w+\.py)`", page)
+    assert [path for path in elsewhere if not (ROOT / path).exists()] == []
+    assert elsewhere

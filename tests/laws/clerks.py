@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,8 @@ def _done(
     if verb == "copy the file":  # as a notebook would, with no thought of locks
         if sys.platform == "linux":
             shutil.copy(path, f"{path}.{name}.copy")
-            shutil.copytree(Path(path).parent, Path(path).parent.parent / f"{number} copied", dirs_exist_ok=True)
+            with suppress(shutil.Error):  # another clerk may end the log while it is being copied
+                shutil.copytree(Path(path).parent, Path(path).parent.parent / f"{number} copied", dirs_exist_ok=True)
         return []
     known = book.quotes().ids.tolist()
     few = draw.sample(known, min(2, len(known)))

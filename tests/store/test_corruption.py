@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +39,22 @@ def sound(tmp_path_factory) -> Path:
     return path
 
 
+READ: tuple[Callable[[SqliteStore], Any], ...] = (
+    lambda store: [(what, shard, store.left(shard, what)) for what in LEAVINGS for shard in store.shards_with(what)],
+    lambda store: bits(store.quotes(struck=None)),
+    lambda store: bits(store.quotes()),
+    lambda store: sorted(store.struck().items(), key=lambda mark: mark[1]),
+    lambda store: store.counts(),
+    lambda store: [(shelf, name, store.page(shelf, name)) for shelf in SHELVES for name in store.pages(shelf)],
+    lambda store: store.entries(),
+    lambda store: store.contents(),
+    lambda store: bits(store.named(["q-0-0007"])),
+    lambda store: sum(store.shards().values()),
+)
+
+
 def content(store: SqliteStore) -> list[Any]:
-    pages = [(shelf, name, store.page(shelf, name)) for shelf in SHELVES for name in store.pages(shelf)]
-    left = [(what, shard, store.left(shard, what)) for what in LEAVINGS for shard in store.shards_with(what)]
-    return [
-        left,
-        bits(store.quotes(struck=None)),
-        bits(store.quotes()),
-        store.struck(),
-        store.counts(),
-        pages,
-        store.entries(),
-    ]
+    return [read(store) for read in READ]
 
 
 def found_in(path: Path) -> list[str]:
@@ -193,3 +200,55 @@ def test_a_row_that_came_went_or_moved_is_found(sound, tmp_path, changes):
         for change in changes:
             store._connection.execute(change)
     assert found_in(path) != []
+
+
+COLUMNS = {
+    "chunks": ("count", "sum", "tag", "data"),
+    "names": ("chunk",),
+    "marks": ("entry",),
+    "footprints": ("sum", "tag", "data"),
+    "states": ("sum", "tag", "data"),
+    "pages": ("sum", "tag", "data"),
+    "entries": ("sum", "data"),
+    "seal": ("total", "rows", "held", "marked", "sums"),  # of `scrub` opening the book makes what it should be
+}
+
+
+@pytest.fixture(scope="module")
+def unguarded(sound, tmp_path_factory) -> Path:
+    """The sound book, into whose columns SQLite lets anything be written."""
+    path = tmp_path_factory.mktemp("unguarded") / "unguarded.book"
+    path.write_bytes(sound.read_bytes())
+    with closing(sqlite3.connect(path, isolation_level=None)) as tables:
+        tables.execute("DROP TRIGGER entries_hold")
+        tables.execute("PRAGMA writable_schema = ON")
+        tables.execute("UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'")
+    return path
+
+
+def guarded(sound: Path, path: Path) -> None:
+    """Puts the schema back as it was; what is in the rows stays."""
+    with closing(sqlite3.connect(sound)) as tables:
+        schema = tables.execute("SELECT sql, name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        (trigger,) = tables.execute("SELECT sql FROM sqlite_schema WHERE name = 'entries_hold'").fetchone()
+    with closing(sqlite3.connect(path, isolation_level=None)) as tables:
+        tables.execute(trigger)
+        tables.execute("PRAGMA writable_schema = ON")
+        tables.executemany("UPDATE sqlite_schema SET sql = ? WHERE name = ?", schema)
+
+
+@pytest.mark.parametrize("value", ["NULL", "'x'"])
+@pytest.mark.parametrize("table", COLUMNS)
+def test_a_column_that_became_another_type_is_damage_and_no_error_of_our_own(sound, unguarded, tmp_path, table, value):
+    """A flipped bit in the header of a row does this, and SQLite looks at no constraint when a row is read."""
+    for column in COLUMNS[table]:
+        path = tmp_path / f"{column}.book"
+        path.write_bytes(unguarded.read_bytes())
+        with closing(sqlite3.connect(path, isolation_level=None)) as tables:
+            tables.execute(f"UPDATE {table} SET {column} = {value}")
+        guarded(sound, path)
+        assert found_in(path) != [], column
+        with suppress(StrikeoutError), SqliteStore.open(path) as store:
+            for read in READ:
+                with suppress(StrikeoutError):
+                    read(store)

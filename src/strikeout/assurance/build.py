@@ -26,6 +26,7 @@ FIXED = (
     "ssvi/",
     "black-scholes/",
 )
+NAMED = ("machine", "python", "numpy", "kernel")  # in every build
 ROUNDING = ("processor", "blas", "libc")  # what a price computed in NumPy rounds by
 CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")
 

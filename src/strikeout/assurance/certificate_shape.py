@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 from math import isfinite
 from typing import Any
 
+from strikeout.assurance.build import NAMED, ROUNDING
+
 STEPS = ("downdate", "restep", "recompute")
 SEARCHES = ("recalibrate", "resolve", "none")
 OPERATORS = (*STEPS, *SEARCHES, "refine")
@@ -45,7 +47,11 @@ def wrong_part(content: Mapping[str, Any], *, claims: Collection[str], obstacles
             and set(content["obstacles"].values()) <= set(obstacles)
         ),
         "software": lambda: _is_text(content["software"]) and content["software"].isprintable(),
-        "build": lambda: _is_texts(content["build"]) and all(map(str.isprintable, content["build"].values())),
+        "build": lambda: (
+            _is_texts(content["build"])
+            and set(NAMED) <= content["build"].keys() <= {*NAMED, *ROUNDING}
+            and all(map(str.isprintable, content["build"].values()))
+        ),
         "model": lambda: _is_text(content["model"]),
         "operator": lambda: _is_operator(content["operator"], made),
         "counts": lambda: (

@@ -119,6 +119,9 @@ def _told(error: BaseException) -> tuple[dict[str, Any], int]:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "strikeout"
         return {"code": "usage", "sentence": f"{error.format_message()} See: {path} --help"}, USAGE
+    if isinstance(error, OSError) and error.filename is not None:  # a name too long, a folder that is not ours, a disk
+        named = os.fsdecode(error.filename)
+        return {"code": "usage", "sentence": f"{named}: {error.strerror}. Give another path, or mend this one."}, USAGE
     sentence = (
         f"an error of strikeout's own, not of your input: {type(error).__name__}: {_first_line(error)} "
         f"Please report it; set {TRACEBACK}=1 to see where it happened."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import NOTHING_MEANT, described_change, show_change
+from strikeout.cli.books import NOTHING_MEANT, described_change, opened, show_change
 from strikeout.errors import NothingMeantError, RefusedError, StrikeoutError, UnidentifiedError, UsageError
 from strikeout.models.named import model_named
 
@@ -148,23 +148,29 @@ def _tell_nothing_struck_out(book: Book, *, as_json: bool) -> int:
     return exits.DONE
 
 
-def verify_book(book: Book, *, head: str | None, as_json: bool) -> int:
-    """Checks a whole book; 1 where something does not hold.
+def verify_book(path: str, *, head: str | None, keys: Sequence[str], as_json: bool) -> int:
+    """Checks a whole book, or by public keys a copy without its key file; 1 where something does not hold.
 
     Raises:
         UsageError: the head is none.
     """
+    from strikeout.book import Book
     from strikeout.store.ledger import Head
 
-    found = book.verify(head=None if head is None else Head.parse(head))
+    kept = None if head is None else Head.parse(head)
+    if keys:
+        found = Book.verify_copy(path, key=keys, head=kept)
+    else:
+        with opened(path) as book:
+            found = book.verify(head=kept)
     if as_json:
         checks = [{"name": check.name, "holds": check.holds, "found": check.found} for check in found.checks]
-        terminal.show_json({"holds": found.holds, "reasons": list(found.reasons), "checks": checks})
+        verdict = {"holds": found.holds, "has_key": found.has_key, "reasons": list(found.reasons)}
+        terminal.show_json({**verdict, "checks": checks})
     else:
         words = {True: "holds", False: "FAILS", None: "-"}
         rows = [(check.name, words[check.holds], check.found) for check in found.checks]
-        said = "The book holds." if found.holds else "The book does not hold."
-        terminal.show(said, "", terminal.table(("check", "", "found"), rows, whole=(0, 1)))
+        terminal.show(found.headline, "", terminal.table(("check", "", "found"), rows, whole=(0, 1)))
     return exits.DONE if found.holds else exits.FINDINGS
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exits, terminal
-from strikeout.cli.books import is_book, opened
+from strikeout.cli.books import is_book
 from strikeout.cli.calibrating import accepted, described_reading, max_reject_option, tell_reading
 from strikeout.cli.on_book import verify_book
 from strikeout.cli.options import check_option, constant_option, json_option, profile_option
@@ -29,8 +29,8 @@ MOST_KEYS = 1 << 16  # bytes of a file of public keys
     "keys",
     multiple=True,
     metavar="KEY",
-    help="Of a certificate: the public key of the book that must have signed it (64 hexadecimal digits, as status "
-    "prints it), or a file of such keys, one a line. Never a secret one.",
+    help="The public key of the book that must have signed the certificate (64 hexadecimal digits, as status prints "
+    "it), or a file of such keys, one a line. Never a secret one. With a book: check a copy without its key file.",
 )
 @max_reject_option
 @profile_option
@@ -54,10 +54,8 @@ def command(
     retains. Ends with 1 where it does not hold, and says why.
     """
     if is_book(certificate) and retained is None:
-        if keys:
-            raise UsageError("--key is for a certificate; a book is checked with its own key file.")
-        with opened(certificate) as book:
-            return verify_book(book, head=head, as_json=as_json)
+        trusted = [one for given in keys for one in public_keys_of(given)]
+        return verify_book(certificate, head=head, keys=trusted, as_json=as_json)
     if retained is None or head is not None:
         raise UsageError("Give a certificate and the file of retained quotes, or a book (NAME.book) alone.")
     from strikeout.assurance.certificate import MOST_BYTES

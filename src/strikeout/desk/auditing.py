@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from strikeout.assurance.build import build_of, difference
@@ -20,6 +20,7 @@ from strikeout.desk.traces import returning
 from strikeout.desk.version import Version, state_of
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.statistics.system import OneStep
+from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Head, check_bytes
 from strikeout.store.signing import misplaced
 from strikeout.wording import agreeing, many
@@ -44,10 +45,41 @@ def audit(records: Records, *, head: Head | None = None) -> Audit:
         "VERSIONS": lambda: _versions(records),
         "STATES": lambda: check_states(records),
         "PARAMETERS": lambda: _parameters(records),
-        "CERTIFICATES": lambda: _certificates(records),
+        "CERTIFICATES": lambda: _certificates(records, records.keyring),
         "ERASED": lambda: _erased(records),
     }
     return Audit(tuple(_judged(name, check) for name, check in checks.items()))
+
+
+def audit_copy(records: Records, *, keys: Sequence[str], head: Head | None = None) -> Audit:
+    """What can be checked of a copy of a book by somebody who does not have its key file.
+
+    What only the key file can tell is neither held nor failed, and says so.
+
+    Args:
+        records: without keys.
+        keys: public keys, one of which must have signed the last entry.
+        head: as for ``audit``.
+
+    Raises:
+        Nothing for what the book holds: what cannot be checked does not hold, with the reason.
+    """
+    checks: dict[str, Callable[[], Found]] = {
+        "STORE": lambda: _store(records),
+        "LEDGER": lambda: _ledger_of_copy(records, keys, head),
+        "CONTENTS": lambda: _only_with_key("whether quotes, labels and pages are those the last entry commits to"),
+        "COUNTS": lambda: _counts(records),
+        "VERSIONS": lambda: _only_with_key("whether every calibration is the one its entry commits to"),
+        "STATES": lambda: check_states(records),
+        "PARAMETERS": lambda: _parameters(records),
+        "CERTIFICATES": lambda: _certificates(records, None),
+        "ERASED": lambda: _only_with_key("whether a quote in the book is one that was erased"),
+    }
+    return Audit(tuple(_judged(name, check) for name, check in checks.items()), has_key=False)
+
+
+def _only_with_key(what: str) -> Found:
+    return None, f"Not checked: only the book's key file can tell {what}."
 
 
 def _judged(name: str, check: Callable[[], Found]) -> Check:
@@ -77,6 +109,21 @@ def _ledger(records: Records, head: Head | None) -> Found:
         True,
         f"{many(len(rows), 'entry', 'entries')}, numbered, chained and signed; the root is {records.ledger().root()}.",
     )
+
+
+def _ledger_of_copy(records: Records, keys: Sequence[str], head: Head | None) -> Found:
+    """As ``_ledger``, by public keys: one of them must have signed the last entry, which the others lead up to."""
+    rows = records.store.entries()
+    faults = check_bytes(rows, head=head) if rows else ["The ledger is empty, and a book is made with its first entry."]
+    if faults:
+        return False, " ".join(faults)
+    ledger = records.ledger()
+    last = ledger.entries[-1]
+    if last.public not in keys:
+        given = " or ".join(f"{one[:16]}..." for one in keys)
+        return False, f"The last entry, {last.number}, is signed with the key {last.public[:16]}..., not with {given}"
+    said = f"{many(len(rows), 'entry', 'entries')}, numbered, chained and signed with the key {last.public[:16]}...;"
+    return True, f"{said} the root is {ledger.root()}."
 
 
 def _contents(records: Records) -> Found:
@@ -169,13 +216,13 @@ def _step(records: Records, version: Version, found: AnyCalibration) -> Found:
     return apart <= tolerance, said
 
 
-def _certificates(records: Records) -> Found:
+def _certificates(records: Records, keyring: Keyring | None) -> Found:
     pages, ledger = records.store.pages("certificate"), records.ledger()
     if not pages:
         return None, "The book keeps no certificate."
     for page in pages:
         certificate = Certificate.from_bytes(records.store.page("certificate", page) or b"")
-        odd = misplaced(certificate, ledger, int(page), records.keyring)
+        odd = misplaced(certificate, ledger, int(page), keyring)
         if odd is not None:
             return False, f"The certificate of entry {int(page)} {odd}."
     version = records.version()

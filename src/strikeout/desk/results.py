@@ -125,11 +125,19 @@ class Audit:
     """What checking a whole book came to, check by check."""
 
     checks: tuple[Check, ...]
+    has_key: bool = True  # whether it was checked with its key file, or as a copy without it
 
     @property
     def holds(self) -> bool:
         """Whether nothing was found; checks that had nothing to look at do not count."""
         return all(check.holds is not False for check in self.checks)
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        if not self.holds:
+            return "The book does not hold."
+        return "The book holds." if self.has_key else "The book holds, as far as can be told without its key file."
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -141,9 +149,9 @@ class Audit:
 
     def summary(self) -> str:
         """One line a check."""
-        words = {True: "holds", False: "FAILS", None: "nothing to check"}
-        head = "The book holds." if self.holds else "The book does not hold."
-        return as_lines([head, *(f"{words[check.holds]:<17} {check.name:<12} {check.found}" for check in self.checks)])
+        words = {True: "holds", False: "FAILS", None: "not checked"}
+        lines = [f"{words[check.holds]:<12} {check.name:<12} {check.found}" for check in self.checks]
+        return as_lines([self.headline, *lines])
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,11 @@ def is_large(source: str | PathLike[str]) -> bool:
 
 
 def _kind(path: Path) -> str:
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "there is no such file"
+    try:
+        what = None if path.is_file() else "is a folder" if path.is_dir() else "there is no such file"
+    except OSError as error:  # its name is too long, or a folder above is not ours to look into
+        what = f"cannot be read ({error.strerror})"
+    if what is not None:
         raise UnreadableFileError(
             f"{path}: {what}. Give the path of a .csv, .csv.gz or .parquet file.", source=str(path)
         )

@@ -236,7 +236,7 @@ def _whole(opened: Opened, filled: frozenset[str], progress: Progress | None) ->
         tables.append(_compacted(piece.table) if opened.profile is None and tables else piece.table)
         origins.append(piece.origin + count)
         count += piece.height
-    if first is None or not count:
+    if first is None or not any(table.frame.height for table in tables):  # none at all, or a profile wants none of them
         raise opened.no_rows()
     if len(tables) == 1:
         return first

@@ -119,9 +119,16 @@ def real_path(path: str | Path) -> Path:
     """The file that a path means: where it is a symbolic link, the one the link leads to.
 
     The log, the keys and the plan of a book are beside its file, not beside a link to it.
+
+    Raises:
+        NotABookError: no file can have that name, or a folder above it cannot be looked into.
     """
     given = Path(path)
-    return given.resolve() if given.is_symlink() else given
+    try:
+        return given.resolve() if given.is_symlink() else given
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise NotABookError(f"{given}: there is no book ({why}). Give another path.", path=str(given)) from error
 
 
 def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> None:

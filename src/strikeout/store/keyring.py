@@ -30,6 +30,11 @@ class Keyring:
         """Fresh secrets."""
         return Keyring((Signer.generate(),), secrets.token_bytes(SECRET_BYTES))
 
+    @staticmethod
+    def empty() -> Keyring:
+        """No secrets: of somebody who holds a copy of a book without its key file, and can only read."""
+        return Keyring((), b"")
+
     def signer(self, public: str | None = None) -> Signer:
         """The key pair with this public key; without one, the first.
 

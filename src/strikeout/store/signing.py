@@ -44,9 +44,13 @@ def is_signed(certificate: Certificate) -> bool:
     return keys.verify(named["public"], _content(certificate, named), signature=certificate.signed["signature"])
 
 
-def misplaced(certificate: Certificate, ledger: Ledger, entry: int, keyring: Keyring) -> str | None:
-    """Return how a certificate is not the one that an entry of a ledger came with, in a clause; None if it is."""
-    if keyed_certificate(certificate.digest(), keyring) != ledger[entry].certificate:
+def misplaced(certificate: Certificate, ledger: Ledger, entry: int, keyring: Keyring | None) -> str | None:
+    """Return how a certificate is not the one that an entry of a ledger came with, in a clause; None if it is.
+
+    Without a keyring its signature must be that of the entry's key; whether it is the one certificate that the entry
+    commits to cannot be told.
+    """
+    if keyring is not None and keyed_certificate(certificate.digest(), keyring) != ledger[entry].certificate:
         return "is not the one that was issued with it"
     if not is_signed(certificate):
         return "is not signed, or was changed since"

@@ -71,14 +71,15 @@ class SqliteReading:
         return np.array([name in homes for name in asked], bool)
 
     def struck(self) -> dict[str, int]:
-        return {text(name): entry for name, entry in self.rows("SELECT id, entry FROM marks ORDER BY id")}
+        marks = self._typed("SELECT id, entry FROM marks ORDER BY id", bytes, int)
+        return {text(name): entry for name, entry in marks}
 
     def counts(self) -> Counts:
         seal = self.seal()
         return Counts(retained=seal.held - seal.marked, struck=seal.marked)
 
     def shards(self) -> dict[int, int]:
-        return dict(self.rows("SELECT number, count FROM chunks ORDER BY number"))
+        return dict(self._typed("SELECT number, count FROM chunks ORDER BY number", int, int))
 
     def shards_of(self, ids: ArrayLike) -> dict[str, int]:
         asked = asking.distinct(ids)
@@ -113,7 +114,8 @@ class SqliteReading:
 
     def pages(self, shelf: Shelf) -> tuple[str, ...]:
         on_shelf(shelf)
-        return tuple(name for (name,) in self.rows("SELECT name FROM pages WHERE shelf = ? ORDER BY name", (shelf,)))
+        question = "SELECT name FROM pages WHERE shelf = ? ORDER BY name"
+        return tuple(name for (name,) in self._typed(question, str, values=(shelf,)))
 
     def entries(self) -> tuple[bytes, ...]:
         read: list[bytes] = []
@@ -134,7 +136,7 @@ class SqliteReading:
         Raises:
             DamagedBookError: there are none.
         """
-        for (stored,) in self.rows("SELECT sums FROM seal"):
+        for (stored,) in self._typed("SELECT sums FROM seal", bytes):
             return None if self.sealer is None else self.sealer.unmasked(stored)
         raise damaged(self._path, "the seal is missing")
 
@@ -148,6 +150,17 @@ class SqliteReading:
         with told(self._path):
             yield from answer
 
+    def _typed(self, question: str, *types: type, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """As ``rows``, of columns that no checksum of their row covers: damage can make a text or nothing of a number.
+
+        Raises:
+            DamagedBookError: a column is of another type than was written.
+        """
+        for row in self.rows(question, values):
+            if tuple(map(type, row)) != types:
+                raise damaged(self._path, f"a row is not as it was written ({question.partition(' FROM ')[2]})")
+            yield row
+
     def homes(self, names: Sequence[str]) -> dict[str, int]:
         """Of these names those that the book holds, each with the chunk it is in."""
         if not self.seal().held:
@@ -157,7 +170,7 @@ class SqliteReading:
             asked = [key(name) for name in names[begin : begin + AT_ONCE]]
             marks = ", ".join("?" * len(asked))
             question = f"SELECT id, chunk FROM names WHERE id IN ({marks})"
-            found |= {text(name): chunk for name, chunk in self.rows(question, asked)}
+            found |= {text(name): chunk for name, chunk in self._typed(question, bytes, int, values=asked)}
         return found
 
     def chunk(self, number: int) -> Chunk:
@@ -176,7 +189,7 @@ class SqliteReading:
         Raises:
             DamagedBookError: there is none.
         """
-        for total, *counts in self.rows("SELECT total, rows, held, marked FROM seal"):
+        for total, *counts in self._typed("SELECT total, rows, held, marked FROM seal", bytes, int, int, int):
             return Seal(total, *counts)
         raise damaged(self._path, "the seal is missing")
 
@@ -198,7 +211,7 @@ class SqliteReading:
 
     def _marks_by_chunk(self) -> dict[int, set[str]]:
         marks: dict[int, set[str]] = {}
-        for name, chunk in self.rows("SELECT id, chunk FROM marks JOIN names USING (id)"):
+        for name, chunk in self._typed("SELECT id, chunk FROM marks JOIN names USING (id)", bytes, int):
             marks.setdefault(chunk, set()).add(text(name))
         return marks
 
