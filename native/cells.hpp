@@ -1,4 +1,4 @@
-// From a contour to many strikes: Taylor polynomials on cells of log-strike (the NumPy twin is kernels/cells.py).
+// From a contour to many strikes: Taylor polynomials on cells of log-strike (the NumPy twin is kernels/taylor_cells.py).
 //
 // Knows no model: it is given contour terms (zeta_j, F_j) for a group of strikes and evaluates
 //     value_f(k) = -Re sum_j F_fj exp(-i zeta_j k)

@@ -201,7 +201,7 @@ inline double nearest(const Wide& sum, int exponent) {
 }
 
 // sum * 2^exponent to within 1.5 units in the last place: the three words of its size as doubles, highest first. The bits
-// are those of kernels/words.py. Powers of two are multiplied by, exactly, while exponents stay in -900 .. 800.
+// are those of kernels/int192.py. Powers of two are multiplied by, exactly, while exponents stay in -900 .. 800.
 struct Reader {
     double unit[3];
     explicit Reader(int exponent) {

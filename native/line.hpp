@@ -1,5 +1,5 @@
 // The trapezoid rule on the line Im z = -1/2, and independent Heston variances and lognormal jumps on it.
-// The NumPy twin, with the derivation and the legend of the symbols, is kernels/line.py and kernels/affine.py.
+// The NumPy twin, with the derivation and the legend of the symbols, is kernels/fourier_trapezoid.py and kernels/affine.py.
 #pragma once
 #include <algorithm>
 

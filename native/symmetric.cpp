@@ -237,7 +237,7 @@ static nb::list inverse(nb::list A) {
     return rows;
 }
 
-// What a Gauss-Newton step comes to: judged_twin of kernels/judging.py. `solved` is the triangle and the step, `limits` five
+// What a Gauss-Newton step comes to: judged_twin of kernels/step_check.py. `solved` is the triangle and the step, `limits` five
 // numbers for each parameter, the parameters of one kind together.
 static nb::tuple judged(nb::handle solved_, nb::handle limits_, int64_t freedom, double inflation, double far) {
     const Column<double> solved(solved_), limits(limits_);

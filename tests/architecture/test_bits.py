@@ -63,11 +63,11 @@ TWIN = "computes only for kernel='numpy', whose name and whose certificates say 
 EXCEPTIONS: dict[str, tuple[str, str]] = {
     "kernels/elementary.py": ("exp expm1 log log1p sin cos arctan2 power", "without the compiled module alone"),
     "kernels/contours.py": ("asinh atan2 cos exp expm1 log sin **", TWIN),
-    "kernels/cells.py": ("einsum exp exp2", TWIN),
+    "kernels/taylor_cells.py": ("einsum exp exp2", TWIN),
     "kernels/heston_twin.py": ("cos exp", TWIN),
     "kernels/heston_cf.py": ("arctan2 cos exp expm1 log log1p sin", TWIN),
-    "kernels/series.py": ("exp log log2", TWIN),
-    "kernels/samples.py": ("** @ exp vecdot", TWIN),
+    "kernels/fourier_series.py": ("exp log log2", TWIN),
+    "kernels/fourier_samples.py": ("** @ exp vecdot", TWIN),
     "paper/scheme.py": (
         "** cos exp expm1 log sin",
         "the paper's scheme, as published: its certificates name the processor",
@@ -78,7 +78,7 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
     ),
     "kernels/exact.py": ("dot", "of integers: exact in any order"),
     "kernels/chebyshev.py": ("@", "of integers below 2^53: exact in any order"),
-    "kernels/line.py": (
+    "kernels/fourier_trapezoid.py": (
         "** cos einsum exp expm1 geomspace log sin",
         "the twin of native/line.hpp, and characteristic functions that users bring: their certificates say so",
     ),
@@ -164,7 +164,7 @@ def test_exceptions_are_of_files_that_are_there_and_give_a_reason():
     assert all(reason for _, reason in EXCEPTIONS.values())
 
 
-GUARDED = ["kernels/line.py", *(name for name, (_, reason) in EXCEPTIONS.items() if reason == TWIN)]
+GUARDED = ["kernels/fourier_trapezoid.py", *(name for name, (_, reason) in EXCEPTIONS.items() if reason == TWIN)]
 
 
 @pytest.mark.skipif(native() is None, reason="the twin is all there is without the compiled kernel")
@@ -184,7 +184,11 @@ def test_the_compiled_models_do_without_the_twin(monkeypatch, name):
     for model in (so.Bates(), so.DoubleHeston(), so.VarianceGamma()):
         for start in model.parameters.starts:
             assert np.isfinite(model.linearize(start, quotes.contracts)[1]).all()
-    if name in ("kernels/heston_twin.py", "kernels/contours.py", "kernels/cells.py"):  # a control: the guard is heard
+    if name in (
+        "kernels/heston_twin.py",
+        "kernels/contours.py",
+        "kernels/taylor_cells.py",
+    ):  # a control
         with pytest.raises(AssertionError, match="called numpy"):
             so.Heston("numpy").price(so.Heston().parameters.starts[0], quotes.contracts)
 

@@ -48,7 +48,7 @@ def test_moments_after_forgetting_calibrate_like_the_retained_quotes(share):
 def test_the_interpolation_error_on_the_book_is_measured_and_small():
     calibration = calibrate_moments(moments_of(LARGE), MODEL)
     # Both searches stop at 1e-8 standard errors; a basis of 32 polynomials adds nothing to that.
-    # Without a compiler the book's own search has another rule than the moments', see kernels/series.py.
+    # Without a compiler the book's own search has another rule than the moments', see kernels/fourier_series.py.
     assert interpolation_error(calibration, LARGE) < (3e-8 if default_kernel() == "native" else 1e-7)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from strikeout.kernels import _native, black, chebyshev, exact, symmetric, words
+from strikeout.kernels import _native, black, chebyshev, exact, int192, symmetric
 from strikeout.models.bates import Bates
 from strikeout.models.double_heston import DoubleHeston
 from strikeout.models.heston import Heston
@@ -69,10 +69,10 @@ def drive_exact(rng: np.random.Generator) -> None:
             places = rng.uniform(-1.0, 1.0, (1 if across == 1 else 2, count))
             table = chebyshev.exact_cells(cells, places, factors, along=5, across=across)
             for subtract in (False, True):
-                words.merged(table, words.Table(*(column[1:] for column in table)), subtract=subtract)
-                words.merged(words.Table(*(column[:0] for column in table)), table, subtract=subtract)
-            words.read(table.sums, -120)
-            words.sums(table.sums, np.arange(len(table.counts)))
+                int192.merged(table, int192.Table(*(column[1:] for column in table)), subtract=subtract)
+                int192.merged(int192.Table(*(column[:0] for column in table)), table, subtract=subtract)
+            int192.read(table.sums, -120)
+            int192.sums(table.sums, np.arange(len(table.counts)))
         chebyshev.polynomials(factors[0], 1), chebyshev.polynomials(factors[0], 7)
         sorting.sorted_rows(*np.repeat(factors, 500, axis=1)[:3])
         prices = np.abs(factors[0]) + 1.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev as peer
 
-from strikeout.kernels import chebyshev, exact, words
+from strikeout.kernels import chebyshev, exact, int192
 
 BOTH = pytest.mark.parametrize("by_cell", [chebyshev.exact_cells, chebyshev.exact_cells_twin], ids=["used", "twin"])
 
@@ -103,7 +103,7 @@ def test_the_nodes_are_the_roots_in_order():
 
 def test_weights_at_the_nodes_stand_for_all_points():
     x, w = points(1000), np.random.default_rng(2).lognormal(0.0, 2.0, 1000)
-    moments = words.read(
+    moments = int192.read(
         chebyshev.exact_sums(chebyshev.polynomials(x, 24), w[None], np.zeros(1, np.intp)), chebyshev.EXPONENT
     )[0, 0]
     weights = chebyshev.quadrature(24) @ moments

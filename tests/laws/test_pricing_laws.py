@@ -161,7 +161,7 @@ def test_accumulating_is_linearizing_and_summing(model, theta, seed):
     upper = np.triu_indices(6)
     # A residual of size 1 is a difference of numbers of size 100, so it is good to 100 ulps; then a sum of 45.
     allowed = 1e-12 * size + 1e-12
-    if model.name == "heston/numpy-shared-2":  # its sums are those of series, not of the rows: see kernels/series.py
+    if model.name == "heston/numpy-shared-2":  # sums of series, not of rows: kernels/fourier_series
         apart = np.outer(weight * book.scale, [1e-9] * 5 + [2e-12])
         allowed += apart.T @ np.abs(a) + np.abs(a).T @ apart
     assert np.all(np.abs(sums - expected[upper]) <= allowed[upper])

@@ -144,7 +144,7 @@ def test_shapes_and_starts_are_checked_first():
 
 
 def test_the_papers_own_scheme_is_caught():
-    found = so.check_model(so.paper.Heston(u_max=50.0, nodes=180))
+    found = so.check_model(so.paper.Heston(U_max=50.0, N_u=180))
     assert {finding.promise for finding in found.broken} == {"no arbitrage"}
 
 

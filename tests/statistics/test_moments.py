@@ -132,7 +132,7 @@ def test_curvature_score_and_cost_are_those_of_the_quotes_at_every_theta(basis):
         sizes = np.sqrt(np.diag(matrix))
         sizes[-1] = np.sqrt(quadrature.constant)
         # Relative to what is summed; Heston's sensitivities are promised to 1e-9 of the forward, and sizes are near 1.
-        # Without a compiler a book is summed by another rule than its moments, see kernels/series.py.
+        # Without a compiler a book is summed by another rule than its moments, see kernels/fourier_series.py.
         allowed = 1e-10 if default_kernel() == "native" else 3e-10
         assert (np.abs(np.array(got.rows) - matrix) / np.outer(sizes, sizes)).max() < allowed
 

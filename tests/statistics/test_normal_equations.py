@@ -42,7 +42,7 @@ def test_two_small_rows_sum_to_what_a_pencil_says():
 def test_the_read_out_is_the_floating_point_linearization_to_rounding():
     floating = linearize(objective_of(QUOTES)[0], HESTON, START.tolist())
     # Each row is rounded to 2^-42 of quantities of size 1 to 1000; 540 of them. Without a compiler the floating sums
-    # are those of series, not of rows: see kernels/series.py.
+    # are those of series, not of rows: see kernels/fourier_series.py.
     rounding = 1e-11 if default_kernel() == "native" else 1e-9
     np.testing.assert_allclose(EQUATIONS.system().triangle, floating.triangle, rtol=rounding)
     assert EQUATIONS.count == floating.count

@@ -31,7 +31,7 @@ import numpy as np
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
-from strikeout.kernels import chebyshev, words
+from strikeout.kernels import chebyshev, int192
 from strikeout.kernels.products import product
 from strikeout.kernels.symmetric import inverse
 from strikeout.statistics.basis import reference_price
@@ -78,7 +78,7 @@ def _bound(calibration: Calibration) -> float:
     f = (price - reference_price(nodes)).reshape(len(cells), -1, 1)
     f_there = (price_there - reference_price(between)).reshape(len(cells), -1, 1)
     u, u_there = (product(J[:, free], towards).reshape(len(cells), -1, len(free)) for J in (jacobian, jacobian_there))
-    A = words.read(moments.words[:, :1], chebyshev.EXPONENT)
+    A = int192.read(moments.words[:, :1], chebyshev.EXPONENT)
 
     resolved = basis.between(np.concatenate([u, f * u, f, f * f], axis=2))
     of_u, of_fu, of_f, of_ff = np.split(resolved, np.cumsum([len(free), len(free), 1]), axis=2)

@@ -26,7 +26,7 @@ from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.panel_groups import shared_space
 from strikeout.errors import ParameterError
 from strikeout.forgetting.trust import FAR, Trust, determined_to, outside_bounds
-from strikeout.kernels.judging import Judged
+from strikeout.kernels.step_check import Judged
 from strikeout.kernels.symmetric import dot
 from strikeout.statistics.bending import Bending, bending_of, second_order
 from strikeout.statistics.linearization import Linearization

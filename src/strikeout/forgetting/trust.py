@@ -18,7 +18,7 @@ from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, 
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError
-from strikeout.kernels.judging import Judged, judged
+from strikeout.kernels.step_check import Judged, judged
 from strikeout.kernels.symmetric import dot
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.bending import Bending

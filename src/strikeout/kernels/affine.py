@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import heston_cf, jump_cf, line
+from strikeout.kernels import fourier_trapezoid, heston_cf, jump_cf
 from strikeout.kernels.compiled import compiled, threads
 from strikeout.kernels.heston_twin import Parts
 
@@ -44,7 +44,7 @@ class Family:
             total = total + value
         return total, tuple(slope for _, gradient in found for slope in gradient)
 
-    def known(self, T: float, theta: Floats) -> line.Known:
+    def known(self, T: float, theta: Floats) -> fourier_trapezoid.Known:
         """The moments and the bound, which a formula of log_cf alone would not tell."""
 
         def log_mgf(p: Floats) -> Floats:
@@ -56,7 +56,7 @@ class Family:
             found += [jump_cf.bound(u, T, theta[-3:])] if self.jumps else []
             return np.add.reduce([size for size, _ in found]), np.maximum.reduce([slope for _, slope in found])
 
-        return line.Known(log_mgf, bound)
+        return fourier_trapezoid.Known(log_mgf, bound)
 
     def _variances(self, theta: Floats) -> list[Floats]:
         return [theta[5 * i : 5 * i + 5] for i in range(self.variances)]
@@ -78,6 +78,6 @@ def rows(kernel: str, family: Family, theta: Floats, part: Parts) -> Floats:
     out = np.empty((1 + len(theta), len(part.k)))
     for j, T in enumerate(part.expiries.tolist()):
         here = slice(part.offsets[j], part.offsets[j + 1])
-        found_line = line.rule(family.log_cf, T, theta, family.known(T, theta))
-        out[:, here] = line.values(found_line, part.k[here], "numpy")
+        found_line = fourier_trapezoid.rule(family.log_cf, T, theta, family.known(T, theta))
+        out[:, here] = fourier_trapezoid.values(found_line, part.k[here], "numpy")
     return out

@@ -22,7 +22,7 @@ from math import ldexp, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import elementary, words
+from strikeout.kernels import elementary, int192
 from strikeout.kernels.compiled import native
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ def quadrature(count: int) -> Floats:
     return matrix
 
 
-def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
+def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> int192.Words:
     """Sums of ``factor * basis`` over consecutive groups of points, ``(groups, c, q, 3)`` words of 192 bits.
 
     Group g begins at point ``starts[g]``; none is empty. In NumPy: digits small enough that a matrix product of doubles
@@ -136,13 +136,13 @@ def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> words.Words:
         for place in sorted({p for _, p in places}):
             rows = [d for d, (_, p) in enumerate(places) if p == place]
             part = np.zeros((groups, len(factors), len(basis), 3), np.uint64)
-            part[:, [places[d][0] for d in rows]] = words.placed(products[:, rows], at + place)
+            part[:, [places[d][0] for d in rows]] = int192.placed(products[:, rows], at + place)
             parts.append(part)
-    total: words.Words = words.sums_twin(np.stack(parts), np.zeros(1, np.intp))[0]
+    total: int192.Words = int192.sums_twin(np.stack(parts), np.zeros(1, np.intp))[0]
     return total
 
 
-def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> words.Table:
+def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> int192.Table:
     """What points leave behind, by cell: of its first two factors the sums times its polynomials, of the others alone.
 
     Args:
@@ -158,13 +158,13 @@ def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, a
     if module is None:
         return exact_cells_twin(cells, places, factors, along=along, across=across)
     columns = map(np.ascontiguousarray, (cells, places, factors))
-    return words.Table(*module.exact_cells(*columns, along, across, BASIS_GRID, FACTOR_GRID))
+    return int192.Table(*module.exact_cells(*columns, along, across, BASIS_GRID, FACTOR_GRID))
 
 
-def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> words.Table:
+def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> int192.Table:
     """``exact_cells`` without compiled code."""
     _check_points(cells, places, factors)
-    order, starts = words.grouped(cells)
+    order, starts = int192.grouped(cells)
     places, factors = places[:, order], factors[:, order]
     basis = polynomials_twin(places[0], along)
     if across > 1:
@@ -172,7 +172,7 @@ def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: i
     resolved = exact_sums(basis, factors[:2], starts)
     plain = exact_sums(np.full((1, len(order)), 2.0**-BASIS_GRID), factors[2:], starts)
     both = np.concatenate([part.reshape(len(starts), -1, 3) for part in (resolved, plain)], axis=1)
-    return words.Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
+    return int192.Table(cells[order[starts]], both, np.diff(starts, append=len(order)).astype(np.int64))
 
 
 def _check_points(cells: Floats, places: Floats, factors: Floats) -> None:

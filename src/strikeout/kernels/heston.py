@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import elementary, heston_twin, series, weighing
+from strikeout.kernels import elementary, fourier_series, heston_twin, weighted_sums
 from strikeout.kernels.compiled import compiled, default_kernel, threads
 from strikeout.kernels.heston_twin import NODES, Parts
 
@@ -51,8 +51,8 @@ def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Call
     """
     if kernel == "numpy":
         if part.t is None:
-            return series.Sums(part, scale, target)
-        return lambda theta: series.sums_of_rows(heston_twin.rows(theta, part), scale, target)
+            return fourier_series.Sums(part, scale, target)
+        return lambda theta: fourier_series.sums_of_rows(heston_twin.rows(theta, part), scale, target)
     at = compiled().HestonSums(*part, scale, target, threads_for(part)).at
 
     def found(theta: Floats) -> Floats:
@@ -64,10 +64,10 @@ def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Call
 
 
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:
-    """The sums of ``weighing.weighed`` over slices of nodes, ``d`` the value less the centre."""
+    """The sums of ``weighted_sums.weighed`` over slices of nodes, ``d`` the value less the centre."""
     if kernel == "numpy":
         found = heston_twin.rows(theta, part)
-        return weighing.weighed(found[0] - centre, found[1:], quadratic, linear)
+        return weighted_sums.weighed(found[0] - centre, found[1:], quadratic, linear)
     total = np.empty(22)
     compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre, total)
     return total

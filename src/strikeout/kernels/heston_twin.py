@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import cells, contours
+from strikeout.kernels import contours, taylor_cells
 from strikeout.kernels.heston_cf import Floats
 
 CHUNK = 64  # slices, or expiries of panels, at a time; bounds the memory, changes no bit
@@ -78,7 +78,7 @@ def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
         if (lowest < low).any() or (highest >= high).any():
             return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
 
-    found = cells.occupied(parts.k, parts.offsets, slices.kstar, slices.widest, slices.doublings)
+    found = taylor_cells.occupied(parts.k, parts.offsets, slices.kstar, slices.widest, slices.doublings)
     group = contours.group_of(found.centre, slices.kstar[found.part])
     pair = 3 * found.part + group
     is_first = np.ones(len(pair), bool)
@@ -88,7 +88,7 @@ def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
     coefficients = _coefficients(terms, is_first.cumsum() - 1, found.centre, found.half)
 
     x = (parts.k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
-    return cells.evaluate(coefficients, found.size, cells.powers(x))
+    return taylor_cells.evaluate(coefficients, found.size, taylor_cells.powers(x))
 
 
 def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
@@ -113,7 +113,9 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
             return _within(low, high, parts, lambda inside: _rows(theta, inside, functions))
 
     # A panel's cells are those of the slice in its middle, a little narrower: no node's is wider than a slice's own.
-    found = cells.occupied(k, parts.offsets, centres.kstar / root, 0.95 * centres.widest / root, centres.doublings)
+    found = taylor_cells.occupied(
+        k, parts.offsets, centres.kstar / root, 0.95 * centres.widest / root, centres.doublings
+    )
     node = (found.part * NODES)[:, None] + np.arange(NODES)
     at = found.centre[:, None] * node_root[node]
     group = (found.centre >= 0.0).astype(np.intp)[:, None] + (at >= nodes.kstar[node])
@@ -123,11 +125,11 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
     coefficients = _coefficients(contours.terms(along, theta), pair_of, at.ravel(), wide.ravel())
     # All six functions, whatever is asked for: which cells say enough is decided by all of them. Sums over nodes are
     # added one after the other because nodes are the leading axis.
-    by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(cells.DEGREE, 6, -1, NODES), 3, 0))
+    by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(taylor_cells.DEGREE, 6, -1, NODES), 3, 0))
     in_t = np.stack([np.add.reduce(row[:, None, None, None] * by_node, axis=0) for row in to_powers])
     x = (k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
-    basis = (cells.powers(t, NODES)[:, None] * cells.powers(x)).reshape(NODES * cells.DEGREE, -1)
-    out = cells.evaluate(in_t.reshape(NODES * cells.DEGREE, 6, -1), found.size, basis)[:functions]
+    basis = (taylor_cells.powers(t, NODES)[:, None] * taylor_cells.powers(x)).reshape(NODES * taylor_cells.DEGREE, -1)
+    out = taylor_cells.evaluate(in_t.reshape(NODES * taylor_cells.DEGREE, 6, -1), found.size, basis)[:functions]
     alone = np.flatnonzero(~_resolved(in_t).repeat(found.size))
     if len(alone):
         T = np.exp(middles[found.part].repeat(found.size)[alone] + half * t[alone])
@@ -176,12 +178,12 @@ def _coefficients(terms: contours.Terms, pair_of: NDArray[np.intp], centre: Floa
 
     def made(some: NDArray[np.intp] | slice, nodes: int) -> Floats:
         pair = pair_of[some]
-        return cells.coefficients(zeta[pair, :nodes], F[:, pair, :nodes], centre[some], half[some])
+        return taylor_cells.coefficients(zeta[pair, :nodes], F[:, pair, :nodes], centre[some], half[some])
 
     lengths = [turn * contours.NODES_A_TURN for turn in set(turns.tolist())]
     if len(lengths) == 1 and len(centre) * lengths[0] <= TERMS_AT_ONCE:
         return made(slice(None), lengths[0])
-    out = np.empty((cells.DEGREE, len(F), len(centre)))
+    out = np.empty((taylor_cells.DEGREE, len(F), len(centre)))
     for nodes in lengths:
         these = np.flatnonzero(turns * contours.NODES_A_TURN == nodes)
         at_once = max(1, TERMS_AT_ONCE // nodes)

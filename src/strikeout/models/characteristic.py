@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import ParameterError, UsageError
-from strikeout.kernels import dual, line
+from strikeout.kernels import dual, fourier_trapezoid
 from strikeout.kernels.compiled import Kernel, default_kernel
-from strikeout.kernels.line import Complexes, LogCf
+from strikeout.kernels.fourier_trapezoid import Complexes, LogCf
 from strikeout.models.engine import linearized
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 # With its derivatives (a pair), or as the logarithm alone.
 Given = LogCf | Callable[[Complexes, float, Any], Any]
 
-VERSION = 3  # of the rule in kernels/line.py: another one moves the last bits of a price
+VERSION = 3  # of the rule in kernels/fourier_trapezoid.py: another one moves the last bits of a price
 DUAL = 1  # of the derivatives in kernels/dual.py
 MARTINGALE = 1e-10  # a larger |ln cf(-i)| would show in prices, which are good to about that much of the forward
 PROBE = np.array([0.3 - 0.5j, 2.0 - 0.5j, 7.0 - 0.5j])  # where a gradient is held against differences
@@ -37,7 +37,7 @@ class CharacteristicModel:
     to rounding, as long as it is written with NumPy's functions. Or it gives back a pair, the logarithm and a tuple of
     its derivatives by each parameter, which is two to four times as fast.
     All must be analytic in z around the strip ``-1 <= Im z <= 0`` and continuous along it: no jumps between branches.
-    Everything else - step, number of nodes, range of strikes - follows from it (see ``kernels/line.py``).
+    Everything else - step, number of nodes, range of strikes - follows from it (see ``kernels/fourier_trapezoid.py``).
 
     Args:
         name: fingerprints the model: give another one whenever ``log_cf`` changes.
@@ -91,7 +91,7 @@ class CharacteristicModel:
         values = np.empty((1 + len(vector), len(contracts)))
         for j, T in enumerate(layout.expiries.tolist()):
             rows = slice(layout.offsets[j], layout.offsets[j + 1])
-            found = line.rule(self.log_cf, T, vector)
+            found = fourier_trapezoid.rule(self.log_cf, T, vector)
             if not found.defect <= MARTINGALE:
                 raise ParameterError(
                     f"{self.name}: E[S_T] must be the forward, but |ln cf| at z = 0 or z = -i is {found.defect:.3g} "
@@ -100,7 +100,7 @@ class CharacteristicModel:
                     defect=found.defect,
                     expiry=T,
                 )
-            values[:, rows] = line.values(found, layout.k[rows], self.kernel)
+            values[:, rows] = fourier_trapezoid.values(found, layout.k[rows], self.kernel)
         return linearized(values, layout, contracts)
 
     def _try_out(self, theta: Floats) -> None:

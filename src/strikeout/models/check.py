@@ -10,7 +10,7 @@ import numpy as np
 
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
-from strikeout.models import promises
+from strikeout.models import conformance
 from strikeout.models.characteristic import CharacteristicModel
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts
@@ -89,35 +89,35 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
         contracts = _usual()
     if not len(contracts):
         raise UsageError("check_model: no rows to check the model on. Give at least one.")
-    found = [_asked("bounds and starts", lambda: promises.space(model))]
+    found = [_asked("bounds and starts", lambda: conformance.space(model))]
     if not found[0].holds:
         return ModelCheck(model.name, tuple(found))
     try:
         suited = getattr(model, "suited", None)
         model = model if suited is None else suited(contracts)
-    except promises.FAILURES as error:  # a model of somebody's own may refuse rows that it would mix
+    except conformance.FAILURES as error:  # a model of somebody's own may refuse rows that it would mix
         return ModelCheck(model.name, (*found, Finding("suited to these rows", False, str(error))))
     theta, rows = np.array(model.parameters.starts[0], float), contracts
     tests: list[tuple[str, Callable[[], str | None]]] = [
-        ("shapes", lambda: promises.shapes(model, theta, rows)),
-        ("determinism", lambda: promises.determinism(model, theta, rows)),
-        ("one price", lambda: promises.one_price(model, theta, rows)),
-        ("row independence", lambda: promises.row_independence(model, theta, rows)),
-        ("gradient", lambda: _every_start(model, lambda start: promises.gradient(model, start, rows))),
+        ("shapes", lambda: conformance.shapes(model, theta, rows)),
+        ("determinism", lambda: conformance.determinism(model, theta, rows)),
+        ("one price", lambda: conformance.one_price(model, theta, rows)),
+        ("row independence", lambda: conformance.row_independence(model, theta, rows)),
+        ("gradient", lambda: _every_start(model, lambda start: conformance.gradient(model, start, rows))),
     ]
     if isinstance(contracts, Contracts):
         options = contracts
         tests.append(
-            ("no arbitrage", lambda: _every_start(model, lambda start: promises.no_arbitrage(model, start, options)))
+            ("no arbitrage", lambda: _every_start(model, lambda start: conformance.no_arbitrage(model, start, options)))
         )
         if isinstance(model, CharacteristicModel):
-            of_function, places = model, np.vstack([model.parameters.starts, promises.inside_points(model, points)])
-            tests.append(("inversion", lambda: promises.inversion(of_function, places, options)))
+            of_function, places = model, np.vstack([model.parameters.starts, conformance.inside_points(model, points)])
+            tests.append(("inversion", lambda: conformance.inversion(of_function, places, options)))
     shape = _asked(*tests[0])
     found.append(shape)
     if shape.holds:
         found += [_asked(name, test) for name, test in tests[1:]]
-        found.append(Finding("finite", *promises.finite(model, promises.inside_points(model, points), rows)))
+        found.append(Finding("finite", *conformance.finite(model, conformance.inside_points(model, points), rows)))
     return ModelCheck(model.name, tuple(found))
 
 
@@ -136,7 +136,7 @@ KEPT = {
 def _asked(promise: str, test: Callable[[], str | None]) -> Finding:
     try:
         wrong = test()
-    except promises.FAILURES as error:
+    except conformance.FAILURES as error:
         wrong = f"it cannot be checked: {type(error).__name__}: {error}"
     return Finding(promise, wrong is None, KEPT[promise] if wrong is None else wrong)
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
-from strikeout.kernels import chebyshev, words
-from strikeout.kernels.words import Table, Words
+from strikeout.kernels import chebyshev, int192
+from strikeout.kernels.int192 import Table, Words
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.weights import Weighting, weights_of
@@ -92,7 +92,7 @@ class Moments:
             UsageError: they differ in basis or weighting, or the other holds quotes that were never in this one.
         """
         self._refuse_another(other)
-        return _held(self.basis, self.weights, words.merged(self._table, other._table, subtract=True))
+        return _held(self.basis, self.weights, int192.merged(self._table, other._table, subtract=True))
 
     def __len__(self) -> int:
         """How many quotes."""
@@ -207,7 +207,7 @@ def _summed(parts: list[Table]) -> Table:
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return words.merged(_summed(parts[:half]), _summed(parts[half:]))
+    return int192.merged(_summed(parts[:half]), _summed(parts[half:]))
 
 
 def _held(basis: Basis, weights: str, table: Table) -> Moments:

@@ -22,8 +22,8 @@ from math import fsum, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import chebyshev, words
-from strikeout.kernels.weighing import weighed
+from strikeout.kernels import chebyshev, int192
+from strikeout.kernels.weighted_sums import weighed
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
@@ -122,8 +122,8 @@ def quadrature_of(moments: Moments) -> Quadrature:
     size = moments.basis.size
     nodes, reference = _nodes(moments.basis, moments.cells.tobytes())
     # The last two columns, on another grid, are read apart from the others: their sums are.
-    resolved = words.read(moments.words, chebyshev.EXPONENT)[:, :-2]
-    plain = words.read(words.sums(moments.words[:, 2 * size :], np.zeros(1, np.intp))[0], PLAIN_EXPONENT)
+    resolved = int192.read(moments.words, chebyshev.EXPONENT)[:, :-2]
+    plain = int192.read(int192.sums(moments.words[:, 2 * size :], np.zeros(1, np.intp))[0], PLAIN_EXPONENT)
     constant, total_weight = plain.tolist()
     weights = moments.basis.weights(resolved.reshape(-1, size)).reshape(-1, 2, size)
     return Quadrature(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError
-from strikeout.kernels import derivatives, line
+from strikeout.kernels import derivatives, fourier_trapezoid
 from strikeout.kernels.elementary import nearest_exponent, power
 from strikeout.models.characteristic import MARTINGALE, CharacteristicModel
 from strikeout.models.model import Model
@@ -188,17 +188,17 @@ def inversion(model: CharacteristicModel, points: Floats, contracts: Contracts) 
     for theta in points:
         for j, T in enumerate(layout.expiries.tolist()):
             k = layout.k[layout.offsets[j] : layout.offsets[j + 1]]
-            usual = line.rule(model.log_cf, T, theta)
-            price = line.values(usual, k, model.kernel)[0]
+            usual = fourier_trapezoid.rule(model.log_cf, T, theta)
+            price = fourier_trapezoid.values(usual, k, model.kernel)[0]
             if np.isnan(price).any() or not usual.defect <= MARTINGALE:
                 continue  # there is no price, and the model says so
             where = f"at {_named(model, theta)} and T = {T:g} "
-            finer = line.rule(model.log_cf, T, theta, level=1.5 * line.LEVEL)
-            apart = np.abs(price - line.values(finer, k, model.kernel)[0])
+            finer = fourier_trapezoid.rule(model.log_cf, T, theta, level=1.5 * fourier_trapezoid.LEVEL)
+            apart = np.abs(price - fourier_trapezoid.values(finer, k, model.kernel)[0])
             if np.nan_to_num(apart).max(initial=0.0) > ACCURACY:  # not-a-number if that takes too many nodes
                 return where + f"a finer line moves a price by {apart.max():.1g} of the forward. Is log_cf analytic?"
-            farther = line.rule(model.log_cf, T, theta, level=LEVEL, reach=16 * line.REACH)
-            apart = np.abs(price - line.values(farther, k, model.kernel)[0])
+            farther = fourier_trapezoid.rule(model.log_cf, T, theta, level=LEVEL, reach=16 * fourier_trapezoid.REACH)
+            apart = np.abs(price - fourier_trapezoid.values(farther, k, model.kernel)[0])
             if not apart.max(initial=0.0) <= 10.0 * ACCURACY:  # not-a-number if it never stops coming back
                 return where + (
                     "the characteristic function comes back after it has fallen to nothing, as that of many jumps of "

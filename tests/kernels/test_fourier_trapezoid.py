@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from strikeout.kernels import affine, black, compiled, heston_cf, jump_cf, line
+from strikeout.kernels import affine, black, compiled, fourier_trapezoid, heston_cf, jump_cf
 from tests.kernels.kernel_choice import each_kernel, needs_native
 from tests.models.characteristic_functions import bates, black_scholes, heston, merton, variance_gamma
 
@@ -25,24 +25,28 @@ def black_values(sigma: float, T: float, k: np.ndarray) -> np.ndarray:
 )
 @each_kernel
 def test_the_gaussian_line_gives_blacks_prices_and_vegas(sigma, T, kernel):
-    found = line.values(line.rule(black_scholes, T, np.array([sigma])), K, kernel)
+    found = fourier_trapezoid.values(fourier_trapezoid.rule(black_scholes, T, np.array([sigma])), K, kernel)
     np.testing.assert_allclose(found, black_values(sigma, T, K), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("T", [0.01, 0.5, 5.0])
 def test_halving_the_step_and_doubling_the_nodes_changes_nothing_that_matters(T):
     theta = np.array([1.5, 0.05, 0.9, -0.7, 0.03])
-    coarse = line.rule(heston, T, theta)
-    fine = line.rule(heston, T, theta, level=2.0 * line.LEVEL)  # twice the period, and every cut at 1e-27
+    coarse = fourier_trapezoid.rule(heston, T, theta)
+    fine = fourier_trapezoid.rule(
+        heston, T, theta, level=2.0 * fourier_trapezoid.LEVEL
+    )  # twice the period, and every cut at 1e-27
     assert len(fine.F) > 2 * len(coarse.F)
-    np.testing.assert_allclose(line.values(coarse, K, "numpy"), line.values(fine, K, "numpy"), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        fourier_trapezoid.values(coarse, K, "numpy"), fourier_trapezoid.values(fine, K, "numpy"), rtol=0, atol=1e-12
+    )
 
 
 def test_a_moment_that_has_exploded_is_not_taken_for_one_that_exists():
     """Variance gamma has moments p with p mean + p^2 variance / 2 < 1 / nu, and no others."""
     sigma, nu, mean = 0.12, 0.2, -0.14
-    rising, falling, _ = line.moments(variance_gamma, 1.0, np.array([sigma, nu, mean]))
-    for p, found in ((1.0 + line.PROBES, rising[1:]), (-line.PROBES, falling[1:])):
+    rising, falling, _ = fourier_trapezoid.moments(variance_gamma, 1.0, np.array([sigma, nu, mean]))
+    for p, found in ((1.0 + fourier_trapezoid.PROBES, rising[1:]), (-fourier_trapezoid.PROBES, falling[1:])):
         exists = nu * (mean * p + 0.5 * sigma**2 * p * p) < 1.0
         assert exists.any()
         assert not exists.all()
@@ -52,43 +56,50 @@ def test_a_moment_that_has_exploded_is_not_taken_for_one_that_exists():
 @each_kernel
 def test_a_characteristic_function_that_hardly_decays_gets_no_price_rather_than_a_wrong_one(kernel):
     """At a tenth of a year variance gamma's falls like u^-1 here: 2^14 nodes leave 1e-7."""
-    found = line.values(line.rule(variance_gamma, 0.1, np.array([0.12, 0.2, -0.14])), K[30:50], kernel)
+    found = fourier_trapezoid.values(
+        fourier_trapezoid.rule(variance_gamma, 0.1, np.array([0.12, 0.2, -0.14])), K[30:50], kernel
+    )
     assert np.isnan(found).all()
 
 
 @each_kernel
 def test_options_beyond_chernoffs_bound_are_worth_nothing(kernel):
-    there = line.rule(black_scholes, 0.01, np.array([0.2]))
-    assert line.values(there, np.array([there.low - 1e-9, there.high]), kernel).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    there = fourier_trapezoid.rule(black_scholes, 0.01, np.array([0.2]))
+    assert fourier_trapezoid.values(there, np.array([there.low - 1e-9, there.high]), kernel).tolist() == [
+        [0.0, 0.0],
+        [0.0, 0.0],
+    ]
     # and just inside it they are worth next to nothing, so that nothing jumps
-    assert np.abs(line.values(there, np.array([there.low, there.high - 1e-9]), kernel)[0]).max() < 1e-13
+    assert np.abs(fourier_trapezoid.values(there, np.array([there.low, there.high - 1e-9]), kernel)[0]).max() < 1e-13
 
 
 @each_kernel
 def test_strikes_farther_out_than_the_rule_reaches_get_no_price_when_they_have_one(kernel):
-    there = line.rule(black_scholes, 10.0, np.array([3.0]))  # total variance 90
-    assert there.low < -line.FARTHEST - 1.0
-    found = line.values(there, np.array([-line.FARTHEST - 1.0, 0.0, line.FARTHEST + 1.0]), kernel)[0]
+    there = fourier_trapezoid.rule(black_scholes, 10.0, np.array([3.0]))  # total variance 90
+    assert there.low < -fourier_trapezoid.FARTHEST - 1.0
+    found = fourier_trapezoid.values(
+        there, np.array([-fourier_trapezoid.FARTHEST - 1.0, 0.0, fourier_trapezoid.FARTHEST + 1.0]), kernel
+    )[0]
     assert np.isnan(found).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("T", [0.02, 0.5, 5.0])
 @each_kernel
 def test_a_strike_has_the_same_bits_alone_among_others_and_in_small_parts(T, kernel, monkeypatch):
-    there = line.rule(heston, T, np.array([1.5, 0.05, 0.9, -0.7, 0.03]))
+    there = fourier_trapezoid.rule(heston, T, np.array([1.5, 0.05, 0.9, -0.7, 0.03]))
     k = np.sort(np.random.default_rng(0).uniform(-0.6, 0.6, 100))
-    whole = line.values(there, k, kernel)
+    whole = fourier_trapezoid.values(there, k, kernel)
     for some in (slice(0, 1), slice(41, 42), slice(41, 43), slice(3, 20), slice(0, 99), slice(None, None, 7)):
-        np.testing.assert_array_equal(line.values(there, k[some], kernel), whole[:, some])
-    monkeypatch.setattr(line, "AT_ONCE", 9)  # the last part has one strike
-    np.testing.assert_array_equal(line.values(there, k, kernel), whole)
+        np.testing.assert_array_equal(fourier_trapezoid.values(there, k[some], kernel), whole[:, some])
+    monkeypatch.setattr(fourier_trapezoid, "AT_ONCE", 9)  # the last part has one strike
+    np.testing.assert_array_equal(fourier_trapezoid.values(there, k, kernel), whole)
 
 
 @each_kernel
 def test_a_sum_by_blocks_is_the_sum_of_its_terms(kernel):
-    there = line.rule(bates, 0.02, np.array([1.5, 0.05, 0.9, -0.7, 0.03, 0.5, -0.1, 0.15]))
-    assert len(there.F) > 10 * line.BLOCK
-    assert len(there.F) % line.BLOCK != 0
+    there = fourier_trapezoid.rule(bates, 0.02, np.array([1.5, 0.05, 0.9, -0.7, 0.03, 0.5, -0.1, 0.15]))
+    assert len(there.F) > 10 * fourier_trapezoid.BLOCK
+    assert len(there.F) % fourier_trapezoid.BLOCK != 0
     j = np.arange(len(there.F))
     plain = [np.sum(there.F.T * np.exp(-1j * (j * there.h + 0.5j) * k), axis=1).real for k in K]
     growth = np.exp(K)
@@ -96,7 +107,9 @@ def test_a_sum_by_blocks_is_the_sum_of_its_terms(kernel):
     expected[0] += np.minimum(growth, 1.0) + (1.0 + growth) * there.image
     inside = (there.low <= K) & (there.high > K)
     # Phases up to some hundreds, each with a rounding of its own.
-    np.testing.assert_allclose(line.values(there, K, kernel)[:, inside], expected[:, inside], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        fourier_trapezoid.values(there, K, kernel)[:, inside], expected[:, inside], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,17 +124,19 @@ def test_a_sum_by_blocks_is_the_sum_of_its_terms(kernel):
 )
 def test_the_rule_takes_as_many_nodes_as_the_documentation_says(log_cf, theta, T, fewest, most):
     """docs/how-to/add-a-model.md. Those that are not priced have tests of their own."""
-    assert fewest <= len(line.rule(log_cf, T, np.array(theta)).F) <= most
+    assert fewest <= len(fourier_trapezoid.rule(log_cf, T, np.array(theta)).F) <= most
 
 
 def test_heston_far_from_feller_s_condition_over_a_year_is_not_priced():
-    there = line.rule(heston, 1.0, np.array([0.5, 0.04, 1.5, -0.7, 0.001]))
-    assert np.isnan(line.values(there, K, "numpy")).all()
+    there = fourier_trapezoid.rule(heston, 1.0, np.array([0.5, 0.04, 1.5, -0.7, 0.001]))
+    assert np.isnan(fourier_trapezoid.values(there, K, "numpy")).all()
 
 
 @each_kernel
 def test_no_strikes_give_no_values(kernel):
-    assert line.values(line.rule(black_scholes, 1.0, np.array([0.2])), np.array([]), kernel).shape == (2, 0)
+    assert fourier_trapezoid.values(
+        fourier_trapezoid.rule(black_scholes, 1.0, np.array([0.2])), np.array([]), kernel
+    ).shape == (2, 0)
 
 
 def test_the_defect_is_how_far_the_forward_is_missed():
@@ -129,18 +144,18 @@ def test_the_defect_is_how_far_the_forward_is_missed():
         value, gradient = black_scholes(z, T, theta)
         return value + 1j * z * 0.01 * T, gradient
 
-    assert line.rule(drifting, 2.0, np.array([0.2])).defect == pytest.approx(0.02)
-    assert line.rule(black_scholes, 2.0, np.array([0.2])).defect == 0.0
+    assert fourier_trapezoid.rule(drifting, 2.0, np.array([0.2])).defect == pytest.approx(0.02)
+    assert fourier_trapezoid.rule(black_scholes, 2.0, np.array([0.2])).defect == 0.0
 
 
 @needs_native
 def test_terms_are_summed_to_the_same_bits_on_every_instruction_set():
-    there = line.rule(bates, 0.02, np.array([1.5, 0.05, 0.9, -0.7, 0.03, 0.5, -0.1, 0.15]))
+    there = fourier_trapezoid.rule(bates, 0.02, np.array([1.5, 0.05, 0.9, -0.7, 0.03, 0.5, -0.1, 0.15]))
     found = []
     try:
         for name in ("avx2", "plain"):
             compiled.compiled().use_instructions(name)
-            found.append(line.values(there, K, "native").tobytes())
+            found.append(fourier_trapezoid.values(there, K, "native").tobytes())
     finally:
         compiled.compiled().use_instructions("avx2")
     assert found[0] == found[1]
@@ -150,7 +165,7 @@ def test_terms_are_summed_to_the_same_bits_on_every_instruction_set():
 @pytest.mark.parametrize("k", [[0.1, 0.0], [0.0, np.nan], [np.inf]], ids=["falling", "nan", "inf"])
 def test_strikes_that_are_not_finite_and_ascending_are_refused(k):
     with pytest.raises(ValueError, match="finite and ascending"):
-        line.values(line.rule(black_scholes, 1.0, np.array([0.2])), np.array(k), "native")
+        fourier_trapezoid.values(fourier_trapezoid.rule(black_scholes, 1.0, np.array([0.2])), np.array(k), "native")
 
 
 # --- the bound that says how many nodes are enough -----------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from strikeout.kernels import heston, heston_twin, samples, series
+from strikeout.kernels import fourier_samples, fourier_series, heston, heston_twin
 from strikeout.kernels.heston_cf import log_mgf, log_moment
 from strikeout.kernels.heston_twin import Parts
 
@@ -44,16 +44,16 @@ LONGER = {"IMAGES": 36.0, "GAUSSIAN": 40.0, "EXPONENTIAL": 31.0, "HALF_CELL": (0
 
 def each_row(theta: np.ndarray, parts: Parts, *, is_longer: bool) -> np.ndarray | None:
     """What is multiplied by itself, ``(6, n)``: derivatives, minus the value; None where contours took over."""
-    seen, original, ones = [], samples.squares, np.ones(len(parts.k))
+    seen, original, ones = [], fourier_samples.squares, np.ones(len(parts.k))
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name, value in LONGER.items() if is_longer else ():
-            monkeypatch.setattr(series, name, value)
+            monkeypatch.setattr(fourier_series, name, value)
         if is_longer:
-            monkeypatch.setattr(samples, "VALUE", 1e-15)
-            monkeypatch.setattr(samples, "SLOPE", 1e-13)
-        monkeypatch.setattr(samples, "squares", lambda a: seen.append(a.copy()) or original(a))
-        monkeypatch.setattr(series.Sums, "_add_contours", lambda *_: seen.clear())
-        series.Sums(parts, ones, 0.0 * ones)(theta)
+            monkeypatch.setattr(fourier_samples, "VALUE", 1e-15)
+            monkeypatch.setattr(fourier_samples, "SLOPE", 1e-13)
+        monkeypatch.setattr(fourier_samples, "squares", lambda a: seen.append(a.copy()) or original(a))
+        monkeypatch.setattr(fourier_series.Sums, "_add_contours", lambda *_: seen.clear())
+        fourier_series.Sums(parts, ones, 0.0 * ones)(theta)
     return np.concatenate(seen, axis=1) if seen else None
 
 
@@ -73,16 +73,19 @@ def test_slices_on_contours_and_slices_by_series_may_lie_in_any_order():
     """Forty expiries: three lots of slices whose terms are found at once, some of every lot on contours."""
     expiries = [1 / 365 if at % 3 == 1 else 1.0 + at / 10.0 for at in range(40)]
     parts, scale, target = book(tuple(3 + 5 * (at % 13) for at in range(40)), expiries)
-    got = series.Sums(parts, scale, target)(SLOW)
+    got = fourier_series.Sums(parts, scale, target)(SLOW)
     rows = heston_twin.rows(SLOW, parts)
-    assert got == pytest.approx(series.sums_of_rows(rows, scale, target), rel=1e-9)
-    assert got.tobytes() != series.sums_of_rows(rows, scale, target).tobytes()
+    assert got == pytest.approx(fourier_series.sums_of_rows(rows, scale, target), rel=1e-9)
+    assert got.tobytes() != fourier_series.sums_of_rows(rows, scale, target).tobytes()
 
 
 def test_a_part_without_strikes_adds_nothing():
     parts, scale, target = book((3, 200), [0.3, 1.0])
     gaps = Parts(np.array([0.1, 0.3, 0.5, 1.0, 2.0]), np.array([0, 0, 3, 3, 203, 203]), parts.k)
-    assert series.Sums(gaps, scale, target)(THETA).tobytes() == series.Sums(parts, scale, target)(THETA).tobytes()
+    assert (
+        fourier_series.Sums(gaps, scale, target)(THETA).tobytes()
+        == fourier_series.Sums(parts, scale, target)(THETA).tobytes()
+    )
 
 
 @pytest.mark.parametrize("theta", [THETA, *OTHERS, SLOW])
@@ -99,8 +102,8 @@ def test_sums_are_those_of_the_rows(theta):
 def test_a_slice_of_slow_decay_is_priced_on_its_contours_and_a_usual_one_is_not():
     for theta, expiry, by_contours in ((SLOW, 1 / 365, True), (THETA, 0.3, False)):
         parts, scale, target = book((200,), [expiry])
-        rows = series.sums_of_rows(heston_twin.rows(theta, parts), scale, target)
-        assert (series.Sums(parts, scale, target)(theta).tobytes() == rows.tobytes()) is by_contours
+        rows = fourier_series.sums_of_rows(heston_twin.rows(theta, parts), scale, target)
+        assert (fourier_series.Sums(parts, scale, target)(theta).tobytes() == rows.tobytes()) is by_contours
 
 
 @pytest.mark.parametrize(("name", "value"), [("GAUSSIAN", 1.0), ("HALF_CELL", (9.0, 9.0))])
@@ -108,51 +111,51 @@ def test_a_series_or_a_polynomial_that_is_cut_too_early_is_not_taken(monkeypatch
     """Far fewer nodes, or cells, than a slice needs: it is seen from the last terms, and contours take over."""
     parts, scale, target = book((300,), [0.3])
     parts = parts._replace(k=np.linspace(-1.0, 1.0, 300))
-    monkeypatch.setattr(series, name, value)
-    monkeypatch.setattr(series, "EXPONENTIAL", 1.0 if name == "GAUSSIAN" else series.EXPONENTIAL)
-    rows = series.sums_of_rows(heston_twin.rows(THETA, parts), scale, target)
-    assert series.Sums(parts, scale, target)(THETA).tobytes() == rows.tobytes()
+    monkeypatch.setattr(fourier_series, name, value)
+    monkeypatch.setattr(fourier_series, "EXPONENTIAL", 1.0 if name == "GAUSSIAN" else fourier_series.EXPONENTIAL)
+    rows = fourier_series.sums_of_rows(heston_twin.rows(THETA, parts), scale, target)
+    assert fourier_series.Sums(parts, scale, target)(THETA).tobytes() == rows.tobytes()
 
 
 def test_sums_do_not_depend_on_what_was_asked_for_before():
     """Matrices are kept for the periods, the meshes and the nodes asked for; here more than are kept."""
     parts, scale, target = book()
-    used = series.Sums(parts, scale, target)
+    used = fourier_series.Sums(parts, scale, target)
     spread = [np.array([2.0, v, s, -0.6, v]) for v in (0.01, 0.03, 0.1, 0.3, 1.0) for s in (0.05, 0.3, 1.5)]
     for theta in [THETA, *OTHERS, *spread, THETA, *spread[::-1]]:
-        assert used(theta).tobytes() == series.Sums(parts, scale, target)(theta).tobytes()
+        assert used(theta).tobytes() == fourier_series.Sums(parts, scale, target)(theta).tobytes()
 
 
 def test_sums_are_the_same_whether_polynomials_are_kept_or_made_anew(monkeypatch):
     parts, scale, target = book((2000, 3000), [0.3, 1.0])
-    kept = series.Sums(parts, scale, target)(THETA)
-    monkeypatch.setattr(series, "KEPT", 0)
-    assert series.Sums(parts, scale, target)(THETA).tobytes() == kept.tobytes()
+    kept = fourier_series.Sums(parts, scale, target)(THETA)
+    monkeypatch.setattr(fourier_series, "KEPT", 0)
+    assert fourier_series.Sums(parts, scale, target)(THETA).tobytes() == kept.tobytes()
 
 
 def test_strikes_all_alike_are_a_slice():
     parts = Parts(np.array([0.5]), np.array([0, 100]), np.full(100, 0.1))
     ones = np.ones(100)
     one = Parts(np.array([0.5]), np.array([0, 1]), np.array([0.1]))
-    many = series.Sums(parts, ones, ones)(THETA)
-    assert many == pytest.approx(100.0 * series.Sums(one, ones[:1], ones[:1])(THETA), rel=1e-11)
+    many = fourier_series.Sums(parts, ones, ones)(THETA)
+    assert many == pytest.approx(100.0 * fourier_series.Sums(one, ones[:1], ones[:1])(THETA), rel=1e-11)
 
 
 def test_no_strikes_sum_to_nothing():
     none = np.zeros(0)
-    assert series.Sums(Parts(none, np.zeros(1, np.intp), none), none, none)(THETA).tolist() == [0.0] * 21
+    assert fourier_series.Sums(Parts(none, np.zeros(1, np.intp), none), none, none)(THETA).tolist() == [0.0] * 21
 
 
 def test_no_product_is_large_enough_for_a_second_thread():
     """262,144 multiplications are where OpenBLAS begins to share (its SMP_THRESHOLD_MIN times its default of 4)."""
-    assert samples.FUNCTIONS * samples.COLUMNS * samples.STRIKES <= 262_144
-    assert 2 * samples.AT_ONCE * samples.DEGREE * samples.COLUMNS <= 262_144
+    assert fourier_samples.FUNCTIONS * fourier_samples.COLUMNS * fourier_samples.STRIKES <= 262_144
+    assert 2 * fourier_samples.AT_ONCE * fourier_samples.DEGREE * fourier_samples.COLUMNS <= 262_144
     parts, scale, target = book((20_000,), [1.0])
-    found = samples.Slice(parts.k, scale, target, tables=1, phases=1)
+    found = fourier_samples.Slice(parts.k, scale, target, tables=1, phases=1)
     for cells in (1, 5, 25):
-        most = samples.PRODUCT // (samples.FUNCTIONS * len(found.mesh(cells)))
+        most = fourier_samples.PRODUCT // (fourier_samples.FUNCTIONS * len(found.mesh(cells)))
         for nodes, added in ((most // 2, True), (most // 2 + 1, False)):
-            terms = np.zeros((samples.FUNCTIONS, 2 * nodes))
+            terms = np.zeros((fourier_samples.FUNCTIONS, 2 * nodes))
             assert found.add(terms, 0, [cells], np.zeros((6, 6))) is added
 
 

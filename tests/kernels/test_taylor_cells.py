@@ -7,15 +7,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from strikeout.kernels import cells
+from strikeout.kernels import taylor_cells
 
 # Powers of two, so that edges are exact; and the money, k = 0, is one of them: 8 cells of 1/64 from k*.
 KSTAR, WIDEST, DOUBLINGS = 0.125, 0.5, 5
 
 
-def occupied(k: np.ndarray) -> cells.Cells:
+def occupied(k: np.ndarray) -> taylor_cells.Cells:
     """The cells of one slice with these strikes, ascending."""
-    return cells.occupied(k, np.array([0, len(k)]), np.array([KSTAR]), np.array([WIDEST]), np.array([float(DOUBLINGS)]))
+    return taylor_cells.occupied(
+        k, np.array([0, len(k)]), np.array([KSTAR]), np.array([WIDEST]), np.array([float(DOUBLINGS)])
+    )
 
 
 def cell_of(k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,30 +78,32 @@ def test_a_strike_finds_its_cell_at_any_distance_from_k_star_and_from_other_stri
     while doublings and widest / 2.0**doublings < 1e-9 * abs(kstar):  # as in a Heston slice of whatever parameters
         doublings -= 1
     grid = np.array([[kstar], [widest], [float(doublings)]])
-    found = cells.occupied(k, np.array([0, len(k)]), *grid)
+    found = taylor_cells.occupied(k, np.array([0, len(k)]), *grid)
     assert found.size.sum() == len(k)
     centre, half = found.centre.repeat(found.size), found.half.repeat(found.size)
     rounding = 4.0 * np.spacing(abs(kstar) + 3.0)
     assert np.all(half > 0.0)
     assert np.all(half <= 0.5 * widest + rounding)
     assert np.all(np.abs(k - centre) <= half * (1.0 + 1e-15) + np.spacing(np.abs(k)))
-    hardly = np.spacing(half) + cells.LEAST_HALF
+    hardly = np.spacing(half) + taylor_cells.LEAST_HALF
     assert np.all((centre - half >= -hardly) | (centre + half <= hardly))  # never across the money
     for i in range(len(k)):
-        alone = cells.occupied(k[i : i + 1], np.array([0, 1]), *grid)
+        alone = taylor_cells.occupied(k[i : i + 1], np.array([0, 1]), *grid)
         assert (alone.centre[0], alone.half[0]) == (centre[i], half[i])
 
 
 def test_parts_without_strikes_have_no_cells():
     k, offsets = np.array([-0.1, 0.2]), np.array([0, 0, 1, 1, 2, 2])
-    found = cells.occupied(k, offsets, *np.repeat([[KSTAR], [WIDEST], [float(DOUBLINGS)]], 5, axis=1))
+    found = taylor_cells.occupied(k, offsets, *np.repeat([[KSTAR], [WIDEST], [float(DOUBLINGS)]], 5, axis=1))
     assert found.part.tolist() == [1, 3]
     assert found.size.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("kstar", [1e30, np.inf, np.nan])
 def test_where_edges_cannot_be_told_apart_a_cell_has_no_end_and_so_no_price(kstar):
-    found = cells.occupied(np.array([-0.1, 0.2]), np.array([0, 2]), np.array([kstar]), np.array([0.1]), np.array([2.0]))
+    found = taylor_cells.occupied(
+        np.array([-0.1, 0.2]), np.array([0, 2]), np.array([kstar]), np.array([0.1]), np.array([2.0])
+    )
     assert found.size.sum() == 2
     assert not np.isfinite(found.centre).any()
 
@@ -110,7 +114,7 @@ def test_polynomials_of_a_cell_are_the_contour_sum():
     found = occupied(k)
     made = made_of(zeta, F, found.centre, found.half)
     x = (k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
-    values = cells.evaluate(made, found.size, cells.powers(x))
+    values = taylor_cells.evaluate(made, found.size, taylor_cells.powers(x))
     expected = -np.sum(F[:, :, None] * np.exp(-1j * zeta * k[:, None]).T[None], axis=1).real
     # The widest cell here is 1/8 across: (16 / 16)^16 / 16! = 5e-14 of the sum of |F|, about 30, is left out.
     np.testing.assert_allclose(values, expected, rtol=0, atol=2e-12)
@@ -119,7 +123,9 @@ def test_polynomials_of_a_cell_are_the_contour_sum():
 
 def made_of(zeta: np.ndarray, F: np.ndarray, centre: np.ndarray, half: np.ndarray) -> np.ndarray:
     n = len(centre)
-    return cells.coefficients(np.repeat(zeta[None], n, axis=0), np.repeat(np.conj(F)[:, None], n, axis=1), centre, half)
+    return taylor_cells.coefficients(
+        np.repeat(zeta[None], n, axis=0), np.repeat(np.conj(F)[:, None], n, axis=1), centre, half
+    )
 
 
 def test_a_cell_does_not_depend_on_the_cells_beside_it():
@@ -135,8 +141,8 @@ def test_a_cell_does_not_depend_on_the_cells_beside_it():
 def test_a_strike_does_not_depend_on_how_many_are_evaluated_at_once(monkeypatch):
     rng = np.random.default_rng(5)
     size = np.array([1, 3, 36, 1])
-    made, basis = rng.normal(size=(cells.DEGREE, 6, 4)), cells.powers(rng.uniform(-1.0, 1.0, 41))
-    whole = cells.evaluate(made, size, basis)
+    made, basis = rng.normal(size=(taylor_cells.DEGREE, 6, 4)), taylor_cells.powers(rng.uniform(-1.0, 1.0, 41))
+    whole = taylor_cells.evaluate(made, size, basis)
     for strikes in (1, 2, 3, 7, 40):
-        monkeypatch.setattr(cells, "AT_ONCE", strikes * cells.DEGREE)
-        assert (cells.evaluate(made, size, basis) == whole).all()
+        monkeypatch.setattr(taylor_cells, "AT_ONCE", strikes * taylor_cells.DEGREE)
+        assert (taylor_cells.evaluate(made, size, basis) == whole).all()
