@@ -76,7 +76,6 @@ NOT_YET: list[str] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/index.md",
-    "docs/reference/assurance.md",
     "docs/reference/cli.md",
     "docs/reference/models.md",
     "docs/reference/profiles.md",
