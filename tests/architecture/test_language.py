@@ -74,7 +74,6 @@ NOT_YET: list[str] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
-    "README.md",
     "docs/index.md",
     "docs/reference/cli.md",
     "docs/reference/models.md",
