@@ -26,6 +26,7 @@ BENCHMARKS = {
     "rules": ("rules", "each rule about quotes on a million rows, in seconds of the processor"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
     "elementary": ("elementary", "our elementary functions against NumPy's: time and error"),
+    "walk": ("walk", "no timing: files and functions that each command of a book runs through"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "STRIKEOUT_THREADS")

@@ -123,3 +123,11 @@ def test_nothing_to_time_is_refused():
 def test_every_benchmark_has_a_row_in_its_how_to():
     page = (ROOT / "docs" / "how-to" / "run-the-benchmarks.md").read_text()
     assert [name for name in BENCHMARKS if f"\n| `{name}` |" not in page] == []
+
+
+def test_the_walk_counts_what_every_command_runs_through():
+    from benchmarks.walk import run
+
+    facts = run(is_quick=True, is_full=False).facts
+    assert list(facts) == ["import", "calibrate", "forget", "apply", "verify", "erase"]
+    assert all(int(text.split()[0]) > 10 for text in facts.values())
