@@ -6,14 +6,19 @@ from __future__ import annotations
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import strikeout as so
 from strikeout.desk.desk import Desk
+from strikeout.errors import BookError
+from strikeout.store.bookfile import Connection, told
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +171,32 @@ def test_the_list_of_files_holds_no_digest_that_a_guess_can_be_compared_with(pat
     for digest in (sha256(written).digest(), blake2b(written, digest_size=32).digest()):
         assert digest not in data
         assert digest.hex().encode() not in data
+
+
+def test_an_erasure_on_a_disk_without_room_says_that_it_was_done_and_is_finished_later(path, quotes, monkeypatch):
+    """To rewrite the file takes room for a second copy of it; what is erased is committed before."""
+    gone, export, execute = str(quotes.ids[0]), path.with_name("out.csv"), Connection.execute
+    assert export.exists()
+
+    def full(self: Connection, question: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        if question == "VACUUM":
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            with told(self.path):
+                raise error
+        return execute(self, question, values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "execute", full)
+        with so.Book.open(path) as book, pytest.raises(BookError) as caught:
+            book.erase(ids=[gone], yes=True, reason="subject-request")
+        assert "still there" not in caught.value.sentence
+        assert "are erased" in caught.value.sentence
+        with so.Book.open(path) as book:  # on the full disk still
+            assert book.log()[-1].what == "erase"
+            assert gone not in book.quotes().ids
+            assert [check.name for check in book.verify().checks if check.holds is False] == ["STORE"]
+    with so.Book.open(path) as book:
+        assert book.verify().holds, book.verify().summary()
+    assert not export.exists()
+    assert all(gone.encode() not in file.read_bytes() for file in path.parent.iterdir())

@@ -363,7 +363,9 @@ def told(path: Path) -> Iterator[None]:
             ) from error
         if code in _DISK:
             raise BookError(
-                f"{path} cannot be read or written: {error}. What it held is still there.", path=str(path)
+                f"{path} cannot be read or written: {error}. What it held is still there.",
+                path=str(path),
+                disk=str(error),
             ) from error
         raise damaged(path, str(error)) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the text of an error may quote damaged bytes

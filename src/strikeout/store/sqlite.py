@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from strikeout.errors import BusyError, RefusedError
+from strikeout.errors import BookError, BusyError, RefusedError
 from strikeout.store import bookfile, soundness
 from strikeout.store.bookfile import BESIDE, PATIENCE, Connection, real_path
 from strikeout.store.sealing import UNKEYED, Sealer
@@ -84,7 +84,8 @@ class SqliteStore(SqliteReading):
             book = store.page("setting", ENCRYPTION)
             store._keys = None if book is None else ShardKeys.open(shard_key_file(target), book)
             if key is not None and any(due for (due,) in store.rows("SELECT scrub FROM seal")):
-                with suppress(BusyError):  # another is at work: `faults` says that this is still to do
+                # Another is at work, or the disk is full: the book can be used, and `faults` reports what is left.
+                with suppress(BusyError), _suppress_full_disk():
                     store._scrub()
         except BaseException:
             store.close()
@@ -121,7 +122,18 @@ class SqliteStore(SqliteReading):
             raise
         self._connection.hold.check()
         if transaction.erased:
-            self._scrub()
+            try:
+                self._scrub()
+            except BookError as error:
+                if "disk" not in error.facts:
+                    raise
+                raise BookError(
+                    f"The quotes are erased from {self._path} and the ledger says so, but old bytes are still in the "
+                    f"file, which could not be rewritten: {error.facts['disk']}. Make room for a second copy of the "
+                    "book on its disk, then open the book again: that finishes the erasure.",
+                    path=str(self._path),
+                    disk=error.facts["disk"],
+                ) from error
 
     def faults(self) -> list[str]:
         if self._connection.in_transaction:
@@ -176,3 +188,13 @@ class SqliteStore(SqliteReading):
                 f"What was to be erased from {self._path} is erased, but another process is reading an older moment of "
                 "the book, which keeps old bytes in its log. Open the book again when that process is done."
             )
+
+
+@contextmanager
+def _suppress_full_disk() -> Iterator[None]:
+    """Goes on if the disk is full or fails."""
+    try:
+        yield
+    except BookError as error:
+        if "disk" not in error.facts:
+            raise
