@@ -44,7 +44,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     task, wide = "from the paper's start", "from the canonical starts"
     starts = len(model.parameters.starts)
     rows = [
-        Row(task, "strikeout", timed["strikeout"].seconds, 1.0, note=str(cold.termination.value)),
+        Row(task, "strikeout", timed["strikeout"].seconds, 1.0, note=str(cold.termination)),
         Row(
             task,
             f"SciPy {method} over NumPy",
@@ -57,9 +57,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
         if jax_peer.is_installed()
         else Row(task, "JAX, optimistix", note="not installed: skipped"),
         _quantlib(task, quotes, timed["strikeout"].seconds, cold, is_quick=is_quick),
-        Row(
-            wide, f"strikeout, {starts} starts", all_starts["strikeout"].seconds, 1.0, note=str(best.termination.value)
-        ),
+        Row(wide, f"strikeout, {starts} starts", all_starts["strikeout"].seconds, 1.0, note=str(best.termination)),
         Row(
             wide,
             f"SciPy {method}, 1 start",

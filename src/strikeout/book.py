@@ -16,10 +16,10 @@ from typing import Any
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.desk.asking import as_the_last_time
 from strikeout.desk.desk import Desk
+from strikeout.desk.fit_source import Asked
 from strikeout.desk.known_files import remove
 from strikeout.desk.records import SMALLEST, SMALLEST_ERASURE, Position, Records, Why
 from strikeout.desk.results import Audit, Change, Rotation
-from strikeout.desk.roads import Asked
 from strikeout.errors import DamagedBookError, UsageError
 from strikeout.models.model import Model
 from strikeout.store.keyring import Keyring, key_file
@@ -189,8 +189,8 @@ class Book(Desk):
             UsageError: an unknown setting, or one that a book cannot keep.
         """
         progress = {name: settings.pop(name) for name in ("progress",) if name in settings}
-        roads = {name: value for name, value in (("through", through), ("perturb", perturb)) if value is not None}
-        said, last = {**settings, **roads}, self._records.asking()
+        sources = {name: value for name, value in (("through", through), ("perturb", perturb)) if value is not None}
+        said, last = {**settings, **sources}, self._records.asking()
         if fresh:
             said = {"panel": AUTO, **said}  # something is said, so nothing is as the last time
         elif last is not None and (said or model is not None):

@@ -18,27 +18,52 @@
         └── UnidentifiedError     the quotes do not determine the parameters
 
 The number is the exit code of the command line. `code` is stable and meant for programs; the sentence is meant for
-people and may be reworded. Facts (row, column, count, ...) are attributes too.
+people and may be reworded: no program compares, searches or cuts it. Facts (row, column, count, ...) are attributes.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+
+from strikeout.wording import Argument, Mention, render
 
 
 class StrikeoutError(Exception):
-    """What was asked, what was found, what to do next."""
+    """The root of every error: what was asked, what was found, what to do next.
+
+    A message is given in parts: text, and mentions (``wording.Mention``) of arguments and advice. ``sentence`` renders
+    the mentions for Python; the command line renders them as options.
+
+    Args:
+        parts: text and mentions, joined without a separator.
+        facts: values for programs; each is an attribute of the error.
+
+    >>> from strikeout.wording import Argument
+    >>> error = UsageError("Give ", Argument("panel", None), ".", panel="day")
+    >>> error.sentence, error.arguments, error.panel
+    ('Give panel=None.', frozenset({'panel'}), 'day')
+    """
 
     code: ClassVar[str] = "strikeout"
     exit_code: ClassVar[int] = 4
 
-    def __init__(self, sentence: str, **facts: Any) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, *parts: str | Mention, **facts: Any) -> None:
+        self.parts = parts
+        self.sentence = render(parts)
         self.facts = facts
+        super().__init__(self.sentence)
+
+    @property
+    def arguments(self) -> frozenset[str]:
+        """The names of the arguments that the message mentions."""
+        return frozenset(part.name for part in self.parts if isinstance(part, Argument))
+
+    def extended(self, *parts: str | Mention, **facts: Any) -> Self:
+        """Return the same error with more at the end of its message, and more facts."""
+        return type(self)(*self.parts, *parts, **{**self.facts, **facts})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self.sentence, self.facts)  # from another process it comes back whole
+        return _rebuild, (type(self), self.parts, self.facts)  # so that facts survive a process boundary
 
     def __getattr__(self, name: str) -> Any:
         facts = self.__dict__.get("facts", {})
@@ -47,8 +72,8 @@ class StrikeoutError(Exception):
         raise AttributeError(f"{type(self).__name__} has no fact named {name!r}; it has {sorted(facts)}")
 
 
-def _again(kind: type[StrikeoutError], sentence: str, facts: dict[str, Any]) -> StrikeoutError:
-    return kind(sentence, **facts)
+def _rebuild(kind: type[StrikeoutError], parts: tuple[str | Mention, ...], facts: dict[str, Any]) -> StrikeoutError:
+    return kind(*parts, **facts)
 
 
 class UsageError(StrikeoutError):

@@ -1,9 +1,85 @@
-"""Words on a screen: one quote is a quote and two are quotes, and no character of the data moves the cursor."""
+"""Text for people: counts with their nouns, mentions of arguments and advice, escapes for control characters.
+
+A message that names an argument of a call, or advises one, is read in Python and at the command line. It is therefore
+kept in parts, and a part that depends on where it is read is a ``Mention``: ``render`` spells mentions for Python, and
+``cli.exits`` spells them as options.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from types import EllipsisType
+from typing import Any
+
+
+class _Unnamed(Enum):
+    UNNAMED = "no value"
+
+
+UNNAMED = _Unnamed.UNNAMED
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the Python API, mentioned in a message.
+
+    Args:
+        value: the value that goes with it; ``...`` for a mapping that the reader fills in; none if only the name is
+            mentioned.
+
+    >>> str(Argument("panel")), str(Argument("panel", "date")), str(Argument("fixed", ...))
+    ('panel', "panel='date'", 'fixed={...}')
+    """
+
+    name: str
+    value: Any | EllipsisType = UNNAMED
+
+    def __str__(self) -> str:
+        if self.value is UNNAMED:
+            return self.name
+        if self.value is ...:
+            return f"{self.name}={{...}}"
+        return f"{self.name}={self.value:g}" if isinstance(self.value, float) else f"{self.name}={self.value!r}"
+
+    def __hash__(self) -> int:
+        return hash((self.name, repr(self.value)))
+
+
+class Advice(Enum):
+    """What to do next, if that is done differently in Python and at the command line; values are the Python text."""
+
+    ADD_LABEL = "add it as a label (Quotes(..., labels={...}))"
+    NAME_LATENT = "Give the model an attribute latent with that parameter's name, or leave panel out"
+    RENAME_FILE = "Rename it, or give a DataFrame"
+    STRIKE_OUT = "quotes.without(error.ids)"
+    TAKE_IDS = "Take ids from quotes.ids"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+Mention = Argument | Advice
+
+
+def render(parts: Iterable[str | Mention]) -> str:
+    """Return a message for a reader of Python.
+
+    >>> render(["Give ", Argument("through", "quotes"), "."])
+    "Give through='quotes'."
+    """
+    return "".join(map(str, parts))
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of another library's message, without its full stop.
+
+    >>> first_line(ValueError("not a number.\\nsee the manual"))
+    'not a number'
+    """
+    return next(iter(str(error).splitlines()), "").strip().rstrip(".")
 
 
 def many(count: int, one: str, several: str | None = None) -> str:

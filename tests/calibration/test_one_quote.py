@@ -31,7 +31,7 @@ def test_one_quote_of_no_weight_is_spoken_of_as_one():
 
 
 def test_one_quote_in_the_money_is_spoken_of_as_one():
-    with pytest.raises(RefusedError, match=r'^The quote is not out of the money\. Give select="all"\.$'):
+    with pytest.raises(RefusedError, match=r"^The quote is not out of the money\. Give select='all'\.$"):
         so.calibrate(calls(1, 90.0), so.Heston(), select="otm")
     with pytest.raises(RefusedError, match=r"^None of the 2 quotes is out of the money"):
         so.calibrate(calls(2, 90.0), so.Heston(), select="otm")

@@ -43,7 +43,7 @@ def test_the_command_line_refuses_auto_where_it_is_typed_and_goes_on_without_it(
     asked = typed("calibrate", file, "--panel", "auto")
     assert asked.exit_code == 2
     assert "a label 'auto'" in asked.stderr
-    assert 'name another panel (--panel "date"), or none (--panel none)' in asked.stderr
+    assert "name another panel (--panel date), or none (--panel none)" in asked.stderr
     for remedy in (["--panel", "date"], ["--panel", "none"], []):
         assert typed("calibrate", file, *remedy).exit_code == 0
 

@@ -7,9 +7,9 @@ from strikeout.calibration.termination import Termination
 
 def test_every_termination_is_a_sentence_of_its_own():
     assert len({t.value for t in Termination}) == len(Termination)
-    assert all(len(t.value.split()) >= 6 for t in Termination)
-    assert all(str(t) == t.value for t in Termination)
+    assert all(str(t).startswith(t.status) for t in Termination)
+    assert all(t.sentence.endswith(".") for t in Termination)
 
 
 def test_converged_is_said_only_by_those_that_are():
-    assert {t for t in Termination if t.value.startswith("converged")} == {t for t in Termination if t.converged}
+    assert {t for t in Termination if t.status.startswith("converged")} == {t for t in Termination if t.converged}

@@ -174,13 +174,13 @@ def test_a_tolerance_lets_a_book_forget_by_one_step_and_the_page_says_so(book, q
 
 
 def test_status_and_doctor_tell_of_shards_footprints_and_the_road(book, quotes):
-    assert "without a panel" in run("calibrate", book, "--perturb", "1e-3").output
+    assert "--panel none" in run("calibrate", book, "--perturb", "1e-3").output
     told("calibrate", book, "--perturb", "1e-3", "--panel", "none")
     status = told("status", book)
     assert sum(status["shards"].values()) == len(quotes)
     assert (status["footprints"], status["perturbed"]) == (len(status["shards"]), 1e-3)
-    road = status["calibration"]["road"]
-    assert (road["through"], road["asked"], road["error"], road["measured"]) == ("quotes", "auto", None, None)
+    source = status["calibration"]["fitted_from"]
+    assert (source["through"], source["asked"], source["error"], source["measured"]) == ("quotes", "auto", None, None)
     assert "shards" in {finding["name"] for finding in told("doctor", book)["findings"]}
     assert "perturbed by 0.001" in " ".join(run("status", book).output.split())
     assert run("calibrate", book, "--through", "moments", "--perturb", "1e-3").exit_code == 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import strikeout as so
+from strikeout.cli import exits
+from strikeout.wording import Advice
 from tests.cli.typed import done, run
 
 
@@ -56,12 +58,12 @@ def test_what_quotes_lack_is_answered_in_the_words_of_the_command_line(folder, q
     with so.Book.create("w.book") as made:
         made.import_quotes(absurd)
     (folder / "quotes.txt").write_bytes((folder / "quotes.csv").read_bytes())
-    forget = "(of a book: strikeout forget BOOK --ids A,B; of a file: delete their rows)"
+    forget = f"({exits.ADVICE[Advice.STRIKE_OUT]})"
     for words, said in (
         (["w.book", "--weights", "vega"], f"Strike them out {forget}, or use price residuals"),
-        (["w.book", "--weights", "relative"], f'Strike them out {forget}, or use --weights "spread" or "none".'),
-        (["w.book", "--weights", "spread"], 'or use --weights "vega".'),
-        (["w.book", "--bound", "correlation=0.5:-0.5"], "hold no number. Give --bound NAME=LOW:HIGH."),
+        (["w.book", "--weights", "relative"], f"Strike them out {forget}, or use --weights spread or --weights none."),
+        (["w.book", "--weights", "spread"], "or use --weights vega."),
+        (["w.book", "--bound", "correlation=0.5:-0.5"], "Give lower before upper (--bound NAME=LOW:HIGH)."),
         (["quotes.txt"], "neither .csv, .csv.gz nor .parquet. Rename it."),
     ):
         ended = run("calibrate", *words)

@@ -88,7 +88,7 @@ def test_python_and_the_command_line_come_to_the_same(tmp_path, book, steps, lin
 
 
 def _but_road(asking):
-    return {name: value for name, value in asking.items() if name != "road"}
+    return {name: value for name, value in asking.items() if name != "source"}
 
 
 def test_another_model_at_the_command_line_names_what_it_leaves_behind(book):

@@ -36,7 +36,7 @@ def test_an_export_after_a_step_says_how_near_the_optimum_it_is_and_by_which_roa
     stepped(book, quotes)
     found = exported(book)
     assert found["tolerance"] == 0.5
-    assert (found["road"]["through"], found["road"]["why"]) == ("quotes", "540 quotes in entry 3, fewer than 10,000")
+    assert (found["fitted_from"]["through"], found["fitted_from"]["reason"]) == ("quotes", "few quotes")
     assert found["panel"] is None
     assert found == {
         "book": book.status().book,

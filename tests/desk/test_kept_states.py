@@ -287,12 +287,12 @@ def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
 
 
 @pytest.mark.parametrize("verb", [so.Book.calibrate, lambda book: book.apply(book.forget(ids=book.quotes().ids[:2]))])
-def test_a_book_made_before_states_were_kept_is_filled_by_the_next_verb(path, verb):
+def test_a_book_whose_states_are_lost_is_filled_by_the_next_verb(path, verb):
     with so.Book.open(path) as book, entered(book) as tx:
         keeping.clear(tx)
     with so.Book.open(path) as book:
         assert book.verify().holds, book.verify().summary()
-        assert book.status().no_footprints == keeping.OLDER
+        assert book.status().no_footprints is keeping.MissingFootprints.LOST
         verb(book)
         assert is_in_step(book, book.quotes())
         assert book.verify().holds, book.verify().summary()

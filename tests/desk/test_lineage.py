@@ -157,7 +157,7 @@ def test_through_moments_whole_slices_go_and_come_and_parts_are_refused(tmp_path
         assert book.verify().holds
         with pytest.raises(RefusedError, match="would change with those that come"):
             book.learn(_renamed(quotes().only(at(quotes(), 100.0, EXPIRIES[2]))))
-        with pytest.raises(UsageError, match="moments do not tell theirs apart"):
+        with pytest.raises(UsageError, match="select='otm'"):
             book.calibrate(through="moments", select="otm")
 
 

@@ -162,7 +162,7 @@ def test_a_path_that_was_changed_behind_the_ledger_is_found(book):
 def test_a_book_of_moments_has_no_panels(tmp_path):
     with so.Book.create(tmp_path / "m.book") as book:
         book.import_quotes(QUOTES)
-        with pytest.raises(UsageError, match="moments do not know"):
+        with pytest.raises(UsageError, match="panel='date' needs the quotes"):
             book.calibrate(panel="date", through="moments")
 
 

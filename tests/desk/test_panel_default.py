@@ -53,7 +53,7 @@ def anew(tmp_path):
 def knows(book):
     """What a book keeps of its calibration, but for when it was made and why it went the way it did."""
     plain = book.status().version.to_plain()
-    asking = {name: value for name, value in plain["asking"].items() if name != "road"}
+    asking = {name: value for name, value in plain["asking"].items() if name != "source"}
     return {**{name: plain[name] for name in plain if name != "entry"}, "asking": asking}
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import strikeout as so
 from strikeout.desk.plan import Plan
+from strikeout.desk.stepping import StepRefused
 from strikeout.errors import RefusedError, UsageError
 from tests.desk.behind import entered
 
@@ -179,9 +180,7 @@ def test_a_step_does_not_decide_whether_what_is_left_is_a_panel(tmp_path, quotes
         book.import_quotes(dated)
         assert book.calibrate().after.panel is None
         plan = book.forget(ids=few.ids[:1], tolerance=1.0)
-        assert plan.path[0] == (
-            "downdate passed over: the book has several dates, and what is left of them may be a panel"
-        )
+        assert plan.path[0] == f"downdate passed over: {StepRefused.SEVERAL_DATES}"
 
 
 def test_a_tolerance_that_is_none_is_refused(book, quotes):

@@ -119,7 +119,7 @@ def test_a_slice_that_would_lose_its_forward_is_refused_and_a_preview_says_so() 
     puts = book.ids[(book.labels["expiry_date"] == EXPIRIES[2]) & ~book.contracts.is_call]
     with pytest.raises(RefusedError, match="2024-12-06 21 quotes are left"):
         so.forget(before, ids=puts)
-    assert "quotes are left" in (so.preview(before, ids=puts).refusal or "")
+    assert isinstance(so.preview(before, ids=puts).refusal, RefusedError)
 
 
 def test_restoring_and_learning_bring_the_forwards_back_bit_for_bit() -> None:

@@ -285,11 +285,11 @@ class Case:
     def _compared_to(self, found: Any, how: str) -> Found:
         return self._compared([found.parameters[name] for name in self.names], how)
 
-    def _compared(self, found: list[float], how: str) -> Found:
+    def _compared(self, found: list[float], how: str, *, also: str = "") -> Found:
         for name, claimed, value in zip(self.names, self.theta, found, strict=True):
             if value.hex() != claimed.hex():
                 return False, f"{name} is {claimed!r} in the certificate, but {how} {value!r}."
-        return True, f"Bit for bit: {how} these parameters."
+        return True, f"Bit for bit: {how} these parameters{also}."
 
     def _apart(self, found: Any) -> str:
         """That parameters differ by no more than rounding makes, which another build may have done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,7 @@ from strikeout.models.named import model_named
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import as_lines, many
+from strikeout.wording import Mention, as_lines, many, render
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -45,7 +45,7 @@ class ModelFit:
 
     name: str
     calibration: Calibration | None
-    failure: str  # why there is no calibration, in a sentence; empty where there is one
+    failure: StrikeoutError | None  # why there is no calibration; None if there is one
     parameters: int
     aic: float
     bic: float
@@ -64,7 +64,7 @@ class ModelFit:
     @property
     def status(self) -> str:
         """How the search ended, or why there was none."""
-        return self.failure if self.calibration is None else str(self.calibration.termination)
+        return str(self.failure if self.calibration is None else self.calibration.termination)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,8 +118,12 @@ class ModelComparison(Mapping[str, ModelFit]):
             "for odds.",
         ]
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """A row a model, below ``HEADINGS``: AIC and BIC as what they are above the lowest."""
+    def rows(self, spell: Callable[[Iterable[str | Mention]], str] = render) -> list[tuple[str, ...]]:
+        """Return one row per model, below ``HEADINGS``: AIC and BIC as what they are above the lowest.
+
+        Args:
+            spell: renders the message of a failure for the reader.
+        """
         lowest = {by: getattr(self.best(by), by, nan) for by in ("aic", "bic")}
         return [
             (
@@ -128,7 +132,7 @@ class ModelComparison(Mapping[str, ModelFit]):
                 _shown(fit.rmse, ".4g"),
                 _above(fit.aic, lowest["aic"]),
                 _above(fit.bic, lowest["bic"]),
-                fit.status.partition(":")[0] if fit.calibration is not None else fit.failure,
+                _ended(fit, spell),
                 ", ".join(fit.influential) or "-",
             )
             for fit in self.fits.values()
@@ -177,6 +181,12 @@ class ModelComparison(Mapping[str, ModelFit]):
 
     def _repr_html_(self) -> str:
         return html_table(HEADINGS, self.rows(), self.sentences)
+
+
+def _ended(fit: ModelFit, spell: Callable[[Iterable[str | Mention]], str]) -> str:
+    if fit.calibration is not None:
+        return fit.calibration.termination.status
+    return "" if fit.failure is None else spell(fit.failure.parts)
 
 
 def compare_models(
@@ -242,7 +252,7 @@ def _fit(name: str, model: Model, quotes: Quotes, how: dict[str, Any], most: int
     try:
         found = calibrate(quotes, model, **how)
     except StrikeoutError as error:
-        return ModelFit(name, None, error.sentence, len(model.parameters), nan, nan, nan, {})
+        return ModelFit(name, None, error, len(model.parameters), nan, nan, nan, {})
     estimated = len(found.parameters) - len(found.fixed)
     judged = found.converged and found.loss == "squared"
     n = found.count
@@ -251,7 +261,7 @@ def _fit(name: str, model: Model, quotes: Quotes, how: dict[str, Any], most: int
     return ModelFit(
         name,
         found,
-        "",
+        None,
         estimated,
         base + 2.0 * estimated,
         base + estimated * float(elementary.log(n)),

@@ -22,7 +22,7 @@ from strikeout.kernels.products import inner
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.losses import Huber, Squared, noise_variance
 from strikeout.statistics.objective import objective_of
-from strikeout.wording import as_lines, many, printable
+from strikeout.wording import Argument, as_lines, many, printable
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -115,7 +115,9 @@ def influence(calibration: Calibration | PanelCalibration, by: By = None, *, con
     except np.linalg.LinAlgError as error:
         raise RefusedError(
             "Influence: the quotes do not determine the parameters, so none of them can be said to move them. "
-            "Calibrate with the undetermined ones fixed (fixed={...})."
+            "Calibrate with the undetermined ones fixed (",
+            Argument("fixed", ...),
+            ").",
         ) from error
     # The largest distance first; groups without which nothing is determined before all others. Ties keep the order of
     # the groups.

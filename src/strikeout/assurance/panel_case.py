@@ -91,14 +91,15 @@ class PanelCase(Case):
         return self._both([found.parameters[name] for name in self.names], list(found.latent.values()), how)
 
     def _both(self, shared: list[float], latents: list[float], how: str) -> Found:
-        same, sentence = self._compared(shared, how)
+        also = f", and the {self.panel['latent']} of {len(latents):,} groups"
+        same, sentence = self._compared(shared, how, also=also)
         if not same:
             return same, sentence
         for number, (claimed, value) in enumerate(zip(self.latent.values(), latents, strict=True), 1):
             if value.hex() != claimed.hex():
                 name = f"{self.panel['latent']} of group {number:,}"
                 return False, f"{name} is {claimed!r} in the certificate, but {how} {value!r}."
-        return True, f"{sentence[:-1]}, and the {self.panel['latent']} of {len(latents):,} groups."
+        return True, sentence
 
     def _audit(self) -> PanelAudit:
         reference = self.certificate.state.get("reference")

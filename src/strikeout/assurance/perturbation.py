@@ -12,6 +12,7 @@ from strikeout.assurance.bounds import Bound, stability
 from strikeout.errors import UsageError
 from strikeout.kernels.exact import Integers
 from strikeout.statistics.footprints import Footprints
+from strikeout.wording import Argument
 
 LARGEST = 2.0**62  # of an integer in a row, as the kernels sum it
 
@@ -45,7 +46,7 @@ def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) 
             determine the parameters.
     """
     if not 0.0 <= share < np.inf:
-        raise UsageError(f"share={share!r}: give a number from 0 on, such as 1e-3.")
+        raise UsageError(Argument("share", share), ": give a number from 0 on, such as 1e-3.")
     noisy = Footprints(footprints.schema, footprints.ids, with_noise(footprints.rows, share, draw))
     before, after = footprints.total(), noisy.total()
     change = (after.step() - before.step()).tolist()
@@ -68,6 +69,8 @@ def with_noise(rows: Integers, share: float, draw: np.random.Generator) -> Integ
     # The noise alone is rounded, and added to integers: a row of more than 53 bits keeps its last ones.
     noise = np.rint(draw.standard_normal(rows.shape) * spread) * counted[:, None]
     if not (np.abs(values) + np.abs(noise) < LARGEST).all():
-        raise UsageError(f"share={share!r}: with noise of that size a row leaves the grid of its footprints. Use less.")
+        raise UsageError(
+            Argument("share", share), ": with noise of that size a row leaves the grid of its footprints. Use less."
+        )
     noisy: Integers = rows + noise.astype(np.int64)
     return noisy

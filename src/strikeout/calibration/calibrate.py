@@ -28,7 +28,7 @@ from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import many
+from strikeout.wording import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -181,9 +181,9 @@ def _plain(quotes: Quotes, model: Model, how: Settings, progress: Progress | Non
 
 def _refuse_unknown(how: Settings) -> None:
     if how.feller not in CHOICES:
-        raise UsageError(f"feller={how.feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
+        raise UsageError(Argument("feller", how.feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
     if how.loss not in LOSSES:
-        raise UsageError(f"loss={how.loss!r} is unknown. Use one of {', '.join(LOSSES)}.")
+        raise UsageError(Argument("loss", how.loss), f" is unknown. Use one of {', '.join(LOSSES)}.")
 
 
 def _refuse_what_is_neither(quotes: object, model: object) -> None:
@@ -204,22 +204,27 @@ def _refuse_what_moments_fix(
 ) -> None:
     if panel not in (None, AUTO):
         raise UsageError(
-            f"panel={panel!r} needs the quotes: moments do not know which group a quote was in. Calibrate from the "
-            "quotes."
+            Argument("panel", panel),
+            " needs the quotes: moments do not record which group a quote was in. Calibrate from the quotes.",
         )
     if select != "all":
         raise UsageError(
-            f"select={select!r}: moments do not tell their quotes apart. Choose the quotes before taking the moments."
+            Argument("select", select),
+            ": moments do not distinguish their quotes. Select the quotes before you take the moments.",
         )
     if not isinstance(weights, str) or weights not in ("given", moments.weights):
         raise UsageError(
-            f"These moments were taken with weights={moments.weights!r}, which cannot be changed afterwards. "
-            "Take them again: moments_of(quotes, weights=...)."
+            "These moments were taken with ",
+            Argument("weights", moments.weights),
+            ", which cannot be changed afterwards. Take them again: moments_of(quotes, weights=...).",
         )
     if residual != "price" or loss != "squared":
         raise UsageError(
-            f"Moments know squared price residuals only; residual={residual!r} and loss={loss!r} were asked for. "
-            "Calibrate from the quotes."
+            "Moments support squared price residuals only, not ",
+            Argument("residual", residual),
+            " and ",
+            Argument("loss", loss),
+            ". Calibrate from the quotes.",
         )
 
 
@@ -230,7 +235,9 @@ def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
         raise UnidentifiedError(
             f"{held} of {places} different (expiry, moneyness) cannot determine {free} free parameters with standard "
             f"errors: at least {free + 1} quotes on {free} different contracts are needed. Add quotes, or fix "
-            "parameters (fixed={...}).",
+            "parameters (",
+            Argument("fixed", ...),
+            ").",
             count=len(objective),
             places=places,
             free=free,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.forwards import as_given
-from strikeout.wording import agreeing
+from strikeout.wording import Argument, agreeing
 
 if TYPE_CHECKING:
     from strikeout.quotes.contracts import Contracts
@@ -33,13 +33,13 @@ def chosen(quotes: Quotes, select: Choice) -> Quotes:
         RefusedError: no quote is out of the money.
     """
     if select not in CHOICES:
-        raise UsageError(f"select={select!r} is unknown. Use one of {', '.join(CHOICES)}.")
+        raise UsageError(Argument("select", select), f" is unknown. Use one of {', '.join(CHOICES)}.")
     if select == "all":
         return quotes
     kept = is_out_of_the_money(quotes.contracts)
     if not kept.any():
         none = agreeing(len(quotes), "The quote is not", f"None of the {len(quotes):,} quotes is")
-        raise RefusedError(f'{none} out of the money. Give select="all".')
+        raise RefusedError(f"{none} out of the money. Give ", Argument("select", "all"), ".")
     # Apart from the in-the-money quotes their forwards rest on, the others could not be refitted: they are as given.
     return as_given(quotes[kept])
 

@@ -14,6 +14,7 @@ from strikeout.calibration.loop import Evaluation
 from strikeout.errors import ParameterError
 from strikeout.models.model import ParameterSpace
 from strikeout.statistics.linearization import Linearization, places
+from strikeout.wording import Argument
 
 Bounds = Mapping[str, tuple[float, float]]
 Picked = Callable[[tuple[float, ...]], tuple[float, ...]]
@@ -185,10 +186,15 @@ def _bounds(space: ParameterSpace, bounds: Bounds) -> tuple[list[float], list[fl
     for name, (low, high) in bounds.items():
         i = space.names.index(_known(name, space.names, "bounds"))
         if not low <= high:
-            raise ParameterError(f"bounds of {name}: ({low:g}, {high:g}) hold no number. Give (lower, upper).")
+            raise ParameterError(
+                f"bounds of {name}: ({low:g}, {high:g}) contain no number. Give lower before upper (",
+                Argument("bounds", ...),
+                ").",
+            )
         if low < lower[i] or high > upper[i]:
             raise ParameterError(
-                f"bounds of {name}: ({low:g}, {high:g}) reach beyond where the model can be priced, "
+                Argument("bounds"),
+                f" of {name}: ({low:g}, {high:g}) reach beyond where the model can be priced, "
                 f"[{lower[i]:g}, {upper[i]:g}]. Give bounds inside.",
                 parameter=name,
             )
@@ -198,7 +204,9 @@ def _bounds(space: ParameterSpace, bounds: Bounds) -> tuple[list[float], list[fl
 
 def _known(name: str, names: tuple[str, ...], where: str) -> str:
     if name not in names:
-        raise ParameterError(f"{where} names {name!r}, no parameter of the model. They are {', '.join(names)}.")
+        raise ParameterError(
+            Argument(where), f" names {name!r}, no parameter of the model. They are {', '.join(names)}."
+        )
     return name
 
 
@@ -207,7 +215,12 @@ def _feller(
 ) -> FellerShare | None:
     """omega where two or more of the three are free; a bound where one is; a check where none is."""
     if not all(name in names for name in NAMES):
-        raise ParameterError('feller="enforce" needs a model with ' + ", ".join(NAMES) + '. Use feller="ignore".')
+        raise ParameterError(
+            Argument("feller", "enforce"),
+            f" needs a model with {', '.join(NAMES)}. Use ",
+            Argument("feller", "ignore"),
+            ".",
+        )
     k, t, s = names.index(MEAN_REVERSION), names.index(LONG_VARIANCE), names.index(VOL_OF_VOL)
     loose = [i for i in (k, t, s) if i not in fixed]
     if len(loose) >= 2:
@@ -220,7 +233,9 @@ def _feller(
     if any(lower[i] > upper[i] for i in loose) or (not loose and 2.0 * fixed[k] * fixed[t] < fixed[s] * fixed[s]):
         raise ParameterError(
             "The fixed parameters and the bounds leave no point that meets Feller's condition, "
-            '2 mean_reversion long_variance >= vol_of_vol^2. Fix fewer, or use feller="warn".'
+            "2 mean_reversion long_variance >= vol_of_vol^2. Fix fewer, or use ",
+            Argument("feller", "warn"),
+            ".",
         )
     return None
 

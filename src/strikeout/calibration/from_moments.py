@@ -25,6 +25,7 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.quadrature import Quadrature, quadrature_of
+from strikeout.wording import Argument
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +55,7 @@ def calibrate_moments(
         RefusedError: no quotes can have left these moments behind, or the basis does not resolve the model's prices.
     """
     if feller not in CHOICES:
-        raise UsageError(f"feller={feller!r} is unknown. Use one of {', '.join(CHOICES)}.")
+        raise UsageError(Argument("feller", feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
     points = starting_points(model, coordinates, starts)
     free = len(coordinates.free)
@@ -62,7 +63,9 @@ def calibrate_moments(
     if count <= free:
         raise UnidentifiedError(
             f"{count} quotes cannot determine {free} free parameters with standard errors: at least {free + 1} "
-            "are needed. Add quotes, or fix parameters (fixed={...}).",
+            "are needed. Add quotes, or fix parameters (",
+            Argument("fixed", ...),
+            ").",
             count=count,
             free=free,
         )

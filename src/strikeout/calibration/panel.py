@@ -24,7 +24,7 @@ from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.linearize import price_residuals
 from strikeout.statistics.objective import objective_of
-from strikeout.wording import many
+from strikeout.wording import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -112,10 +112,20 @@ def _ended(ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | N
 
 def _refuse_what_panels_lack(how: Settings, latent: str) -> None:
     if how.loss != "squared":
-        raise UsageError(f'loss={how.loss!r}: a panel has a squared loss. Give loss="squared", or panel=None.')
+        raise UsageError(
+            Argument("loss", how.loss),
+            ": a panel has a squared loss. Give ",
+            Argument("loss", "squared"),
+            ", or ",
+            Argument("panel", None),
+            ".",
+        )
     if latent in (how.fixed or {}):
         raise UsageError(
-            f"fixed names {latent}, which a panel finds for every group. Fix it with panel=None, or leave it free."
+            Argument("fixed"),
+            f" names {latent}, which a panel estimates for every group. Fix it with ",
+            Argument("panel", None),
+            ", or leave it free.",
         )
 
 
@@ -126,7 +136,11 @@ def _refuse_too_few(objective: PanelObjective, coordinates: Coordinates, latent:
             f"{many(objective.count, 'quote')} of {counted_groups(groups, panel)} cannot determine "
             f"{many(free, 'shared parameter')} and {many(groups, 'value')} of {latent} with standard errors: at least "
             f"{free + groups + 1:,} are needed. Add "
-            "quotes, fix parameters (fixed={...}), or have one value for all (panel=None).",
+            "quotes, fix parameters (",
+            Argument("fixed", ...),
+            "), or have one value for all (",
+            Argument("panel", None),
+            ").",
             count=objective.count,
             groups=groups,
             free=free,

@@ -12,6 +12,7 @@ from strikeout.calibration.panel_groups import latent_of, values_of
 from strikeout.calibration.settings import Settings
 from strikeout.errors import UsageError
 from strikeout.models.model import Model
+from strikeout.wording import Argument
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -99,7 +100,12 @@ def chosen_panel(quotes: Quotes, model: Model, settings: Settings) -> str | None
     if is_said and settings.panel in (AUTO, PLAIN) and settings.panel in quotes.labels:
         _refuse_word(settings.panel)
     if settings.panel == PLAIN:
-        raise UsageError('panel="none" is no label of the quotes. Give panel=None for one value for all of them.')
+        raise UsageError(
+            Argument("panel", "none"),
+            " is not a label of the quotes. Give ",
+            Argument("panel", None),
+            " for one value for all of them.",
+        )
     if settings.panel != AUTO:
         return settings.panel
     return panel_choice(quotes.labels.get(LABEL), model, settings).label
@@ -108,8 +114,13 @@ def chosen_panel(quotes: Quotes, model: Model, settings: Settings) -> str | None
 def _refuse_word(label: str) -> NoReturn:
     """That a label called like one of the words for a panel cannot be one."""
     raise UsageError(
-        f'The quotes have a label {label!r}, and panel="{label}" asks for something else: "auto" for a panel by date '
-        'where there are several dates and quotes enough, "none" for no panel. Rename the label, or name another panel '
-        '(panel="date"), or none (panel=None).',
+        f"The quotes have a label {label!r}, and ",
+        Argument("panel", label),
+        ' has another meaning: "auto" is a panel by date if there are several dates and enough quotes, "none" is no '
+        "panel. Rename the label, or name another panel (",
+        Argument("panel", "date"),
+        "), or none (",
+        Argument("panel", None),
+        ").",
         panel=label,
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.system import Group, rank
-from strikeout.wording import many
+from strikeout.wording import Advice, Argument, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -26,12 +26,19 @@ def grouped(quotes: Quotes, panel: str) -> dict[Group, Rows]:
         UsageError: the quotes have no such label, or some have no value of it.
     """
     if not isinstance(panel, str):
-        raise UsageError(f'panel={panel!r}: give the name of a label of the quotes, such as panel="date".')
+        raise UsageError(
+            Argument("panel", panel),
+            ": give the name of a label of the quotes, such as ",
+            Argument("panel", "date"),
+            ".",
+        )
     if panel not in quotes.labels:
         known = ", ".join(quotes.labels) or "none"
         raise UsageError(
-            f"panel={panel!r} is no label of the quotes; they have {known}. Give one of these, or add it as a label "
-            "(Quotes(..., labels={...})).",
+            Argument("panel", panel),
+            f" is not a label of the quotes; they have {known}. Give one of these, or ",
+            Advice.ADD_LABEL,
+            ".",
             panel=panel,
         )
     values, missing = values_of(quotes.labels[panel])
@@ -75,8 +82,9 @@ def latent_of(model: Model) -> str:
     latent = getattr(model, "latent", LATENT if LATENT in model.parameters.names else None)
     if latent is None:
         raise UsageError(
-            f"{model.name} does not say which parameter changes from group to group, so it has no panel. Give the "
-            "model an attribute latent with that parameter's name, or leave panel out."
+            f"{model.name} does not say which parameter changes from group to group, so it has no panel. ",
+            Advice.NAME_LATENT,
+            ".",
         )
     if latent not in model.parameters.names or len(model.parameters) < 2:
         raise UsageError(

@@ -26,11 +26,18 @@ def latent_identified(panel: PanelCalibration, group: Group) -> str:
     if not isfinite(error):
         return "free: no quote there moves with it"
     share = error / abs(value) if value else float("inf")
-    if share > 1.0:
+    if is_latent_free(panel, group):
         return f"free within {share:.3g} times its value"
     if panel.counts[group] == 1:
         return f"within {share:.2g} of its value, by 1 quote, which says nothing of the shared parameters"
     return f"within {share:.2g} of its value"
+
+
+def is_latent_free(panel: PanelCalibration, group: Group) -> bool:
+    """Return whether the standard error of a group's latent parameter exceeds the parameter itself."""
+    if group in panel.latent_on_bound:
+        return False
+    return not panel.latent_standard_errors[group] <= abs(panel.latent[group])
 
 
 def warnings(panel: PanelCalibration) -> tuple[str, ...]:
@@ -41,7 +48,7 @@ def warnings(panel: PanelCalibration) -> tuple[str, ...]:
         found.append(
             f"{latent} is on its bound in {_named(held)}: it has no standard error there, and the rest holds given it."
         )
-    free = [group for group in panel.groups if panel.latent_identifiability[group].startswith("free")]
+    free = [group for group in panel.groups if is_latent_free(panel, group)]
     if free:
         found.append(f"{latent} is free within its own size in {_named(free)}: quote more there, or leave them out.")
     alone = [group for group in panel.groups if panel.counts[group] == 1]

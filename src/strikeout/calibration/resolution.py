@@ -94,20 +94,14 @@ def _bound(calibration: Calibration) -> float:
     return bound if bound == bound else inf
 
 
-def too_coarse(calibration: Calibration, bound: float) -> str:
-    """What it means that moments may be off by more than ``COARSEST``, and what to do."""
-    most = f"up to {bound:.2g} standard errors" if isfinite(bound) else "any number of standard errors"
-    return (
-        f"the {calibration.moments.basis.nodes} polynomials of the moments may be too few for these prices: the "
-        f"optimum of the quotes can be {most} away. Take moments with more, as moments_of(quotes, "
-        "basis=Basis(nodes=96)), or calibrate from the quotes"
-    )
-
-
 def coarseness(calibration: Calibration) -> tuple[str, ...]:
-    """That the moments behind a calibration may not resolve its prices, as a warning; nothing where they do."""
+    """Return the warning that moments may not resolve the prices of a calibration; nothing if they do."""
     bound = interpolation_bound(calibration)
     if not bound > COARSEST:
         return ()
-    said = too_coarse(calibration, bound)
-    return (f"{said[0].upper()}{said[1:]}; interpolation_error(calibration, quotes) measures it.",)
+    most = f"up to {bound:.2g} standard errors" if isfinite(bound) else "any number of standard errors"
+    return (
+        f"The {calibration.moments.basis.nodes} polynomials of the moments may be too few for these prices: the "
+        f"optimum of the quotes can be {most} away. Take moments with more, as moments_of(quotes, "
+        "basis=Basis(nodes=96)), or calibrate from the quotes; interpolation_error(calibration, quotes) measures it.",
+    )

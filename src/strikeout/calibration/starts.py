@@ -13,6 +13,7 @@ from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.model import Model
 from strikeout.statistics.losses import Squared
+from strikeout.wording import Argument
 
 Start = Mapping[str, float]
 Progress = Callable[[int, Visit], None]
@@ -31,7 +32,9 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
     space = model.parameters
     if isinstance(starts, int):
         if starts < 1:
-            raise UsageError(f"starts={starts}: at least one is needed; {model.name} has {len(space.starts)}.")
+            raise UsageError(
+                Argument("starts", starts), f": at least one is needed; {model.name} has {len(space.starts)}."
+            )
         return [coordinates.point(row) for row in space.starts[:starts].tolist()]
     given = [starts] if isinstance(starts, Mapping) else list(starts)
     if not given:

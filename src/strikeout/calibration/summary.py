@@ -162,7 +162,7 @@ def to_dict(calibration: AnyCalibration) -> dict[str, Any]:
         "cost": _number(calibration.cost),
         "count": calibration.count,
         "converged": calibration.converged,
-        "termination": calibration.termination.value,
+        "termination": str(calibration.termination),
         "termination_code": calibration.termination.name.lower(),
         "condition": _number(calibration.condition),
         "feller_ratio": _number(calibration.feller_ratio),
@@ -176,7 +176,7 @@ def to_dict(calibration: AnyCalibration) -> dict[str, Any]:
             {
                 "parameters": plain(start.parameters),
                 "cost": _number(start.cost),
-                "termination": start.termination.value,
+                "termination": str(start.termination),
                 "evaluations": start.evaluations,
                 "agrees": start.agrees,
             }

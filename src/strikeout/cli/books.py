@@ -177,7 +177,7 @@ def show_change(change: Change) -> None:
         ("RMSE", f"{_rmse(after)}, {after.model.partition('/')[0]}"),
         ("status", after.termination),
     ]
-    pairs += [] if after.road is None else [("road", after.road.sentence)]
+    pairs += [("fitted from", after.fit_source.sentence)]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(change.path)]
     latent = after.latent_facts(one_value=ONE_VALUE)
     moves_of_latent = [("" if n or latent else "latent", told) for n, told in enumerate(change.latent_moves)]

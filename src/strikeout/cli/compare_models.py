@@ -78,7 +78,7 @@ def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> 
         source = {} if reading is None else described_reading(reading, options["quarantine"])
         terminal.show_json({**found.to_dict(), **source})
     else:
-        rows = [tuple(map(exits.spelled, row)) for row in found.rows()]
+        rows = found.rows(exits.spelled)
         terminal.show(
             terminal.table(HEADINGS, rows, numbers=(1, 2, 3, 4), whole=(0,), spare=(6,)), "", *found.sentences
         )

@@ -163,8 +163,7 @@ def _calibrated(told: Story, calibration: Calibration) -> str:
         for name, value in calibration.parameters.items()
     ]
     wrong = [(row, 4) for row, error in enumerate(errors.values()) if abs(error) > 5]
-    ended = str(calibration.termination)
     return (
         f"{table_of(heads, rows, wrong=wrong)}"
-        f"<p>RMSE {calibration.rmse:.3g} in price. {escape(ended[0].upper() + ended[1:])}.</p>"
+        f"<p>RMSE {calibration.rmse:.3g} in price. {escape(calibration.termination.sentence)}</p>"
     )

@@ -164,5 +164,4 @@ def _rmse(told: Story, parameters: Mapping[str, float]) -> float:
 
 
 def _sentence(calibration: Calibration) -> str:
-    sentence = str(calibration.termination)
-    return sentence[0].upper() + sentence[1:] + "."
+    return calibration.termination.sentence

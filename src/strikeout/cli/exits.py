@@ -17,15 +17,16 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from math import isfinite
+from shlex import quote
 from typing import Any
 
 import click
 
 from strikeout.errors import StrikeoutError
-from strikeout.wording import printable
+from strikeout.wording import UNNAMED, Advice, Mention, first_line, printable
 
 DONE, FINDINGS, USAGE, REFUSED, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
 EXIT_CODES: Mapping[int, str] = {
@@ -37,37 +38,32 @@ EXIT_CODES: Mapping[int, str] = {
 }
 MOST_LISTED = 20  # of a long fact, such as the issues of a rejected file
 TRACEBACK = "STRIKEOUT_TRACEBACK"
-# Errors advise in Python's words; at the command line the same advice is spelled so.
-SPELLINGS = {
-    "constants={'rate': 0.0}": "--constant rate=0",
-    "Take ids from quotes.ids": "Take ids from the column id of the file, or of what strikeout export writes of a book",
-    "raise max_reject": "raise --max-reject",
-    "fixed={...}": "--fix NAME=VALUE",
-    "bounds={...}": "--bound NAME=LOW:HIGH",
-    "Give (lower, upper)": "Give --bound NAME=LOW:HIGH",
-    "Leave operator out": "Leave --operator out",
-    "operator or tolerance": "--operator or --tolerance",
-    "operator=": "--operator ",
-    "Give the model an attribute latent with that parameter's name, or leave panel out": "Leave --panel out, or take a "
-    "model with an initial variance, such as --model heston",
-    "leave panel out": "leave --panel out",
-    "add it as a label (Quotes(..., labels={...}))": "give the file a column of that name",
-    "panel=None": "--panel none",
-    "panel=": "--panel ",
-    "tolerance=": "--tolerance ",
-    'through="quotes"': "--through quotes",
-    'through="': '--through="',
-    'weights="': '--weights "',
-    'feller="': '--feller "',
-    'checks={"Q206": "reject"} (--check Q206=reject)': "--check Q206=reject",
-    "quotes.without(error.ids)": "of a book: strikeout forget BOOK --ids A,B; of a file: delete their rows",
-    ", or give a DataFrame": "",
-    "select=": "--select ",
-    "residual=": "--residual ",
-    "loss=": "--loss ",
-    "Leave perturb out": "Give --perturb 0",  # it may be as the last time, and then leaving it out does not help
-    "perturb=": "--perturb ",
-    "share=": "--perturb ",
+# How the command line spells the arguments that a message mentions, and what its user fills in.
+OPTIONS: Mapping[str, tuple[str, str]] = {
+    "bounds": ("--bound", "NAME=LOW:HIGH"),
+    "checks": ("--check", "CODE=VALUE"),
+    "constants": ("--constant", "NAME=VALUE"),
+    "feller": ("--feller", "RULE"),
+    "fixed": ("--fix", "NAME=VALUE"),
+    "loss": ("--loss", "NAME"),
+    "max_reject": ("--max-reject", "SHARE"),
+    "operator": ("--operator", "NAME"),
+    "panel": ("--panel", "LABEL"),
+    "perturb": ("--perturb", "SHARE"),
+    "residual": ("--residual", "NAME"),
+    "select": ("--select", "NAME"),
+    "share": ("--perturb", "SHARE"),
+    "starts": ("--starts", "COUNT"),
+    "through": ("--through", "SOURCE"),
+    "tolerance": ("--tolerance", "ERRORS"),
+    "weights": ("--weights", "NAME"),
+}
+ADVICE: Mapping[Advice, str] = {
+    Advice.ADD_LABEL: "give the file a column of that name",
+    Advice.NAME_LATENT: "Leave --panel out, or take a model with an initial variance, such as --model heston",
+    Advice.RENAME_FILE: "Rename it",
+    Advice.STRIKE_OUT: "in a book: strikeout forget BOOK --ids A,B; in a file: delete their rows",
+    Advice.TAKE_IDS: "Take ids from the column id of the file, or of what strikeout export writes of a book",
 }
 
 
@@ -100,21 +96,35 @@ def conclude(error: BaseException, *, as_json: bool) -> int:
     return code
 
 
-def spelled(sentence: str) -> str:
-    """A sentence of the library with options in the place of arguments.
+def spelled(parts: Iterable[str | Mention]) -> str:
+    """Return a message for a reader of the command line: options in the place of arguments.
 
-    >>> spelled("Or take it as given (fixed={...}).")
+    >>> spelled(["Or take it as given (", Argument("fixed", ...), ")."])
     'Or take it as given (--fix NAME=VALUE).'
     """
-    for python, option in SPELLINGS.items():
-        sentence = sentence.replace(python, option)
-    return sentence
+    return "".join(map(_spelled, parts))
+
+
+def _spelled(part: str | Mention) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Advice):
+        return ADVICE[part]
+    option, placeholder = OPTIONS[part.name]
+    if part.value is UNNAMED:
+        return option
+    if part.value is ...:
+        return f"{option} {placeholder}"
+    if isinstance(part.value, Mapping):
+        return " ".join(f"{option} {quote(f'{name}={value}')}" for name, value in part.value.items())
+    value = f"{part.value:g}" if isinstance(part.value, float) else str(part.value)
+    return f"{option} {'none' if part.value is None else quote(value)}"
 
 
 def _told(error: BaseException) -> tuple[dict[str, Any], int]:
     if isinstance(error, StrikeoutError):
         facts = {name: plain(value) for name, value in error.facts.items()}
-        return {**facts, "code": error.code, "sentence": spelled(error.sentence)}, error.exit_code
+        return {**facts, "code": error.code, "sentence": spelled(error.parts)}, error.exit_code
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "strikeout"
@@ -123,15 +133,10 @@ def _told(error: BaseException) -> tuple[dict[str, Any], int]:
         named = os.fsdecode(error.filename)
         return {"code": "usage", "sentence": f"{named}: {error.strerror}. Give another path, or mend this one."}, USAGE
     sentence = (
-        f"an error of strikeout's own, not of your input: {type(error).__name__}: {_first_line(error)} "
+        f"an error of strikeout's own, not of your input: {type(error).__name__}: {first_line(error)}. "
         f"Please report it; set {TRACEBACK}=1 to see where it happened."
     )
     return {"code": "internal", "sentence": sentence}, INTERNAL
-
-
-def _first_line(error: BaseException) -> str:
-    line = next(iter(str(error).splitlines()), "").strip()
-    return line if line.endswith(".") or not line else line + "."
 
 
 def plain(value: Any) -> Any:

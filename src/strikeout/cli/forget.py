@@ -247,7 +247,7 @@ def _previewed(
             "",
             terminal.facts(
                 [
-                    ("preview", exits.spelled(look.sentence)),
+                    ("preview", exits.spelled(look.parts)),
                     *latent,
                     ("looked by", look.operator),
                     ("changed", "nothing"),
@@ -277,14 +277,14 @@ def _described_look(look: Preview, before: Calibration | PanelCalibration) -> di
     latent = {str(group): value for group, value in look.latent.items()}
     known = [str(group) for group in before.latent] if isinstance(before, PanelCalibration) and latent else []
     return {
-        "preview": exits.spelled(look.sentence),
+        "preview": exits.spelled(look.parts),
         "forgotten": look.ids.tolist(),
         "retained": look.retained,
         "operator": look.operator,
         "parameters": look.parameters,
         "moved": exits.plain(look.moved),
         "error": exits.plain(look.error),
-        "refusal": None if look.refusal is None else exits.spelled(look.refusal),
+        "refusal": None if look.refusal is None else exits.spelled(look.refusal.parts),
         **({"latent": latent, "dropped": [group for group in known if group not in latent]} if latent else {}),
     }
 

@@ -12,7 +12,7 @@ from strikeout.cli.books import is_book, opened, refuse_given
 from strikeout.cli.calibrating import as_given, calibrated, calibration_options, described_reading, tell_reading
 from strikeout.cli.options import file_argument, json_option
 from strikeout.errors import UnidentifiedError
-from strikeout.wording import many
+from strikeout.wording import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
@@ -105,7 +105,7 @@ def described(found: Influence, calibration: Calibration | PanelCalibration, top
         "parameters": calibration.to_dict()["parameters"],
         "standard_errors": calibration.to_dict()["standard_errors"],
         "converged": calibration.converged,
-        "termination": calibration.termination.value,
+        "termination": str(calibration.termination),
         "count": calibration.count,
     }
 
@@ -138,7 +138,9 @@ def _refuse_undetermined(found: Influence, calibration: Calibration | PanelCalib
     if not calibration.converged and not found["is_identified"].any():
         raise UnidentifiedError(
             f"Influence: the {calibration.count:,} quotes do not determine the parameters, so none of them can be said "
-            "to move them. Quote more expiries and strikes, or take what you know as given (fixed={...}).",
+            "to move them. Quote more expiries and strikes, or take what you know as given (",
+            Argument("fixed", ...),
+            ").",
             count=calibration.count,
             unidentified=list(calibration.unidentified),
         )

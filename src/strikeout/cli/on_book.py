@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +51,9 @@ def calibrate_book(
     try:
         change = book.calibrate(model, reason=reason, progress=progress, **how)
     except (UsageError, RefusedError) as error:
-        if not any(_is_part(name, value, error) for name, value in kept.items()):
+        if not any(_is_part(name, error) for name in kept):
             raise
-        said = _as_the_last_time(kept_words)
-        raise type(error)(f"{error.sentence} A{said[1:]}", **error.facts) from error
+        raise error.extended(f" As the last time: {_settings(kept_words)}") from error
     finally:
         progress.end()
     if left:
@@ -70,7 +68,7 @@ def calibrate_book(
     else:
         show_change(change)
         if kept:
-            terminal.note(_as_the_last_time(kept_words))
+            terminal.note(f"as the last time: {_settings(kept_words)}")
         known = book.quotes().labels
         several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
         by = ",".join(several or ["expiry"])
@@ -78,20 +76,16 @@ def calibrate_book(
     return exits.DONE if change.after.converged else exits.REFUSED
 
 
-def _as_the_last_time(kept: Mapping[str, str]) -> str:
+def _settings(kept: Mapping[str, str]) -> str:
     words = ", ".join(f"{name} {value}" for name, value in kept.items())
-    return f"as the last time: {words}. With --fresh, what is not given is at its default."
+    return f"{words}. With --fresh, what is not given is at its default."
 
 
-def _is_part(setting: str, value: Any, error: StrikeoutError) -> bool:
-    """Whether a setting that was taken over may be part of what is wrong: the error speaks of it, or of too few quotes
-    for the parameters, where it decides how many there are of either.
+def _is_part(setting: str, error: StrikeoutError) -> bool:
+    """Return whether a setting of the last time may have caused an error: the error mentions it, or there are too few
+    quotes for the parameters and the setting decides how many there are of either.
     """
-    if isinstance(error, UnidentifiedError) and setting in COUNTING:
-        return True
-    words = {"model": f"model|{_worded(value)}", "through": "through|moments"}
-    stem = words.get(setting, setting.removesuffix("ed").removesuffix("s"))  # "fix" of fixed, "bound" of bounds
-    return re.search(rf"\b(?:{stem})", error.sentence, re.IGNORECASE) is not None
+    return setting in error.arguments or (isinstance(error, UnidentifiedError) and setting in COUNTING)
 
 
 def _worded(value: Any) -> str:

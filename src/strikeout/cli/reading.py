@@ -76,5 +76,4 @@ def refuse_bad_rows(reading: Reading | Survey, *, max_reject: float, quarantine:
     except RejectedError as error:
         if quarantine is None:
             raise
-        sentence = f"{error.sentence} The bad rows are in {quarantine}."
-        raise RejectedError(sentence, **error.facts, quarantine=quarantine) from error
+        raise error.extended(f" The bad rows are in {quarantine}.", quarantine=quarantine) from error

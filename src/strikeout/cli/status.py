@@ -57,7 +57,7 @@ def command(book: str, as_json: bool) -> int:
         for name, value in version.parameters.items()
     ]
     pairs.insert(0, ("calibrated", f"{version.model} to {many(version.count, 'quote')}, entry {version.entry}"))
-    facts = [] if version.road is None else [("road", version.road.sentence)]
+    facts = [("fitted from", version.fit_source.sentence)]
     pairs[1:1] = [*facts, *version.latent_facts(one_value=ONE_VALUE)]
     drawn = terminal.table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))
     terminal.show(drawn, "", terminal.facts(pairs))

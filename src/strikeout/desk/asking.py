@@ -17,6 +17,7 @@ from strikeout.models.model import Model
 from strikeout.models.named import MODELS, described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
+from strikeout.wording import Argument
 
 Through = Literal["quotes", "moments"]
 NAMING = ("bounds", "fixed", "starts")  # settings that may name parameters
@@ -38,16 +39,24 @@ class Asking:
 
     def __post_init__(self) -> None:
         if self.through not in get_args(Through):
-            raise UsageError(f"through={self.through!r} is unknown. Use one of {', '.join(get_args(Through))}.")
+            raise UsageError(
+                Argument("through", self.through), f" is unknown. Use one of {', '.join(get_args(Through))}."
+            )
         if self.through == "moments" and self.settings.panel not in (None, AUTO):
             raise UsageError(
-                f"panel={self.settings.panel!r} needs the quotes: moments do not know which group a quote was in. Give "
-                'panel=None for one value, or through="quotes" for the panel.'
+                Argument("panel", self.settings.panel),
+                " needs the quotes: moments do not record which group a quote was in. Give ",
+                Argument("panel", None),
+                " for one value, or ",
+                Argument("through", "quotes"),
+                " for the panel.",
             )
         if self.through == "moments" and self.settings.select != "all":
             raise UsageError(
-                f"select={self.settings.select!r} chooses among quotes, and moments do not tell theirs apart. "
-                "Calibrate through quotes, or import only the quotes that are to count."
+                Argument("select", self.settings.select),
+                " selects among quotes, which moments do not distinguish. Give ",
+                Argument("through", "quotes"),
+                ", or import only the quotes to be used.",
             )
 
     @staticmethod
@@ -118,7 +127,10 @@ class Asking:
         if plain["model"]["name"] not in MODELS:
             raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
         del how["model"]
-        for name in ("road", "perturb"):  # of a version: why it was made this way, and the noise on what is kept of it
+        for name in (
+            "source",
+            "perturb",
+        ):  # facts of a version
             how.pop(name, None)
         through = how.pop("through")
         if how["bounds"] is not None:
@@ -188,10 +200,9 @@ def as_the_last_time(plain: Mapping[str, Any], *, given: Mapping[str, Any], mode
         kept |= {} if plain["model"] == described(Heston()) else {"model": last.model}
     elif (described(model) or {}).get("name") != plain["model"]["name"]:
         kept = {name: value for name, value in kept.items() if name not in NAMING}
-    # What was asked, not what "auto" came to; of a book from before there were roads, moments were asked for.
-    road = plain["road"]["asked"] if "road" in plain else "auto" if last.through == "quotes" else last.through
-    if road != "auto" and not (road == "moments" and UNKNOWN_TO_MOMENTS & {*given}):
-        kept["through"] = road
+    asked = plain["source"]["asked"] if "source" in plain else "auto"  # what was asked, not what "auto" chose
+    if asked != "auto" and not (asked == "moments" and UNKNOWN_TO_MOMENTS & {*given}):
+        kept["through"] = asked
     if "perturb" in plain:
         kept["perturb"] = _float(plain["perturb"])
     return {name: value for name, value in kept.items() if name not in given}

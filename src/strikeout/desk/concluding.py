@@ -11,6 +11,7 @@ from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.desk import naming
 from strikeout.desk.dates import shows_several_dates
 from strikeout.desk.erasing import knows
+from strikeout.desk.fit_source import FitSource
 from strikeout.desk.following import Following, following
 from strikeout.desk.group_states import GroupStates
 from strikeout.desk.importing import ImportingDesk
@@ -18,7 +19,6 @@ from strikeout.desk.keeping import NOBODY, taken
 from strikeout.desk.lineage import new_slices, whole_slices
 from strikeout.desk.records import Position, Transaction, Why
 from strikeout.desk.results import Change
-from strikeout.desk.roads import Road
 from strikeout.desk.stepping import Stepped, stepped
 from strikeout.desk.veiling import as_kept
 from strikeout.desk.version import Version, perturbed
@@ -30,6 +30,7 @@ from strikeout.forgetting.rolling import learn
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.signing import signed
+from strikeout.wording import Argument
 
 FROM_COLD = ("recalibrate: the reference of the step knew quotes that are erased; from cold starts",)
 
@@ -103,8 +104,8 @@ class ConcludingDesk(ImportingDesk):
     def _decided(
         self, seen: Position, *, ids: ArrayLike | None, where: str | None = None, tolerance: float | None
     ) -> tuple[Forgetting | PanelForgetting | Stepped, tuple[str, ...]]:
-        """The forget that is to be done: one step where a tolerance lets it, else the exact road; and what was passed
-        over, in sentences.
+        """Return the forget to be done, one step if the tolerance allows it, else the exact solution; and what was
+        passed over.
 
         Raises:
             UsageError: the tolerance is no number of standard errors.
@@ -115,14 +116,16 @@ class ConcludingDesk(ImportingDesk):
         ids = as_kept(self._records.store, ids, self._records.commit)
         if tolerance is not None:
             if not tolerance > 0.0:
-                raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
+                raise UsageError(
+                    Argument("tolerance", tolerance), ": give a number of standard errors above zero, such as 0.05."
+                )
             self._check_current()
             gone = naming.held(self._records.store, ids=ids, where=where, verb="forget")
             naming.refuse_nothing(len(gone), verb="forget")
             found = stepped(self._records, gone, tolerance)
             if isinstance(found, Stepped):
                 return found, ()
-            ids, where, passed = gone.ids, None, (f"downdate passed over: {found}",)
+            ids, where, passed = gone.ids, None, (f"downdate passed over: {found.clause}",)
         done = self._struck_out(self._current(seen), ids=ids, where=where)
         naming.refuse_nothing(done.count, verb="forget")
         return done, passed
@@ -184,17 +187,18 @@ class ConcludingDesk(ImportingDesk):
         counts: dict[str, int],
         certificate: Certificate | None = None,
         path: tuple[str, ...] = (),
-        road: Road | None = None,
+        source: FitSource | None = None,
         perturb: float | None = None,
         follow: Following | None = None,
         come: Quotes = NOBODY,
     ) -> Change:
         last = self._records.version()
-        if road is None and last is not None and last.road is not None:
-            road = last.road.onward(after)  # the bits of a book do not depend on its history
+        if source is None:
+            assert last is not None, "a book is calibrated before anything follows from it"
+            source = last.fit_source.onward(after)  # the bits of a book do not depend on its history
         share = self._noise() if perturb is None else perturb
         is_of_dates = after.moments is not None and shows_several_dates(book.store, come=come)
-        version = Version.of(after, entry=book.number, road=road, perturb=share, is_of_dates=is_of_dates)
+        version = Version.of(after, entry=book.number, source=source, perturb=share, is_of_dates=is_of_dates)
         book.keep_moments(after.moments)
         book.keep_groups(GroupStates.of(after))
         (follow or Following()).keep(book.store)

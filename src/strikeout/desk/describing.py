@@ -12,7 +12,7 @@ from strikeout.desk.version import Version
 def described_version(version: Version) -> dict[str, Any]:
     """Everything a version says, as plain values; a number that does not exist is None.
 
-    The results come first. ``state_of`` says what the digest in ``state`` is of, ``road`` through what it was
+    The results come first. ``state_of`` says what the digest in ``state`` is of, ``fitted_from`` through what it was
     calibrated, ``tolerance`` how near the optimum one step was certified to be, ``panel`` what was decided of a panel.
     """
     return {
@@ -25,7 +25,7 @@ def described_version(version: Version) -> dict[str, Any]:
         "termination": version.termination,
         "state": version.state,
         "state_of": version.state_of,
-        "road": described_road(version),
+        "fitted_from": described_source(version),
         "tolerance": version.tolerance,
         **described_path(version),
         "panel": described_kind(version),
@@ -51,14 +51,12 @@ def described_kind(version: Version) -> dict[str, Any] | None:
     return {"asked": asked, **kind, **cost}
 
 
-def described_road(version: Version) -> dict[str, Any] | None:
-    """Through what a book was calibrated, and why; None of a version made before books kept it."""
-    road = version.road
-    if road is None:
-        return None
-    how = {"through": road.through, "asked": road.asked, "why": road.why}
-    measured = None if road.error is None else road.entry
-    return {**how, "error": road.error, "measured": measured, "sentence": road.sentence}
+def described_source(version: Version) -> dict[str, Any]:
+    """Return whether a book was calibrated from quotes or moments, and why."""
+    source = version.fit_source
+    how = {"through": source.through, "asked": source.asked, "reason": source.reason.value, "count": source.count}
+    measured = None if source.error is None else source.entry
+    return {**how, "error": source.error, "measured": measured, "sentence": source.sentence}
 
 
 def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:

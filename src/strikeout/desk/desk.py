@@ -12,13 +12,13 @@ from strikeout.calibration.settings import Settings, settings_of
 from strikeout.desk.approving import require_approval
 from strikeout.desk.asking import Asking
 from strikeout.desk.erase import ErasingDesk
+from strikeout.desk.fit_source import Asked, calibrate_from
 from strikeout.desk.importing import counted
+from strikeout.desk.keeping import MissingFootprints
 from strikeout.desk.plan import SAID, Plan, paths_of, shards_of
 from strikeout.desk.records import Position, Why, as_reason
 from strikeout.desk.results import Change, moved
-from strikeout.desk.roads import Asked, Road, travelled
 from strikeout.desk.stepping import Stepped
-from strikeout.desk.version import Version
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.panel_forgetting import PanelForgetting
@@ -28,7 +28,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Reason
-from strikeout.wording import agreeing, many
+from strikeout.wording import Argument, agreeing, many
 
 
 class Desk(ErasingDesk):
@@ -95,7 +95,7 @@ class Desk(ErasingDesk):
                 is one latent parameter for all.
             through: "quotes", or "moments": the book then keeps the moments of its quotes too and forgets by
                 subtracting, at a cost that does not grow with the book; for squared price residuals. "auto", the
-                default, takes moments of a large book where nothing is lost by it (see ``desk.roads``), and the
+                default, takes moments of a large book where nothing is lost by it (see ``desk.fit_source``), and the
                 version says what it took and why. What comes and goes later keeps to the road taken here.
             perturb: a share of noise on the footprints the book keeps, as for ``perturb``; none where not given but
                 something else is. Whatever takes footprints anew later puts it on them again.
@@ -110,23 +110,34 @@ class Desk(ErasingDesk):
             raise RefusedError("The book holds no quotes. Import some first.")
         progress = settings.pop("progress", None)
         if model is None and not settings and through is None and perturb is None and last is not None:
-            repeated, went = Asking.from_plain(last), Road.of(last)
-            model, how, asked = repeated.model, repeated.settings, repeated.through if went is None else went.asked
+            repeated = Asking.from_plain(last)
+            model, how, asked = repeated.model, repeated.settings, last["source"]["asked"]
             noise = self._noise()
         else:
             model, asked, noise = Heston() if model is None else model, through or "auto", perturb or 0.0
             how = settings_of(held, **{**Settings(panel=AUTO).keywords(), **settings})
         Asking(model, how).to_plain()  # refuses what could not be brought back, before the work is done
         entry = seen.number + 1
-        found, road = travelled(model, how, asked, held, entry=entry, progress=progress)
+        found, source = calibrate_from(model, how, asked, held, entry=entry, progress=progress)
         follow = self._taken(found, entry=entry, noise=noise)
         if perturb and follow.taken is None:
             raise UsageError(
-                f"perturb={perturb:g}: the book is calibrated through {road.through} and keeps no footprints of its "
-                'quotes. Leave perturb out, or calibrate with through="quotes" and without a panel (panel=None).'
+                Argument("perturb", perturb),
+                f": the book is calibrated from {source.through} and keeps no footprints. Give ",
+                Argument("perturb", 0),
+                ", or ",
+                Argument("through", "quotes"),
+                " and ",
+                Argument("panel", None),
+                ".",
             )
-        if perturb and isinstance(follow.taken, str):
-            raise UsageError(f"perturb={perturb:g}: no footprints are kept: {follow.taken}. Leave perturb out.")
+        if perturb and isinstance(follow.taken, MissingFootprints):
+            raise UsageError(
+                Argument("perturb", perturb),
+                f": no footprints are kept: {follow.taken.clause}. Give ",
+                Argument("perturb", 0),
+                ".",
+            )
         with self._records.writing(seen) as book:
             return self._conclude(
                 book,
@@ -136,7 +147,7 @@ class Desk(ErasingDesk):
                 found,
                 touched=[],
                 counts={},
-                road=road,
+                source=source,
                 perturb=noise,
                 follow=follow,
                 come=held,
@@ -183,9 +194,9 @@ class Desk(ErasingDesk):
     ) -> Plan:
         """The plan of a forget that is decided, sealed with the key of the book."""
         if isinstance(done, Stepped):
-            before, after = done.last.parameters, done.version(entry=seen.number + 1)
+            before, errors = done.last.parameters, done.version(entry=seen.number + 1).standard_errors
         else:
-            before, after = done.before.parameters, Version.of(done.calibration, entry=seen.number + 1)
+            before, errors = done.before.parameters, done.calibration.standard_errors
         assert isinstance(done.forgotten, Quotes), "a book forgets quotes it holds"
         plan = Plan(
             book=self._records.name,
@@ -195,7 +206,7 @@ class Desk(ErasingDesk):
             reason=reason.to_plain(),
             before=dict(before),
             after=dict(done.parameters),
-            moved=moved(before, after),
+            moved=moved(before, done.parameters, errors),
             path=(*passed, *done.path),
             touched=shards_of(done.forgotten),
             certificate=done.certificate,

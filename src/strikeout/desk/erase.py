@@ -57,9 +57,9 @@ class ErasingDesk(ConcludingDesk):
         told = rehearsed(records, held, aside, reach=reach, refits=refits, is_remade=after is not None)
         follow = None if after is None else self._taken(after, entry=seen.number + 1, noise=self._noise())
         was, left = records.version(), left_behind(records, held, aside)
-        road = None
-        if after is not None and was is not None and was.road is not None:
-            road = was.road.unmeasured().onward(after)
+        source = None
+        if after is not None and was is not None:
+            source = was.fit_source.unmeasured().onward(after)
         with records.writing(seen) as book:
             take_away(records, book, held, aside, reach=reach)
             counts = {"erased": len(held) + len(aside), "forgotten": len(held)}
@@ -77,7 +77,7 @@ class ErasingDesk(ConcludingDesk):
                     counts=counts,
                     certificate=None if done is None else done.certificate,
                     path=FROM_COLD if done is None else done.path,
-                    road=road,
+                    source=source,
                     follow=follow,
                 )
             else:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.assurance.canonical import canonical
 from strikeout.desk.asking import given_numbers
-from strikeout.desk.keeping import ERASED, Carried, clear, rows_of, state_of_shard
+from strikeout.desk.keeping import Carried, MissingFootprints, clear, rows_of, state_of_shard
 from strikeout.desk.naming import LABELS, erased_labels, named, refuse_nothing
 from strikeout.desk.reach import COMPUTED_BACK, Reach, warnings_of
 from strikeout.desk.records import Records, Transaction, page_of
@@ -104,7 +104,7 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     """Removes every byte of these quotes that the book holds, and condemns the files that do; commitments stay."""
     store, span = book.store, reach.span
     standing = records.standing()
-    why = records.no_footprints() if standing is None else ERASED
+    why = records.no_footprints() if standing is None else MissingFootprints.ERASED
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
     pairs = traces(held, records.commit) + traces(aside, records.commit)
     store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
@@ -237,9 +237,9 @@ def _footprints_gone(records: Records, held: Quotes, aside: Quotes, is_remade: b
 
 
 def _measured(version: Version, span: Span) -> bool:
-    """Whether the error of the road of a calibration was measured while quotes were there that are erased."""
-    road = version.road
-    return road is not None and road.error is not None and (road.entry is None or road.entry in span)
+    """Return whether the error of a calibration's source was measured on quotes that are erased."""
+    source = version.fit_source
+    return source.error is not None and (source.entry is None or source.entry in span)
 
 
 def _issued(records: Records, span: Span) -> list[str]:

@@ -12,8 +12,8 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.desk.keeping import (
-    LOST,
     NOBODY,
+    MissingFootprints,
     Taken,
     clear,
     counting,
@@ -114,7 +114,7 @@ class Following:
     Made before the transaction that the change is kept in, and kept in it, once the quotes have come and gone.
     """
 
-    taken: Taken | str | None = None  # or why there is nothing to take; None of a panel, or of moments
+    taken: Taken | MissingFootprints | None = None  # None for a panel, and for moments
     standing: Standing | None = None
     how: Settings = field(default_factory=Settings)
     gone: Quotes = NOBODY
@@ -132,7 +132,7 @@ class Following:
         except RefusedError:  # a quote that comes is too large for the grid
             changes = None
         if changes is None:
-            clear(store, why=LOST)
+            clear(store, why=MissingFootprints.LOST)
         else:
             move(store, self.standing, self.how, changes, **sides, start=self.start)
 

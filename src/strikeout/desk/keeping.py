@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -25,13 +26,35 @@ from strikeout.store.store import LEAVINGS, Reading, Writing
 
 NOBODY = quotes_of([])
 WHY = "no footprints"  # the page that says why there are none
-# Why a book that goes through its quotes keeps no footprints. None of these may name a quote: an erasure keeps them.
-ON_AN_EDGE = "the reference is so close to where the model ends that no step from it can be judged"
-TOO_LARGE = "a quote is too large for the grid of whole numbers; strike it out or weigh it less"
-NO_REFERENCE = "no reference was found to take them at"
-LOST = "those of quotes that came or went were missing or too large; calibrate again to take them anew"
-ERASED = "the reference they were taken at knew quotes that are erased; calibrate again to take them anew"
-OLDER = "they were not kept yet when it was calibrated; calibrate again to take them"
+
+
+class MissingFootprints(StrEnum):
+    """Why a book keeps no footprints; the values are kept in books, and an erasure keeps them: none names a quote."""
+
+    NOT_CALIBRATED = "not calibrated"
+    MOMENTS = "moments"
+    PANEL = "panel"
+    AT_BOUNDARY = "at boundary"
+    TOO_LARGE = "too large"
+    NO_REFERENCE = "no reference"
+    LOST = "lost"
+    ERASED = "erased"
+
+    @property
+    def clause(self) -> str:
+        """The reason in words."""
+        return {
+            MissingFootprints.NOT_CALIBRATED: "it is not calibrated yet",
+            MissingFootprints.MOMENTS: "it is calibrated from moments, which are its state",
+            MissingFootprints.PANEL: "it is a panel, for which the states of the groups are kept",
+            MissingFootprints.AT_BOUNDARY: "the reference is too close to the boundary of the model to judge a step",
+            MissingFootprints.TOO_LARGE: "a quote is too large for the integer grid; strike it out or weigh it less",
+            MissingFootprints.NO_REFERENCE: "no reference was found to take them at",
+            MissingFootprints.LOST: "those of quotes that were added or removed are missing or too large; calibrate "
+            "again to take them",
+            MissingFootprints.ERASED: "their reference was fitted to quotes that are erased; calibrate again to take "
+            "them",
+        }[self]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +65,11 @@ class Taken:
     footprints: Footprints
 
 
-def taken(calibration: Calibration, *, entry: int, at: Standing | None = None, noise: float = 0.0) -> Taken | str:
-    """The footprints of a calibration's quotes, at a reference of its own or where the book takes them already.
-
-    Or why there are none, in a clause that names no quote: one is too large, or there is no reference to step from.
+def taken(
+    calibration: Calibration, *, entry: int, at: Standing | None = None, noise: float = 0.0
+) -> Taken | MissingFootprints:
+    """Return the footprints of a calibration's quotes, at its own reference or at the one of the book; or why there are
+    none.
 
     Raises:
         UsageError: the noise is no share, or so large that a row leaves the grid.
@@ -54,15 +78,15 @@ def taken(calibration: Calibration, *, entry: int, at: Standing | None = None, n
     try:
         reference = reference_of(calibration) if at is None else at.reference
     except (RefusedError, ParameterError):
-        return NO_REFERENCE
+        return MissingFootprints.NO_REFERENCE
     asked = (calibration.quotes, calibration.model, reference)
     try:
         footprints = footprints_of(*asked, residual=how.residual, weights=how.weights)
         bending = bending_of(*asked, residual=how.residual, weights=how.weights)
     except ParameterError:
-        return ON_AN_EDGE
+        return MissingFootprints.AT_BOUNDARY
     except RefusedError:
-        return TOO_LARGE
+        return MissingFootprints.TOO_LARGE
     found, drift = entry if at is None else at.entry, 0.0
     if noise:
         perturbed = perturb(footprints, noise, draw=np.random.default_rng())
@@ -80,18 +104,18 @@ def start_of(calibration: Calibration) -> NormalEquations | None:
     return found
 
 
-def clear(store: Writing, *, why: str | None = None) -> None:
-    """Takes all that is kept of shards and of the whole away, and says why, where a reader could not see it."""
+def clear(store: Writing, *, why: MissingFootprints | None = None) -> None:
+    """Remove the footprints and states of all shards, and keep the reason."""
     for what in LEAVINGS:
         store.unleave(what, store.shards_with(what))
     store.remove("state", PAGE)
     if why is None:
         store.remove("state", WHY)
     else:
-        store.put("state", WHY, why.encode())
+        store.put("state", WHY, why.value.encode())
 
 
-def keep(store: Writing, taken: Taken | str | None) -> None:
+def keep(store: Writing, taken: Taken | MissingFootprints | None) -> None:
     """Keeps this in the place of all that was kept; nothing, and why, where there is nothing to keep."""
     if not isinstance(taken, Taken):
         clear(store, why=taken)

@@ -24,7 +24,7 @@ from strikeout.errors import RefusedError
 from strikeout.models.expiries import is_of_expiry, label
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import ReasonCode
-from strikeout.wording import agreeing, many
+from strikeout.wording import Argument, agreeing, many
 
 # Reasons that are about the data: the quotes must not be found, whatever else is lost.
 ABOUT_DATA = frozenset({ReasonCode.LICENCE, ReasonCode.SUBJECT_REQUEST})
@@ -156,6 +156,8 @@ def _refuse_given(records: Records, versions: tuple[Version, ...]) -> None:
     if given & computed:
         raise RefusedError(
             "The book is calibrated with starts, bounds or fixed parameters that are results of an earlier "
-            "calibration, which knew the quotes. Calibrate it with others first, for example starts=4 (--starts 4).",
+            "calibration, which knew the quotes. Calibrate it with others first, for example ",
+            Argument("starts", 4),
+            ".",
             count=len(given & computed),
         )

@@ -101,7 +101,7 @@ class ReadingDesk:
         version = status.version
         if version is not None:
             lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]
-            lines += [] if version.road is None else [version.road.sentence]
+            lines += [f"fitted from {version.fit_source.sentence}"]
             lines += [
                 f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
                 for name, value in version.parameters.items()
@@ -143,7 +143,7 @@ class ReadingDesk:
             counts=(mine.count, theirs.count),
             held=(self._records.store.counts().retained, other._records.store.counts().retained),
             parameters={name: (value, theirs.parameters[name]) for name, value in mine.parameters.items()},
-            apart=moved(mine.parameters, theirs),
+            apart=moved(mine.parameters, theirs.parameters, theirs.standard_errors),
         )
 
     def export(self, path: str | PathLike[str]) -> Path:

@@ -21,7 +21,7 @@ from strikeout.desk import states
 from strikeout.desk.asking import Asking, without_expiries
 from strikeout.desk.group_states import PAGE as GROUPS
 from strikeout.desk.group_states import GroupStates
-from strikeout.desk.keeping import OLDER, WHY
+from strikeout.desk.keeping import WHY, MissingFootprints
 from strikeout.desk.known_files import PAGE as FILES
 from strikeout.desk.known_files import Digests, FileDigest, KnownFiles
 from strikeout.desk.standing import PAGE as STANDING
@@ -158,8 +158,8 @@ class Records:
         data = self.store.page("state", STANDING)
         return None if data is None else Standing.from_bytes(data)
 
-    def no_footprints(self) -> str | None:
-        """Why the book keeps no footprints, in a clause; None where it keeps some.
+    def no_footprints(self) -> MissingFootprints | None:
+        """Return why the book keeps no footprints; None if it keeps some.
 
         Raises:
             RefusedError: what is kept cannot be read.
@@ -168,12 +168,13 @@ class Records:
         if self.store.page("state", STANDING) is not None:
             return None
         if version is None:
-            return "it is not calibrated yet"
+            return MissingFootprints.NOT_CALIBRATED
         if version.asking["through"] == "moments":
-            return "it goes through moments, which are its state"
+            return MissingFootprints.MOMENTS
         if version.panel is not None:
-            return "it is a panel, of which the states of the groups are kept"
-        return (self.store.page("state", WHY) or OLDER.encode()).decode()
+            return MissingFootprints.PANEL
+        why = self.store.page("state", WHY)
+        return MissingFootprints.LOST if why is None else MissingFootprints(why.decode())
 
     def groups(self) -> GroupStates | None:
         """The states of a panel's groups; None of a book that has none.
@@ -424,9 +425,9 @@ def _position(ledger: Ledger) -> Position:
 
 
 def _digests(version: Version) -> dict[str, str]:
-    """The results, and apart from them what an erasure takes away: state, path of a panel, error of the road."""
+    """The results, and apart from them what an erasure takes away: state, path of a panel, error of the source."""
     found = {"results": sha256(canonical(version.without_state().to_plain())).hexdigest()}
-    error = None if version.road is None else version.road.error
+    error = version.fit_source.error
     found |= {} if error is None else {"error": error.hex()}
     found |= {} if version.state is None else {"state": version.state}
     return found | ({"latent": sha256(canonical(version.plain_latent())).hexdigest()} if version.latent else {})

@@ -9,6 +9,7 @@ from typing import Any
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
 from strikeout.calibration.latent_moves import latent_moves
+from strikeout.desk.keeping import MissingFootprints
 from strikeout.desk.version import Version
 from strikeout.wording import agreeing, as_lines, many
 
@@ -52,7 +53,11 @@ class Change:
     @property
     def moved(self) -> dict[str, float | None]:
         """By how many standard errors of after each parameter moved; None where there is no such number."""
-        return {} if self.before is None else moved(self.before.parameters, self.after)
+        return (
+            {}
+            if self.before is None
+            else moved(self.before.parameters, self.after.parameters, self.after.standard_errors)
+        )
 
     @property
     def latent_moves(self) -> list[str]:
@@ -67,12 +72,13 @@ class Change:
         return latent_moves(*paths, name=self.after.kind["latent"], label=self.after.panel, is_done=True)
 
 
-def moved(before: Mapping[str, float], after: Version) -> dict[str, float | None]:
-    """By how many standard errors of ``after`` each parameter differs from before; None where it has none."""
-    errors = after.standard_errors
+def moved(
+    before: Mapping[str, float], after: Mapping[str, float], errors: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Return by how many standard errors each parameter moved; None if it has no standard error or is new."""
     return {
         name: (value - before[name]) / errors[name] if name in before and errors[name] > 0.0 else None
-        for name, value in after.parameters.items()
+        for name, value in after.items()
     }
 
 
@@ -94,7 +100,7 @@ class Status:
     reference: int | None  # the entry with which the reference of the footprints was found
     noise: float = 0.0  # share by which footprints are perturbed
     groups: int | None = None  # of a panel: how many of them a state is kept of
-    no_footprints: str | None = None  # why none are kept, in a clause
+    no_footprints: MissingFootprints | None = None  # why none are kept
 
     @property
     def shard_sentence(self) -> str:
@@ -105,8 +111,8 @@ class Status:
         what = f"{len(self.shards):,}: {named}{more}" if self.shards else "none"
         if self.groups is not None:
             return f"{what}; no footprints are kept, but the states of {many(self.groups, 'group')}"
-        if self.footprints is None:
-            return f"{what}; no footprints are kept: {self.no_footprints}"
+        if self.no_footprints is not None:
+            return f"{what}; no footprints are kept: {self.no_footprints.clause}"
         noise = f", perturbed by {self.noise:g}" if self.noise else ""
         return f"{what}; footprints and states of {self.footprints:,} at the reference of entry {self.reference}{noise}"
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.choosing import chosen
 from strikeout.desk.group_states import GroupStates
-from strikeout.desk.keeping import counting, rows_of, state_of_shard
+from strikeout.desk.keeping import MissingFootprints, counting, rows_of, state_of_shard
 from strikeout.desk.leavings import ShardRows
 from strikeout.desk.records import Records
 from strikeout.desk.standing import Standing
@@ -40,7 +40,8 @@ def check_states(records: Records) -> Found:
         kept = [what for what in LEAVINGS if store.shards_with(what)]
         if kept:
             return False, f"Of shards {' and '.join(kept)} are kept, and nothing says at which reference."
-        return None, f"The book keeps no footprints: {records.no_footprints()}."
+        missing = records.no_footprints() or MissingFootprints.LOST
+        return None, f"The book keeps no footprints: {missing.clause}."
     held = store.quotes()
     is_current = records.is_current()
     if not is_current and is_derived(held).any():

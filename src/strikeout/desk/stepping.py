@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from math import nan, sqrt
 
@@ -15,12 +16,12 @@ from strikeout.assurance.issuing import issue
 from strikeout.calibration.panel_choice import AUTO
 from strikeout.calibration.settings import Settings
 from strikeout.desk.following import Following, touched
-from strikeout.desk.keeping import counting
+from strikeout.desk.keeping import MissingFootprints, counting
 from strikeout.desk.records import Records
 from strikeout.desk.standing import Standing
 from strikeout.desk.version import Version
 from strikeout.forgetting.forgetting import answer_of
-from strikeout.forgetting.trust import Trust, is_clear, known_error, trust
+from strikeout.forgetting.trust import Trust, Verdict, is_clear, known_error, trust
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived
 from strikeout.quotes.names import Names
@@ -118,8 +119,49 @@ class Stepped:
         )
 
 
-def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
-    """The strike-out of quotes by one step from what the book keeps; or why that cannot stand for the optimum.
+class StepRefused(StrEnum):
+    """Why one step from the footprints of a book cannot replace the optimum."""
+
+    PANEL = "a panel keeps the states of its groups, and no footprints to step from"
+    NO_FOOTPRINTS = "the book keeps no footprints"
+    LOSS = "a robust loss changes its weights, which a step does not"
+    FELLER = "Feller's condition is enforced, which a step ignores"
+    FORWARDS = "forwards are derived from these quotes, and footprints of retained quotes depend on them"
+    NOISE = "the footprints are perturbed, and nothing can be certified from them"
+    SEVERAL_DATES = "the book has several dates, and the retained quotes may form a panel"
+    NOT_COUNTED = "none of these quotes counts in the objective"
+    LOST_FOOTPRINTS = "footprints of these quotes are missing, and their shards cannot be rebuilt"
+    UNIDENTIFIED = "unidentified"
+    OUT_OF_BOUNDS = "out of bounds"
+    TOO_FAR = "too far"
+    UNCLEAR = "only the retained quotes can tell whether they determine the parameters at the end of the step"
+
+
+@dataclass(frozen=True)
+class NoStep:
+    """A step that is not taken: the reason, and its facts."""
+
+    reason: StepRefused
+    missing: MissingFootprints | None = None  # why there are no footprints (NO_FOOTPRINTS)
+    trust: Trust | None = None  # the judged step (TOO_FAR)
+
+    @property
+    def clause(self) -> str:
+        """The reason in words."""
+        if self.trust is not None:
+            return known_error(self.trust)
+        return self.reason.value if self.missing is None else f"{self.reason.value}: {self.missing.clause}"
+
+
+VERDICTS = {
+    Verdict.UNIDENTIFIED: StepRefused.UNIDENTIFIED,
+    Verdict.OUT_OF_BOUNDS: StepRefused.OUT_OF_BOUNDS,
+    Verdict.TOO_FAR: StepRefused.TOO_FAR,
+}
+
+
+def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | NoStep:
+    """Strike quotes out by one step from the footprints of a book; or return why that cannot replace the optimum.
 
     Reads the quotes given and what is kept of their shards, and nothing else of the book.
 
@@ -128,29 +170,29 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | str:
     """
     standing, last = records.standing(), records.version()
     if last is not None and last.panel is not None:
-        return "a panel keeps the states of its groups, and no footprints to step from"
+        return NoStep(StepRefused.PANEL)
     if standing is None or last is None:
-        return f"the book keeps no footprints: {records.no_footprints()}"
+        return NoStep(StepRefused.NO_FOOTPRINTS, records.no_footprints())
     how = records.settings()
     why = _unsuited(standing, how, gone) or _undecided(last, how)
     if why is not None:
-        return why
+        return NoStep(why)
     used = counting(gone, how)
     changes = touched(records.store, standing, how, gone=gone, come=gone[:0])
     if not len(used):
-        return "none of these quotes counts in the objective"
+        return NoStep(StepRefused.NOT_COUNTED)
     if changes is None:
-        return "footprints of these quotes are missing, and their shards cannot be built again"
+        return NoStep(StepRefused.LOST_FOOTPRINTS)
     equations = standing.equations + NormalEquations.total(one.after - one.before for one in changes.values())
     step = OneStep(equations, None, free_numbers(standing.model, how))
     size = standing.equations.count if how.select == "all" else records.store.counts().retained
     posed = Posed(standing, how, used, size)
     judged = trust(step, posed, ids=lambda: used.ids)
     verdict = judged.verdict(tolerance)
-    if verdict != "trusted":
-        return known_error(judged) if verdict == "too far" else verdict
+    if verdict is not Verdict.TRUSTED:
+        return NoStep(VERDICTS[verdict], trust=judged if verdict is Verdict.TOO_FAR else None)
     if not is_clear(judged, tolerance):
-        return "only the quotes that are left can tell whether they determine the parameters where one step leads"
+        return NoStep(StepRefused.UNCLEAR)
     start = None if standing.start is None else standing.start - standing.started(used, how)
     healed = sum(one.is_healed for one in changes.values())
     return Stepped(gone.ids, gone, last, posed, step, judged, tolerance, healed, start)
@@ -163,20 +205,16 @@ def free_numbers(model: Model, how: Settings) -> tuple[int, ...] | None:
     return tuple(i for i, name in enumerate(model.parameters.names) if name not in how.fixed)
 
 
-def _unsuited(standing: Standing, how: Settings, gone: Quotes) -> str | None:
+def _unsuited(standing: Standing, how: Settings, gone: Quotes) -> StepRefused | None:
     if how.loss != "squared":
-        return "a robust loss decides its weights again, which a step does not"
+        return StepRefused.LOSS
     if how.feller == "enforce":
-        return "Feller's condition is enforced, and a step knows nothing of it"
+        return StepRefused.FELLER
     if is_derived(gone).any():
-        return "forwards rest on these quotes, and with them the footprints of quotes that stay"
-    if standing.noise:
-        return "the footprints are perturbed, and nothing can be certified from them"
-    return None
+        return StepRefused.FORWARDS
+    return StepRefused.NOISE if standing.noise else None
 
 
-def _undecided(last: Version, how: Settings) -> str | None:
-    """Fewer quotes on fewer dates may be a panel where all of them were not: that is for the exact road to decide."""
-    if how.panel == AUTO and last.kind is not None:
-        return "the book has several dates, and what is left of them may be a panel"
-    return None
+def _undecided(last: Version, how: Settings) -> StepRefused | None:
+    """Fewer quotes on fewer dates may form a panel although all of them did not; only a calibration decides that."""
+    return StepRefused.SEVERAL_DATES if how.panel == AUTO and last.kind is not None else None

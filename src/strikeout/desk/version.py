@@ -14,7 +14,7 @@ from strikeout.calibration.panel_choice import AUTO, LABEL, panel_choice
 from strikeout.calibration.panel_groups import counted_groups
 from strikeout.calibration.panel_groups import latent_of as latent_parameter
 from strikeout.desk.asking import Asking
-from strikeout.desk.roads import Road
+from strikeout.desk.fit_source import FitSource
 from strikeout.errors import RefusedError, UsageError
 
 
@@ -22,7 +22,7 @@ from strikeout.errors import RefusedError, UsageError
 class Version:
     """One calibration of the book. Old versions stay, as results, until quotes they knew are erased: for a reason that
     is about the data the whole version goes, for another the digest of its state, its latent path and the error of its
-    road (see ``erasing``).
+    source (see ``erasing``).
 
     ``latent`` is the path of a panel: value and standard error by the text of the group.
     """
@@ -47,14 +47,14 @@ class Version:
         calibration: AnyCalibration,
         *,
         entry: int,
-        road: Road | None = None,
+        source: FitSource,
         perturb: float = 0.0,
         is_of_dates: bool = False,
     ) -> Version:
         """What is kept of a calibration.
 
         Args:
-            road: why it was made through quotes or moments, where that is known.
+            source: whether it was made from quotes or from moments, and why.
             is_of_dates: whether the quotes behind moments are of several dates, which these cannot tell.
             perturb: the share of noise that was asked for, on footprints of the book whenever it keeps some.
 
@@ -62,7 +62,7 @@ class Version:
             UsageError: its model or weights cannot be kept.
         """
         asking = Asking.of(calibration).to_plain()
-        asking |= {} if road is None else {"road": road.to_plain()}
+        asking |= {"source": source.to_plain()}
         asking |= {"perturb": float(perturb).hex()} if perturb else {}
         return Version(
             entry=entry,
@@ -77,13 +77,13 @@ class Version:
             state=state_of(calibration),
             build=build_of(calibration.model.name),
             latent=latent_of(calibration),
-            kind=of_moments(calibration, road) if is_of_dates else kind_of(calibration),
+            kind=of_moments(calibration, source) if is_of_dates else kind_of(calibration),
         )
 
     @property
-    def road(self) -> Road | None:
-        """Through what it was calibrated, and why; None of a version made before books kept it."""
-        return Road.of(self.asking)
+    def fit_source(self) -> FitSource:
+        """Whether it was calibrated from quotes or from moments, and why."""
+        return FitSource.of(self.asking)
 
     @property
     def state_of(self) -> str | None:
@@ -202,8 +202,7 @@ class Version:
 
     def without_error(self) -> Version:
         """Without how far moments were from the quotes, which was measured with every one of these."""
-        road = self.road
-        return self if road is None else replace(self, asking={**self.asking, "road": road.unmeasured().to_plain()})
+        return replace(self, asking={**self.asking, "source": self.fit_source.unmeasured().to_plain()})
 
     @property
     def tolerance(self) -> float | None:
@@ -243,7 +242,7 @@ def kind_of(calibration: AnyCalibration) -> dict[str, Any] | None:
     return {"label": None, "latent": latent_parameter(calibration.asked), "groups": choice.dates, "why": choice.why}
 
 
-def of_moments(calibration: AnyCalibration, road: Road | None) -> dict[str, Any] | None:
+def of_moments(calibration: AnyCalibration, source: FitSource) -> dict[str, Any] | None:
     """As ``kind_of``, of a calibration made from the moments of quotes of several dates; None where it could be no
     panel from its quotes either. How many dates there are is not said: to count them is to read every quote."""
     try:
@@ -252,7 +251,7 @@ def of_moments(calibration: AnyCalibration, road: Road | None) -> dict[str, Any]
         return None
     if calibration.settings.panel != AUTO or name in (calibration.settings.fixed or {}):
         return None
-    remedy = "calibrate it again" if road is None or road.asked == "auto" else "calibrate it through quotes"
+    remedy = "calibrate it again" if source.asked == "auto" else "calibrate it through quotes"
     return {"label": None, "latent": name, "why": f"moments know no dates; {remedy} for one a date"}
 
 

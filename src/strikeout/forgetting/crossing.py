@@ -16,6 +16,7 @@ from strikeout.forgetting.recalibrate import settings_for
 from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.request import Request, slices_of
 from strikeout.quotes.quotes import Quotes
+from strikeout.wording import Argument
 
 
 def calibrated_again(quotes: Quotes, before: AnyCalibration) -> AnyCalibration:
@@ -61,14 +62,20 @@ def forget_across(
     said = _said(choice, latent_of(calibration.asked))
     if operator not in (None, "recalibrate"):
         raise UsageError(
-            f"operator={operator!r}: {said}, and one step stays among the parameters it began with. Leave operator "
-            "out, or calibrate with panel said in full."
+            Argument("operator", operator),
+            f": {said}, and one step keeps the parameters it began with. Leave ",
+            Argument("operator"),
+            " out, or calibrate with ",
+            Argument("panel"),
+            " given in full.",
         )
     try:
         found = determined(calibrated_again(request.retained, calibration))
     except RefusedError as error:  # perhaps only because the parameters are others now
-        remedy = f' With panel="{LABEL}" the book stays a panel.' if isinstance(calibration, PanelCalibration) else ""
-        raise type(error)(f"{error.sentence} ({said}.{remedy})", **error.facts) from error
+        remedy = (" With ", Argument("panel", LABEL), " the book stays a panel.")
+        raise error.extended(
+            f" ({said}.", *(remedy if isinstance(calibration, PanelCalibration) else ()), ")"
+        ) from error
     path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
     path += (said,) if tolerance is None else (said, "downdate passed over: a step stays among its parameters")
     path += ("recalibrate: the retained quotes, from cold starts",)

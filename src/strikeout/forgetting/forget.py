@@ -26,15 +26,16 @@ from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.recalibrate import recalibrate
 from strikeout.forgetting.recompute import recompute_shards
 from strikeout.forgetting.refine import refine
-from strikeout.forgetting.refusal import refuse_step
+from strikeout.forgetting.refusal import no_step, refuse_step
 from strikeout.forgetting.request import EITHER, Request, moments_for, request_of, slices_of, unstepped_forwards
 from strikeout.forgetting.resolve import resolve
 from strikeout.forgetting.restep import restep
-from strikeout.forgetting.trust import Trust, determined_to, known_error, outside_bounds, trust
+from strikeout.forgetting.trust import Trust, Verdict, determined_to, known_error, outside_bounds, trust
 from strikeout.forgetting.vanishing import left, refuse_vanished, why_not_stepped
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import FootprintBlocks, OneStep
+from strikeout.wording import Argument
 
 Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", "refine"]
 OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")
@@ -175,13 +176,21 @@ def unresolvable(calibration: Calibration) -> str | None:
 
 def _check(operator: Operator | None, tolerance: float | None) -> None:
     if operator is not None and operator not in OPERATORS:
-        raise UsageError(f"operator={operator!r} is unknown. Use one of {', '.join(OPERATORS)}.")
+        raise UsageError(Argument("operator", operator), f" is unknown. Use one of {', '.join(OPERATORS)}.")
     if tolerance is None:
         return
     if operator is not None:
-        raise UsageError("Give operator or tolerance, not both: a tolerance lets forget choose the operator.")
+        raise UsageError(
+            "Give ",
+            Argument("operator"),
+            " or ",
+            Argument("tolerance"),
+            ", not both: a tolerance lets forget choose the operator.",
+        )
     if isnan(tolerance) or tolerance <= 0.0:
-        raise UsageError(f"tolerance={tolerance:g}: give a number of standard errors above zero, such as 0.05.")
+        raise UsageError(
+            Argument("tolerance", tolerance), ": give a number of standard errors above zero, such as 0.05."
+        )
     refuse_too_far(tolerance)
 
 
@@ -189,8 +198,11 @@ def refuse_too_far(tolerance: float) -> None:
     """Raise UsageError if a tolerance is more than what may still be called an optimum."""
     if tolerance > FARTHEST:
         raise UsageError(
-            f"tolerance={tolerance:g}: what is more than {FARTHEST:g} standard error from an optimum is not certified "
-            'as one. Give less, such as 0.05, or operator="downdate" for one step however far it leads.'
+            Argument("tolerance", tolerance),
+            f": what is more than {FARTHEST:g} standard error from an optimum is not certified as one. Give less, such "
+            "as 0.05, or ",
+            Argument("operator", "downdate"),
+            " for one step however far it leads.",
         )
 
 
@@ -206,8 +218,8 @@ def _certified_step(
         else:
             judged = trust(step, calibration, ids=lambda: request.used)
             verdict = judged.verdict(tolerance)
-            reason = known_error(judged) if verdict == "too far" else verdict
-            if verdict == "trusted":
+            reason = known_error(judged) if verdict is Verdict.TOO_FAR else verdict
+            if verdict is Verdict.TRUSTED:
                 reason = unconfirmed(measured(calibration, request.used, step.parameters), tolerance)
                 if reason is None:
                     return step, judged, ()
@@ -223,7 +235,7 @@ def _forced(
 ) -> Forgetting:
     why = unresolvable(calibration) if operator == "resolve" else unstepped(calibration, request)
     if why is not None:
-        raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
+        raise UsageError(*no_step(operator, why))
     if operator == "resolve":
         moments = moments_for(calibration, chosen(request.retained, calibration.settings.select))
         model = left(calibration.asked, request.retained, calibration.settings)
@@ -277,7 +289,8 @@ def _by_moments(
 ) -> Forgetting:
     if operator not in (None, "resolve"):
         raise UsageError(
-            f'operator={operator!r} needs the quotes, and this calibration was made from moments. Use "resolve".'
+            Argument("operator", operator),
+            ' needs the quotes, and this calibration was made from moments. Use "resolve".',
         )
     moments = calibration.moments - moments_for(calibration, request.forgotten)
     found = resolve(moments, calibration.asked, settings=calibration.settings)

@@ -21,16 +21,16 @@ from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.panel_trust import panel_trust
 from strikeout.forgetting.recalibrate import settings_for
-from strikeout.forgetting.refusal import determined, refuse_step
+from strikeout.forgetting.refusal import determined, no_step, refuse_step
 from strikeout.forgetting.request import Request, request_of, slices_of, unstepped_forwards
-from strikeout.forgetting.trust import Trust, known_error
+from strikeout.forgetting.trust import Trust, Verdict, known_error
 from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import Group, OneStep, System
 from strikeout.statistics.weights import weights_of
-from strikeout.wording import many
+from strikeout.wording import Argument, many
 
 OPERATORS = ("downdate", "restep", "recalibrate")
 UNSAID = "the quotes left in a group are worthless and move with no parameter, so that a step would lose the group"
@@ -51,7 +51,12 @@ def forget_panel(
         As ``forget``.
     """
     if operator is not None and operator not in OPERATORS:
-        raise UsageError(f"operator={operator!r}: a panel knows {', '.join(OPERATORS)}. Leave operator out.")
+        raise UsageError(
+            Argument("operator", operator),
+            f": a panel supports {', '.join(OPERATORS)}. Leave ",
+            Argument("operator"),
+            " out.",
+        )
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)
     assert isinstance(request.forgotten, Quotes)
     answer = partial(PanelForgetting, request.ids, calibration, request.forgotten, refits=request.refits)
@@ -155,8 +160,8 @@ def certified_step(
             return None, None, UNSAID
         judged = panel_trust(step, calibration, gone)
         verdict = judged.verdict(tolerance)
-        reason = known_error(judged) if verdict == "too far" else verdict
-        if verdict == "trusted":
+        reason = known_error(judged) if verdict is Verdict.TOO_FAR else verdict
+        if verdict is Verdict.TRUSTED:
             reason = unconfirmed(_measured(step, calibration, request), tolerance)
             if reason is None:
                 return step, judged, ""
@@ -234,7 +239,7 @@ def _forced(
 ) -> PanelForgetting:
     why = unstepped(calibration, request)
     if why is not None:
-        raise UsageError(f'operator={operator!r}: {why}. Leave operator out, or use "recalibrate".')
+        raise UsageError(*no_step(operator, why))
     if operator == "downdate":
         step = downdated(calibration, gone)
     else:
@@ -247,7 +252,7 @@ def _forced(
         held = frozenset(calibration.latent_on_bound)
         step = System(parts, calibration.latent_name, held).step(free=free_parameters(calibration))
     if is_losing_a_group(step, calibration, gone):
-        raise RefusedError(f'operator={operator!r}: {UNSAID}. Leave operator out, or use "recalibrate".')
+        raise RefusedError(*no_step(operator, UNSAID))
     judged = panel_trust(step, calibration, gone)
     refuse_step(judged.free, judged.outside, count=len(request.retained))
     path = (f"{operator}: as asked; {known_error(judged)}",)

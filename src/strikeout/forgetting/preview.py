@@ -11,7 +11,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.calibration.termination import Termination
-from strikeout.errors import RefusedError
+from strikeout.errors import RefusedError, UnidentifiedError
 from strikeout.forgetting.crossing import crossing
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget, free_parameters, unstepped
@@ -19,12 +19,12 @@ from strikeout.forgetting.forgetting import aligned, moves
 from strikeout.forgetting.panel import look_at
 from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.request import Request, request_of
-from strikeout.forgetting.trust import trust
+from strikeout.forgetting.trust import Trust, trust
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import FootprintBlocks, Group
-from strikeout.wording import as_lines, many
+from strikeout.wording import Mention, as_lines, many, render
 
 LOOKED = ("parameter", "would be", "moves by (SE)")
 
@@ -35,7 +35,7 @@ class Preview:
 
     ``error`` is the tolerance, in standard errors, that is certified for ``parameters``: zero where the answer is the
     final one, infinite where one step says nothing and ``forget`` would have to calibrate anew. ``refusal`` is the
-    sentence ``forget`` would refuse with, as far as a look can tell; None where there is none.
+    error ``forget`` would raise, as far as a look can tell; None if there is none.
     """
 
     ids: Names
@@ -45,20 +45,25 @@ class Preview:
     parameters: dict[str, float]
     moved: dict[str, float]  # in standard errors of the calibration
     error: float
-    refusal: str | None
+    refusal: RefusedError | None
     latent: dict[Group, float] = field(default_factory=dict)  # of a panel: what would be left of the path
 
     @property
     def sentence(self) -> str:
         """The look in one sentence."""
+        return render(self.parts)
+
+    @property
+    def parts(self) -> tuple[str | Mention, ...]:
+        """The parts of the sentence; see ``wording.Mention``."""
         what = f"Striking out {many(self.count, 'quote')} leaves {self.retained:,}"
         if self.refusal is not None:
-            return f"{what} and would be refused: {self.refusal}"
+            return f"{what} and would be refused: ", *self.refusal.parts
         largest = max((abs(x) for x in self.moved.values() if isfinite(x)), default=0.0)
         if not isfinite(self.error):
-            return f"{what} and moves the parameters too far for one step to tell: forget will calibrate anew."
+            return (f"{what} and moves the parameters too far for one step to tell: forget will calibrate again.",)
         sure = "exactly" if self.error == 0.0 else f"to within {self.error:.2g}"
-        return f"{what} and moves a parameter by up to {largest:.2g} standard errors, known {sure}."
+        return (f"{what} and moves a parameter by up to {largest:.2g} standard errors, known {sure}.",)
 
     def __repr__(self) -> str:
         return f"<Preview: {self.sentence}>"
@@ -107,7 +112,7 @@ def preview(
         # A calibration that ran into the model's bound is torn, and what its rows determine there says nothing of the
         # parameters that the others may lead to.
         is_torn = calibration.termination is Termination.AT_BOUND
-        refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free and not is_torn else None
+        refusal = _undetermined(judged) if judged.free and not is_torn else None
         moved = moves(calibration, step.parameters)
         return Preview(
             names, len(names), len(request.book) - len(names), "downdate", step.parameters, moved, judged.error, refusal
@@ -128,10 +133,15 @@ def _of_panel(calibration: PanelCalibration, request: Request) -> Preview:
     if looked is None:
         return _rehearsed(calibration, request)
     step, judged = looked
-    refusal = f"{', '.join(judged.free)} would no longer be determined." if judged.free else None
+    refusal = _undetermined(judged) if judged.free else None
     moved = moves(calibration, step.parameters)
     latent = dict(step.latent)
     return Preview(names, len(names), retained, "downdate", step.parameters, moved, judged.error, refusal, latent)
+
+
+def _undetermined(judged: Trust) -> RefusedError:
+    free = judged.free
+    return UnidentifiedError(f"{', '.join(free)} would no longer be determined.", unidentified=list(free))
 
 
 def _rehearsed(calibration: Calibration | PanelCalibration, request: Request) -> Preview:
@@ -141,6 +151,6 @@ def _rehearsed(calibration: Calibration | PanelCalibration, request: Request) ->
         done = forget(calibration, quotes=request.forgotten) if request.book is None else forget(calibration, ids=names)
     except RefusedError as error:
         before = calibration.parameters
-        return Preview(names, count, retained, "none", dict(before), moves(calibration, before), inf, error.sentence)
+        return Preview(names, count, retained, "none", dict(before), moves(calibration, before), inf, error)
     latent = dict(done.latent) if isinstance(done, PanelForgetting) else {}
     return Preview(names, count, retained, done.operator, done.parameters, done.moved, 0.0, None, latent)

@@ -8,7 +8,7 @@ from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibra
 from strikeout.calibration.panel_summary import NAMED
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
-from strikeout.wording import many
+from strikeout.wording import Argument, Mention, many
 
 One = TypeVar("One", bound=AnyCalibration)
 
@@ -28,7 +28,9 @@ def determined(calibration: One) -> One:
         named = "; ".join(f"{name} is {calibration.identifiability[name]}" for name in free)
         raise UnidentifiedError(
             f"The {count} retained {what} no longer determine the parameters: {named}. "
-            f"Forget fewer quotes, or calibrate with {free[0]} fixed (fixed={{...}}).",
+            f"Forget fewer quotes, or calibrate with {free[0]} fixed (",
+            Argument("fixed", ...),
+            ").",
             count=calibration.count,
             unidentified=list(free),
         )
@@ -40,7 +42,9 @@ def determined(calibration: One) -> One:
             ran += [f"and so in {many(len(held) - NAMED, 'group')} more"] if len(held) > NAMED else []
         raise RefusedError(
             f"The {count} retained {what} lead out of the model's own bounds: {'; '.join(ran)}. "
-            "Forget fewer quotes, or give bounds of your own (bounds={...}) that make ending on one an answer.",
+            "Forget fewer quotes, or give bounds of your own (",
+            Argument("bounds", ...),
+            ") that make ending on one an answer.",
             count=calibration.count,
             on_bound=dict(calibration.on_bound),
         )
@@ -50,6 +54,12 @@ def determined(calibration: One) -> One:
         count=calibration.count,
         termination=calibration.termination.name.lower(),
     )
+
+
+def no_step(operator: str | None, why: str) -> tuple[str | Mention, ...]:
+    """Return the parts of the message that an operator cannot be used, with the remedy."""
+    leave = ("Leave ", Argument("operator"), ' out, or use "recalibrate".')
+    return Argument("operator", operator), f": {why}. ", *leave
 
 
 def refuse_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) -> None:
@@ -63,14 +73,17 @@ def refuse_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) 
         raise UnidentifiedError(
             f"The {count:,} retained quotes no longer determine the parameters: {', '.join(free)} "
             f"{'is' if len(free) == 1 else 'are'} free. "
-            f"Forget fewer quotes, or calibrate with {free[0]} fixed (fixed={{...}}).",
+            f"Forget fewer quotes, or calibrate with {free[0]} fixed (",
+            Argument("fixed", ...),
+            ").",
             count=count,
             unidentified=list(free),
         )
     if outside:
         raise RefusedError(
-            f"This leads out of the bounds in {', '.join(outside)}: it is no answer. "
-            "Leave operator out, and the retained quotes are calibrated anew.",
+            f"This leads out of the bounds in {', '.join(outside)}: it is no answer. Leave ",
+            Argument("operator"),
+            " out, and the retained quotes are calibrated again.",
             count=count,
             outside=list(outside),
         )

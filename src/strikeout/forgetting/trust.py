@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property, lru_cache
 from math import inf, isinf
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +27,16 @@ from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.system import OneStep
 
 Floats = NDArray[np.float64]
-Verdict = Literal["trusted", "unidentified", "out of bounds", "too far"]
+
+
+class Verdict(StrEnum):
+    """Whether one step may replace the optimum, and if not, why."""
+
+    TRUSTED = "trusted"
+    UNIDENTIFIED = "unidentified"
+    OUT_OF_BOUNDS = "out of bounds"
+    TOO_FAR = "too far"
+
 
 # What a step leaves out is predicted to second order. Over real markets and 290 corrupt and clean synthetic cases the
 # prediction was within a fifth of the truth wherever no parameter moved by more than FAR of its size; twice the
@@ -118,10 +128,10 @@ class Trust:
     def verdict(self, tolerance: float) -> Verdict:
         """Why the step may, or may not, stand for the optimum at this tolerance."""
         if self.free:
-            return "unidentified"
+            return Verdict.UNIDENTIFIED
         if self.outside:
-            return "out of bounds"
-        return "trusted" if self.error <= tolerance else "too far"
+            return Verdict.OUT_OF_BOUNDS
+        return Verdict.TRUSTED if self.error <= tolerance else Verdict.TOO_FAR
 
 
 def is_clear(judged: Trust, tolerance: float) -> bool:

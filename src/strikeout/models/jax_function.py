@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.wording import first_line
 
 Floats = NDArray[np.float64]
 Function = Callable[..., Any]
@@ -91,7 +92,7 @@ class JaxFunction:
                 return np.asarray(compiled(theta, columns), np.float64)
         except (TypeError, ValueError) as error:
             raise UsageError(
-                f"{self.name}: JAX cannot follow the function: {str(error).partition('. ')[0].partition(chr(10))[0]}. "
+                f"{self.name}: JAX cannot follow the function: {first_line(error)}. "
                 "Write it with jax.numpy, and choose between values with jnp.where instead of if."
             ) from error
 

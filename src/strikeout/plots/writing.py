@@ -17,6 +17,7 @@ from strikeout.plots.residual_map import plot_residual_map, residual_map
 from strikeout.plots.smiles import plot_smiles, smiles_data
 from strikeout.plots.variance import plot_variance, variance_data
 from strikeout.quotes.atomic_write import replace_file
+from strikeout.wording import Argument
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,7 +122,11 @@ def _kind(calibration: Calibration | PanelCalibration, kind: Picture | None, by:
     if meant not in PICTURES:
         raise UsageError(f"kind={kind!r} is no picture. Use one of {', '.join(PICTURES)}.")
     if meant == "path" and not is_panel:
-        raise UsageError("kind='path' is the path of a panel's latent parameter. Calibrate with panel=\"date\" first.")
+        raise UsageError(
+            "kind='path' is the path of a panel's latent parameter. Calibrate with ",
+            Argument("panel", "date"),
+            " first.",
+        )
     if by is not None and meant != "influence":
         raise UsageError(f"by={by!r} goes with kind='influence'; the {meant} have no label across. Leave it out.")
     return meant

@@ -10,6 +10,7 @@ import polars as pl
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.parity import PAIRS
 from strikeout.quotes.slices import MOMENT
+from strikeout.wording import Argument, Mention
 
 ROADS = ("given", "parity", "spot")
 BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
@@ -79,10 +80,11 @@ class _Missing:
     filled: list[str]
     hollow: int
 
-    def __call__(self, what: str, remedy: str) -> ColumnError:
+    def __call__(self, what: str, *remedy: str | Mention) -> ColumnError:
         shown = ", ".join(self.filled[:20]) + (f" and {len(self.filled) - 20} more" if len(self.filled) > 20 else "")
         hollow = f" ({self.hollow} more without a single value)" if self.hollow else ""
-        return ColumnError(f"No column for {what}. Found: {shown}{hollow}. {remedy}", missing=what, columns=self.filled)
+        found = f"No column for {what}. Found: {shown}{hollow}. "
+        return ColumnError(found, *remedy, missing=what, columns=self.filled)
 
 
 def _expiry(places: Mapping[str, str], missing: _Missing) -> tuple[set[str], str]:
@@ -92,7 +94,8 @@ def _expiry(places: Mapping[str, str], missing: _Missing) -> tuple[set[str], str
         return {"expiry", "quote_date"}, "(expiry - quote_date) in days / 365"
     if "expiry" in places:
         told = f"{places['expiry']} is taken for a date, and the time to it needs both expiry and quote_date"
-        raise missing("quote_date", f"{told}: add quote_date (--constant quote_date=YYYY-MM-DD), or expiry_years.")
+        date = Argument("constants", {"quote_date": "YYYY-MM-DD"})
+        raise missing("quote_date", f"{told}: add quote_date (", date, "), or expiry_years.")
     raise missing("the expiry", "Add expiry_years, or both expiry and quote_date.")
 
 
@@ -189,7 +192,10 @@ def _no_road(places: Mapping[str, str], missing: _Missing, forwards: str) -> Col
         )
     if "discount" not in places and "rate" not in places:
         return missing(
-            "the discount", "Add discount or rate (a rate of 0 must be said, too; constants={'rate': 0.0} says it)."
+            "the discount",
+            "Add discount or rate (also if the rate is 0: ",
+            Argument("constants", {"rate": 0}),
+            ").",
         )
     if "spot" in places and "dividend_yield" not in places:
         return missing(

@@ -24,6 +24,7 @@ from strikeout.quotes.text_files import (
     western_dialect_of,
 )
 from strikeout.quotes.texts import is_unicode
+from strikeout.wording import Advice, first_line
 
 ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds
 
@@ -97,7 +98,9 @@ def _kind(path: Path) -> str:
     if ending.endswith(ENDINGS):
         return "text"
     raise UnreadableFileError(
-        f"{path.name}: the ending says neither .csv, .csv.gz nor .parquet. Rename it, or give a DataFrame.",
+        f"{path.name}: the ending says neither .csv, .csv.gz nor .parquet. ",
+        Advice.RENAME_FILE,
+        ".",
         source=path.name,
     )
 
@@ -140,9 +143,8 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
         raise UnreadableFileError(
-            f"{path.name}: not a readable Parquet file ({reason}). Fetch it again.", source=path.name
+            f"{path.name}: not a readable Parquet file ({first_line(error)}). Fetch it again.", source=path.name
         ) from error
 
 

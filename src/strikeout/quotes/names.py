@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UnknownIdError, UsageError
-from strikeout.wording import agreeing, many, part
+from strikeout.wording import Advice, agreeing, many, part
 
 Names = NDArray[np.str_]
 Rows = NDArray[np.intp]
@@ -100,7 +100,9 @@ class NameIndex:
             unknown = asked[~known].tolist()
             raise UnknownIdError(
                 f"{part(len(unknown), len(asked), 'id', verb=('is', 'are'))} not in this book of "
-                f"{many(len(self.names), 'quote')}: {_few(unknown)}. Take ids from quotes.ids.",
+                f"{many(len(self.names), 'quote')}: {_few(unknown)}. ",
+                Advice.TAKE_IDS,
+                ".",
                 ids=unknown,
             )
         found = np.sort(self.rows[places])

@@ -26,7 +26,7 @@ from strikeout.quotes.screening import Screening, screening_of
 from strikeout.quotes.tables import Table, open_table, understood
 from strikeout.quotes.validate import Beside, judged
 from strikeout.quotes.writing import write_quarantine
-from strikeout.wording import as_lines, many
+from strikeout.wording import Argument, as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.survey import Survey
@@ -245,13 +245,16 @@ def refuse_bad(
         return
     issues, first = reading.issues, reading.issues.first_rejected()
     assert first is not None, "no row was rejected"
-    raise RejectedError(
+    some = (
         f"{reading.source}: {reading.rejected:,} of {many(reading.rows, 'row')} are bad, more than the "
-        f"{max_reject:.0%} allowed ({issues.rejections()}). The first: {first.sentence} "
-        "Correct the file, or raise max_reject."
-        if reading.count
-        else f"{reading.source}: none of the {reading.rows:,} rows is a quote ({issues.rejections()}). "
-        f"The first: {first.sentence}",
+        f"{max_reject:.0%} allowed ({issues.rejections()}). The first: {first.sentence} Correct the file, or raise "
+    )
+    none = (
+        f"{reading.source}: none of the {reading.rows:,} rows is a quote ({issues.rejections()}). "
+        f"The first: {first.sentence}"
+    )
+    raise RejectedError(
+        *((some, Argument("max_reject"), ".") if reading.count else (none,)),
         issues=issues,
         counts=issues.counts,
         rows=reading.rows,

@@ -135,10 +135,11 @@ def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Con
     kinds = "".join(f", {_quoted(name)} {_AFFINITY.get(c.dtype.kind, 'TEXT')}" for name, c in columns.items())
     connection = sqlite3.connect(":memory:")
     try:
+        most = connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN)
+        remedy = "Give ids instead." if len(columns) >= most else "Rename the label."
         try:
             connection.execute(f"CREATE TABLE quotes (_row INTEGER PRIMARY KEY{kinds})")
         except (sqlite3.Error, ValueError) as error:
-            remedy = "Give ids instead." if "too many" in str(error) else "Rename the label."
             raise UsageError(f"where: {_cut(where)} cannot be asked of this book: {error}. {remedy}") from error
         yield connection
     finally:
@@ -177,7 +178,7 @@ def _ask(
             # On lines of its own, so that a comment at the end of the condition comments out nothing of ours.
             return [row for (row,) in table.execute(f"SELECT _row FROM quotes WHERE (\n{where}\n) ORDER BY _row")]
         except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-            if str(error) == "interrupted" and not refused:
+            if _code(error) == sqlite3.SQLITE_INTERRUPT and not refused:
                 raise KeyboardInterrupt from error  # sqlite3 swallows what a progress handler raises
             raise UsageError(
                 f"where: {_cut(where)} is no condition on this book: {_told(error, refused)}. The columns are "
@@ -198,9 +199,14 @@ def _listed(columns: Iterable[str]) -> str:
 def _told(error: Exception, refused: list[str]) -> str:
     if refused:
         return f"it asks for {refused[0]}"
-    if "too big" in str(error):
+    if _code(error) == sqlite3.SQLITE_TOOBIG:
         return f"it reads or makes up a text of more than {LONGEST_TEXT:,} characters"
     return str(error)
+
+
+def _code(error: Exception) -> int | None:
+    """Return the code of SQLite for an error; None for an error of another kind."""
+    return getattr(error, "sqlite_errorcode", None)
 
 
 def _timeless(calendar: sqlite3.Connection, name: str, refused: list[str], *given: Any) -> Any:

@@ -221,7 +221,7 @@ def understood(
     except ColumnError as error:
         if table.profile is not None or is_asked or "missing" not in error.facts:
             raise
-        raise ColumnError(f"{error.sentence}{told_nearest(table.frame.columns)}", **error.facts) from error
+        raise error.extended(told_nearest(table.frame.columns)) from error
 
 
 def _whole(opened: Opened, filled: frozenset[str], progress: Progress | None) -> Table:

@@ -15,6 +15,7 @@ from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.schema import Schema, schema_of
 from strikeout.statistics.weights import Weighting, name_of
+from strikeout.wording import Advice
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -70,7 +71,9 @@ def _refuse(quotes: Quotes, schema: Schema, values: Floats, unfit: NDArray[np.in
     raise RefusedError(
         f"{len(ids):,} of {len(quotes):,} quotes cannot be counted exactly: {named}. The {name} column of {ids[0]} is "
         f"{first[column]:g}; the grid of 2^-{schema.exponents[column]} holds less than {largest[column]:.3g}. Nothing "
-        f"was changed. Strike them out (quotes.without(error.ids)), weigh them less, or take a coarser grid (grid=).",
+        "was changed. Strike them out (",
+        Advice.STRIKE_OUT,
+        "), weigh them less, or take a coarser grid (grid=).",
         ids=ids,
         column=name,
         value=float(first[column]),

@@ -26,7 +26,7 @@ from strikeout.kernels.int192 import Table, Words
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.weights import Weighting, weights_of
-from strikeout.wording import many
+from strikeout.wording import Advice, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -247,7 +247,8 @@ def _refuse(quotes: Quotes, bad: NDArray[np.bool_], what: str) -> None:
         first = f"strike {c.strike[row]:g}, forward {c.forward[row]:g}, expiry {c.expiry[row]:g}"
         raise RefusedError(
             f"{rows.size:,} of {len(quotes):,} quotes {what}: {', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''} "
-            f"(the first has {first}, observed {quotes.observed[row]:g}). Leave them out (quotes.without(error.ids)), "
-            "or calibrate from the quotes themselves.",
+            f"(the first has {first}, observed {quotes.observed[row]:g}). Leave them out (",
+            Advice.STRIKE_OUT,
+            "), or calibrate from the quotes themselves.",
             ids=ids,
         )

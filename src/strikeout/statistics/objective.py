@@ -17,7 +17,7 @@ from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.rounding import FLATTEST, JITTER, PLAIN
 from strikeout.statistics.weights import OF_PRICES, Weighting, implied_volatilities, weights_of
-from strikeout.wording import agreeing
+from strikeout.wording import Argument, agreeing
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -122,11 +122,12 @@ def objective_of(
         UnidentifiedError: no quote has a weight above zero.
     """
     if residual not in RESIDUALS:
-        raise UsageError(f"residual={residual!r} is no kind of residual. Use one of {', '.join(RESIDUALS)}.")
+        raise UsageError(Argument("residual", residual), f" is no kind of residual. Use one of {', '.join(RESIDUALS)}.")
     weight, rule = weights_of(quotes, weights)
     if residual == "implied_vol" and rule in OF_PRICES:
         raise UsageError(
-            f'weights="{rule}" are made for price residuals. Implied volatilities take "none", "given" or your own.'
+            Argument("weights", rule),
+            ' are made for price residuals. Implied volatilities take "none", "given" or your own.',
         )
     prices = quotes.observed + 0.0  # a negative zero would sort like zero and read differently
     order, places = canonical_order(quotes.contracts, prices, weight)

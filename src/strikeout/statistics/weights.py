@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import black
-from strikeout.wording import many
+from strikeout.wording import Advice, Argument, Mention, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -58,7 +58,10 @@ def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
         return 1.0 / np.square(_floored_vega(quotes)), rule
     if rule == "spread":
         return 1.0 / np.square(_spread(quotes)), rule
-    raise UsageError(f"weights={rule!r} is no rule. Use one of {', '.join(RULES)}, or an array of one weight a quote.")
+    raise UsageError(
+        Argument("weights", rule),
+        f" is not a rule. Use one of {', '.join(RULES)}, or an array of one weight per quote.",
+    )
 
 
 def name_of(rule: Weighting) -> str:
@@ -78,7 +81,9 @@ def implied_volatilities(quotes: Quotes) -> Floats:
         quotes,
         ~(np.isfinite(vol) & (vol > 0.0)),
         "no implied volatility (a price outside the no-arbitrage bounds)",
-        "Strike them out (quotes.without(error.ids)), or use price residuals and weights that need no volatility.",
+        "Strike them out (",
+        Advice.STRIKE_OUT,
+        "), or use price residuals and weights that need no volatility.",
     )
     return np.asarray(vol)
 
@@ -96,20 +101,28 @@ def _price(quotes: Quotes) -> Floats:
         quotes,
         ~(price > 0.0),
         "no price above zero to be relative to",
-        'Strike them out (quotes.without(error.ids)), or use weights="spread" or "none".',
+        "Strike them out (",
+        Advice.STRIKE_OUT,
+        "), or use ",
+        Argument("weights", "spread"),
+        " or ",
+        Argument("weights", "none"),
+        ".",
     )
     return price
 
 
 def _spread(quotes: Quotes) -> Floats:
     spread = quotes.spread
-    locked = ' Reading with checks={"Q206": "reject"} (--check Q206=reject) leaves locked markets out.'
+    locked = (" Reading with ", Argument("checks", {"Q206": "reject"}), " leaves locked markets out.")
     _refuse_any(
         quotes,
         ~(np.isfinite(spread) & (spread > 0.0)),
         "no bid-ask spread above zero",
-        'Give bid and ask for them, strike them out, or use weights="vega".'
-        + (locked if (spread == 0.0).any() else ""),
+        "Give bid and ask for them, strike them out, or use ",
+        Argument("weights", "vega"),
+        ".",
+        *(locked if (spread == 0.0).any() else ()),
     )
     return spread
 
@@ -140,9 +153,9 @@ def _own(weight: Floats, count: int) -> Floats:
     return weight
 
 
-def _refuse_any(quotes: Quotes, bad: NDArray[Any], what: str, remedy: str) -> None:
+def _refuse_any(quotes: Quotes, bad: NDArray[Any], what: str, *remedy: str | Mention) -> None:
     rows = np.flatnonzero(bad)
     if rows.size:
         ids = [str(quotes.ids[row]) for row in rows]
         named = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
-        raise RefusedError(f"{rows.size:,} of {len(quotes):,} quotes have {what}: {named}. {remedy}", ids=ids)
+        raise RefusedError(f"{rows.size:,} of {len(quotes):,} quotes have {what}: {named}. ", *remedy, ids=ids)

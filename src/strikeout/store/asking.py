@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.quotes.names import as_names
-from strikeout.wording import agreeing, many, part
+from strikeout.wording import Advice, Mention, agreeing, many, part
 
 IS = ("is", "are")
 
@@ -39,7 +39,7 @@ def refuse_unknown(odd: Sequence[str], *, asked: int) -> None:
     Raises:
         UnknownIdError: some are.
     """
-    _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not in this book", "Take ids from quotes.ids.")
+    _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not in this book", Advice.TAKE_IDS, ".")
 
 
 def refuse_struck(odd: Sequence[str], *, asked: int) -> None:
@@ -74,9 +74,9 @@ def refuse_present(odd: Sequence[str], *, given: int) -> None:
         )
 
 
-def _refuse(odd: Sequence[str], what: str, instead: str) -> None:
+def _refuse(odd: Sequence[str], what: str, *remedy: str | Mention) -> None:
     if odd:
-        raise UnknownIdError(f"{what}: {_few(odd)}. {instead}", ids=list(odd))
+        raise UnknownIdError(f"{what}: {_few(odd)}. ", *remedy, ids=list(odd))
 
 
 def _few(names: Sequence[str]) -> str:
