@@ -46,9 +46,18 @@ def test_the_operators_really_move_the_parameters(small):
     assert np.ptp(small.retrain[:, 0]) > 1e-4
 
 
+def test_the_reference_is_the_optimum_of_the_papers_own_pricer():
+    quotes = paper_method.paper_book("small", seed=42)
+    cache = paper_method.cache_of(quotes, paper_method.paper_reference("small", seed=42), size="small")
+    # The step that is left, over the standard errors. With the optimum of our pricer as reference it is 1.5.
+    left = np.abs(paper_method.retrained(cache, np.arange(540)) - cache.theta_ref)
+    noise = np.sqrt(np.diag(np.linalg.inv(cache.H))) * 1e-3
+    assert (left / noise).max() < 0.01
+
+
 def test_the_table_the_loop_and_the_cache_are_one_method():
     quotes = paper_method.paper_book("small", seed=42)[np.arange(0, 540, 27)]
-    reference = paper_method.paper_reference(quotes)
+    reference = paper_method.paper_reference("small", seed=42)
     cache = paper_method.cache_of(quotes, reference, size="small")
     kept = np.arange(5, len(quotes))
     loop = paper_method.retrain_loop(quotes[kept], reference, size="small")

@@ -1,19 +1,20 @@
 """The paper's method as it describes it: a loop over quotes, Simpson's rule, central differences, plain floats.
 
-For comparison only. Ridge, start and quadrature are the paper's own; rows of many quotes are computed at once where
-nothing is timed (`cache_of`), one by one where the loop itself is timed (`retrain_loop`).
+For comparison only. Ridge, start, quadrature and reference are the paper's own. Rows of many quotes are computed at
+once (`cache_of`), except when the loop itself is timed (`retrain_loop`).
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibration import Step
 from strikeout.kernels.symmetric import solve
-from strikeout.models.heston import Heston
 from strikeout.paper.cache import Cache, retrain
 from strikeout.paper.heston import Heston as PaperHeston
 from strikeout.paper.sets import PAPER_SETS, PAPER_START
@@ -29,7 +30,6 @@ Size = Literal["small", "large"]
 SIZES: tuple[Size, Size] = ("small", "large")
 SHARD_DAYS = {"small": 10, "large": 30}  # the paper: "either 10 or 30 days"
 SHORT = 2  # accepted steps of the paper's "short Levenberg-Marquardt loop"; it does not say how many
-FINITE_STEP = PaperHeston().step
 
 
 def paper_book(size: Size, *, seed: int) -> Quotes:
@@ -37,10 +37,19 @@ def paper_book(size: Size, *, seed: int) -> Quotes:
     return paper_quotes(size, seed=seed, quadrature="paper")
 
 
-def paper_reference(quotes: Quotes, *, steps: int | None = None) -> Floats:
-    """Where Levenberg-Marquardt is after some accepted steps from the paper's start; at its end where not given."""
-    history = calibrate(quotes, Heston(), starts=[dict(PAPER_START)]).history
+def paper_reference(size: Size, *, seed: int, steps: int | None = None) -> Floats:
+    """The paper's reference of one of its sets: accepted Levenberg-Marquardt steps from its start, by its pricer.
+
+    Args:
+        steps: how many; all of them if not given.
+    """
+    history = _history(size, seed)
     return np.array(list(history[-1 if steps is None else min(steps, len(history) - 1)].parameters.values()))
+
+
+@cache
+def _history(size: Size, seed: int) -> tuple[Step, ...]:
+    return calibrate(paper_book(size, seed=seed), paper_model(size), starts=[dict(PAPER_START)]).history
 
 
 def paper_model(size: Size) -> PaperHeston:

@@ -59,8 +59,8 @@ def benchmark(
 ) -> list[Point]:
     """Every fraction, the forget sets fixed across runs, the reference where Levenberg-Marquardt ends."""
     quotes = paper_method.paper_book(size, seed=seed)
-    cache = paper_method.cache_of(quotes, paper_method.paper_reference(quotes), size=size)
-    early = paper_method.cache_of(quotes, paper_method.paper_reference(quotes, steps=SHORT), size=size)
+    cache = paper_method.cache_of(quotes, paper_method.paper_reference(size, seed=seed), size=size)
+    early = paper_method.cache_of(quotes, paper_method.paper_reference(size, seed=seed, steps=SHORT), size=size)
     loop = timed_loop(quotes, cache.theta_ref, size=size, scale=scale)
     rng = np.random.default_rng(seed)
     points = []

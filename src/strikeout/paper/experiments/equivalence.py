@@ -85,9 +85,9 @@ def run(scale: Scale, progress: Progress) -> Finding:
 def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) -> Runs:
     """Random forget sets, the fractions in turn; the paper's method in floats, ours in integers, on the same sets."""
     quotes = paper_method.paper_book(size, seed=seed)
-    reference = paper_method.paper_reference(quotes, steps=SHORT)
+    reference = paper_method.paper_reference(size, seed=seed, steps=SHORT)
     cache = paper_method.cache_of(quotes, reference, size=size)
-    settled = paper_method.cache_of(quotes, paper_method.paper_reference(quotes), size=size)
+    settled = paper_method.cache_of(quotes, paper_method.paper_reference(size, seed=seed), size=size)
     shards = shard(quotes, "day", size=SHARD_DAYS[size])
     model = Heston()
     footprints = footprints_of(quotes, model, reference)

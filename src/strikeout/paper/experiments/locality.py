@@ -103,7 +103,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
     """Every fraction, scattered and clustered, under each sharding."""
     quotes = paper_method.paper_book(size, seed=seed)
-    reference = paper_method.paper_reference(quotes)
+    reference = paper_method.paper_reference(size, seed=seed)
     cache = paper_method.cache_of(quotes, reference, size=size)
     sample = quotes[np.arange(0, len(quotes), len(quotes) // 20)]
     a_quote = timed(lambda: paper_method.retrain_loop(sample, reference, size=size), runs=1).median / len(sample)
