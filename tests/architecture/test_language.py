@@ -73,7 +73,6 @@ FILES = [
 NOT_YET: list[str] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
-    "CONTRIBUTING.md",
     "src/strikeout/assurance/",
     "src/strikeout/calibration/",
     "src/strikeout/cli/",
