@@ -46,6 +46,15 @@ def test_the_operators_really_move_the_parameters(small):
     assert np.ptp(small.retrain[:, 0]) > 1e-4
 
 
+def test_figure_2_the_runs_on_one_set_share_an_offset():
+    """The paper: "no systematic bias". Its answers carry the rounding of one H and one G; ours carry none."""
+    runs = equivalence.measured("small", seed=1, fractions=FRACTIONS, runs=30)
+    assert np.abs(equivalence.offsets(runs.fast)).max() > 4.0
+    assert np.array_equal(equivalence.offsets(runs.ours_fast), np.zeros(5))
+    control = np.random.default_rng(0).normal(size=(30, 5))  # numbers without an offset
+    assert np.abs(equivalence.offsets(control)).max() < 3.0
+
+
 def test_the_reference_is_the_optimum_of_the_papers_own_pricer():
     quotes = paper_method.paper_book("small", seed=42)
     cache = paper_method.cache_of(quotes, paper_method.paper_reference("small", seed=42), size="small")
