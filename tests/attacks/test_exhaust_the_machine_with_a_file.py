@@ -95,6 +95,25 @@ def test_a_parquet_of_more_cells_than_its_bytes_can_hold_is_refused(tmp_path):
     assert both_ways(tmp_path / "a.parquet", UnreadableFileError).most == limits.MOST_GROWTH
 
 
+def test_a_parquet_with_one_gigantic_text_is_refused_by_its_row(tmp_path):
+    """30 MB in a file of some kilobytes."""
+    frame = pl.read_csv(f"{HEADER}\n{ROW}\n{ROW}\n".encode())
+    note = pl.Series("note", ["x", "x" * 30_000_000])
+    frame.with_columns(note).write_parquet(tmp_path / "a.parquet", compression="zstd")
+    assert (tmp_path / "a.parquet").stat().st_size < 100_000
+    error = both_ways(tmp_path / "a.parquet", UnreadableFileError)
+    assert (error.row, error.most) == (1, limits.LONGEST_ROW)
+
+
+def test_a_damaged_parquet_that_polars_panics_at_is_answered_with_a_sentence(tmp_path, monkeypatch):
+    def panic(*_):
+        raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value")
+
+    pl.read_csv(f"{HEADER}\n{ROW}\n".encode()).write_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr(pl.LazyFrame, "slice", panic)
+    assert "not a readable Parquet file" in both_ways(tmp_path / "a.parquet", UnreadableFileError).sentence
+
+
 @pytest.mark.parametrize("line", ["1", "", ","], ids=["one field", "blank lines", "two fields"])
 def test_lines_with_hardly_a_field_are_refused_before_they_fill_the_memory(tmp_path, line):
     names = HEADER + "".join(f",c{k}" for k in range(94))

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
-from strikeout.quotes.limits import BYTES_A_CELL, check_growth
+from strikeout.quotes.limits import BYTES_A_CELL, check_growth, check_texts
 from strikeout.quotes.text_files import (
     ENDINGS,
     Block,
@@ -122,6 +122,7 @@ def _parquet_sheet(path: Path, size: int) -> Sheet:
         for begin in range(0, height, size):
             with _readable(path):
                 frame = pl.scan_parquet(path).slice(begin, size).collect()
+            _refuse_long_row(path.name, frame, begin)
             if progress is not None:
                 progress((begin + frame.height) / height)
             yield _block(frame, begin)
@@ -133,6 +134,14 @@ def _parquet_sheet(path: Path, size: int) -> Sheet:
     return Sheet(path.name, header, "row", blocks)
 
 
+def _refuse_long_row(name: str, frame: pl.DataFrame, begin: int) -> None:
+    texts = [column.str.len_bytes() for column in frame.get_columns() if column.dtype == pl.String]
+    if texts and frame.height:
+        lengths = pl.DataFrame(texts).sum_horizontal()
+        row = lengths.arg_max() or 0
+        check_texts(name, lengths[row] or 0, row=begin + row)
+
+
 def _height(path: Path) -> int:
     with _readable(path):
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
@@ -142,7 +151,7 @@ def _height(path: Path) -> int:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:  # damage can make Polars panic
         raise UnreadableFileError(
             f"{path.name}: not a readable Parquet file ({first_line(error)}). Fetch it again.", source=path.name
         ) from error

@@ -44,6 +44,17 @@ def check_row(name: str, length: int, *, line: int, is_quoted: bool) -> None:
         )
 
 
+def check_texts(name: str, length: int, *, row: int) -> None:
+    """Raise UnreadableFileError if the texts of a row of a Parquet file, counted from 0, are too long."""
+    if length > LONGEST_ROW:
+        raise UnreadableFileError(
+            f"{name}: the texts of row {row:,} have {length:,} bytes, more than {LONGEST_ROW:,}. Correct that row.",
+            source=name,
+            row=row,
+            most=LONGEST_ROW,
+        )
+
+
 def check_fields(name: str, rows: int, columns: int, length: int) -> None:
     """Raise UnreadableFileError if rows of so many bytes can have but few of the fields that the header names."""
     # A row of all its fields has a byte at least for each: a separator, or the line break.
