@@ -58,8 +58,8 @@ def test_nothing_is_issued_that_its_own_verification_rejects(seed, noise, gone):
         event("refused")
         # Refused with a reason: before, because the book has no optimum, or after, because its remainder has none.
         assert not (so.calibrate(quotes, so.Heston()).converged and so.calibrate(retained, so.Heston()).converged)
-        return
-    event(f"issued by {done.operator}")
-    assert "OPTIMUM" in done.certificate.claims
-    assert so.verify(done.certificate, retained).holds
-    assert so.calibrate(retained, so.Heston()).converged
+    else:
+        event(f"issued by {done.operator}")
+        assert "OPTIMUM" in done.certificate.claims
+        assert so.verify(done.certificate, retained).holds
+        assert so.calibrate(retained, so.Heston()).converged

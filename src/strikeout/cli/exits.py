@@ -99,6 +99,7 @@ def conclude(error: BaseException, *, as_json: bool) -> int:
 def spelled(parts: Iterable[str | Mention]) -> str:
     """Return a message for a reader of the command line: options in the place of arguments.
 
+    >>> from strikeout.wording import Argument
     >>> spelled(["Or take it as given (", Argument("fixed", ...), ")."])
     'Or take it as given (--fix NAME=VALUE).'
     """
