@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import strikeout as so
+from strikeout.store.checksums import checksum, chunk_sum, mark_sum
 from strikeout.store.chunks import chunk_of, decoded, encoded, quotes_of
-from strikeout.store.sealing import checksum, chunk_sum, mark_sum
 
 Tables = sqlite3.Connection
 

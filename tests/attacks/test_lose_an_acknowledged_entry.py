@@ -89,8 +89,8 @@ AUDITED = """
     book.apply(book.forget(ids=["q000001", "q000002"])); book.restore(); book.learn(quotes(40, 44))
     book.roll(quotes(44, 50), window=5); again.erase(ids=["q000044"], yes=True); book.rotate_key()
     book.export({export!r}); again.verify(); again.close(); book.status()
-    from strikeout.store import checkup
-    checkup.book(path)
+    from strikeout.store import diagnostics
+    diagnostics.book(path)
     watching = False
     print(opened)
 """

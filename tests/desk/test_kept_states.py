@@ -280,9 +280,9 @@ def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
         "3: 0 (256), 1 (256), 2 (88); footprints and states of 3 at the reference of entry 3"
     )
     book.close()
-    from strikeout.store import checkup
+    from strikeout.store import diagnostics
 
-    seen = {finding.name: finding for finding in checkup.book(path)}["shards"]
+    seen = {finding.name: finding for finding in diagnostics.book(path)}["shards"]
     assert (seen.is_well, seen.seen) == (True, "3: 0 (256), 1 (256), 2 (88); footprints of 3, states of 3")
 
 

@@ -18,7 +18,7 @@ from strikeout.cli.options import json_option
 from strikeout.errors import StrikeoutError, UsageError
 
 if TYPE_CHECKING:
-    from strikeout.store.checkup import Finding
+    from strikeout.store.diagnostics import Finding
 
 PACKAGES = ("numpy", "polars", "narwhals", "click", "rich", "matplotlib", "cryptography")
 VARIABLES = {exits.TRACEBACK, *map(variable_of, SETTINGS)}
@@ -37,11 +37,11 @@ def command(book: str | None, as_json: bool) -> int:
     if book is not None and not is_book(book):
         raise UsageError(f"{book}: the name of a book ends in .book.", path=book)
     findings = [*_software(), *_settings()]
-    from strikeout.store import checkup
+    from strikeout.store import diagnostics
 
-    findings += checkup.engine()
+    findings += diagnostics.engine()
     if book is not None:
-        findings += checkup.book(Path(book))
+        findings += diagnostics.book(Path(book))
     bad = [finding for finding in findings if not finding.is_well]
     if as_json:
         looked_at = [{"name": one.name, "well": one.is_well, "seen": one.seen} for one in findings]
@@ -54,7 +54,7 @@ def command(book: str | None, as_json: bool) -> int:
 
 
 def _software() -> list[Finding]:
-    from strikeout.store.checkup import Finding
+    from strikeout.store.diagnostics import Finding
 
     found = [
         Finding("strikeout", True, __version__),
@@ -75,7 +75,7 @@ def _kernel() -> Finding:
     from strikeout.kernels.compiled import default_kernel, native
     from strikeout.models.heston import Heston
     from strikeout.quotes.contracts import Contracts
-    from strikeout.store.checkup import Finding
+    from strikeout.store.diagnostics import Finding
 
     if native() is None:
         return Finding("kernel", True, "numpy; the compiled one is not installed, and calibrations take longer")
@@ -88,7 +88,7 @@ def _kernel() -> Finding:
 
 
 def _settings() -> list[Finding]:
-    from strikeout.store.checkup import Finding
+    from strikeout.store.diagnostics import Finding
 
     try:
         configured = configuration()

@@ -60,7 +60,7 @@ class Keyring:
         return committing(self.secret, shard)
 
     def store_key(self) -> bytes:
-        """The key that the rows of the book are sealed with; see ``sealing``. A rotation leaves it as it is."""
+        """The key that the rows of the book are sealed with; see ``checksums``. A rotation leaves it as it is."""
         return blake2b(key=self.secret, digest_size=SECRET_BYTES, person=b"strikeout rows").digest()
 
     def with_new_signer(self) -> Keyring:

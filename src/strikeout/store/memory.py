@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.errors import BusyError, UsageError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
-from strikeout.store import asking
+from strikeout.store import id_lookup
+from strikeout.store.checksums import MARKS, QUOTES, UNKEYED, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.chunks import Chunk, chunks_of, encoded, quotes_of, refuse_other_kind, retained_of
-from strikeout.store.sealing import MARKS, QUOTES, UNKEYED, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.store import Counts, Leaving, Reading, Shelf, Told, Writing, is_left, on_shelf
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class Snapshot:
     """A book at one moment. A change is a new moment; the old one stays as it was."""
 
     chunks: dict[int, Chunk] = field(default_factory=dict)
@@ -103,8 +103,8 @@ class Moment:
         Raises:
             UnknownIdError: an id that is not in the book, or one given twice.
         """
-        asked = asking.distinct(ids)
-        asking.refuse_unknown([name for name in asked if name not in self.held], asked=len(asked))
+        asked = id_lookup.distinct(ids)
+        id_lookup.refuse_unknown([name for name in asked if name not in self.held], asked=len(asked))
         return asked
 
     def chosen(self, names: Set[str]) -> dict[int, Chunk]:
@@ -126,89 +126,89 @@ def _digest(chunk: Chunk) -> bytes:
 class Transaction:
     """The next moment of a book, made step by step; see ``Writing`` for what each verb promises."""
 
-    def __init__(self, begun: Moment, sealer: Sealer) -> None:
-        self.moment = begun
+    def __init__(self, begun: Snapshot, sealer: Sealer) -> None:
+        self.snapshot = begun
         self._sealer = sealer
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
-        return self.moment.quotes(struck=struck)
+        return self.snapshot.quotes(struck=struck)
 
     def pieces(self) -> Iterator[Quotes]:
-        return self.moment.pieces()
+        return self.snapshot.pieces()
 
     def named(self, ids: ArrayLike) -> Quotes:
-        return self.moment.named(ids)
+        return self.snapshot.named(ids)
 
     def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
-        return self.moment.known(ids)
+        return self.snapshot.known(ids)
 
     def struck(self) -> dict[str, int]:
-        return self.moment.struck()
+        return self.snapshot.struck()
 
     def counts(self) -> Counts:
-        return self.moment.counts()
+        return self.snapshot.counts()
 
     def shards(self) -> dict[int, int]:
-        return self.moment.shards()
+        return self.snapshot.shards()
 
     def shards_of(self, ids: ArrayLike) -> dict[str, int]:
-        return self.moment.shards_of(ids)
+        return self.snapshot.shards_of(ids)
 
     def members(self, shard: int) -> tuple[str, ...]:
-        return self.moment.members(shard)
+        return self.snapshot.members(shard)
 
     def left(self, shard: int, what: Leaving) -> bytes | None:
-        return self.moment.left(shard, what)
+        return self.snapshot.left(shard, what)
 
     def shards_with(self, what: Leaving) -> tuple[int, ...]:
-        return self.moment.shards_with(what)
+        return self.snapshot.shards_with(what)
 
     def page(self, shelf: Shelf, name: str) -> bytes | None:
-        return self.moment.page(shelf, name)
+        return self.snapshot.page(shelf, name)
 
     def pages(self, shelf: Shelf) -> tuple[str, ...]:
-        return self.moment.pages(shelf)
+        return self.snapshot.pages(shelf)
 
     def entries(self) -> tuple[bytes, ...]:
-        return self.moment.entries()
+        return self.snapshot.entries()
 
     def contents(self) -> str:
-        return self.moment.contents(self._sealer)
+        return self.snapshot.contents(self._sealer)
 
     def add(self, quotes: Quotes) -> None:
-        now = self.moment
+        now = self.snapshot
         refuse_other_kind(next((chunk.kind for chunk in now.chunks.values()), None), quotes)
-        asking.refuse_present(quotes.ids[now.known(quotes.ids)].tolist(), given=len(quotes))
+        id_lookup.refuse_present(quotes.ids[now.known(quotes.ids)].tolist(), given=len(quotes))
         if len(quotes):
             held = now.held | set(quotes.ids.tolist())
             new = dict(enumerate(chunks_of(quotes), start=max(now.chunks, default=-1) + 1))
-            self.moment = replace(now, chunks=now.chunks | new, held=held)
+            self.snapshot = replace(now, chunks=now.chunks | new, held=held)
 
     def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
-        before = self.moment.held
+        before = self.snapshot.held
         for quotes in pieces:
             self.add(quotes)
-        new = sorted(name.encode("utf-8", "surrogatepass") for name in self.moment.held - before)
+        new = sorted(name.encode("utf-8", "surrogatepass") for name in self.snapshot.held - before)
         if told is not None and new:
             told(new)
         return len(new)
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
-        now = self.moment
+        now = self.snapshot
         asked = now.asked(ids)
-        asking.refuse_struck([name for name in asked if name in now.marks], asked=len(asked))
-        self.moment = replace(now, marks={**now.marks, **dict.fromkeys(asked, entry)})
+        id_lookup.refuse_struck([name for name in asked if name in now.marks], asked=len(asked))
+        self.snapshot = replace(now, marks={**now.marks, **dict.fromkeys(asked, entry)})
 
     def unstrike(self, ids: ArrayLike) -> None:
-        now = self.moment
-        asked = asking.distinct(ids)
-        asking.refuse_retained([name for name in asked if name not in now.marks], asked=len(asked))
-        self.moment = replace(now, marks={name: entry for name, entry in now.marks.items() if name not in set(asked)})
+        now = self.snapshot
+        asked = id_lookup.distinct(ids)
+        id_lookup.refuse_retained([name for name in asked if name not in now.marks], asked=len(asked))
+        self.snapshot = replace(now, marks={name: entry for name, entry in now.marks.items() if name not in set(asked)})
 
     def erase(self, ids: ArrayLike) -> None:
-        now = self.moment
+        now = self.snapshot
         gone, touched = set(now.asked(ids)), set(now.shards_of(ids).values())
-        self.moment = replace(
+        self.snapshot = replace(
             now,
             chunks={number: chunk for number, chunk in now.chosen(now.held - gone).items() if len(chunk)},
             leavings={key: data for key, data in now.leavings.items() if key[1] not in touched},
@@ -218,30 +218,30 @@ class Transaction:
 
     def leave(self, shard: int, what: Leaving, data: bytes) -> None:
         is_left(what)
-        if shard not in self.moment.chunks:
+        if shard not in self.snapshot.chunks:
             raise UsageError(f"There is no shard {shard} in the book.", shard=shard)
-        self.moment = replace(self.moment, leavings={**self.moment.leavings, (what, shard): bytes(data)})
+        self.snapshot = replace(self.snapshot, leavings={**self.snapshot.leavings, (what, shard): bytes(data)})
 
     def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
         is_left(what)
         gone = {(what, shard) for shard in shards}
-        left = {key: data for key, data in self.moment.leavings.items() if key not in gone}
-        self.moment = replace(self.moment, leavings=left)
+        left = {key: data for key, data in self.snapshot.leavings.items() if key not in gone}
+        self.snapshot = replace(self.snapshot, leavings=left)
 
     def put(self, shelf: Shelf, name: str, data: bytes) -> None:
         on_shelf(shelf, name)
-        self.moment = replace(self.moment, shelved={**self.moment.shelved, (shelf, name): bytes(data)})
+        self.snapshot = replace(self.snapshot, shelved={**self.snapshot.shelved, (shelf, name): bytes(data)})
 
     def remove(self, shelf: Shelf, name: str) -> None:
         on_shelf(shelf)
-        left = {key: data for key, data in self.moment.shelved.items() if key != (shelf, name)}
-        self.moment = replace(self.moment, shelved=left)
+        left = {key: data for key, data in self.snapshot.shelved.items() if key != (shelf, name)}
+        self.snapshot = replace(self.snapshot, shelved=left)
 
     def append(self, data: bytes) -> int:
         if not data:
             raise UsageError("An entry of the ledger has at least one byte; none were given.")
-        self.moment = replace(self.moment, ledger=(*self.moment.ledger, bytes(data)))
-        return len(self.moment.ledger) - 1
+        self.snapshot = replace(self.snapshot, ledger=(*self.snapshot.ledger, bytes(data)))
+        return len(self.snapshot.ledger) - 1
 
 
 class MemoryStore:
@@ -256,13 +256,13 @@ class MemoryStore:
     """
 
     def __init__(self, *, key: bytes = UNKEYED) -> None:
-        self._moment = Moment()
+        self._snapshot = Snapshot()
         self._busy = False
         self._sealer = Sealer(key)
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        yield Transaction(self._moment, self._sealer)
+        yield Transaction(self._snapshot, self._sealer)
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -270,56 +270,56 @@ class MemoryStore:
             raise BusyError("The book is being written already. End that transaction first; nothing was changed.")
         self._busy = True
         try:
-            transaction = Transaction(self._moment, self._sealer)
+            transaction = Transaction(self._snapshot, self._sealer)
             yield transaction
-            self._moment = transaction.moment
+            self._snapshot = transaction.snapshot
         finally:
             self._busy = False
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
-        return self._moment.quotes(struck=struck)
+        return self._snapshot.quotes(struck=struck)
 
     def pieces(self) -> Iterator[Quotes]:
-        return self._moment.pieces()
+        return self._snapshot.pieces()
 
     def named(self, ids: ArrayLike) -> Quotes:
-        return self._moment.named(ids)
+        return self._snapshot.named(ids)
 
     def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
-        return self._moment.known(ids)
+        return self._snapshot.known(ids)
 
     def struck(self) -> dict[str, int]:
-        return self._moment.struck()
+        return self._snapshot.struck()
 
     def counts(self) -> Counts:
-        return self._moment.counts()
+        return self._snapshot.counts()
 
     def shards(self) -> dict[int, int]:
-        return self._moment.shards()
+        return self._snapshot.shards()
 
     def shards_of(self, ids: ArrayLike) -> dict[str, int]:
-        return self._moment.shards_of(ids)
+        return self._snapshot.shards_of(ids)
 
     def members(self, shard: int) -> tuple[str, ...]:
-        return self._moment.members(shard)
+        return self._snapshot.members(shard)
 
     def left(self, shard: int, what: Leaving) -> bytes | None:
-        return self._moment.left(shard, what)
+        return self._snapshot.left(shard, what)
 
     def shards_with(self, what: Leaving) -> tuple[int, ...]:
-        return self._moment.shards_with(what)
+        return self._snapshot.shards_with(what)
 
     def page(self, shelf: Shelf, name: str) -> bytes | None:
-        return self._moment.page(shelf, name)
+        return self._snapshot.page(shelf, name)
 
     def pages(self, shelf: Shelf) -> tuple[str, ...]:
-        return self._moment.pages(shelf)
+        return self._snapshot.pages(shelf)
 
     def entries(self) -> tuple[bytes, ...]:
-        return self._moment.entries()
+        return self._snapshot.entries()
 
     def contents(self) -> str:
-        return self._moment.contents(self._sealer)
+        return self._snapshot.contents(self._sealer)
 
     def faults(self) -> list[str]:
         return []

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 
 from strikeout.errors import BookError, BusyError, RefusedError
-from strikeout.store import bookfile, soundness
+from strikeout.store import bookfile, integrity
 from strikeout.store.bookfile import BESIDE, PATIENCE, Connection, real_path
-from strikeout.store.sealing import UNKEYED, Sealer
+from strikeout.store.checksums import UNKEYED, Sealer
 from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
 from strikeout.store.sqlite_reading import SqliteReading
 from strikeout.store.sqlite_writing import SqliteWriting
@@ -32,7 +32,7 @@ class SqliteStore(SqliteReading):
         """A book in a new file, empty but for what ``begin`` writes. The file appears only when all of that is in it.
 
         Args:
-            key: the secret that rows are sealed with; see ``sealing``.
+            key: the secret that rows are sealed with; see ``checksums``.
             is_encrypted: its quotes are kept under keys in a file apart; see ``shard_keys``.
             begin: writes the first transactions.
 
@@ -137,9 +137,9 @@ class SqliteStore(SqliteReading):
 
     def faults(self) -> list[str]:
         if self._connection.in_transaction:
-            return soundness.faults(self)
+            return integrity.faults(self)
         with self.reading():  # one moment: what another process writes meanwhile is no fault
-            return soundness.faults(self)
+            return integrity.faults(self)
 
     def files(self) -> tuple[Path, ...]:
         real = self._connection.hold.path

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
-from strikeout.store import asking
+from strikeout.store import id_lookup
 from strikeout.store.bookfile import Connection
+from strikeout.store.checksums import MARKS, QUOTES, Seal, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.chunks import CHUNK, Chunk, chunk_of, chunks_of, encoded, in_chunks, refuse_other_kind
-from strikeout.store.sealing import MARKS, QUOTES, Seal, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.shard_keys import HEAD, LOCKED, ShardKeys, key_name
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
 from strikeout.store.store import LEAVINGS, Leaving, Shelf, Told, is_left, on_shelf
@@ -44,7 +44,7 @@ class SqliteWriting(SqliteReading):
     def add(self, quotes: Quotes) -> None:
         first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
         refuse_other_kind(None if first[0] is None else self.chunk(first[0]).kind, quotes)
-        asking.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
+        id_lookup.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
         number = 0 if first[1] is None else first[1] + 1
         names: list[tuple[bytes, int]] = []
         for chunk in chunks_of(quotes):
@@ -77,7 +77,7 @@ class SqliteWriting(SqliteReading):
                 runs.add(names, homes)
             # In order, as in `add`: names that come as the file has them would have the tree written many times over.
             for names, homes in runs.runs():
-                asking.refuse_present([a.decode() for a, b in pairwise(names) if a == b], given=count)
+                id_lookup.refuse_present([a.decode() for a, b in pairwise(names) if a == b], given=count)
                 self._each("INSERT INTO names VALUES (?, ?)", zip(names, homes, strict=True))
                 if told is not None:
                     told(names)
@@ -87,20 +87,20 @@ class SqliteWriting(SqliteReading):
     def _unknown(self, pieces: Iterable[Quotes]) -> Iterator[Quotes]:
         for quotes in pieces:
             if self.seal().held:
-                asking.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
+                id_lookup.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
             yield quotes
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         homes = self.shards_of(ids)
-        asking.refuse_struck(self._marked(list(homes)), asked=len(homes))
+        id_lookup.refuse_struck(self._marked(list(homes)), asked=len(homes))
         self._each("INSERT INTO marks VALUES (?, ?)", [(key(name), entry) for name in sorted(homes)])
         self._tally.come(MARKS, (mark_sum(key(name), chunk, entry) for name, chunk in homes.items()))
         self._tally.count(marked=len(homes))
 
     def unstrike(self, ids: ArrayLike) -> None:
-        asked = asking.distinct(ids)
+        asked = id_lookup.distinct(ids)
         marked = set(self._marked(asked))
-        asking.refuse_retained([name for name in asked if name not in marked], asked=len(asked))
+        id_lookup.refuse_retained([name for name in asked if name not in marked], asked=len(asked))
         self._unmark(asked)
 
     def erase(self, ids: ArrayLike) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strikeout.errors import StrikeoutError
-from strikeout.store.sealing import MARKS, PARTS, QUOTES, Tally, checksum, chunk_sum, mark_sum
+from strikeout.store.checksums import MARKS, PARTS, QUOTES, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.sqlite_reading import SqliteReading, key
 from strikeout.store.store import LEAVINGS, SHELVES
 from strikeout.wording import many
