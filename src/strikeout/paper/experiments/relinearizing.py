@@ -1,7 +1,8 @@
-"""Proposition 2 as an experiment: how long the second Gauss-Newton step is, against the length of the first.
+"""Propositions 2 and 6 as experiments: the second Gauss-Newton step, and what it leaves, against the first.
 
 symbol   meaning
 d, d+    the first step, and the one after relinearizing all quotes where it led
+left     the distance to the optimum after both steps
 ||.||    Euclidean, each parameter over its size (for a correlation over 1 - rho^2)
 """
 
@@ -30,19 +31,22 @@ ROUNDING = 1e-11  # a step shorter than this, in parameter sizes, is the roundin
 class Relinearizing:
     """Lengths of first and second steps from references nearer and nearer, for prices with some noise.
 
-    ``slope`` is that of the points whose second step is above rounding.
+    ``slope`` is the exponent of the second step in the first (Proposition 2), ``accuracy`` that of what both steps
+    leave (Proposition 6), each over the points above rounding.
     """
 
     noise: float  # standard deviation, in currency
     first: Floats
     second: Floats
+    left: Floats
     slope: Slope
+    accuracy: Slope
 
 
 def relinearizing(
     book: Quotes, model: Model, *, noises: Sequence[float], points: int, seed: int
 ) -> list[Relinearizing]:
-    """One curve a noise: the paper's small-residual regime is a noise of zero, where the slope is two.
+    """Measure one curve per noise. The paper's small-residual regime is a noise of zero, where the slope is two.
 
     With noise the score's first-order term ``C1 ||r|| ||d||`` takes over as the step shrinks, and the slope is one.
 
@@ -66,10 +70,12 @@ def _curve(book: Quotes, model: Model, truth: Floats, away: Floats, *, noise: fl
         reference = middle + distance * np.array(DIRECTION) * size
         d = _step(book, model, reference)
         ahead = _step(book, model, reference + d)
-        lengths.append((np.linalg.norm(d / size), np.linalg.norm(ahead / size)))
-    first, second = np.array(lengths).T
-    clear = second > ROUNDING
-    return Relinearizing(noise, first, second, slope_of(first[clear], second[clear]))
+        rest = reference + d + ahead - middle
+        lengths.append([np.linalg.norm(x / size) for x in (d, ahead, rest)])
+    first, second, left = np.array(lengths).T
+    clear, known = second > ROUNDING, left > ROUNDING
+    slope, accuracy = slope_of(first[clear], second[clear]), slope_of(first[known], left[known])
+    return Relinearizing(noise, first, second, left, slope, accuracy)
 
 
 def _step(book: Quotes, model: Model, theta: Floats) -> Floats:
