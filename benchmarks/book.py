@@ -34,11 +34,11 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
         drawn = {n: _drawn(quotes[n]) for n in quotes}
         few, many = 3, 3 if is_quick else 21
         rows += _apart("auto", {n: _verbs(book, drawn[n]) for n, book in files.items()}, rounds=many)
-        facts: dict[str, float | str] = {f"road of {n:,}": _road(book) for n, book in files.items()}
-        for road, rounds in (("quotes", few), ("moments", many)):
-            rows += _calibrated(road, files)
-            rows += _apart(road, {n: _verbs(book, drawn[n]) for n, book in files.items()}, rounds=rounds)
-            if road == "quotes":  # the road whose footprints are kept
+        facts: dict[str, float | str] = {f"source of {n:,}": _source(book) for n, book in files.items()}
+        for source, rounds in (("quotes", few), ("moments", many)):
+            rows += _calibrated(source, files)
+            rows += _apart(source, {n: _verbs(book, drawn[n]) for n, book in files.items()}, rounds=rounds)
+            if source == "quotes":  # the source whose footprints are kept
                 stepping = {n: _verbs(book, drawn[n], tolerance=TOLERANCE) for n, book in files.items()}
                 rows += _apart("one step", stepping, rounds=many)
         closing.close()  # until then a part of a book is in the log beside it
@@ -60,7 +60,7 @@ def _first_day(book: so.Book, quotes: so.Quotes) -> list[Row]:
     return rows
 
 
-def _apart(road: Road, work: dict[int, Candidate], *, rounds: int) -> list[Row]:
+def _apart(source: Road, work: dict[int, Candidate], *, rounds: int) -> list[Row]:
     """The large book first: its row is what ratios divide by, so a promise of "at most" becomes one of "at least"."""
     timed = interleave({f"{count:,}": candidate for count, candidate in work.items()}, rounds=rounds)
     flat = f"27 rows read, subtracted, solved; at most {FARTHEST} times apart is promised"
@@ -69,9 +69,9 @@ def _apart(road: Road, work: dict[int, Candidate], *, rounds: int) -> list[Row]:
         "quotes": ("what is left is calibrated anew: the cost grows with the book", None),
         "one step": (f"27 footprints subtracted, certified to {TOLERANCE} standard errors", 1 / FARTHEST),
         "moments": (flat, 1 / FARTHEST),
-    }[road]
+    }[source]
     (large, first), (small, second) = timed.items()
-    task = f"{FORGOTTEN} quotes planned and forgotten durably, through {road}"
+    task = f"{FORGOTTEN} quotes planned and forgotten durably, through {source}"
     return [
         Row(task, f"strikeout, of {large}", first.seconds, first.ratio, note=note),
         Row(
@@ -85,22 +85,21 @@ def _apart(road: Road, work: dict[int, Candidate], *, rounds: int) -> list[Row]:
     ]
 
 
-def _calibrated(road: Literal["quotes", "moments"], files: dict[int, so.Book]) -> list[Row]:
-    """By a road that is named; timed once."""
+def _calibrated(source: Literal["quotes", "moments"], files: dict[int, so.Book]) -> list[Row]:
+    """Calibrate from the named source; timed once."""
     rows = []
     for count, book in files.items():
         begin = time.perf_counter()
-        book.calibrate(through=road)
+        book.calibrate(through=source)
         taken = time.perf_counter() - begin
-        rows.append(Row(f"calibrate a book through {road}", f"strikeout, of {count:,}", taken))
+        rows.append(Row(f"calibrate a book through {source}", f"strikeout, of {count:,}", taken))
     return rows
 
 
-def _road(book: so.Book) -> str:
+def _source(book: so.Book) -> str:
     version = book.status().version
     assert version is not None
-    assert version.road is not None
-    return version.road.sentence
+    return version.fit_source.sentence
 
 
 def _verbs(book: so.Book, drawn: Iterator[list[str]], *, tolerance: float | None = None) -> Candidate:

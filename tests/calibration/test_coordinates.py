@@ -116,7 +116,7 @@ def test_bounds_that_meet_fix_the_parameter():
     [
         ({"bounds": {"kappa": (0.0, 1.0)}}, "bounds names 'kappa'"),
         ({"fixed": {"rho": 0.0}}, "fixed names 'rho'"),
-        ({"bounds": {"correlation": (0.5, -0.5)}}, "hold no number"),
+        ({"bounds": {"correlation": (0.5, -0.5)}}, "contain no number"),
         ({"bounds": {"correlation": (-2.0, 0.0)}}, "beyond where the model can be priced"),
         ({"fixed": {"correlation": -1.5}}, "outside its bounds"),
         ({"fixed": dict(zip(SPACE.names, THETA, strict=True))}, "nothing is left"),

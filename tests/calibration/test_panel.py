@@ -256,11 +256,11 @@ def test_a_model_of_ones_own_says_what_is_latent():
 @pytest.mark.parametrize(
     ("keywords", "error", "words"),
     [
-        ({"panel": "week"}, UsageError, "no label"),
+        ({"panel": "week"}, UsageError, "week"),
         ({"panel": 3}, UsageError, "name of a label"),
         ({"panel": "date", "loss": "huber"}, UsageError, "squared"),
         ({"panel": "date", "fixed": {"initial_variance": 0.05}}, UsageError, "every group"),
-        ({"panel": "date", "bounds": {"initial_variance": (0.1, 0.01)}}, ParameterError, "hold no number"),
+        ({"panel": "date", "bounds": {"initial_variance": (0.1, 0.01)}}, ParameterError, "contain no number"),
         ({"panel": "date", "bounds": {"variance": (0.1, 0.2)}}, ParameterError, "no parameter"),
         ({"panel": "date", "weights": [1.0, 2.0]}, UsageError, "need 360 weights"),
         ({"panel": "source", "starts": 0}, UsageError, "at least one"),

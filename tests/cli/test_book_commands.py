@@ -287,8 +287,8 @@ def test_a_plan_made_earlier_is_told_of_where_a_later_one_means_nothing(book):
     ("last", "said"),
     [
         (["--panel", "date"], "Give --panel none for one value, or --through quotes for the panel."),
-        (["--panel", "none", "--loss", "huber"], "--loss 'huber' were asked for"),
-        (["--panel", "none", "--select", "otm"], "--select 'otm' chooses among quotes"),
+        (["--panel", "none", "--loss", "huber"], "--loss huber"),
+        (["--panel", "none", "--select", "otm"], "--select otm"),
     ],
 )
 def test_what_is_taken_over_and_cannot_be_is_named_with_its_remedy_and_where_it_comes_from(book, last, said):

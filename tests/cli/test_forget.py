@@ -172,7 +172,7 @@ def test_a_remainder_that_determines_nothing_is_refused_and_nothing_is_written(b
         (["--where", EARLY, "--tolerance", "-1"], 2, "--tolerance -1"),
         (["--where", EARLY, "--operator", "erase"], 2, "recalibrate"),
         (["--where", EARLY, "--preview", "--out", "retained.csv"], 2, "--preview"),
-        (["--where", EARLY, "--loss", "huber", "--operator", "downdate"], 2, "--operator 'downdate'"),
+        (["--where", EARLY, "--loss", "huber", "--operator", "downdate"], 2, "--operator downdate"),
     ],
 )
 def test_what_cannot_be_is_answered_in_a_sentence(book, tmp_path, monkeypatch, words, code, said):

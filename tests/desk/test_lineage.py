@@ -175,7 +175,7 @@ def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> Non
     before = book._records.standing()
     plan = book.forget(ids=gone, tolerance=1.0)
     assert plan.path[0] == (
-        "downdate passed over: forwards rest on these quotes, and with them the footprints of quotes that stay"
+        "downdate passed over: forwards are derived from these quotes, and footprints of retained quotes depend on them"
     )
     change = book.apply(plan)
     after = book._records.standing()

@@ -195,7 +195,7 @@ def test_a_book_through_moments_is_plain_and_stays_so(anew):
 
 def test_a_step_does_not_lead_from_a_panel_to_a_plain_calibration():
     panel = so.calibrate(QUOTES, so.Heston(), panel="auto")
-    with pytest.raises(UsageError, match="one value from here on, since 1 date is left, and one step stays"):
+    with pytest.raises(UsageError, match="one value from here on, since 1 date is left"):
         so.forget(panel, where=LATER, operator="downdate")
     near = so.forget(panel, where=LATER, tolerance=0.1)
     assert near.operator == "recalibrate"

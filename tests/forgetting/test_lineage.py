@@ -166,7 +166,7 @@ def test_moments_refuse_to_forget_quotes_that_others_rest_on() -> None:
         so.forget(made, quotes=book[:4])
     with pytest.raises(RefusedError, match="derived from their slices"):
         so.learn(made, book[:4])
-    with pytest.raises(UsageError, match="do not tell their quotes apart"):
+    with pytest.raises(UsageError, match="moments"):
         so.calibrate(moments_of(book), so.Heston(), select="otm")
 
 

@@ -244,7 +244,7 @@ def test_a_preview_tells_where_the_shared_parameters_go_and_changes_nothing():
     [
         ({"where": "1"}, RefusedError, "All 180 quotes"),
         ({"ids": ["nobody"]}, UnknownIdError, "not in this book"),
-        ({"ids": SOME, "operator": "resolve"}, UsageError, "a panel knows downdate, restep, recalibrate"),
+        ({"ids": SOME, "operator": "resolve"}, UsageError, "downdate, restep, recalibrate"),
         ({"ids": SOME, "operator": "magic"}, UsageError, "'magic' is unknown"),
         ({"ids": SOME, "operator": "downdate", "tolerance": 0.1}, UsageError, "not both"),
         ({"quotes": so.moments_of(BOOK[:5])}, UsageError, "made from quotes"),

@@ -123,7 +123,7 @@ def test_forward_and_discount_come_from_spot_rate_and_dividend_yield() -> None:
         ({"expiry_years": None, "expiry": ["2024-07-02"] * 2}, "No column for quote_date.*expiry is taken for a date"),
         ({"forward": None}, "No column for the forward"),
         ({"forward": None, "spot": [100.0, 100.0]}, "No column for the dividend yield"),
-        ({"discount": None}, "a rate of 0 must be said"),
+        ({"discount": None}, "No column for the discount"),
         ({"strike": [None, None]}, r"1 more without a single value"),
         ({"mid": [12.0, 11.0]}, "'price' and 'mid' both claim to be price"),
         ({"Strike": [90.0, 110.0]}, "'strike' and 'Strike' both claim to be strike"),
