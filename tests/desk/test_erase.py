@@ -107,6 +107,37 @@ def test_an_erased_quote_that_returns_is_refused_under_any_name_and_at_any_price
     assert book.import_quotes(both).imported == 1
 
 
+def labelled(quotes: so.Quotes, names: list[str], **labels: str) -> so.Quotes:
+    """The first quotes under other names and with these labels only."""
+    count = len(names)
+    columns = {name: [text] * count for name, text in labels.items()}
+    return so.Quotes(ids=names, contracts=quotes.contracts[:count], observed=quotes.observed[:count], labels=columns)
+
+
+DAY, OTHER = "2030-05-02", "2031-01-01"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_refused"),
+    [
+        ({"date": DAY, "source": "x"}, {"date": DAY, "source": "y"}, True),
+        ({"date": DAY, "source": "x"}, {"date": DAY}, True),
+        ({"date": DAY, "source": "x"}, {"source": "y"}, True),
+        ({"date": DAY, "source": "x"}, {}, True),
+        ({"date": DAY}, {"date": DAY, "desk": "z"}, True),
+        ({}, {"date": DAY}, True),
+        ({"date": DAY}, {"date": OTHER}, False),  # the same price on another day is another quote
+    ],
+)
+def test_an_erased_quote_is_refused_whatever_its_labels_but_its_date(tmp_path, quotes, before, after, is_refused):
+    with so.Book.create(tmp_path / "labels.book") as book:
+        book.import_quotes(labelled(quotes, list("abcdefgh"), **before))
+        book.erase(ids=["a", "b", "c"], yes=True)
+        again = book.import_quotes(labelled(quotes, ["x", "y", "z"], **after))
+        assert (again.erased, again.imported) == ((("x", "y", "z"), 0) if is_refused else ((), 3))
+        assert book.verify().holds
+
+
 def test_a_restore_brings_back_what_was_not_erased(book, quotes):
     change = book.apply(book.forget(ids=quotes.ids[:6]))
     book.erase(ids=quotes.ids[:2], yes=True)

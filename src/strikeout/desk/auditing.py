@@ -16,7 +16,7 @@ from strikeout.desk.results import Audit
 from strikeout.desk.spans import removed
 from strikeout.desk.state_check import check_members, check_states
 from strikeout.desk.stepping import free_numbers
-from strikeout.desk.traces import returning
+from strikeout.desk.traces import PER_QUOTE, returning
 from strikeout.desk.version import Version, state_of
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.statistics.system import OneStep
@@ -149,11 +149,11 @@ def _counts(records: Records) -> Found:
     odd = sorted(set(records.store.struck().values()) - forgot)
     if odd:
         return False, f"Quotes are set aside by entry {odd[0]}, which forgot none."
-    erased = sum(2 * entry.counts.get("erased", 0) for entry in ledger)
+    erased = sum(entry.counts.get("erased", 0) for entry in ledger)
     kept = len(records.erased())
-    if kept > erased or (erased and not kept):
-        return False, f"The ledger tells of {erased // 2:,} erased quotes; {kept:,} commitments to them are kept."
-    return True, f"{many(counts.retained, 'quote')} retained, {counts.struck:,} set aside, {erased // 2:,} erased."
+    if kept > PER_QUOTE * erased or (erased and not kept):
+        return False, f"The ledger tells of {erased:,} erased quotes; {kept:,} commitments to them are kept."
+    return True, f"{many(counts.retained, 'quote')} retained, {counts.struck:,} set aside, {erased:,} erased."
 
 
 def _versions(records: Records) -> Found:

@@ -18,7 +18,7 @@ from strikeout.desk.records import Records, Transaction, page_of
 from strikeout.desk.results import Erasure
 from strikeout.desk.spans import Span
 from strikeout.desk.standing import Standing
-from strikeout.desk.traces import traces
+from strikeout.desk.traces import commitments
 from strikeout.desk.version import Version
 from strikeout.quotes.forwards import Refit
 from strikeout.quotes.quotes import Quotes
@@ -106,8 +106,8 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     standing = records.standing()
     why = records.no_footprints() if standing is None else MissingFootprints.ERASED
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
-    pairs = traces(held, records.commit) + traces(aside, records.commit)
-    store.put("erased", page_of(book.number), canonical(sorted(text for pair in pairs for text in pair)))
+    kept = commitments(held, records.commit) + commitments(aside, records.commit)
+    store.put("erased", page_of(book.number), canonical(sorted(kept)))
     for name in _issued(records, span):
         store.remove("certificate", name)
     for version in records.versions():

@@ -1,4 +1,10 @@
-"""What is remembered of an erased quote so that it is known when it returns: keyed digests, nothing else."""
+"""Keyed commitments to an erased quote, by which a book recognises it if it is imported again.
+
+A quote gets three: to its id, to its contract, price and date, and to its contract and price alone. Other labels are
+not part of them, so a quote is recognised under another source, or under none. The date is part of them because the
+same contract may be quoted at the same price on two days; a quote that is imported without a date is compared by
+contract and price alone. Commitments are keyed with the secret of the book: without it they reveal nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +17,40 @@ from numpy.typing import NDArray
 from strikeout.quotes.quotes import Quotes
 
 Commit = Callable[[str, bytes], str]
-KEPT = ("date", "source")  # two feeds may well quote the same price; these labels tell them apart
+ID, DATED, UNDATED, ANY_DATE = "id", "content", "content without a date", "content of any date"
+PER_QUOTE = 3
 
 
-def traces(quotes: Quotes, commit: Commit) -> list[tuple[str, str]]:
-    """Two commitments a quote: to its id, and to what it says (contract, price, date, source).
-
-    Either alone gives a returning quote away: under another id, or at another price. Without the key they say nothing.
-    """
-    c = quotes.contracts
-    numbers = np.column_stack([c.forward, c.strike, c.expiry, c.discount, c.is_call, quotes.observed])
-    labels = [quotes.labels[name].astype(str).tolist() for name in KEPT if name in quotes.labels]
-    tags = ["\x1f".join(row) for row in zip(*labels, strict=True)] if labels else [""] * len(quotes)
-    return [
-        (commit("id", name.encode()), commit("content", struct.pack("<6d", *row) + tag.encode()))
-        for name, row, tag in zip(quotes.ids.tolist(), numbers.tolist(), tags, strict=True)
-    ]
+def commitments(quotes: Quotes, commit: Commit) -> list[str]:
+    """Return the commitments a book keeps of erased quotes, ``PER_QUOTE`` for each."""
+    found = []
+    for name, content, date in _rows(quotes):
+        dated = commit(UNDATED, content) if date is None else commit(DATED, content + date)
+        found += [commit(ID, name), dated, commit(ANY_DATE, content)]
+    return found
 
 
 def returning(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.bool_]:
-    """Which of these quotes were erased before."""
+    """Return which of these quotes were erased before, given all commitments of a book."""
     if not erased:
         return np.zeros(len(quotes), bool)
-    return np.array([bool({*pair} & erased) for pair in traces(quotes, commit)], bool)
+    return np.array([_is_erased(*row, erased, commit) for row in _rows(quotes)], bool)
+
+
+def _is_erased(name: bytes, content: bytes, date: bytes | None, erased: Set[str], commit: Commit) -> bool:
+    if commit(ID, name) in erased:
+        return True
+    if date is None:
+        return commit(ANY_DATE, content) in erased
+    return commit(DATED, content + date) in erased or commit(UNDATED, content) in erased
+
+
+def _rows(quotes: Quotes) -> list[tuple[bytes, bytes, bytes | None]]:
+    """Return id, contract and price, and date of each quote as bytes; the date is None if the quote has none."""
+    c = quotes.contracts
+    numbers = np.column_stack([c.forward, c.strike, c.expiry, c.discount, c.is_call, quotes.observed])
+    dates = quotes.labels["date"].astype(str).tolist() if "date" in quotes.labels else [""] * len(quotes)
+    return [
+        (name.encode("utf-8", "surrogatepass"), struct.pack("<6d", *row), date.encode() if date else None)
+        for name, row, date in zip(quotes.ids.tolist(), numbers.tolist(), dates, strict=True)
+    ]
