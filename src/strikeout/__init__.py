@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate as Certificate
     from strikeout.assurance.comparison import compare_models as compare_models
     from strikeout.assurance.influence import influence as influence
+    from strikeout.assurance.robustness import robustness as robustness
     from strikeout.book import Book as Book
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
@@ -82,6 +83,7 @@ _HOMES = {
     "preview": "strikeout.forgetting.preview",
     "read_quotes": "strikeout.quotes.reading",
     "restore": "strikeout.forgetting.rolling",
+    "robustness": "strikeout.assurance.robustness",
     "roll": "strikeout.forgetting.rolling",
     "verify": "strikeout.store.signing",
     "write_quotes": "strikeout.quotes.writing",

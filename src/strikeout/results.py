@@ -3,6 +3,8 @@
 from strikeout.assurance.certificate import Claim as Claim
 from strikeout.assurance.comparison import ModelComparison as ModelComparison
 from strikeout.assurance.influence import Influence as Influence
+from strikeout.assurance.robustness import Removal as Removal
+from strikeout.assurance.robustness import Robustness as Robustness
 from strikeout.assurance.verification import Verification as Verification
 from strikeout.calibration.panel_calibration import PanelCalibration as PanelCalibration
 from strikeout.calibration.termination import Termination as Termination
@@ -45,7 +47,9 @@ __all__ = [
     "Reading",
     "Reason",
     "Refit",
+    "Removal",
     "Request",
+    "Robustness",
     "Rotation",
     "Status",
     "Termination",

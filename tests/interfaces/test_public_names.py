@@ -46,6 +46,7 @@ NAMES = {
     "read_quotes",
     "restore",
     "results",
+    "robustness",
     "roll",
     "states",
     "synthetic",
