@@ -32,12 +32,12 @@ ROOMS = (
     "assurance",
     "forgetting",
     "store",
-    "desk",
+    "book",
 )
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "strikeout"
 FILES = [
     *sorted(path for room in ROOMS for path in (SOURCE / room).rglob("*.py")),
-    *(SOURCE / name for name in ("book.py", "paper/scheme.py", "paper/sets.py")),
+    *(SOURCE / name for name in ("paper/scheme.py", "paper/sets.py")),
 ]
 
 LIBRARIES = ("numpy", "math", "cmath", "scipy", "statistics", "polars", "random")

@@ -75,7 +75,7 @@ NOT_YET: list[str] = [
     "src/strikeout/assurance/",
     "src/strikeout/calibration/",
     "src/strikeout/cli/",
-    "src/strikeout/desk/",
+    "src/strikeout/book/",
     "src/strikeout/forgetting/",
     "src/strikeout/kernels/",
     "src/strikeout/models/",
@@ -85,7 +85,6 @@ NOT_YET: list[str] = [
     "src/strikeout/statistics/",
     "src/strikeout/store/",
     "src/strikeout/synthetic/",
-    "src/strikeout/book.py",
     "src/strikeout/errors.py",
     "src/strikeout/wording.py",
 ]

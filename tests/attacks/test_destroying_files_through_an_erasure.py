@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import strikeout as so
-from strikeout.desk.desk import Desk
+from strikeout.book.desk import Desk
 from strikeout.errors import BookError
 from strikeout.store.bookfile import Connection, told
 
@@ -115,7 +115,7 @@ def test_nothing_is_deleted_if_the_transaction_fails(path, quotes, monkeypatch):
 
 def test_an_erasure_that_is_killed_before_it_deletes_is_finished_at_the_next_opening(path, quotes):
     program = (
-        "import os, sys, strikeout as so; from strikeout.desk import erase\n"
+        "import os, sys, strikeout as so; from strikeout.book import erase\n"
         "erase.remove = lambda *_: os._exit(9)\n"
         "with so.Book.open('a.book') as book: book.erase(ids=[sys.argv[1]], yes=True, reason='licence')\n"
     )

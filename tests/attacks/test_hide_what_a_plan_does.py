@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import strikeout as so
-from strikeout.desk.plan import Plan
+from strikeout.book.plan import Plan
 from strikeout.errors import RefusedError, UsageError
 from tests.cli.typed import done, run
 

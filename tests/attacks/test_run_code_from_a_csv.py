@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strikeout as so
-from strikeout.desk.exporting import as_quantlib
+from strikeout.book.export import as_quantlib
 from strikeout.errors import UsageError
 from tests.cli.typed import done, run
 

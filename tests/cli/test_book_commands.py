@@ -9,9 +9,9 @@ import click
 import pytest
 
 import strikeout as so
+from strikeout.book.records import SMALLEST
 from strikeout.cli import books, strikeout
 from strikeout.cli.group import COMMANDS
-from strikeout.desk.records import SMALLEST
 from strikeout.store.entry import ReasonCode
 from tests.cli.typed import done, run, told
 

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 import strikeout as so
 from strikeout.assurance.certificate import Certificate
+from strikeout.book.plan import Plan
 from strikeout.cli import strikeout
 from strikeout.cli.configuration import configuration
-from strikeout.desk.plan import Plan
 from strikeout.errors import StrikeoutError
 from strikeout.quotes.profile import read_profile
 from strikeout.quotes.selection import select

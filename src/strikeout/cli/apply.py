@@ -22,7 +22,7 @@ def command(book: str, plan: str | None, who: str | None, as_json: bool) -> int:
 
     Refused with 3 where the book moved since the plan was made. An applied plan is deleted: it names quotes.
     """
-    from strikeout.desk.plan import Plan
+    from strikeout.book.plan import Plan
 
     with opened(book, who=who) as held:
         path = held.plan_path if plan is None else Path(plan)

@@ -16,8 +16,8 @@ from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.book import Book
-    from strikeout.desk.results import Change
-    from strikeout.desk.version import Version
+    from strikeout.book.results import Change
+    from strikeout.book.version import Version
     from strikeout.store.entry import Entry, Reason
 
 ENDING = ".book"
@@ -129,7 +129,7 @@ def refuse_given(names: Iterable[str], why: str) -> None:
 
 def described_change(change: Change) -> dict[str, Any]:
     """A change as plain values."""
-    from strikeout.desk.describing import described_version
+    from strikeout.book.describe import described_version
 
     return {
         "entry": change.entry,

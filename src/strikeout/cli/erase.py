@@ -40,7 +40,7 @@ def command(
     """
     meant = chosen(where, ids, ids_from, verb="erase")
     reason = reason_of(why["reason"], why["note"], why["ticket"])
-    from strikeout.desk.results import Erasure
+    from strikeout.book.results import Erasure
 
     with opened(book, who=who) as held:
         try:

@@ -12,7 +12,7 @@ from strikeout.models.named import model_named
 
 if TYPE_CHECKING:
     from strikeout.book import Book
-    from strikeout.desk.plan import Plan
+    from strikeout.book.plan import Plan
     from strikeout.store.entry import Reason
 
 OPTIONS = {"bounds": "--bound", "fixed": "--fix", "starts": "--starts"}  # that may name parameters
@@ -31,7 +31,7 @@ def calibrate_book(
         RefusedError: the book is empty, or its quotes cannot be calibrated.
         UsageError: an option that cannot be.
     """
-    from strikeout.desk.asking import as_the_last_time
+    from strikeout.book.spec import as_the_last_time
 
     asked = how.pop("model", None)
     model, kept, left = None if asked is None else model_named(asked), {}, {}

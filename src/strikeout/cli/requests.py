@@ -12,7 +12,7 @@ from strikeout.cli.options import json_option
 from strikeout.wording import many
 
 if TYPE_CHECKING:
-    from strikeout.desk.approving import Request
+    from strikeout.book.approvals import Request
 
 MOST_IDS = 5
 

@@ -15,7 +15,7 @@ from strikeout.wording import many
 @json_option
 def command(book: str, as_json: bool) -> int:
     """Say what BOOK holds, how it is calibrated, and whether that is current."""
-    from strikeout.desk.describing import described_version
+    from strikeout.book.describe import described_version
 
     with opened(book) as held:
         status = held.status()

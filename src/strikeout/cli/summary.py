@@ -14,7 +14,7 @@ from strikeout.cli.options import json_option
 @json_option
 def command(book: str, as_json: bool) -> int:
     """Say in a few lines what BOOK holds, what it is calibrated to, and what its quotes are."""
-    from strikeout.desk.describing import described_version
+    from strikeout.book.describe import described_version
 
     with opened(book) as held:
         text, version = held.summary(one_value=ONE_VALUE), held.status().version

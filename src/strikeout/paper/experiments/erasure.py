@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from strikeout.book import Book
+from strikeout.book.spec import Through
 from strikeout.calibration.calibrate import calibrate
-from strikeout.desk.asking import Through
 from strikeout.errors import ParameterError
 from strikeout.models.heston import Heston
 from strikeout.paper.experiments.computing_back import (

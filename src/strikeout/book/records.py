@@ -1,0 +1,433 @@
+"""A store and its ledger as one thing: no change without an entry, no entry without its change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from strikeout.assurance.canonical import canonical
+from strikeout.assurance.certificate import Certificate
+from strikeout.book import moments_codec
+from strikeout.book.group_states import PAGE as GROUPS
+from strikeout.book.group_states import GroupStates
+from strikeout.book.known_files import PAGE as FILES
+from strikeout.book.known_files import Digests, FileDigest, KnownFiles
+from strikeout.book.linearization import PAGE as STANDING
+from strikeout.book.linearization import Standing
+from strikeout.book.spec import Asking, without_expiries
+from strikeout.book.state_store import WHY, MissingFootprints
+from strikeout.book.version import Version
+from strikeout.calibration.settings import Settings
+from strikeout.errors import DamagedBookError, RefusedError, StrikeoutError
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+from strikeout.store.entry import Act, Entry, Reason
+from strikeout.store.keyring import VARIABLE, Keyring
+from strikeout.store.ledger import Ledger, LedgerReader
+from strikeout.store.store import Reading, Store, Writing
+from strikeout.wording import many
+
+Why = Reason | str | None
+MOMENTS = "moments"  # the page of the state
+SHOWN = 10  # entries in a sentence
+ASKING = "asking"  # the setting that says how a calibration was asked for whose results an erasure removed
+SMALLEST = 12  # quotes of an erasure; docs/explanation/erasing.md says why
+SMALLEST_ERASURE = "smallest erasure"  # the count of the first entry that says another number
+CONTENTS = "contents"  # the digest by which an entry commits to all that the book keeps after it
+SECRET = "secret"  # the digest of the first entry that shows whether a key file is the book's own
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a book stands: how many entries its ledger has, and the hash of the last."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a desk works on: the store, the secrets, a clock, and who is at work."""
+
+    store: Store
+    keyring: Keyring
+    clock: Callable[[], datetime]
+    who: str
+    is_two_person: bool = False  # whether quotes go only once a second person approved it
+    reread: Callable[[], Keyring] | None = None  # reads the key file again
+    reader: LedgerReader = field(default_factory=LedgerReader, compare=False, repr=False)
+
+    def ledger(self) -> Ledger:
+        """The record so far.
+
+        Raises:
+            RefusedError: an entry cannot be read.
+        """
+        return self.reader.read(self.store.entries())
+
+    def signing(self, ledger: Ledger) -> Keyring:
+        """The keyring that can sign next; read again where another process has rotated the key since."""
+        known = {signer.public for signer in self.keyring.signers}
+        is_due_elsewhere = ledger.public is not None and ledger.public not in known
+        return self.reread() if is_due_elsewhere and self.reread is not None else self.keyring
+
+    @property
+    def name(self) -> str:
+        """What tells this book from all others: the beginning of the hash of its first entry."""
+        ledger = self.ledger()
+        return ledger[1].hash().hex()[:16] if len(ledger) else ""
+
+    def position(self) -> Position:
+        """Where the book stands now."""
+        return _position(self.ledger())
+
+    def version(self) -> Version | None:
+        """The latest calibration; None before the first."""
+        numbers = self.store.pages("calibration")
+        return None if not numbers else self.version_of(numbers[-1])
+
+    def versions(self) -> tuple[Version, ...]:
+        """Every calibration the book had, the first first."""
+        return tuple(self.version_of(number) for number in self.store.pages("calibration"))
+
+    def version_of(self, page: str) -> Version:
+        """The calibration on this page."""
+        return Version.from_plain(json.loads(self.store.page("calibration", page) or b""))
+
+    def asking(self) -> Mapping[str, Any] | None:
+        """How the book was calibrated last, also if an erasure removed the results; None before the first time."""
+        kept, version = self.store.page("setting", ASKING), self.version()
+        if kept is not None:
+            found: Mapping[str, Any] = json.loads(kept)
+            return found
+        return None if version is None else version.asking
+
+    @property
+    def smallest_erasure(self) -> int:
+        """The number of quotes below which an erasure warns: a policy of the book, in its first entry."""
+        return self.ledger()[1].counts.get(SMALLEST_ERASURE, SMALLEST)
+
+    def is_current(self) -> bool:
+        """Whether the latest calibration is of the quotes the book holds now: none came or went after it."""
+        version = self.version()
+        later = () if version is None else self.ledger().entries[version.entry :]
+        return version is not None and not any(
+            entry.counts.get("imported", 0) or entry.counts.get("forgotten", 0) for entry in later
+        )
+
+    def set_aside(self) -> dict[int, Quotes]:
+        """The quotes struck out and not erased, by the entry that struck them out."""
+        by_entry: dict[int, list[str]] = {}
+        for name, entry in self.store.struck().items():
+            by_entry.setdefault(entry, []).append(name)
+        return {entry: self.store.named(names) for entry, names in sorted(by_entry.items())}
+
+    def known(self, quotes: Quotes) -> tuple[Quotes, Quotes]:
+        """Of these quotes, what the book has under their ids: held, and set aside."""
+        return known_in(self.store, quotes, struck=self.store.struck())
+
+    def erased(self) -> frozenset[str]:
+        """The commitments to what was erased."""
+        pages = (self.store.page("erased", name) for name in self.store.pages("erased"))
+        return frozenset(text for page in pages for text in json.loads(page or b"[]"))
+
+    def moments(self) -> Moments | None:
+        """The state of a book that is calibrated through moments; None of one that is not.
+
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        data = self.store.page("state", MOMENTS)
+        return None if data is None else moments_codec.from_bytes(data)
+
+    def standing(self) -> Standing | None:
+        """Where the book takes its footprints and what they come to; None where it keeps none.
+
+        Raises:
+            RefusedError: it cannot be read.
+        """
+        data = self.store.page("state", STANDING)
+        return None if data is None else Standing.from_bytes(data)
+
+    def no_footprints(self) -> MissingFootprints | None:
+        """Return why the book keeps no footprints; None if it keeps some.
+
+        Raises:
+            RefusedError: what is kept cannot be read.
+        """
+        version = self.version()
+        if self.store.page("state", STANDING) is not None:
+            return None
+        if version is None:
+            return MissingFootprints.NOT_CALIBRATED
+        if version.asking["through"] == "moments":
+            return MissingFootprints.MOMENTS
+        if version.panel is not None:
+            return MissingFootprints.PANEL
+        why = self.store.page("state", WHY)
+        return MissingFootprints.LOST if why is None else MissingFootprints(why.decode())
+
+    def groups(self) -> GroupStates | None:
+        """The states of a panel's groups; None of a book that has none.
+
+        Raises:
+            RefusedError: they cannot be read.
+        """
+        data = self.store.page("state", GROUPS)
+        return None if data is None else GroupStates.from_bytes(data)
+
+    def settings(self) -> Settings:
+        """How the book was calibrated last.
+
+        Raises:
+            RefusedError: it never was, or with a model this version does not know.
+        """
+        asking = self.asking()
+        if asking is None:
+            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
+        return Asking.from_plain(asking).settings
+
+    def certificate(self, entry: int) -> Certificate:
+        """The certificate of an entry.
+
+        Raises:
+            UsageError: there is no such entry.
+            RefusedError: it has none, or an erasure has taken it away.
+        """
+        data = self.store.page("certificate", page_of(entry))
+        if data is None:
+            why = "its certificate went with an erasure" if self.ledger()[entry].certificate else "it issued none"
+            known = [int(page) for page in self.store.pages("certificate")]
+            have = f" Entries that have one: {', '.join(map(str, known[-SHOWN:]))}." if known else ""
+            raise RefusedError(f"Entry {entry} has no certificate: {why}.{have}", entry=entry, known=known)
+        return Certificate.from_bytes(data)
+
+    def files(self) -> KnownFiles:
+        """Files outside the book that hold copies of its quotes, as far as it knows."""
+        return KnownFiles.from_bytes(self.store.page("setting", FILES))
+
+    @property
+    def file_digest(self) -> FileDigest:
+        """The keyed digest by which the book knows a file."""
+        return FileDigest(self.commit)
+
+    def commit(self, shard: str, data: bytes) -> str:
+        """What stands for data in the record."""
+        return self.keyring.commit(shard, data)
+
+    @contextmanager
+    def writing(self, seen: Position) -> Iterator[Transaction]:
+        """One transaction on the book as it was seen; it must end with an entry.
+
+        Raises:
+            BusyError: another is writing.
+            RefusedError: the book has moved on since it was seen.
+        """
+        with self.store.writing() as store:
+            ledger = self.reader.read(store.entries())
+            if _position(ledger) != seen:
+                raise RefusedError(
+                    f"The book had {many(seen.number, 'entry', 'entries')} when this began and has {len(ledger):,} "
+                    "now: somebody else changed it. Nothing was written. Try again.",
+                    found=len(ledger),
+                )
+            self._refuse_changed(store, ledger)
+            transaction = Transaction(self, store, ledger)
+            yield transaction
+            assert transaction.contents == store.contents(), "a change without an entry in the ledger"
+
+    def is_as_entered(self, store: Reading, entry: Entry) -> bool:
+        """Whether what is kept is what an entry of the ledger commits to, as far as sums tell; see ``Store.faults``."""
+        return entry.digests.get(CONTENTS) == self.commit(f"digest {CONTENTS}", store.contents().encode())
+
+    def refuse_other_keys(self) -> None:
+        """Raise if the keys are not those of this book.
+
+        Raises:
+            RefusedError: they are another book's, or the ledger was written anew with another's keys.
+        """
+        try:
+            said = self.ledger()[1].digests.get(SECRET)
+        except StrikeoutError:
+            return  # a ledger that cannot be read is for `verify` to tell of
+        if said != self.commit(f"digest {SECRET}", SECRET.encode()):
+            raise RefusedError(
+                "The key file is not this book's own, or the ledger was written anew by somebody else. Bring the "
+                f"book's own key file back, or name it in {VARIABLE}.",
+                book=self.name,
+            )
+
+    def _refuse_changed(self, store: Reading, ledger: Ledger) -> None:
+        if len(ledger) and not self.is_as_entered(store, ledger.entries[-1]):
+            raise DamagedBookError(
+                f"What the book holds is not what entry {len(ledger)} of its ledger commits to: somebody without its "
+                "key has changed it. Nothing was written; run verify, and bring the book back from a copy."
+            )
+
+
+class Transaction:
+    """What may be done to a book in one step."""
+
+    def __init__(self, records: Records, store: Writing, ledger: Ledger) -> None:
+        self._records, self.store, self._ledger = records, store, ledger
+        self.number = len(ledger) + 1  # of the entry this will become
+        self.contents = ""  # what the entry commits to, once it is written
+
+    def keep(self, version: Version) -> None:
+        """Keeps a calibration; the latest is the current one."""
+        self.store.put("calibration", page_of(version.entry), canonical(version.to_plain()))
+        if version.entry == self.number:
+            self.store.remove("setting", ASKING)
+
+    def remove(self, version: Version, *, expiries: Collection[str] = ()) -> None:
+        """Removes an earlier calibration. How it was asked for is kept until there is a later one, without expiries of
+        these labels."""
+        is_last = version.entry == int(self.store.pages("calibration")[-1])
+        if is_last and self.store.page("setting", ASKING) is None:
+            asking = without_expiries(version.without_error().asking, expiries)
+            self.store.put("setting", ASKING, canonical(asking))
+        self.store.remove("calibration", page_of(version.entry))
+
+    def keep_moments(self, moments: Moments | None) -> None:
+        """Makes these the state of the book; None for one that is calibrated through its quotes."""
+        if moments is None:
+            self.store.remove("state", MOMENTS)
+        else:
+            self.store.put("state", MOMENTS, moments_codec.to_bytes(moments))
+
+    def keep_groups(self, groups: GroupStates | None) -> None:
+        """Makes these the states of the groups of the book; None for one that has none."""
+        if groups is None:
+            self.store.remove("state", GROUPS)
+        else:
+            self.store.put("state", GROUPS, groups.to_bytes())
+
+    def know_of(self, path: str | PathLike[str] | None) -> None:
+        """Remembers a file outside the book that holds copies of its quotes, as it is now; nothing if there is none."""
+        target = None if path is None else Path(path).resolve()
+        digest = None if target is None else self._records.file_digest(target)
+        if target is not None and digest is not None:
+            self.keep_files(self._files().with_written(target, digest))
+
+    def condemn(self, files: Digests) -> None:
+        """Marks files for removal once the transaction is done, and forgets those that were known until now."""
+        self.keep_files(self._files().with_condemned(files))
+
+    def keep_files(self, files: KnownFiles) -> None:
+        """Makes this the list of the files the book knows."""
+        self.store.put("setting", FILES, files.to_bytes())
+
+    def _files(self) -> KnownFiles:
+        return KnownFiles.from_bytes(self.store.page("setting", FILES))
+
+    def enter(
+        self,
+        what: str,
+        reason: Why,
+        *,
+        touched: Sequence[str] = (),
+        counts: Mapping[str, int] | None = None,
+        version: Version | None = None,
+        certificate: Certificate | None = None,
+        commitment: str = "",
+    ) -> int:
+        """Writes the entry of this transaction, and the certificate that goes with it.
+
+        Args:
+            commitment: to the quotes touched, where those are too many to be named.
+        """
+        records = self._records
+        if certificate is not None:
+            self.store.put("certificate", page_of(self.number), certificate.to_bytes())
+        self.contents = self.store.contents()
+        act = Act(
+            who=records.who,
+            what=what,
+            at=records.clock(),
+            why=as_reason(reason),
+            counts={**(counts or {}), "retained": self.store.counts().retained},
+            digests={**({} if version is None else _digests(version)), **self._said()},
+            touched=tuple(name.encode() for name in touched),
+            certificate="" if certificate is None else certificate.digest(),
+            commitment=commitment,
+        )
+        ledger = self._ledger.append(act, records.signing(self._ledger))
+        self.store.append(ledger.entries[-1].to_bytes())
+        return self.number
+
+    def _said(self) -> dict[str, str]:
+        """What every entry commits to, and the first one to the secret that all commitments are made with."""
+        return {CONTENTS: self.contents, **({SECRET: SECRET} if self.number == 1 else {})}
+
+    def rotate(self, reason: Why, keyring: Keyring) -> int:
+        """Two entries: the key that is due hands over to the newest of this keyring, which signs the second.
+
+        Raises:
+            RefusedError: the keyring lacks the key that is due, or has no other.
+        """
+        records = self._records
+        self.contents = self.store.contents()
+        act = Act(
+            who=records.who,
+            what="rotate key",
+            at=records.clock(),
+            why=as_reason(reason),
+            counts={"retained": self.store.counts().retained},
+            digests=self._said(),
+        )
+        for entry in self._ledger.rotate(act, keyring).entries[-2:]:
+            self.store.append(entry.to_bytes())
+        return self.number + 1
+
+
+def known_in(store: Reading, quotes: Quotes, *, struck: Mapping[str, int]) -> tuple[Quotes, Quotes]:
+    """Of these quotes, what a store has under their ids: held, and set aside (``struck``)."""
+    there = store.named(quotes.ids[store.known(quotes.ids)])
+    aside = np.array([name in struck for name in there.ids.tolist()], bool)
+    return there[~aside], there[aside]
+
+
+def as_reason(why: Why) -> Reason | None:
+    """A reason as the ledger keeps it; a text is the code of one.
+
+    Raises:
+        UsageError: there is no such code.
+    """
+    return Reason(why) if isinstance(why, str) else why
+
+
+def page_of(entry: int) -> str:
+    """The name of a page that belongs to an entry; sorted by name, pages are in the order of entries."""
+    return f"{entry:09d}"
+
+
+def unrecorded(version: Version, ledger: Ledger, keyring: Keyring) -> tuple[str, ...]:
+    """Those parts of a calibration that are not what its entry of the ledger commits to."""
+    said = ledger[version.entry].digests
+    return tuple(
+        name
+        for name, text in _digests(version).items()
+        if said.get(name) != keyring.commit(f"digest {name}", text.encode())
+    )
+
+
+def _position(ledger: Ledger) -> Position:
+    return Position(len(ledger), ledger.entries[-1].hash().hex() if len(ledger) else "")
+
+
+def _digests(version: Version) -> dict[str, str]:
+    """The results, and apart from them what an erasure takes away: state, path of a panel, error of the source."""
+    found = {"results": sha256(canonical(version.without_state().to_plain())).hexdigest()}
+    error = version.fit_source.error
+    found |= {} if error is None else {"error": error.hex()}
+    found |= {} if version.state is None else {"state": version.state}
+    return found | ({"latent": sha256(canonical(version.plain_latent())).hexdigest()} if version.latent else {})

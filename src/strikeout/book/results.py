@@ -1,0 +1,226 @@
+"""What the verbs of a desk answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.verification import Check
+from strikeout.book.state_store import MissingFootprints
+from strikeout.book.version import Version
+from strikeout.calibration.latent_moves import latent_moves
+from strikeout.wording import agreeing, as_lines, many
+
+SHOWN = 4  # shards in a line
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of quotes at the door; ``entry`` is None where nothing was new and so nothing changed."""
+
+    entry: int | None
+    imported: int
+    repeated: int  # in the book already, the same to the bit
+    set_aside: int  # forgotten before: they stay forgotten until they are restored
+    erased: tuple[str, ...]  # ids that were erased before and came again: refused
+    held: int
+
+    @property
+    def sentence(self) -> str:
+        """The import in one sentence."""
+        words = [f"{many(self.imported, 'quote')} imported"]
+        words += [f"{self.repeated:,} there already"] if self.repeated else []
+        words += [f"{self.set_aside:,} forgotten before and left so"] if self.set_aside else []
+        were = agreeing(len(self.erased), "it was", "they were")
+        words += [f"{len(self.erased):,} refused, for {were} erased"] if self.erased else []
+        return f"{', '.join(words)}; the book holds {self.held:,}."
+
+
+@dataclass(frozen=True)
+class Change:
+    """A book that moved on: the entry of the ledger, the calibration before (None for the first) and after."""
+
+    entry: int
+    what: str
+    touched: int  # quotes that went or came
+    before: Version | None
+    after: Version
+    certificate: Certificate | None = None
+    path: tuple[str, ...] = ()
+
+    @property
+    def moved(self) -> dict[str, float | None]:
+        """By how many standard errors of after each parameter moved; None where there is no such number."""
+        return (
+            {}
+            if self.before is None
+            else moved(self.before.parameters, self.after.parameters, self.after.standard_errors)
+        )
+
+    @property
+    def latent_moves(self) -> list[str]:
+        """What became of the latent path of a panel, in sentences; none where there was or is none."""
+        if self.before is None:
+            return []
+        if self.before.panel != self.after.panel:
+            return [f"until now {'one value' if self.before.panel is None else self.before.each}"]
+        if self.after.kind is None or self.after.panel is None:
+            return []
+        paths = [{g: value for g, (value, _) in version.latent.items()} for version in (self.before, self.after)]
+        return latent_moves(*paths, name=self.after.kind["latent"], label=self.after.panel, is_done=True)
+
+
+def moved(
+    before: Mapping[str, float], after: Mapping[str, float], errors: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Return by how many standard errors each parameter moved; None if it has no standard error or is new."""
+    return {
+        name: (value - before[name]) / errors[name] if name in before and errors[name] > 0.0 else None
+        for name, value in after.items()
+    }
+
+
+@dataclass(frozen=True)
+class Status:
+    """A book at a glance. ``is_current`` where the calibration is of the quotes the book holds now."""
+
+    book: str
+    held: int
+    set_aside: int
+    erased: int
+    entries: int
+    root: str  # of the ledger's tree
+    key: str  # the public key that signs
+    version: Version | None
+    is_current: bool
+    shards: Mapping[int, int]  # by number: how many quotes, set aside or not
+    footprints: int | None  # shards of which footprints are kept; None where the book keeps none
+    reference: int | None  # the entry with which the reference of the footprints was found
+    noise: float = 0.0  # share by which footprints are perturbed
+    groups: int | None = None  # of a panel: how many of them a state is kept of
+    no_footprints: MissingFootprints | None = None  # why none are kept
+
+    @property
+    def shard_sentence(self) -> str:
+        """The shards with their counts, and what is kept of them, in a line."""
+        few = list(self.shards.items())[:SHOWN]
+        named = ", ".join(f"{shard} ({count:,})" for shard, count in few)
+        more = f" and {len(self.shards) - SHOWN:,} more" if len(self.shards) > SHOWN else ""
+        what = f"{len(self.shards):,}: {named}{more}" if self.shards else "none"
+        if self.groups is not None:
+            return f"{what}; no footprints are kept, but the states of {many(self.groups, 'group')}"
+        if self.no_footprints is not None:
+            return f"{what}; no footprints are kept: {self.no_footprints.clause}"
+        noise = f", perturbed by {self.noise:g}" if self.noise else ""
+        return f"{what}; footprints and states of {self.footprints:,} at the reference of entry {self.reference}{noise}"
+
+    @property
+    def sentence(self) -> str:
+        """What to do next, or that there is nothing to do."""
+        if not self.held and self.version is None:
+            return "The book is empty: import quotes."
+        if self.version is None:
+            return "The book is not calibrated yet: calibrate it."
+        return "The calibration is current." if self.is_current else "Quotes came or went since: calibrate again."
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What checking a whole book came to, check by check."""
+
+    checks: tuple[Check, ...]
+    has_key: bool = True  # whether it was checked with its key file, or as a copy without it
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found; checks that had nothing to look at do not count."""
+        return all(check.holds is not False for check in self.checks)
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        if not self.holds:
+            return "The book does not hold."
+        return "The book holds." if self.has_key else "The book holds, as far as can be told without its key file."
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What was found, one sentence each; empty where all is well."""
+        return tuple(f"{check.name}: {check.found}" for check in self.checks if check.holds is False)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def summary(self) -> str:
+        """One line a check."""
+        words = {True: "holds", False: "FAILS", None: "not checked"}
+        lines = [f"{words[check.holds]:<12} {check.name:<12} {check.found}" for check in self.checks]
+        return as_lines([self.headline, *lines])
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """What an erasure removes and what it cannot; ``entry`` is None while it is a rehearsal.
+
+    ``beyond`` is what no erasure reaches. ``results_kept`` counts the earlier calibrations that were fitted to the
+    quotes and stay: if there is one, the quotes can be computed back from the book itself.
+    """
+
+    entry: int | None
+    count: int
+    held: int  # of these, how many are in the calibration and will be forgotten with it
+    gone: tuple[str, ...]
+    stays: tuple[str, ...]
+    beyond: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    results_kept: int = 0
+    residue: int | None = None  # places where a byte of them was found afterwards; None while it is a rehearsal
+    change: Change | None = None
+
+    def summary(self) -> str:
+        """What goes, what stays and what is out of reach, one fact a line."""
+        head = f"{many(self.count, 'quote')} {'erased' if self.entry is not None else 'would be erased'}"
+        facts = {"gone": self.gone, "stays": self.stays, "beyond": self.beyond, "warning": self.warnings}
+        lines = [head, *(f"{name:<8}{text}" for name, texts in facts.items() for text in texts)]
+        if self.residue is not None:
+            lines.append(f"{'found':<8}{many(self.residue, 'trace')} of them in the files of the book")
+        return as_lines(lines)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """A change of the key that signs: the entry with which the new one took over, and the public halves of both."""
+
+    entry: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two books side by side, each as it was calibrated last; ``is_current`` where that is of the quotes it holds.
+
+    ``counts`` are of the quotes that were calibrated, ``held`` of those held now.
+    """
+
+    is_same_state: bool
+    is_same_parameters: bool
+    is_current: tuple[bool, bool]
+    counts: tuple[int, int]
+    held: tuple[int, int]
+    parameters: dict[str, tuple[float, float]]
+    apart: dict[str, float | None]  # in standard errors of the second
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "same_state": self.is_same_state,
+            "same_parameters": self.is_same_parameters,
+            "current": list(self.is_current),
+            "counts": list(self.counts),
+            "held": list(self.held),
+            "parameters": {name: list(pair) for name, pair in self.parameters.items()},
+            "apart": self.apart,
+        }

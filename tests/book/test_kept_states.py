@@ -1,0 +1,325 @@
+"""A book keeps the footprint of every quote, the state of every shard and of the whole, in step with its quotes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.book import state_store
+from strikeout.book.linearization import Standing
+from strikeout.book.state_codec import ShardRows, rows_from_bytes, rows_to_bytes, state_from_bytes, state_to_bytes
+from strikeout.errors import RefusedError
+from strikeout.quotes.joining import join
+from strikeout.store.sqlite import SqliteStore
+from tests.book.behind import entered
+
+
+@pytest.fixture(scope="module")
+def quotes() -> so.Quotes:
+    """Three shards: 256, 256 and 88 quotes."""
+    return so.synthetic.random_quotes(600, maturities=6, seed=7)
+
+
+@pytest.fixture
+def path(tmp_path: Path, quotes: so.Quotes) -> Path:
+    with so.Book.create(tmp_path / "a.book") as book:
+        book.import_quotes(quotes)
+        book.calibrate()
+    return tmp_path / "a.book"
+
+
+@pytest.fixture
+def book(path: Path):
+    with so.Book.open(path) as opened:
+        yield opened
+
+
+def whole(book: so.Book) -> so.states.NormalEquations:
+    """What all shards leave behind together, as they are kept."""
+    records = book._records
+    standing, store = records.standing(), records.store
+    return so.states.NormalEquations.total(
+        state_from_bytes(standing.schema, store.left(shard, "states")) for shard in store.shards_with("states")
+    )
+
+
+def is_in_step(book: so.Book, quotes: so.Quotes) -> bool:
+    """Whether all that is kept is what these quotes, and no others, leave behind at the reference of the book."""
+    standing = book._records.standing()
+    found = so.states.footprints_of(quotes, standing.model, standing.reference)
+    named = so.states.footprints_of(quotes, standing.model, standing.model.parameters.starts[0])
+    same = whole(book) == standing.equations == found.total() and standing.start == named.total()
+    return bool(same) and book.status().version.state == named.total().digest()
+
+
+def test_footprints_and_states_come_back_from_bytes_to_the_bit(quotes):
+    found = so.calibrate(quotes, so.Heston())
+    footprints, has = found.footprints, np.arange(600) % 3 != 1
+    rows = ShardRows.of(has, footprints.rows[has])
+    again = rows_from_bytes(footprints.schema, rows_to_bytes(footprints.schema, rows))
+    assert np.array_equal(again.has, has)
+    assert np.array_equal(again.rows, rows.rows)
+    assert np.array_equal(again.at(np.array([3, 5])), footprints.rows[[3, 5]])
+    assert state_from_bytes(footprints.schema, state_to_bytes(footprints.total())) == footprints.total()
+    standing = state_store.taken(found, entry=7).standing
+    back = Standing.from_bytes(standing.to_bytes())
+    assert back.to_bytes() == standing.to_bytes()
+    assert (back.equations, back.start, back.entry) == (footprints.total(), found.state, 7)
+    assert back.model.name == found.model.name
+
+
+@pytest.mark.parametrize("cut", [0, 20, 45, -1])
+def test_bytes_that_end_too_soon_or_are_of_another_reference_are_refused(quotes, cut):
+    found = so.calibrate(quotes, so.Heston())
+    schema, other = found.footprints.schema, found.state.schema
+    rows = rows_to_bytes(schema, ShardRows.of(np.ones(600, bool), found.footprints.rows))
+    state = state_to_bytes(found.footprints.total())
+    with pytest.raises(RefusedError):
+        rows_from_bytes(schema, rows[:cut])
+    with pytest.raises(RefusedError):
+        state_from_bytes(schema, state[:cut])
+    with pytest.raises(RefusedError):
+        Standing.from_bytes(state_store.taken(found, entry=1).standing.to_bytes()[:cut])
+    with pytest.raises(RefusedError, match="no footprints at the reference"):
+        rows_from_bytes(other, rows)
+
+
+def test_a_calibration_keeps_the_footprint_of_every_quote_and_the_state_of_every_shard(book, quotes):
+    records = book._records
+    standing = records.standing()
+    assert standing.reference == so.calibrate(quotes, so.Heston()).reference
+    assert records.store.shards_with("footprints") == records.store.shards_with("states") == (0, 1, 2)
+    kept = np.concatenate([state_store.rows_of(records.store, standing, shard).rows for shard in range(3)])
+    assert np.array_equal(kept, so.states.footprints_of(quotes, standing.model, standing.reference).rows)
+    assert is_in_step(book, quotes)
+
+
+def test_states_follow_every_verb_to_the_bit_at_the_reference_of_the_last_calibration(book, quotes):
+    reference = book._records.standing().reference
+    first = book.apply(book.forget(ids=quotes.ids[::40]))
+    assert is_in_step(book, quotes.without(quotes.ids[::40]))
+    book.apply(book.forget(ids=quotes.ids[250:262]))
+    book.restore(first.entry)
+    assert is_in_step(book, quotes.without(quotes.ids[250:262]))
+    more = so.synthetic.random_quotes(20, maturities=6, seed=8)
+    new = so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed)
+    book.learn(new)
+    assert is_in_step(book, join(quotes.without(quotes.ids[250:262]), new))
+    assert book._records.standing().reference == reference
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_states_follow_a_roll_whose_file_has_dates_before_the_window_too(tmp_path, quotes):
+    dates = np.repeat(["2024-01-02", "2024-01-03", "2024-01-04"], 200).astype(object)
+    dated = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
+    with so.Book.create(tmp_path / "r.book") as book:
+        book.import_quotes(dated[200:400])
+        book.calibrate(panel=None)
+        change = book.roll(dated[np.r_[0:50, 400:600]], window=2)
+        assert book.status().set_aside == 50
+        assert is_in_step(book, dated[200:])
+        assert book.verify().holds, book.verify().summary()
+        book.restore(change.entry)
+        assert is_in_step(book, join(dated[200:], dated[:50]))
+        assert book.verify().holds, book.verify().summary()
+        gone = book.roll(window=2)
+        assert is_in_step(book, dated[200:]), gone
+
+
+def test_what_is_set_aside_keeps_its_footprint_and_counts_in_no_state(book, quotes):
+    standing = book._records.standing()
+    book.apply(book.forget(ids=quotes.ids[:1]))
+    rows = state_store.rows_of(book._records.store, standing, 0)
+    assert rows.has.all()
+    assert state_store.state_of_shard(book._records.store, standing, 0).count == 255
+
+
+def test_an_erasure_takes_every_footprint_with_it_and_finds_a_reference_without_the_quotes(book, quotes):
+    before = book._records.standing().reference
+    rehearsal = book.erase(ids=quotes.ids[:3])
+    assert any("every footprint and state" in text for text in rehearsal.gone)
+    assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
+    assert book._records.standing().reference != before
+    assert is_in_step(book, quotes[3:])
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_erasing_what_was_set_aside_after_the_reference_was_found_leaves_no_footprint_of_anything(book, quotes):
+    book.apply(book.forget(ids=quotes.ids[:3]))
+    assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
+    assert book._records.standing() is None
+    assert book._records.store.shards_with("footprints") == ()
+    assert book.verify().holds, book.verify().summary()
+    book.calibrate()
+    assert is_in_step(book, quotes[3:])
+
+
+def test_erasing_what_was_set_aside_before_the_reference_was_found_keeps_it(book, quotes):
+    book.apply(book.forget(ids=quotes.ids[:3]))
+    book.calibrate()
+    reference = book._records.standing().reference
+    assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
+    assert book._records.standing().reference == reference
+    assert is_in_step(book, quotes[3:])
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_a_footprint_left_in_the_file_is_found_by_the_scan(book, quotes):
+    records = book._records
+    standing = records.standing()
+    rows = state_store.rows_of(records.store, standing, 0)
+    page = rows_to_bytes(standing.schema, rows)
+    with entered(book) as store:
+        store.put("setting", "somewhere", page)
+    assert book.erase(ids=quotes.ids[:2], yes=True).residue > 0
+
+
+def test_two_hundred_erasures_leave_no_footprint_and_no_old_state(tmp_path):
+    """Eight books in four shards each, erased from 25 times: quotes held, and now and then quotes set aside before."""
+    draw = np.random.default_rng(4)
+    for number in range(8):
+        pool = so.synthetic.random_quotes(200, maturities=3, seed=number)
+        with so.Book.create(tmp_path / f"{number}.book") as book:
+            for begin in range(0, 200, 50):
+                book.import_quotes(pool[begin : begin + 50])
+            book.calibrate(starts=1)
+            for turn in range(25):
+                gone = draw.choice(book.quotes().ids, int(draw.integers(1, 5)), replace=False)
+                if turn % 5 == 0:
+                    book.apply(book.forget(ids=gone))
+                assert book.erase(ids=gone, yes=True).residue == 0, (number, turn)
+                if turn % 5 == 0:
+                    book.calibrate()
+            assert book.verify().holds, book.verify().summary()
+
+
+@pytest.mark.parametrize("what", ["footprints", "states"])
+def test_a_shard_whose_footprints_or_state_were_changed_is_named(book, what):
+    store = book._records.store
+    data = bytearray(store.left(1, what))
+    data[-48 if what == "footprints" else -24] ^= 1
+    with store.writing() as tx:
+        tx.leave(1, what, bytes(data))
+    found = {check.name: check for check in book.verify().checks}
+    assert found["STORE"].holds
+    assert found["STATES"].holds is False
+    assert "not those of their quotes: 1 (1)." in found["STATES"].found
+
+
+def test_a_flipped_byte_of_a_footprint_or_a_state_is_found_by_verify(path, tmp_path):
+    """Sampled; every byte of the rows and their checksums is flipped in the tests of the store."""
+    draw, flipped = np.random.default_rng(2), tmp_path / "flipped.book"
+    with so.Book.open(path) as book:
+        store = book._records.store
+        kept = [
+            store.left(0, "states"),
+            store.left(0, "footprints")[-4000:-40],
+            book._records.standing().to_bytes()[-900:],
+        ]
+    whole = path.read_bytes()
+    (tmp_path / "flipped.book.key").write_bytes((tmp_path / "a.book.key").read_bytes())
+    (tmp_path / "flipped.book.key").chmod(0o600)
+    for data in kept:
+        begin = whole.index(data[:40])
+        for place in draw.integers(begin, begin + 40, 6).tolist():
+            changed = bytearray(whole)
+            changed[place] ^= 1 << int(draw.integers(8))
+            flipped.write_bytes(changed)
+            with so.Book.open(flipped) as book:
+                assert not book.verify().holds
+
+
+def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
+    store, standing = book._records.store, book._records.standing()
+    state = store.left(2, "states")
+    with store.writing() as tx:
+        tx.unleave("states", [2])
+    assert any(reason.startswith("STATES: Shards") for reason in book.verify().reasons)
+    with store.writing() as tx:
+        tx.leave(2, "states", state)
+        tx.put("state", "standing", Standing(standing.model, 3, standing.start, None, standing.bending).to_bytes())
+    assert any(reason.startswith("STATES") for reason in book.verify().reasons)
+    with store.writing() as tx:
+        tx.remove("state", "standing")
+    assert "STATES: Of shards footprints and states are kept, and nothing says at which reference." in (
+        book.verify().reasons
+    )
+
+
+def test_a_footprint_of_a_quote_that_the_book_does_not_hold_is_found(book):
+    store, standing = book._records.store, book._records.standing()
+    rows = state_store.rows_of(store, standing, 2)
+    more = ShardRows.of(np.append(rows.has, True), np.vstack([rows.rows, rows.rows[:1]]))
+    with store.writing() as tx:
+        tx.leave(2, "footprints", rows_to_bytes(standing.schema, more))
+    assert "ERASED: Shard 2 keeps footprints of other quotes than it holds." in book.verify().reasons
+
+
+def test_quotes_without_a_footprint_are_healed_through_their_shard(book, quotes):
+    with entered(book) as tx:
+        tx.unleave("footprints", [0, 1])
+    book.apply(book.forget(ids=quotes.ids[[3, 300, 590]]))
+    assert is_in_step(book, quotes.without(quotes.ids[[3, 300, 590]]))
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_through_moments_and_in_a_panel_no_footprint_is_kept(book):
+    book.calibrate(through="moments")
+    assert (book._records.standing(), book._records.store.shards_with("states")) == (None, ())
+    assert book.status().footprints is None
+    assert {check.name: check.holds for check in book.verify().checks}["STATES"] is None
+
+
+def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
+    status = book.status()
+    assert dict(status.shards) == {0: 256, 1: 256, 2: 88}
+    assert status.shard_sentence == (
+        "3: 0 (256), 1 (256), 2 (88); footprints and states of 3 at the reference of entry 3"
+    )
+    book.close()
+    from strikeout.store import diagnostics
+
+    seen = {finding.name: finding for finding in diagnostics.book(path)}["shards"]
+    assert (seen.is_well, seen.seen) == (True, "3: 0 (256), 1 (256), 2 (88); footprints of 3, states of 3")
+
+
+@pytest.mark.parametrize("verb", [so.Book.calibrate, lambda book: book.apply(book.forget(ids=book.quotes().ids[:2]))])
+def test_a_book_whose_states_are_lost_is_filled_by_the_next_verb(path, verb):
+    with so.Book.open(path) as book, entered(book) as tx:
+        state_store.clear(tx)
+    with so.Book.open(path) as book:
+        assert book.verify().holds, book.verify().summary()
+        assert book.status().no_footprints is state_store.MissingFootprints.LOST
+        verb(book)
+        assert is_in_step(book, book.quotes())
+        assert book.verify().holds, book.verify().summary()
+
+
+def test_a_large_book_takes_its_reference_from_a_part_of_it():
+    large = so.synthetic.random_quotes(20_000, maturities=8, seed=3)
+    found = state_store.taken(so.calibrate(large, so.Heston()), entry=1)
+    apart = [
+        abs(found.standing.reference[name] / value - 1)
+        for name, value in so.calibrate(large, so.Heston()).parameters.items()
+    ]
+    assert 0.0 < max(apart) < 1e-3
+    assert found.standing.equations == found.footprints.total()
+
+
+def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes):
+    with so.Book.create(tmp_path / "e.book", is_encrypted=True) as book:
+        book.import_quotes(quotes)
+        book.calibrate()
+        standing = book._records.standing()
+        rows = state_store.rows_of(book._records.store, standing, 0).rows
+        files = b"".join(path.read_bytes() for path in book._records.store.files())
+        assert rows[0].tobytes() not in files
+        assert standing.equations.words.tobytes()[:24] not in files
+        assert book.erase(ids=quotes.ids[:2], yes=True).residue == 0
+        assert is_in_step(book, quotes[2:])
+        assert book.verify().holds, book.verify().summary()
+    with SqliteStore.open(tmp_path / "e.book", key=None) as store:
+        assert store.faults() == []

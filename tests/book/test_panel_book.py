@@ -1,0 +1,206 @@
+"""A book that is calibrated as a panel: the path is kept, every verb knows it, and an erasure takes it away."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import strikeout as so
+from strikeout.book.group_states import GroupStates
+from strikeout.book.spec import Asking
+from strikeout.book.version import Version
+from strikeout.cli import strikeout
+from strikeout.errors import UsageError
+
+QUOTES = so.synthetic.panel_quotes(8, seed=3)
+DAY = "date = '2024-01-08'"
+REST = QUOTES[QUOTES.labels["date"] != "2024-01-08"]
+
+
+@pytest.fixture
+def book(tmp_path):
+    with so.Book.create(tmp_path / "a.book", who="ann") as made:
+        made.import_quotes(QUOTES)
+        made.calibrate(panel="date")
+        yield made
+
+
+def fresh(quotes):
+    return so.calibrate(quotes, so.Heston(), panel="date")
+
+
+def is_fresh(book, quotes):
+    """Whether the book keeps what a panel of these quotes alone gives, bit for bit."""
+    version, never = book.status().version, fresh(quotes)
+    path = {group: value for group, (value, _) in version.latent.items()}
+    return (
+        dict(version.parameters) == never.parameters
+        and path == never.latent
+        and version.state == never.state.digest()
+        and book.verify().holds
+    )
+
+
+def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
+    assert is_fresh(book, QUOTES)
+    found = book.calibration()
+    assert isinstance(found, so.results.PanelCalibration)
+    assert found.to_dict() == fresh(QUOTES).to_dict()
+    with so.Book.open(book.path) as again:
+        assert is_fresh(again, QUOTES)
+        assert "one for each of 8 dates" in again.summary()
+
+
+def test_the_state_of_every_group_is_kept_in_step_and_one_that_differs_is_named(book):
+    kept = book._records.groups()
+    assert {group: state.digest() for group, state in kept.states.items()} == {
+        group: state.digest() for group, state in fresh(QUOTES).state.blocks.items()
+    }
+    assert GroupStates.from_bytes(kept.to_bytes()).to_bytes() == kept.to_bytes()
+    assert "states of 8 groups" in book.status().shard_sentence
+    book.apply(book.forget(where=DAY))
+    assert set(book._records.groups().states) == set(kept.states) - {"2024-01-08"}
+    assert book.verify().holds, book.verify().summary()
+    data = bytearray(book._records.groups().to_bytes())
+    data[-24] ^= 1
+    with book._records.store.writing() as tx:
+        tx.put("state", "groups", bytes(data))
+    last = list(kept.states)[-1]
+    assert f"STATES: Groups whose state is not that of their quotes: {last} (1)." in book.verify().reasons
+
+
+def test_an_erasure_takes_the_old_states_of_groups_along(book):
+    before = book._records.groups().states["2024-01-08"].words.tobytes()
+    assert book.erase(where=DAY, yes=True).residue == 0
+    assert before[:24] not in b"".join(path.read_bytes() for path in book._records.store.files())
+    assert is_fresh(book, REST)
+    book.calibrate(panel=None, starts=4)
+    assert book._records.groups() is None
+
+
+def test_a_version_comes_back_from_its_bytes(book):
+    version = book.status().version
+    plain = json.loads(json.dumps(version.to_plain()))
+    assert Version.from_plain(plain) == version
+    assert Asking.from_plain(plain["asking"]).settings.panel == "date"
+
+
+def test_a_plain_book_says_nothing_of_panels(tmp_path):
+    """So that what older versions of strikeout wrote has the digests it always had."""
+    with so.Book.create(tmp_path / "b.book") as plain:
+        plain.import_quotes(so.paper.quotes("small"))
+        written = plain.calibrate(panel=None).after.to_plain()
+        assert "latent" not in written
+        assert "kind" not in written
+        assert "panel" not in written["asking"]
+
+
+def test_a_day_is_forgotten_by_plan_and_restored(book):
+    plan = book.forget(where=DAY, reason="bad-feed")
+    assert plan.count == 15
+    change = book.apply(plan)
+    assert is_fresh(book, REST)
+    assert so.verify(change.certificate, REST).holds
+    assert "2024-01-08" not in change.after.latent
+    book.restore()
+    assert is_fresh(book, QUOTES)
+
+
+def test_a_window_rolls_and_quotes_are_learnt(tmp_path):
+    days = QUOTES.labels["day"]
+    with so.Book.create(tmp_path / "w.book") as book:
+        book.import_quotes(QUOTES[days < 6])
+        book.calibrate(panel="date")
+        book.roll(QUOTES[days == 6], window=6)
+        assert is_fresh(book, QUOTES[(days > 0) & (days <= 6)])
+        book.learn(QUOTES[days == 7])
+        assert is_fresh(book, QUOTES[days > 0])
+        book.calibrate()  # as it was the last time: a panel
+        assert is_fresh(book, QUOTES[days > 0])
+        book.calibrate(starts=4)  # what is not said stays as it was
+        assert book.status().version.asking["panel"] == "date"
+        book.calibrate(starts=4, fresh=True)  # said anew: what is not said is at its default, and a panel is
+        assert book.status().version.asking["panel"] == "auto"
+        assert is_fresh(book, QUOTES[days > 0])
+        book.calibrate(panel=None)
+        assert not book.status().version.latent
+
+
+def test_an_erased_day_leaves_no_value_of_its_own_in_any_version(book):
+    gone = book.status().version.latent["2024-01-08"][0]
+    told = book.erase(where=DAY)
+    assert any("latent path" in text for text in told.gone)
+    done = book.erase(where=DAY, yes=True, reason="error")
+    assert done.residue == 0
+    assert is_fresh(book, REST)
+    written = b"".join(
+        book._records.store.page("calibration", name) for name in book._records.store.pages("calibration")
+    )
+    assert gone.hex().encode() not in written
+    assert b"2024-01-08" not in written
+    assert not book._records.versions()[0].latent
+    assert book._records.versions()[0].parameters
+
+
+def test_a_path_that_was_changed_behind_the_ledger_is_found(book):
+    def alter(data):
+        plain = json.loads(data)
+        group, value, error = plain["latent"][3]
+        plain["latent"][3] = [group, np.nextafter(float.fromhex(value), 1.0).item().hex(), error]
+        return json.dumps(plain).encode()
+
+    with book._records.store.writing() as store:
+        name = store.pages("calibration")[-1]
+        store.put("calibration", name, alter(store.page("calibration", name)))
+    reasons = book.verify().reasons
+    assert any("latent" in reason for reason in reasons), reasons
+
+
+def test_a_book_of_moments_has_no_panels(tmp_path):
+    with so.Book.create(tmp_path / "m.book") as book:
+        book.import_quotes(QUOTES)
+        with pytest.raises(UsageError, match="panel='date' needs the quotes"):
+            book.calibrate(panel="date", through="moments")
+
+
+def test_exports_tell_the_path_and_quantlib_gets_the_last_day(book, tmp_path):
+    panel = fresh(QUOTES)
+    told = json.loads(book.export(tmp_path / "a.json").read_text())
+    assert told["latent"] == panel.latent
+    assert told["latent_standard_errors"] == panel.latent_standard_errors
+    lines = book.export(tmp_path / "a.py").read_text()
+    assert f"{panel.latent['2024-01-11']!r},  # initial variance of 2024-01-11, v0" in lines
+
+
+def test_two_books_of_the_same_quotes_are_the_same(book, tmp_path):
+    with so.Book.create(tmp_path / "b.book") as other:
+        other.import_quotes(QUOTES)
+        other.calibrate(panel="date")
+        compared = book.compare(other)
+        assert compared.is_same_state
+        assert compared.is_same_parameters
+
+
+def test_the_command_line_works_on_a_book_that_is_a_panel(tmp_path):
+    def run(*words):
+        done = CliRunner().invoke(strikeout, [*map(str, words)])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    path, file = tmp_path / "c.book", tmp_path / "quotes.csv"
+    so.write_quotes(QUOTES, file)
+    run("init", path)
+    run("import", path, file)
+    assert "one for each of 8 dates" in run("calibrate", path, "--panel", "date")
+    assert "2024-01-08" in run("influence", path, "--by", "date")
+    assert "looked by  downdate" in run("forget", path, "--where", DAY, "--preview")
+    told = json.loads(run("forget", path, "--where", DAY, "--yes", "--json"))
+    assert told["latent"] == fresh(REST).latent
+    assert "7 dates" in run("summary", path)
+    run("restore", path, "--last")
+    run("verify", path)
+    run("report", path, "--out", tmp_path / "report.html")
+    assert "initial_variance by date, 8 values" in (tmp_path / "report.html").read_text()
