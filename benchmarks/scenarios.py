@@ -18,7 +18,7 @@ import strikeout as so
 from benchmarks import books
 from benchmarks.rows import Result, Row
 from strikeout.errors import RefusedError
-from strikeout.paper.steps import paper_step
+from strikeout.forgetting.paper_step import paper_step
 
 TOLERANCE = 0.06  # standard errors
 

@@ -268,3 +268,16 @@ def test_quotes_that_do_not_determine_the_parameters_have_no_influence_to_measur
     assert not calibration.converged
     with pytest.raises(RefusedError, match="do not determine"):
         influence(calibration)
+
+
+@pytest.mark.parametrize(
+    "by", ["month", "maturity:40,70", "moneyness", "product:50", "date:10", ["month", "maturity:50"]]
+)
+def test_groups_are_cut_by_the_words_of_shards(by):
+    quotes = so.paper.quotes("small", seed=3)
+    calibration = so.calibrate(quotes, so.Heston())
+    found, shards = so.influence(calibration, by), so.states.shard(quotes, by)
+    assert found.rows == len(shards)
+    assert sorted(found["count"].tolist()) == sorted(shards.sizes.values())
+    columns = [found[name] for name in ([by] if isinstance(by, str) else by)]
+    assert {" / ".join(map(str, row)) for row in zip(*columns, strict=True)} == set(shards.names)

@@ -144,8 +144,9 @@ def test_every_operator_can_be_asked_for_by_name(operator):
     assert forgetting.operator == operator
     assert forgetting.path[-1].startswith(f"{operator}:")
     errors = [abs(forgetting.parameters[n] - fresh.parameters[n]) / fresh.standard_errors[n] for n in fresh.parameters]
-    # One step: what it certifies. Two passes: rounding. Moments: their interpolation error, far below 1e-4 here.
-    limit = {"refine": 1e-6, "resolve": 1e-4, "recalibrate": 0.0}.get(operator)
+    # One step: what it certifies. Two passes: rounding. Moments: their interpolation error, far below 1e-4 here. The
+    # paper's step claims nothing; on clean random deletions it is within 0.1.
+    limit = {"refine": 1e-6, "resolve": 1e-4, "recalibrate": 0.0, "paper": 0.1}.get(operator)
     assert max(errors) <= (forgetting.trust.error if limit is None else limit)
     assert same(forgetting.calibration, fresh)
 

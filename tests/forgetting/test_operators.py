@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.errors import UnknownIdError, UsageError
+from strikeout.errors import RefusedError, UnknownIdError, UsageError
 from strikeout.forgetting.cholesky import cholesky_downdate
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.recompute import recompute, recompute_shards, whole
+from strikeout.forgetting.recompute import recompute, recompute_shards
 from strikeout.forgetting.refine import refine
 from strikeout.forgetting.restep import restep
 from strikeout.kernels import exact
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.shards import shard, shard_states
+from strikeout.statistics.shards import Shards, one_shard, shard, shard_states
 from strikeout.statistics.system import FootprintBlocks
 
 SMALL = so.calibrate(so.paper.quotes("small", seed=7), so.Heston())
@@ -90,7 +90,8 @@ def test_quotes_without_footprints_are_healed_through_their_shard():
     kept = footprints.without(day)
     with pytest.raises(UnknownIdError, match="are not in this book"):
         downdate(FootprintBlocks.of(kept), day[:2])
-    healed = recompute(states, {"5": quotes.only(day[2:])}, model=SMALL.model)
+    touched, left = shards.touched(day[:2])
+    healed = recompute(states, touched, quotes[left], model=SMALL.model)
     assert healed.step.equations == footprints.without(day[:2]).total()
 
 
@@ -115,7 +116,9 @@ def test_a_model_that_is_not_the_schemas_is_refused():
 def test_an_unknown_shard_is_refused_by_name():
     states = shard_states(SMALL.footprints, shard(SMALL.quotes, "day"))
     with pytest.raises(UsageError, match="1 of the 1 touched shards are not among the 90 known: 90"):
-        recompute(states, {"90": SMALL.quotes[:3]}, model=SMALL.model)
+        recompute(
+            states, Shards(SMALL.quotes.ids[:3], np.zeros(3, np.intp), ("90",)), SMALL.quotes[:3], model=SMALL.model
+        )
 
 
 def test_fixed_parameters_do_not_move():
@@ -217,6 +220,58 @@ def test_nothing_left_behind_is_zero():
 
 
 def test_a_book_as_one_shard_has_all_its_quotes():
-    shards = whole(SMALL.quotes)
+    shards = one_shard(SMALL.quotes)
     assert shards.sizes == {"all": 540}
     assert shard_states(SMALL.footprints, shards)["all"] == SMALL.footprints.total()
+
+
+CUTS = ["expiry", "date:10", "month", "product:30,60", "source", "expiry_days", ["date:30", "product:60,90"]]
+
+
+@pytest.mark.parametrize("shards", CUTS)
+def test_however_the_shards_are_cut_the_public_call_gives_the_bits_of_a_downdate(shards):
+    ids = some(SMALL, 0.03)
+    found = [
+        so.forget(SMALL, ids=ids, operator="recompute", shards=given) for given in (shards, shard(SMALL.quotes, shards))
+    ]
+    assert found[0].parameters == found[1].parameters == so.forget(SMALL, ids=ids, operator="downdate").parameters
+
+
+def test_only_the_touched_shards_are_priced_again(monkeypatch):
+    priced = []
+    whole_of = so.Heston.linearize
+    SMALL.footprints.total()
+    monkeypatch.setattr(
+        so.Heston, "linearize", lambda self, theta, c: priced.append(len(c)) or whole_of(self, theta, c)
+    )
+    recompute_shards(SMALL, SMALL.quotes.ids[:2], shards="day:10").step.change  # noqa: B018
+    assert priced == [10 * 6 - 2]
+
+
+@pytest.mark.parametrize("operator", ["downdate", "restep", None])
+def test_shards_are_for_recompute_alone(operator):
+    with pytest.raises(UsageError):
+        so.forget(SMALL, ids=SMALL.quotes.ids[:2], operator=operator, shards="month")
+
+
+def test_shards_of_other_quotes_are_refused():
+    with pytest.raises(UsageError):
+        so.forget(SMALL, ids=SMALL.quotes.ids[:2], operator="recompute", shards=shard(SMALL.quotes[1:], "date"))
+
+
+def test_forget_heals_quotes_that_are_too_large_for_a_footprint_through_their_shard():
+    """A price of 1e30 has no footprint: a downdate refuses, recompute rebuilds its shard without it."""
+    quotes = so.paper.quotes("small", seed=7)
+    wrong = quotes.with_observed(np.where(np.arange(len(quotes)) == 100, 1e30, quotes.observed))
+    start = so.Heston().parameters.named(so.Heston().parameters.starts[0])
+    calibration = so.calibrate(wrong, so.Heston(), starts=[start], loss="squared")
+    ids = wrong.ids[98:103]
+    with pytest.raises(RefusedError):
+        calibration.footprints.total()
+    found = recompute_shards(calibration, ids, shards="date:10")
+    kept = wrong.without(ids)
+    rebuilt = restep(kept, calibration.model, found.step.equations.schema)
+    assert found.step.equations == rebuilt.equations
+    assert NormalEquations.total(found.states.values()) == rebuilt.equations
+    with pytest.raises(RefusedError):
+        recompute_shards(calibration, wrong.ids[:5], shards="date:10")

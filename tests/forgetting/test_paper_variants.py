@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.errors import UsageError
+from strikeout.errors import RefusedError
+from strikeout.forgetting.paper_step import paper_step
 from strikeout.forgetting.refine import refine
 from strikeout.forgetting.robust import huber_step
-from strikeout.paper.steps import paper_huber_step, paper_relinearized, paper_step
+from strikeout.statistics.shards import Shards
 
 BOOK = so.paper.quotes("large", seed=42)
 
@@ -23,6 +24,12 @@ def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
 def shifted(days: range, factor: float = 0.1) -> tuple[so.Quotes, np.ndarray]:
     bad = np.isin(BOOK.labels["day"], days)
     return BOOK.with_observed(np.where(bad, factor * BOOK.observed, BOOK.observed)), BOOK.ids[bad]
+
+
+def cache_of(calibration: so.Calibration, shards="day:10", weights=None) -> so.paper.Cache:
+    return so.paper.Cache(
+        calibration.quotes, model=so.Heston(), theta_ref=calibration.parameters, shards=shards, weights=weights
+    )
 
 
 def test_on_clean_random_deletions_the_papers_step_is_harmless():
@@ -46,9 +53,8 @@ def test_relinearizing_the_touched_shards_alone_is_worse_than_relinearizing_all_
     calibration = so.calibrate(spoilt, so.Heston())
     retained = spoilt.without(ids)
     optimum = so.calibrate(retained, so.Heston())
-    touched = retained[np.isin(retained.labels["day"] // 10, [6])]
     none = apart(paper_step(calibration, ids).parameters, optimum)
-    some = apart(paper_relinearized(calibration, ids, touched=touched), optimum)
+    some = apart(so.paper.relinearize(cache_of(calibration), ids, affected_only=True).parameters, optimum)
     everyone = apart(refine(calibration, ids, passes=1).parameters, optimum)
     assert everyone < none < some
 
@@ -58,7 +64,8 @@ def test_relinearizing_no_shard_takes_the_same_step_again():
     calibration = so.calibrate(BOOK, so.Heston())
     ids = BOOK.ids[:5]
     step = paper_step(calibration, ids)
-    twice = paper_relinearized(calibration, ids, touched=BOOK[:0])
+    alone = Shards(BOOK.ids, np.arange(len(BOOK)), tuple(BOOK.ids.tolist()))
+    twice = so.paper.relinearize(cache_of(calibration, shards=alone), ids, affected_only=True).parameters
     reference = calibration.parameters
     assert twice == pytest.approx(
         {name: 2 * value - reference[name] for name, value in step.parameters.items()}, rel=1e-12
@@ -68,13 +75,36 @@ def test_relinearizing_no_shard_takes_the_same_step_again():
 def test_huber_weights_decided_again_beat_the_papers_fixed_ones():
     spoilt, bad = shifted(range(60, 75), factor=0.98)
     calibration = so.calibrate(spoilt, so.Heston(), loss="huber")
+    error = np.abs(calibration.residuals)
+    weights = np.where(error > calibration.threshold, calibration.threshold / error, 1.0)
+    cache = cache_of(calibration, weights=weights)
     for ids in (bad, np.random.default_rng(2).choice(BOOK.ids, 270, replace=False)):
         optimum = so.calibrate(spoilt.without(ids), so.Heston(), loss="huber")
-        ours, paper = huber_step(calibration, ids), paper_huber_step(calibration, ids).parameters
+        ours, paper = huber_step(calibration, ids), so.paper.fast(cache, ids).parameters
         assert apart(ours, optimum) < 0.5 * apart(paper, optimum)
         assert so.forget(calibration, ids=ids).parameters == optimum.parameters
 
 
-def test_the_papers_huber_variant_needs_a_huber_calibration():
-    with pytest.raises(UsageError, match="Huber"):
-        paper_huber_step(so.calibrate(BOOK, so.Heston()), BOOK.ids[:5])
+@pytest.mark.parametrize("where", ["day < 3", "strike = 90 and day > 100", "source = 'synthetic' and expiry_days = 30"])
+def test_the_operator_named_paper_is_the_papers_fast_operator_in_exact_sums(where):
+    calibration = so.calibrate(BOOK, so.Heston())
+    done = so.forget(calibration, where=where, operator="paper")
+    cache = so.paper.Cache(BOOK, model=so.Heston(), theta_ref=calibration.parameters, exact=True)
+    assert done.parameters == so.paper.fast(cache, where).parameters
+    assert done.operator == done.certificate.operator == "paper"
+    assert set(done.certificate.claims) <= {"STATE", "OPTIMUM"}
+    assert so.verify(done.certificate, done.calibration.quotes)
+
+
+def test_the_operator_named_paper_claims_no_optimum_after_a_bad_feed():
+    spoilt, ids = shifted(range(60, 65), factor=0.98)
+    done = so.forget(so.calibrate(spoilt, so.Heston()), ids=ids, operator="paper")
+    assert set(done.certificate.claims) == {"STATE"}
+    assert done.certificate.parameters == {}
+
+
+def test_the_operator_named_paper_refuses_a_step_out_of_the_model():
+    spoilt, ids = shifted(range(60, 65))
+    with pytest.raises(RefusedError) as refusal:
+        so.forget(so.calibrate(spoilt, so.Heston()), ids=ids, operator="paper")
+    assert refusal.value.outside

@@ -16,14 +16,17 @@ HESTON = so.Heston()
 FOOTPRINTS = footprints_of(QUOTES, HESTON, HESTON.parameters.starts[0])
 
 CUTS = {
-    "by source": {"by": "source"},
-    "by ten days": {"by": "date", "size": 10},
-    "by the papers thirty days": {"by": "day", "size": 30},
-    "by expiry": {"by": "expiry"},
-    "by product": {"by": "product"},
-    "by numbers of a width": {"by": "spot", "size": 2.5},
-    "hybrid": {"by": ["date", "product", "source"], "size": {"date": 20}},
-    "every quote alone": {"by": ["date", "expiry_days", "moneyness"]},
+    "by source": "source",
+    "by ten days": "date:10",
+    "by the papers thirty days": "day:30",
+    "by month": "month",
+    "by expiry": "expiry",
+    "by product": "product",
+    "by product with edges": "product:40,80",
+    "by numbers of a width": "spot:2.5",
+    "hybrid": ["date:20", "product", "source"],
+    "hybrid in one text": "date:20,product:30,60,source",
+    "every quote alone": "date,expiry_days,moneyness",
 }
 
 
@@ -41,7 +44,7 @@ def labelled(**labels: list[object]) -> so.Quotes:
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 def test_the_whole_is_the_sum_of_the_parts_however_it_was_cut(cut):
-    shards = shard(QUOTES, **cut)
+    shards = shard(QUOTES, cut)
     states = shard_states(FOOTPRINTS, shards)
     assert tuple(states) == shards.names
     assert NormalEquations.total(states.values()) == FOOTPRINTS.total()
@@ -51,14 +54,14 @@ def test_the_whole_is_the_sum_of_the_parts_however_it_was_cut(cut):
 
 
 def test_a_shard_built_from_its_own_quotes_is_the_shard():
-    shards = shard(QUOTES, "date", size=10)
+    shards = shard(QUOTES, "date:10")
     name = shards.names[3]
     alone = footprints_of(QUOTES.only(shards.members(name)), HESTON, HESTON.parameters.starts[0]).total()
     assert alone == shard_states(FOOTPRINTS, shards)[name]
 
 
 def test_touched_shards_are_those_that_hold_a_quote():
-    shards = shard(QUOTES, "day", size=30)
+    shards = shard(QUOTES, "day:30")
     days = QUOTES.labels["day"]
     touched = QUOTES.ids[(days == 31) | (days == 89)]
     assert shards.of(touched) == ("30", "60")
@@ -71,10 +74,10 @@ def test_touched_shards_are_those_that_hold_a_quote():
 def test_blocks_of_days_begin_at_the_same_dates_whatever_the_book_holds():
     dates = ["2024-01-02", "2024-01-07", "2024-01-08", "2024-02-20"]
     # 2023-12-29 is day 19720 from 1970-01-01: a multiple of ten.
-    assert shard(labelled(date=dates), "date", size=10).sizes == {"2023-12-29": 2, "2024-01-08": 1, "2024-02-17": 1}
-    assert shard(labelled(date=dates[1:]), "date", size=10).sizes == {"2023-12-29": 1, "2024-01-08": 1, "2024-02-17": 1}
+    assert shard(labelled(date=dates), "date:10").sizes == {"2023-12-29": 2, "2024-01-08": 1, "2024-02-17": 1}
+    assert shard(labelled(date=dates[1:]), "date:10").sizes == {"2023-12-29": 1, "2024-01-08": 1, "2024-02-17": 1}
     stamps = list(np.array(dates, "datetime64[s]"))
-    assert shard(labelled(date=stamps), "date", size=10).names == ("2023-12-29", "2024-01-08", "2024-02-17")
+    assert shard(labelled(date=stamps), "date:10").names == ("2023-12-29", "2024-01-08", "2024-02-17")
 
 
 def test_products_are_fixed_buckets_of_moneyness_and_maturity():
@@ -98,7 +101,7 @@ def test_names_that_read_alike_are_one_shard_and_nothing_is_lost():
 
 def test_an_order_of_its_own_does_not_confuse_the_shards():
     rows = np.random.default_rng(2).permutation(len(QUOTES))
-    in_order, shuffled = shard(QUOTES, "day", size=30), shard(QUOTES[rows], "day", size=30)
+    in_order, shuffled = shard(QUOTES, "day:30"), shard(QUOTES[rows], "day:30")
     assert shard_states(FOOTPRINTS, shuffled) == shard_states(FOOTPRINTS, in_order)
     kept = FOOTPRINTS.without(QUOTES.ids[:100])
     assert NormalEquations.total(shard_states(kept, in_order).values()) == kept.total()
@@ -110,25 +113,47 @@ def test_a_quote_in_no_shard_is_refused_by_name():
 
 
 def test_an_empty_book_has_no_shards():
-    assert shard(QUOTES[[]], "date", size=10).names == ()
+    assert shard(QUOTES[[]], "date:10").names == ()
 
 
 @pytest.mark.parametrize(
-    ("by", "size", "said"),
+    "by",
     [
-        ("desk", None, "no label of this book"),
-        ([], None, "nothing to cut by"),
-        (["date", "source"], 10, "which of date, source"),
-        ("date", {"source": 10}, "which of date"),
-        ("source", 10, "holds no dates"),
-        ("date", 0, "above zero"),
-        ("date", 2.5, "whole number of days"),
-        ("moneyness", 10, "take no size"),
+        "desk",
+        "desk:10",
+        [],
+        "",
+        "source:10",
+        "date:0",
+        "date:2.5",
+        "date:",
+        "date:10,20",
+        "date:ten",
+        "month:2",
+        "moneyness:1.1,0.9",
+        "maturity:-30",
     ],
 )
-def test_what_cannot_be_cut_is_refused_with_a_way_on(by, size, said):
-    with pytest.raises(UsageError, match=said):
-        shard(QUOTES, by, size=size)
+def test_what_cannot_be_cut_is_refused(by):
+    with pytest.raises(UsageError):
+        shard(QUOTES, by)
+
+
+def test_a_label_with_a_colon_is_a_label():
+    assert shard(labelled(**{"feed:2": ["a", "a", "b"]}), "feed:2").sizes == {"a": 2, "b": 1}
+
+
+def test_months_and_edges_are_the_users():
+    quotes = labelled(date=["2024-01-30", "2024-01-31", "2024-02-01"])  # 0.05, 0.775 and 1.5 years; strikes 70 to 130
+    assert shard(quotes, "month").sizes == {"2024-01": 2, "2024-02": 1}
+    assert shard(quotes, "maturity:30,300").sizes == {"<30 days": 1, "30-300 days": 1, ">=300 days": 1}
+    assert shard(quotes, "month,moneyness:0.9").names == (
+        "2024-01 / <0.9 K/F",
+        "2024-01 / >=0.9 K/F",
+        "2024-02 / >=0.9 K/F",
+    )
+    with pytest.raises(UsageError):
+        shard(labelled(day=[1, 2]), "month")
 
 
 def test_a_label_named_like_a_cut_is_ambiguous():
@@ -138,9 +163,9 @@ def test_a_label_named_like_a_cut_is_ambiguous():
 
 def test_quotes_without_a_date_cannot_be_cut_by_days():
     with pytest.raises(UsageError, match="1 of 2 quotes have no date"):
-        shard(labelled(date=["2024-01-02", ""]), "date", size=10)
+        shard(labelled(date=["2024-01-02", ""]), "date:10")
 
 
 def test_an_unknown_shard_is_answered_with_the_known_ones():
     with pytest.raises(UsageError, match="2023-12-29"):
-        shard(QUOTES, "date", size=10).members("yesterday")
+        shard(QUOTES, "date:10").members("yesterday")

@@ -15,7 +15,7 @@ from strikeout.assurance.build import NAMED, ROUNDING
 
 STEPS = ("downdate", "restep", "recompute")
 SEARCHES = ("recalibrate", "resolve", "none")
-OPERATORS = (*STEPS, *SEARCHES, "refine")
+OPERATORS = (*STEPS, *SEARCHES, "refine", "paper")
 LOSSES = ("squared", "huber")
 RESIDUALS = ("price", "implied_vol")
 CHOICES = ("all", "otm")

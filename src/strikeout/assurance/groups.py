@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.shards import OWN, cut_names, split_cuts
 
 Rows = NDArray[np.intp]
 By = str | Sequence[str] | NDArray[Any] | None
@@ -29,8 +30,8 @@ def groups_of(quotes: Quotes, by: By) -> Groups:
     """The groups of a book.
 
     Args:
-        by: None for every quote on its own; a label or several (or a column of the contracts, like "expiry"); or an
-            array of one group name a quote, such as the shards of a sharding.
+        by: None for every quote on its own; a label, a column of the contracts or a cut of ``states.shard`` ("month",
+            "maturity:30,60", "date:30"), or several of them; or an array of one group name per quote.
 
     Raises:
         UsageError: a label that the quotes do not have, or an array of another length.
@@ -42,7 +43,13 @@ def groups_of(quotes: Quotes, by: By) -> Groups:
             raise UsageError(f"by: {len(quotes):,} quotes need one group name each; got an array of shape {by.shape}.")
         columns = {"group": by}
     else:
-        names = [by] if isinstance(by, str) else list(by)
+        names = (
+            split_cuts(by)
+            if isinstance(by, str) and by not in quotes.labels
+            else [by]
+            if isinstance(by, str)
+            else list(by)
+        )
         if not names:
             raise UsageError("by: no label was given. Leave it out for every quote on its own.")
         columns = {name: column_of(quotes, name) for name in names}
@@ -50,7 +57,7 @@ def groups_of(quotes: Quotes, by: By) -> Groups:
 
 
 def column_of(quotes: Quotes, name: str) -> NDArray[Any]:
-    """A label of the quotes, or a column of their contracts.
+    """Return a label of the quotes, a column of their contracts, or the names of a cut.
 
     Raises:
         UsageError: there is none of that name.
@@ -61,7 +68,9 @@ def column_of(quotes: Quotes, name: str) -> NDArray[Any]:
     own = dict(contracts) if contracts is not None else _described(quotes)
     if name in own:
         return np.asarray(own[name])
-    known = ", ".join([*quotes.labels, *own])
+    if name.partition(":")[0] in (*OWN, *quotes.labels) and contracts is None:
+        return cut_names(quotes, name)
+    known = ", ".join(dict.fromkeys([*quotes.labels, *own, *(OWN if contracts is None else ())]))
     raise UsageError(f"by: the quotes have no label {name!r}. They have {known}.", label=name)
 
 

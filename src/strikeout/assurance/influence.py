@@ -91,7 +91,8 @@ def influence(calibration: Calibration | PanelCalibration, by: By = None, *, con
     Of a panel the parameters are the shared ones; latent ones follow, and a group that goes takes its own along.
 
     Args:
-        by: None for each quote; a label or several, like "date" or ["date", "expiry"]; or an array of group names.
+        by: None for each quote; a label or a cut of ``states.shard`` or several, like "date", "month,expiry" or
+            ["maturity:30,60", "source"]; or an array of group names.
         confirm: how many of the first rows to calibrate anew without the group, in ``confirmed_...`` columns.
 
     Raises:

@@ -48,6 +48,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "loss": ("--loss", "NAME"),
     "max_reject": ("--max-reject", "SHARE"),
     "operator": ("--operator", "NAME"),
+    "shards": ("--shards", "CUTS"),
     "panel": ("--panel", "LABEL"),
     "perturb": ("--perturb", "SHARE"),
     "residual": ("--residual", "NAME"),

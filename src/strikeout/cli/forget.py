@@ -23,8 +23,16 @@ if TYPE_CHECKING:
     from strikeout.forgetting.panel_forgetting import PanelForgetting
     from strikeout.forgetting.preview import Preview
 
-OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")  # a test holds it to forget's
-ON_FILES = ("operator", "certificate_path", "out")  # what a book has its own way for
+OPERATORS = (
+    "downdate",
+    "restep",
+    "recompute",
+    "resolve",
+    "recalibrate",
+    "refine",
+    "paper",
+)  # a test holds it to forget's
+ON_FILES = ("operator", "shards", "certificate_path", "out")  # what a book has its own way for
 
 
 @click.command("forget")
@@ -40,6 +48,12 @@ ON_FILES = ("operator", "certificate_path", "out")  # what a book has its own wa
     metavar="NAME",
     help=f"This operator and no other: {', '.join(OPERATORS[:-1])} or {OPERATORS[-1]}.",
 )
+@click.option(
+    "--shards",
+    metavar="CUTS",
+    help="With --operator recompute: price only the shards with a forgotten quote again. date:30, month, expiry, "
+    "product:30,60, source, any label, or several separated by commas.",
+)
 @click.option("--certificate", "certificate_path", type=click.Path(path_type=str), help="Write the certificate here.")
 @click.option("--out", type=click.Path(path_type=str), help="Write the retained quotes to this .csv or .parquet.")
 @click.option("--yes", is_flag=True, help="Of a book: do it now, without a plan to apply.")
@@ -54,6 +68,7 @@ def command(
     is_preview: bool,
     tolerance: float | None,
     operator: Any,
+    shards: str | None,
     certificate_path: str | None,
     out: str | None,
     as_json: bool,
@@ -82,13 +97,15 @@ def command(
                 return _previewed(held.calibration(), meant, as_json=as_json, read={"book": file})
             return forget_from_book(held, meant, tolerance=tolerance, yes=yes, reason=why, as_json=as_json)
     refuse_given(("yes", "reason", "note", "ticket"), "A file has no ledger and is not changed:")
-    _check(file, is_preview, tolerance=tolerance, operator=operator, certificate=certificate_path, out=out)
+    _check(
+        file, is_preview, tolerance=tolerance, operator=operator, shards=shards, certificate=certificate_path, out=out
+    )
     reading, calibration = calibrated(file, **options)
     if is_preview:
         return _previewed(calibration, meant, as_json=as_json, read=described_reading(reading, options["quarantine"]))
     from strikeout.forgetting.forget import forget
 
-    done = forget(calibration, **meant, operator=operator, tolerance=tolerance)
+    done = forget(calibration, **meant, operator=operator, tolerance=tolerance, shards=shards)
     _write(done, certificate=certificate_path, out=out)
     if as_json:
         files = {"certificate_file": certificate_path, "out": out}

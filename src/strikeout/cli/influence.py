@@ -27,7 +27,12 @@ FAR = 0.05  # of the indicator: above it one step may be off by more than a twen
 
 @click.command("influence")
 @file_argument
-@click.option("--by", help="Labels that make a group, such as date,expiry; without it every quote stands alone.")
+@click.option(
+    "--by",
+    metavar="CUTS",
+    help="What makes a group: labels, or date:30, month, expiry, maturity:30,60, moneyness:0.9,1.1, product:30,60, "
+    "separated by commas. Without it every quote is a group.",
+)
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many to show.")
 @click.option(
     "--confirm",
@@ -50,6 +55,7 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
     where the quotes do not determine the parameters.
     """
     from strikeout.assurance.influence import influence
+    from strikeout.statistics.shards import split_cuts
 
     if plot is not None:
         from strikeout.plots.writing import check_ending
@@ -62,7 +68,7 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
             reading, calibration = None, book.calibration()
     else:
         reading, calibration = calibrated(file, **options)
-    labels = None if by is None else [name.strip() for name in by.split(",") if name.strip()]
+    labels = None if by is None else split_cuts(by)
     found = influence(calibration, labels, confirm=min(confirm, top))
     _refuse_undetermined(found, calibration)
     if plot is not None:

@@ -15,12 +15,12 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.paper_step import paper_step
 from strikeout.forgetting.restep import restep
 from strikeout.forgetting.rolling import restore
 from strikeout.kernels import black
 from strikeout.models.heston import Heston
 from strikeout.paper.sets import quotes as paper_quotes
-from strikeout.paper.steps import paper_step
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import isnan
 from typing import Literal, overload
@@ -23,6 +23,7 @@ from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.panel import forget_panel
 from strikeout.forgetting.panel_forgetting import PanelForgetting
+from strikeout.forgetting.paper_step import paper_step
 from strikeout.forgetting.recalibrate import recalibrate
 from strikeout.forgetting.recompute import recompute_shards
 from strikeout.forgetting.refine import refine
@@ -34,11 +35,13 @@ from strikeout.forgetting.trust import Trust, Verdict, determined_to, known_erro
 from strikeout.forgetting.vanishing import left, refuse_vanished, why_not_stepped
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
+from strikeout.statistics.shards import Shards
 from strikeout.statistics.system import FootprintBlocks, OneStep
 from strikeout.wording import Argument
 
-Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", "refine"]
-OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")
+Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper"]
+OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper")
+Cuts = str | Sequence[str] | Shards
 
 
 @overload
@@ -50,6 +53,7 @@ def forget(
     quotes: Quotes | Moments | None = None,
     operator: Operator | None = None,
     tolerance: float | None = None,
+    shards: Cuts | None = None,
 ) -> Forgetting: ...
 
 
@@ -62,6 +66,7 @@ def forget(
     quotes: Quotes | Moments | None = None,
     operator: Operator | None = None,
     tolerance: float | None = None,
+    shards: Cuts | None = None,
 ) -> PanelForgetting: ...
 
 
@@ -73,6 +78,7 @@ def forget(
     quotes: Quotes | Moments | None = None,
     operator: Operator | None = None,
     tolerance: float | None = None,
+    shards: Cuts | None = None,
 ) -> Forgetting | PanelForgetting:
     """The calibration without these quotes, as if they had never been seen; the calibration given is not changed.
 
@@ -92,9 +98,12 @@ def forget(
         operator: this one and no other.
         tolerance: in standard errors. The microsecond downdate is taken where its indicator certifies that much;
             else the retained quotes are calibrated anew.
+        shards: with ``operator="recompute"``: how to partition the quotes, as ``states.shard`` takes it ("date:30",
+            "month", "product:30,60", ["date:30", "source"]) or its result; by expiry if not given. Only shards with a
+            forgotten quote are priced again.
 
     Raises:
-        UsageError: what to forget is said in no way or in two, or operator and tolerance are not as above.
+        UsageError: what to forget is said in no way or in two, or operator, tolerance and shards are not as above.
         UnknownIdError: an id that no quote of the book has, or one given twice.
         UnidentifiedError: the retained quotes do not determine the parameters.
         RefusedError: everything is to be forgotten, the retained quotes lead out of the model's bounds, no optimum was
@@ -106,7 +115,7 @@ def forget(
     >>> without.parameters == so.calibrate(calibration.quotes.without(without.ids), so.Heston()).parameters
     True
     """
-    _check(operator, tolerance)
+    _check(operator, tolerance, shards)
     if isinstance(calibration, EITHER) and calibration.settings.panel == AUTO:
         request = request_of(calibration, ids=ids, where=where, quotes=quotes)
         choice = crossing(calibration, request)
@@ -115,6 +124,8 @@ def forget(
         if request.book is not None:
             ids, where, quotes = request.ids, None, None  # found once
     if isinstance(calibration, PanelCalibration):
+        if shards is not None:
+            raise UsageError(Argument("shards"), ": a panel is recomputed by its groups. Leave them out.")
         return forget_panel(calibration, ids=ids, where=where, quotes=quotes, operator=operator, tolerance=tolerance)
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)
     answer = partial(Forgetting, calibration, _request=request)
@@ -135,7 +146,7 @@ def forget(
             path = (f"downdate: {known_error(judged)}, and {tolerance:g} were asked for",)
             return answer(step.parameters, "downdate", step, judged, tolerance, _path=path, _calibrated=fresh)
     elif operator not in (None, "recalibrate"):
-        return _forced(answer, calibration, request, operator, fresh)
+        return _forced(answer, calibration, request, operator, fresh, shards=shards)
     found = fresh()
     path = (*path, "recalibrate: the retained quotes, from cold starts")
     return answer(dict(found.parameters), "recalibrate", tolerance=tolerance, _path=path, _calibrated=found)
@@ -174,9 +185,16 @@ def unresolvable(calibration: Calibration) -> str | None:
     return None
 
 
-def _check(operator: Operator | None, tolerance: float | None) -> None:
+def _check(operator: Operator | None, tolerance: float | None, shards: Cuts | None) -> None:
     if operator is not None and operator not in OPERATORS:
         raise UsageError(Argument("operator", operator), f" is unknown. Use one of {', '.join(OPERATORS)}.")
+    if shards is not None and operator != "recompute":
+        raise UsageError(
+            Argument("shards"),
+            " are for one operator alone. Add ",
+            Argument("operator", "recompute"),
+            ", or leave them out.",
+        )
     if tolerance is None:
         return
     if operator is not None:
@@ -232,6 +250,8 @@ def _forced(
     request: Request,
     operator: str,
     fresh: Callable[[], Calibration],
+    *,
+    shards: Cuts | None,
 ) -> Forgetting:
     why = unresolvable(calibration) if operator == "resolve" else unstepped(calibration, request)
     if why is not None:
@@ -253,7 +273,12 @@ def _forced(
         refuse_step(free, outside_bounds(refined.parameters, calibration), count=len(request.retained))
         path = (f"refine: as asked, 2 passes; what is left is about {refined.error:.2g} standard errors",)
         return answer(refined.parameters, operator, _path=path, _calibrated=fresh)
-    step = _downdated(calibration, request) if operator == "downdate" else _step(calibration, request, operator)
+    if operator == "paper":
+        return _as_published(answer, calibration, request, fresh)
+    if operator == "downdate":
+        step = _downdated(calibration, request)
+    else:
+        step = _step(calibration, request, operator, shards=shards)
     judged = trust(step, calibration, ids=lambda: request.used)
     if not judged.is_sound:
         assert request.book is not None
@@ -269,12 +294,30 @@ def _forced(
     )
 
 
-def _step(calibration: Calibration, request: Request, operator: str) -> OneStep:
-    footprints, free, weights = calibration.footprints, free_parameters(calibration), calibration.settings.weights
+def _as_published(
+    answer: Callable[..., Forgetting], calibration: Calibration, request: Request, fresh: Callable[[], Calibration]
+) -> Forgetting:
+    """Take the paper's step. It is claimed to be near an optimum only if the retained quotes, asked there, show it."""
+    step = paper_step(calibration, request.used, free=free_parameters(calibration))
+    outside = outside_bounds(step.parameters, calibration)
+    refuse_step((), outside, count=len(request.retained))
+
+    def path() -> tuple[str, ...]:
+        apart = measured(calibration, request.used, step.parameters).apart
+        return (
+            "paper: as asked, one step from the calibrated parameters with a ridge of 1e-6; it equals the paper's "
+            f"one-step retrain, not a refit: the next step from here is {apart:.2g} standard errors",
+        )
+
+    return answer(step.parameters, "paper", _path=path, _calibrated=fresh)
+
+
+def _step(calibration: Calibration, request: Request, operator: str, *, shards: Cuts | None) -> OneStep:
+    free, weights = free_parameters(calibration), calibration.settings.weights
     if operator == "restep":
         kept = chosen(request.retained, calibration.settings.select)
-        return restep(kept, calibration.model, footprints.schema, weights=weights, free=free)
-    return recompute_shards(calibration, request.used, free=free).step
+        return restep(kept, calibration.model, calibration.footprints.schema, weights=weights, free=free)
+    return recompute_shards(calibration, request.used, shards=shards, free=free).step
 
 
 def _downdated(calibration: Calibration, request: Request) -> OneStep:

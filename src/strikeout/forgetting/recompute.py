@@ -1,97 +1,133 @@
-"""Strike quotes out shard by shard: the touched shards are built again from raw quotes, the others kept."""
+"""Strike quotes out shard by shard: price the retained quotes of the touched shards again, keep the other shards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
-from strikeout.errors import UsageError
-from strikeout.forgetting.restep import equations_of
+from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.restep import footprints_in
 from strikeout.models.model import Model
 from strikeout.quotes.features import Features
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations, Ridge
-from strikeout.statistics.shards import Shards, shard, shard_states
+from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
 from strikeout.statistics.system import OneStep
 from strikeout.statistics.weights import Weighting
 
 
 @dataclass(frozen=True, eq=False)
 class Recomputed:
-    """A step, and the states of all shards after it."""
+    """A step, and the states of all shards after it, which are summed when they are first asked for."""
 
     step: OneStep
-    states: Mapping[str, NormalEquations]
+    _states: Callable[[], Mapping[str, NormalEquations]]
+
+    @cached_property
+    def states(self) -> Mapping[str, NormalEquations]:
+        """The state of every shard, by name; that of an emptied shard has no quotes."""
+        return self._states()
 
 
 def recompute(
     states: Mapping[str, NormalEquations],
-    touched: Mapping[str, Quotes],
+    touched: Shards,
+    left: Quotes,
     *,
     model: Model,
     weights: Weighting | None = None,
     ridge: Ridge = None,
     free: tuple[int, ...] | None = None,
 ) -> Recomputed:
-    """The step of ``downdate``, bit for bit, without any footprint of what is struck out.
+    """Return the step of ``downdate``, bit for bit, without a footprint of what is struck out.
 
-    So it also heals: quotes whose footprints were never kept, or were lost, go with their shard.
+    It therefore also repairs: quotes whose footprints were lost, or never kept, are removed with their shard. All
+    touched shards are priced in one pass, so the cost is that of the quotes in them and not of their number.
 
     Args:
         states: of every shard, by name.
-        touched: the retained raw quotes of every shard that held a quote to strike out; an empty book where none is
-            left of it.
+        touched: the shards that contained a quote to strike out, without it; ``Shards.touched`` gives them. A name
+            without members is a shard of which nothing is left.
+        left: the retained quotes of the touched shards, in the order of ``touched.ids``.
 
     Raises:
-        UsageError: no shard is given, a touched one is unknown, or model and weights are not those of the states.
+        UsageError: a touched shard is unknown, ``left`` are other quotes, or model and weights are not those of the
+            states.
         RefusedError: a quote cannot be counted exactly.
     """
-    unknown = sorted(touched.keys() - states.keys())
+    unknown = sorted(set(touched.names) - states.keys())
     if unknown or not states:
         raise UsageError(
             f"recompute: {len(unknown)} of the {len(touched)} touched shards are not among the {len(states)} known: "
             f"{', '.join(unknown[:3])}. Give the state of every shard.",
             shards=unknown,
         )
+    if not np.array_equal(touched.ids, left.ids):
+        raise UsageError("recompute: the quotes left are not those of the touched shards. Use Shards.touched(ids).")
     schema = next(iter(states.values())).schema
-    fresh = {
-        name: equations_of(touched[name], model, schema, weights=weights) if name in touched else state
-        for name, state in states.items()
-    }
-    return Recomputed(OneStep(NormalEquations.total(fresh.values()), ridge, free), fresh)
+    fresh = footprints_in(left, model, schema, weights=weights)
+    again = set(touched.names)
+    kept = [state for name, state in states.items() if name not in again]
+    total = NormalEquations.total([*kept, fresh.total()])
+    return Recomputed(OneStep(total, ridge, free), lambda: {**states, **shard_states(fresh, touched)})
 
 
 def recompute_shards(
-    calibration: Calibration, ids: ArrayLike, *, shards: Shards | None = None, free: tuple[int, ...] | None = None
+    calibration: Calibration,
+    ids: ArrayLike,
+    *,
+    shards: str | Sequence[str] | Shards | None = None,
+    free: tuple[int, ...] | None = None,
 ) -> Recomputed:
-    """``recompute`` on a calibration's own footprints and quotes, cut into shards (by expiry where not given).
+    """Recompute a calibration's own footprints and quotes, cut into shards (by expiry if not given).
+
+    A quote that is too large for a footprint does not matter if it is struck out: its shard is rebuilt without it.
 
     Raises:
         UnknownIdError: an id that no quote has, or one given twice.
-        UsageError: the shards are not of the calibration's quotes.
-        RefusedError: a quote cannot be counted exactly.
+        UsageError: the shards are not of the calibration's quotes, or as ``shard``.
+        RefusedError: a retained quote cannot be counted exactly.
     """
     quotes = calibration.quotes
     if shards is None:
-        shards = whole(quotes) if isinstance(quotes.contracts, Features) else shard(quotes, "expiry")
-    gone = set(quotes.only(ids).ids.tolist())
-    touched = {
-        name: quotes.only([member for member in shards.members(name).tolist() if member not in gone])
-        for name in shards.of(ids)
-    }
-    return recompute(
-        shard_states(calibration.footprints, shards),
-        touched,
-        model=calibration.model,
-        weights=calibration.settings.weights,
-        free=free,
-    )
+        cut = one_shard(quotes) if isinstance(quotes.contracts, Features) else shards_of(quotes, "expiry")
+    else:
+        cut = shards_of(quotes, shards)
+    touched, rows = cut.touched(ids)
+    footprints = _countable(calibration, ids)
+    fresh = footprints_in(quotes[rows], calibration.model, footprints.schema, weights=calibration.settings.weights)
+    is_touched = np.isin(cut.codes, [cut.names.index(name) for name in touched.names])
+    if len(footprints) == len(quotes):  # subtract what the touched shards were, which costs as little as they are
+        kept = footprints.total() - footprints.total(np.flatnonzero(is_touched).astype(np.int64))
+    else:
+        kept = footprints.total(footprints.places(quotes.ids[~is_touched]))
+
+    def states() -> Mapping[str, NormalEquations]:
+        return {**shard_states(footprints, cut), **shard_states(fresh, touched)}
+
+    return Recomputed(OneStep(kept + fresh.total(), None, free), states)
 
 
-def whole(quotes: Quotes) -> Shards:
-    """The book as one shard."""
-    return Shards(quotes.ids, np.zeros(len(quotes), np.intp), ("all",))
+def _countable(calibration: Calibration, ids: ArrayLike) -> Footprints:
+    """The footprints of a calibration, without those that are too large to have one if they are struck out anyway."""
+    try:
+        return calibration.footprints
+    except RefusedError as refusal:
+        lost = refusal.facts.get("ids", ())
+        if not lost or not set(lost) <= set(np.asarray(ids).tolist()):
+            raise
+        how = calibration.settings
+        return footprints_of(
+            calibration.quotes.without(lost),
+            calibration.model,
+            calibration.reference,
+            residual=how.residual,
+            weights=how.weights,
+        )

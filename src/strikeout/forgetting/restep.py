@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from strikeout.errors import UsageError
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.normal_equations import NormalEquations, Ridge, refuse_mixing
+from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.normal_equations import Ridge, refuse_mixing
 from strikeout.statistics.objective import RESIDUALS
 from strikeout.statistics.schema import Schema
 from strikeout.statistics.system import OneStep
@@ -31,18 +34,18 @@ def restep(
         UsageError: the model or the weights are not those of the schema.
         RefusedError: a quote cannot be counted exactly.
     """
-    return OneStep(equations_of(retained, model, schema, weights=weights), ridge, free)
+    return OneStep(footprints_in(retained, model, schema, weights=weights).total(), ridge, free)
 
 
-def equations_of(quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None) -> NormalEquations:
-    """What raw quotes leave behind in a schema; zero where there are none.
+def footprints_in(quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None) -> Footprints:
+    """Return the footprints of raw quotes in a schema.
 
     Raises:
         UsageError: the model or the weights are not those of the schema.
         RefusedError: a quote cannot be counted exactly.
     """
     if not len(quotes):
-        return NormalEquations.zero(schema)
+        return Footprints(schema, quotes.ids, np.zeros((0, schema.columns), np.int64))
     if weights is None:
         weights = next((rule for rule in RULES if rule == schema.weights), None)
         if weights is None:
@@ -52,4 +55,4 @@ def equations_of(quotes: Quotes, model: Model, schema: Schema, *, weights: Weigh
         quotes, model, schema.reference, residual=residual, weights=weights, grid=schema.exponents[-1]
     )
     refuse_mixing(schema, footprints.schema)
-    return footprints.total()
+    return footprints

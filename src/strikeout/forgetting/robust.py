@@ -18,7 +18,7 @@ def huber_step(calibration: Calibration, ids: ArrayLike) -> dict[str, float]:
 
     The threshold is measured again on the retained residuals, every quote is placed inside or outside of it again, and
     the curvature counts those inside fully and those outside not at all, which is the second derivative. Beside it:
-    ``paper.paper_huber_step``, which keeps the weights of before and counts them in the curvature too.
+    ``paper.Cache(weights=...)``, which keeps the weights of before and counts them in the curvature too.
 
     Raises:
         UnknownIdError: an id that no quote has, or one given twice.

@@ -25,6 +25,7 @@ Exponents = NDArray[np.int32]
 
 LARGEST = 2.0**62  # a column of a row must stay below this on its grid
 _DIGIT = 21  # bits; an int64 is two digits and a signed rest
+_HALF = np.uint64(0xFFFFFFFF)
 _AT_ONCE = 1 << 18  # rows whose products of digits still sum within an int64
 
 
@@ -60,6 +61,18 @@ def combine(a: Words, b: Words, *, subtract: bool = False) -> Words:
     """The state of both sets of rows, or of the first without the second."""
     sign = -1 if subtract else 1
     return from_integers([x + sign * y for x, y in zip(to_integers(a), to_integers(b), strict=True)])
+
+
+def total(states: Words) -> Words:
+    """Sum states, given as one array of shape (k, sums, 3): halves of 32 bits, then carries."""
+    sums = [half.sum(axis=0, dtype=np.uint64) for half in (states & _HALF, states >> np.uint64(32))]
+    found: Words = np.empty_like(sums[0])
+    carry = np.zeros(len(sums[0]), np.uint64)
+    for word in range(found.shape[1]):
+        low = sums[0][:, word] + carry
+        high = sums[1][:, word] + (low >> np.uint64(32))
+        found[:, word], carry = (high << np.uint64(32)) | (low & _HALF), high >> np.uint64(32)
+    return found
 
 
 def read(state: Words, exponents: Exponents) -> Floats:

@@ -43,7 +43,8 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations
-from strikeout.statistics.shards import Shards, shard
+from strikeout.statistics.shards import Shards, one_shard, shards_of
+from strikeout.statistics.weights import Weighting
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -76,9 +77,11 @@ class Cache:
         shards: a label or several to group quotes by, as ``states.shard`` takes them, or its ``Shards``; by default one
             shard holds all quotes.
         exact: sum in exact integers instead of floating point.
+        weights: w_i per quote, for a robust loss: u_i = w_i J_i' r_i and psi_i = w_i J_i' J_i. They stay as they are,
+            whatever is forgotten.
 
     Raises:
-        UsageError: an unknown label, or a ridge below zero.
+        UsageError: an unknown label, a ridge below zero, or other than one weight of at least 0 per quote.
         ParameterError: a reference that is not a point of the model.
 
     >>> from strikeout import paper
@@ -100,14 +103,18 @@ class Cache:
         ridge: float = PAPER_RIDGE,
         shards: str | Sequence[str] | Shards | None = None,
         exact: bool = False,
+        weights: ArrayLike | None = None,
     ) -> None:
         if not ridge >= 0.0:
             raise UsageError(f"paper.Cache: ridge is {ridge}; expected a number of at least 0, such as 1e-6.")
         self.quotes, self.model, self.ridge, self.exact = quotes, model if model is not None else Heston(), ridge, exact
         reference = reference_of(quotes, self.model) if theta_ref is None else theta_ref
         self.theta_ref: Floats = self.model.parameters.vector(reference)
-        self.shards = _shards_of(quotes, shards)
-        self.u, self.psi = _statistics(self.model, self.theta_ref, quotes)
+        self.shards = shards_of(quotes, shards) if shards is not None else one_shard(quotes)
+        self.weights: Floats = np.ones(len(quotes)) if weights is None else np.asarray(weights, float)
+        if self.weights.shape != (len(quotes),) or not (self.weights >= 0.0).all():
+            raise UsageError(f"paper.Cache: {len(quotes):,} quotes need one weight of at least 0 each.")
+        self.u, self.psi = self._at(self.theta_ref, np.arange(len(quotes)))
 
     @cached_property
     def H(self) -> Floats:
@@ -174,10 +181,19 @@ class Cache:
     @cached_property
     def footprints(self) -> Footprints:
         """u_i and psi_i of every quote as exact integers."""
-        return self._footprints_of(self.quotes)
+        return self._footprints_of(np.arange(len(self.quotes)))
 
-    def _footprints_of(self, quotes: Quotes) -> Footprints:
-        return footprints_of(quotes, self.model, self.model.parameters.named(self.theta_ref), weights="none")
+    def _footprints_of(self, rows: Rows) -> Footprints:
+        weights: Weighting = "none" if (self.weights == 1.0).all() else self.weights[rows]
+        reference = self.model.parameters.named(self.theta_ref)
+        return footprints_of(self.quotes[rows], self.model, reference, weights=weights)
+
+    def _at(self, theta: Floats, rows: Rows) -> Sums:
+        """u_i and psi_i of these quotes at theta."""
+        quotes = self.quotes[rows]
+        price, J = self.model.linearize(theta, quotes.contracts)
+        weighted = self.weights[rows, None] * J
+        return weighted * (quotes.observed - price)[:, None], weighted[:, :, None] * J[:, None, :]
 
     def _sums(self, rows: Rows) -> Sums:
         if self.exact:
@@ -214,8 +230,8 @@ def recompute(cache: Cache, F: Forget) -> Update:
     again, still = kept[is_touched], kept[~is_touched]
     if cache.exact:
         left = cache.footprints.total(still.astype(np.int64))
-        return _solved(cache, _read(left + cache._footprints_of(cache.quotes[again]).total() if len(again) else left))
-    u, psi = _statistics(cache.model, cache.theta_ref, cache.quotes[again])
+        return _solved(cache, _read(left + cache._footprints_of(again).total() if len(again) else left))
+    u, psi = cache._at(cache.theta_ref, again)
     H, G = np.zeros_like(cache.H), np.zeros_like(cache.G)
     for code, name in enumerate(cache.shards.names):
         is_here = cache.shards.codes[again] == code
@@ -237,11 +253,10 @@ def retrain(cache: Cache, F: Forget = (), *, loop: bool = False) -> Update:
     if loop:
         if not isinstance(cache.model, Heston) or cache.exact:
             raise UsageError("paper.retrain: loop=True needs model=paper.Heston(...) and floating-point sums.")
-        return _solved(cache, _looped(cache.model, cache.theta_ref, cache.quotes[kept]))
+        return _solved(cache, _looped(cache, cache.model, kept))
     if cache.exact:
-        return _solved(cache, _read(cache._footprints_of(cache.quotes[kept]).total()))
-    u, psi = _statistics(cache.model, cache.theta_ref, cache.quotes[kept])
-    return _solved(cache, _added(u, psi))
+        return _solved(cache, _read(cache._footprints_of(kept).total()))
+    return _solved(cache, _added(*cache._at(cache.theta_ref, kept)))
 
 
 def relinearize(cache: Cache, F: Forget, *, rounds: int = 1, affected_only: bool = False) -> Update:
@@ -260,8 +275,7 @@ def relinearize(cache: Cache, F: Forget, *, rounds: int = 1, affected_only: bool
     moved = kept[np.isin(cache.shards.codes[kept], names)] if affected_only else kept
     still = np.setdiff1d(kept, moved, assume_unique=True)
     for _ in range(rounds):
-        u, psi = _statistics(cache.model, found.theta, cache.quotes[moved])
-        H, G = _added(u, psi)
+        H, G = _added(*cache._at(found.theta, moved))
         if len(still):
             H_still, G_still = _added(cache.u[still], cache.psi[still])
             H, G = H + H_still, G + G_still
@@ -272,23 +286,6 @@ def relinearize(cache: Cache, F: Forget, *, rounds: int = 1, affected_only: bool
 def reference_of(quotes: Quotes, model: Model) -> Mapping[str, float]:
     """The paper's reference: least squares under this model, from the paper's start."""
     return calibrate(quotes, model, starts=[dict(PAPER_START)]).parameters
-
-
-def _shards_of(quotes: Quotes, asked: str | Sequence[str] | Shards | None) -> Shards:
-    if isinstance(asked, Shards):
-        if not np.array_equal(asked.ids, quotes.ids):
-            raise UsageError("paper.Cache: these shards are of other quotes. Make them with states.shard(quotes, ...).")
-        return asked
-    if asked is None:
-        return Shards(quotes.ids, np.zeros(len(quotes), np.intp), ("all",))
-    return shard(quotes, asked)
-
-
-def _statistics(model: Model, theta: Floats, quotes: Quotes) -> Sums:
-    """u_i and psi_i of every quote."""
-    price, J = model.linearize(theta, quotes.contracts)
-    r = quotes.observed - price
-    return J * r[:, None], J[:, :, None] * J[:, None, :]
 
 
 def _added(u: Floats, psi: Floats) -> Sums:
@@ -302,14 +299,15 @@ def _read(equations: NormalEquations) -> Sums:
     return whole[:-1, :-1], whole[-1, :-1]
 
 
-def _looped(model: Heston, theta: Floats, quotes: Quotes) -> Sums:
+def _looped(cache: Cache, model: Heston, rows: Rows) -> Sums:
+    theta, quotes = cache.theta_ref, cache.quotes[rows]
     c = quotes.contracts
     H, G = np.zeros((len(theta), len(theta))), np.zeros(len(theta))
     columns = (c.forward.tolist(), c.strike.tolist(), c.expiry.tolist(), c.discount.tolist(), c.is_call.tolist())
-    for *contract, observed in zip(*columns, quotes.observed.tolist(), strict=True):
+    for *contract, observed, w in zip(*columns, quotes.observed.tolist(), cache.weights[rows].tolist(), strict=True):
         price, J = scheme.linearize_one(theta, *contract, u_max=model.U_max, nodes=model.N_u, step=model.step)
-        H += np.outer(J, J)
-        G += J * (observed - price)
+        H += w * np.outer(J, J)
+        G += w * J * (observed - price)
     return H, G
 
 

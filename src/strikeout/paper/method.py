@@ -59,7 +59,7 @@ def paper_model(size: Size) -> PaperHeston:
 
 def cache_of(quotes: Quotes, reference: Floats, *, size: Size) -> Cache:
     """The paper's cache of one of its sets, in shards of the days it gives."""
-    shards = shard(quotes, "day", size=SHARD_DAYS[size])
+    shards = shard(quotes, f"day:{SHARD_DAYS[size]}")
     return Cache(quotes, model=paper_model(size), theta_ref=reference, shards=shards)
 
 

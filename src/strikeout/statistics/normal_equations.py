@@ -65,12 +65,15 @@ class NormalEquations:
         Raises:
             UsageError: there are none, or their schemas differ.
         """
-        whole: NormalEquations | None = None
-        for part in parts:
-            whole = part if whole is None else whole + part
-        if whole is None:
+        every = list(parts)
+        if not every:
             raise UsageError("NormalEquations.total of nothing: use NormalEquations.zero(schema).")
-        return whole
+        schema = every[0].schema
+        for part in every:
+            if part.schema is not schema:
+                refuse_mixing(schema, part.schema)
+        words = exact.total(np.stack([part.words for part in every]))
+        return NormalEquations(schema, words, sum(part.count for part in every))
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
         """What the quotes of both leave behind.

@@ -1,11 +1,12 @@
-"""Parts of a book, by date, expiry, product, source or any label; the whole is their sum, however it was cut."""
+"""Quotes grouped by date, month, expiry, product, source or any label, and the state of each group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,18 +20,17 @@ from strikeout.statistics.normal_equations import NormalEquations
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
+DAYS_PER_YEAR = 365.0
 # Fixed edges, never quantiles: the shard of a quote must not depend on its neighbours.
-MONEYNESS = (0.8, 0.95, 1.05, 1.2)  # strike over forward
-MATURITY = (30.0, 90.0, 180.0, 365.0)  # days
-DAYS_A_YEAR = 365.0
-OWN = ("expiry", "moneyness", "maturity", "product")
+EDGES = {"moneyness": ((0.8, 0.95, 1.05, 1.2), "K/F"), "maturity": ((30.0, 90.0, 180.0, 365.0), "days")}
+OWN = ("expiry", "month", "moneyness", "maturity", "product")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shards:
-    """Every quote of a book in exactly one named part. Parts may be of any size.
+    """Quotes in named parts, each in exactly one. Parts may be of any size.
 
-    ``codes`` are places in ``names``, one a quote.
+    ``codes`` are places in ``names``, one per quote.
     """
 
     ids: Names
@@ -45,12 +45,26 @@ class Shards:
         return NameIndex.of(self.ids)
 
     def of(self, ids: ArrayLike) -> tuple[str, ...]:
-        """The shards that hold at least one of these quotes: those a strike-out touches.
+        """The shards with at least one of these quotes.
 
         Raises:
             UnknownIdError: an id that is not there, or one given twice.
         """
         return tuple(self.names[code] for code in np.unique(self.codes[self._index.find(ids)]))
+
+    def touched(self, ids: ArrayLike) -> tuple[Shards, NDArray[np.intp]]:
+        """Return the shards with at least one of these quotes, without these quotes, and the rows of what they retain.
+
+        Raises:
+            UnknownIdError: an id that is not there, or one given twice.
+        """
+        gone = self._index.find(ids)
+        touched = np.unique(self.codes[gone])
+        is_left = np.isin(self.codes, touched)
+        is_left[gone] = False
+        rows = np.flatnonzero(is_left)
+        codes = np.searchsorted(touched, self.codes[rows])
+        return Shards(self.ids[rows], codes, tuple(self.names[code] for code in touched)), rows
 
     def members(self, name: str) -> Names:
         """The ids of one shard, in the order of the book.
@@ -70,7 +84,7 @@ class Shards:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many quotes each shard holds."""
+        """The number of quotes per shard."""
         counts = np.bincount(self.codes, minlength=len(self))
         return {name: int(count) for name, count in zip(self.names, counts, strict=True)}
 
@@ -78,33 +92,32 @@ class Shards:
         return f"<Shards: {len(self.ids):,} quotes in {len(self):,}>"
 
 
-def shard(quotes: Quotes, by: str | Sequence[str], *, size: float | Mapping[str, float] | None = None) -> Shards:
-    """The book cut by a label, or by several at once.
+def shard(quotes: Quotes, by: str | Sequence[str]) -> Shards:
+    """Partition quotes by one or several cuts.
 
-    Beside the labels: "expiry" (each its own shard), "moneyness" and "maturity" (fixed buckets), "product" (both).
+    A cut is a label; ``LABEL:WIDTH`` for days per shard of a label of dates, or the width for one of numbers; "month"
+    for the months of the label date; "expiry" for one shard per expiry; "maturity" (days), "moneyness" (strike over
+    forward) and "product" (both), whose edges may be given: ``maturity:30,60``, ``moneyness:0.9,1.1``,
+    ``product:30,60``, the last for the maturities alone. Text may name several cuts, separated by commas:
+    "date:30,product:30,60".
 
-    Args:
-        size: days a shard for a label of dates, or its width for one of numbers; by name where ``by`` names several.
-            Dates are counted from 1970-01-01, so no other quote can move a shard's borders.
+    Dates are counted from 1970-01-01 and edges are fixed, so no other quote can move a shard's borders.
 
     Raises:
-        UsageError: an unknown label, a size that is not above zero or fits no label, or dates that cannot be read.
+        UsageError: an unknown label, a width or edges that cannot be used, or dates that cannot be read.
 
     >>> from strikeout import paper
-    >>> shard(paper.quotes("small"), "day", size=30).sizes
+    >>> shard(paper.quotes("small"), "day:30").sizes
     {'0': 180, '30': 180, '60': 180}
+    >>> shard(paper.quotes("small"), "month,maturity:60").names[:2]
+    ('2024-01 / <60 days', '2024-01 / >=60 days')
     """
-    columns = [by] if isinstance(by, str) else list(by)
-    if not columns:
+    cuts = split_cuts(by) if isinstance(by, str) else list(by)
+    if not cuts:
         raise UsageError("shard: nothing to cut by. Give the name of a label, or several.")
-    widths = size if isinstance(size, Mapping) else {columns[0]: size} if size is not None else {}
-    if size is not None and (set(widths) - set(columns) or (len(columns) > 1 and not isinstance(size, Mapping))):
-        raise UsageError(
-            f"shard: size={size!r} does not say which of {', '.join(columns)} it is for. Give size={{name: width}}."
-        )
     codes, names = np.zeros(len(quotes), np.intp), [""]
-    for column in columns:
-        keys, own = _keys(quotes, column, widths.get(column))
+    for cut in cuts:
+        keys, own = _keys(quotes, cut)
         present, codes = np.unique(codes * len(own) + keys, return_inverse=True)
         names = [f"{names[at // len(own)]} / {own[at % len(own)]}".removeprefix(" / ") for at in map(int, present)]
     if len(set(names)) < len(names):  # "a / b" and "c" read like "a" and "b / c": one name is one shard
@@ -114,8 +127,51 @@ def shard(quotes: Quotes, by: str | Sequence[str], *, size: float | Mapping[str,
     return Shards(quotes.ids, codes, tuple(names))
 
 
+def shards_of(quotes: Quotes, by: str | Sequence[str] | Shards) -> Shards:
+    """Return these shards if they are of these quotes, or cut the quotes.
+
+    Raises:
+        UsageError: the shards are of other quotes, or as ``shard``.
+    """
+    if not isinstance(by, Shards):
+        return shard(quotes, by)
+    if by.ids is not quotes.ids and not np.array_equal(by.ids, quotes.ids):
+        raise UsageError("shards: these are of other quotes. Make them with states.shard(quotes, ...).")
+    return by
+
+
+def one_shard(quotes: Quotes) -> Shards:
+    """Return all quotes as one shard."""
+    return Shards(quotes.ids, np.zeros(len(quotes), np.intp), ("all",))
+
+
+def split_cuts(text: str) -> list[str]:
+    """Split text at its commas. A number after a comma belongs to the cut before it.
+
+    >>> split_cuts("date:30,product:30,60,source")
+    ['date:30', 'product:30,60', 'source']
+    """
+    cuts: list[str] = []
+    for piece in (piece.strip() for piece in text.split(",")):
+        if cuts and ":" in cuts[-1] and _is_number(piece):
+            cuts[-1] += f",{piece}"
+        elif piece:
+            cuts.append(piece)
+    return cuts
+
+
+def cut_names(quotes: Quotes, cut: str) -> NDArray[np.str_]:
+    """Return the name of the shard of every quote under one cut, such as "maturity:30,60".
+
+    Raises:
+        UsageError: as ``shard``.
+    """
+    keys, names = _keys(quotes, cut)
+    return np.array(names, np.str_)[keys] if names else np.empty(0, "U1")
+
+
 def shard_states(footprints: Footprints, shards: Shards) -> dict[str, NormalEquations]:
-    """What the quotes of each shard leave behind, by the name of the shard. Their total is that of all footprints.
+    """Return the state of each shard, by the name of the shard. Their total is that of all footprints.
 
     Raises:
         UnknownIdError: a quote that is in no shard.
@@ -135,41 +191,72 @@ def _codes_of(footprints: Footprints, shards: Shards) -> NDArray[np.intp]:
     return np.array([known[name] for name in footprints.ids.tolist()], np.intp)
 
 
-def _keys(quotes: Quotes, by: str, size: float | None) -> tuple[NDArray[np.intp], list[str]]:
-    """A key a quote, and the name of every key, in the order of the values."""
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _keys(quotes: Quotes, cut: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return a key per quote, and the name of every key, in the order of the values."""
+    by, _, given = (cut, "", "") if cut in quotes.labels else cut.partition(":")
     if by in OWN and by in quotes.labels:
         raise UsageError(f"shard: {by!r} is both a label of this book and a cut of every book. Rename the label.")
     if by not in OWN and by not in quotes.labels:
         known = ", ".join([*quotes.labels, *OWN])
         raise UsageError(f"shard: {by!r} is no label of this book. Use one of {known}.", label=by)
+    if by in OWN and not hasattr(quotes.contracts, "expiry"):
+        raise UsageError(f"shard: these quotes are no options and have no {by}. Cut by a label.", label=by)
+    if by == "month":
+        if given:
+            raise UsageError(f"shard: month takes no width; got {cut!r}. Write date:{given} for a number of days.")
+        if "date" not in quotes.labels:
+            raise UsageError("shard: month needs the label date, which these quotes lack.", label="date")
+        return _distinct(_dates("date", quotes.labels["date"]).astype("datetime64[M]"))
+    numbers = _numbers(cut, given)
     if by == "product":
-        maturity, moneyness = _keys(quotes, "maturity", size), _keys(quotes, "moneyness", size)
+        maturity, moneyness = _bucket(quotes, "maturity", numbers, cut), _bucket(quotes, "moneyness", (), cut)
         names = [f"{a}, {b}" for a in maturity[1] for b in moneyness[1]]
         return maturity[0] * len(moneyness[1]) + moneyness[0], names
-    if by in ("moneyness", "maturity"):
-        if size is not None:
-            raise UsageError(f"shard: the buckets of {by} are fixed and take no size. Cut by a label of your own.")
-        c = quotes.contracts
-        return (
-            _bucket(c.strike / c.forward, MONEYNESS, "K/F")
-            if by == "moneyness"
-            else _bucket(c.expiry * DAYS_A_YEAR, MATURITY, "days")
-        )
+    if by in EDGES:
+        return _bucket(quotes, by, numbers, cut)
     column = quotes.contracts.expiry if by == "expiry" else quotes.labels[by]
-    if size is not None:
-        column = _blocks(by, column, size)
+    if not numbers:
+        return _distinct(column)
+    if len(numbers) > 1:
+        raise UsageError(f"shard: {cut!r} has {len(numbers)} widths; {by} takes one.")
+    return _distinct(_blocks(by, column, numbers[0]))
+
+
+def _numbers(cut: str, given: str) -> tuple[float, ...]:
+    pieces = given.split(",") if given else []
+    wrong = [piece for piece in pieces if not _is_number(piece)]
+    if wrong or cut.endswith(":"):
+        raise UsageError(f"shard: {cut!r} has no number after the colon. Write date:30 or product:30,60.")
+    return tuple(map(float, pieces))
+
+
+def _distinct(column: NDArray[Any]) -> tuple[NDArray[np.intp], list[str]]:
     texts = column.astype(str) if column.dtype.kind == "O" else column
     values, keys = np.unique(texts, return_inverse=True)
     return keys, [str(value) for value in values.tolist()] if values.dtype.kind != "M" else values.astype(str).tolist()
 
 
 def _blocks(by: str, column: NDArray[Any], size: float) -> NDArray[Any]:
-    if not 0.0 < size < np.inf:
-        raise UsageError(f"shard: size={size!r} of {by} must be above zero.")
+    if not size > 0.0:
+        raise UsageError(f"shard: the width {size:g} of {by} must be above zero.")
     if column.dtype.kind in "iuf":
         begins = np.floor(column / size) * size
-        whole = column.dtype.kind != "f" and float(size).is_integer()
+        whole = column.dtype.kind != "f" and size.is_integer()
         return begins.astype(np.int64) if whole else begins
+    dates = _dates(by, column)
+    if not size.is_integer():
+        raise UsageError(f"shard: the width {size:g} of {by} must be a whole number of days.")
+    return (dates.astype(np.int64) // int(size) * int(size)).astype("datetime64[D]")
+
+
+def _dates(by: str, column: NDArray[Any]) -> NDArray[np.datetime64]:
     try:
         dates = column.astype("datetime64[D]")
     except (ValueError, TypeError) as error:
@@ -179,11 +266,14 @@ def _blocks(by: str, column: NDArray[Any], size: float) -> NDArray[Any]:
         raise UsageError(
             f"shard: {missing:,} of {len(dates):,} quotes have no {by} to cut by days. Cut by another label."
         )
-    if not float(size).is_integer():
-        raise UsageError(f"shard: size={size!r} of {by} must be a whole number of days.")
-    return (dates.astype(np.int64) // int(size) * int(size)).astype("datetime64[D]")
+    return dates
 
 
-def _bucket(values: NDArray[np.float64], edges: Sequence[float], unit: str) -> tuple[NDArray[np.intp], list[str]]:
+def _bucket(quotes: Quotes, by: str, edges: Sequence[float], cut: str) -> tuple[NDArray[np.intp], list[str]]:
+    c, (usual, unit) = quotes.contracts, EDGES[by]
+    values = c.strike / c.forward if by == "moneyness" else c.expiry * DAYS_PER_YEAR
+    edges = edges or usual
+    if any(low >= high for low, high in pairwise(edges)) or edges[0] <= 0.0:
+        raise UsageError(f"shard: the edges of {cut!r} must be above zero and ascend.")
     between = [f"{low:g}-{high:g} {unit}" for low, high in pairwise(edges)]
     return np.searchsorted(edges, values, side="right"), [f"<{edges[0]:g} {unit}", *between, f">={edges[-1]:g} {unit}"]

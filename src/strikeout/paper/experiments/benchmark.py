@@ -93,10 +93,9 @@ def measured(
     reference = cache.theta_ref
     kept = np.setdiff1d(np.arange(len(quotes)), gone, assume_unique=True)
     retained, ids = quotes[kept], quotes.ids[gone].tolist()
-    shards = shard(quotes, "day", size=SHARD_DAYS[size])
-    touched = {
-        name: retained[np.flatnonzero(shards.codes[kept] == shards.names.index(name))] for name in shards.of(ids)
-    }
+    shards = shard(quotes, f"day:{SHARD_DAYS[size]}")
+    touched, again = shards.touched(ids)
+    left = quotes[again]
     model = Heston()
     footprints = footprints_of(quotes, model, reference)
     blocks = FootprintBlocks.of(footprints)
@@ -104,21 +103,18 @@ def measured(
     rows, grid = footprints.places(ids), footprints.schema.grid
     times = {
         "paper retrain": loop.a_quote.scaled(len(retained)),
-        "paper recompute": loop.a_quote.scaled(sum(map(len, touched.values()))),
+        "paper recompute": loop.a_quote.scaled(len(left)),
         "paper fast": timed(lambda: paper_fast(cache, gone).theta, runs=runs),
         "NumPy pass": timed(lambda: numpy_restep(retained, reference), runs=runs),
         "retrain": timed(lambda: restep(_fresh(retained), model, footprints.schema).change, runs=runs),
-        "recompute": timed(
-            lambda: recompute(states, {n: _fresh(q) for n, q in touched.items()}, model=model).step.change,
-            runs=runs,
-        ),
+        "recompute": timed(lambda: recompute(states, touched, _fresh(left), model=model).step.change, runs=runs),
         "fast": timed(lambda: exact.downdate(total.words, footprints.rows, rows, grid), runs=runs),
         "fast, by ids": timed(lambda: downdate(blocks, ids).change, runs=runs),
         "recalibration": timed(lambda: calibrate(_fresh(retained), model), runs=runs),
     }
     steps = (
         restep(retained, model, footprints.schema),
-        recompute(states, touched, model=model).step,
+        recompute(states, touched, left, model=model).step,
         downdate(blocks, ids),
     )
     answers = {

@@ -11,15 +11,12 @@ import numpy as np
 from strikeout.calibration.calibrate import calibrate
 from strikeout.errors import ParameterError
 from strikeout.forgetting.forget import forget
+from strikeout.forgetting.paper_step import paper_step
 from strikeout.forgetting.refine import refine
-from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
+from strikeout.paper.cache import Cache, fast, relinearize
 from strikeout.paper.experiments.feeds import apart
-from strikeout.paper.steps import paper_relinearized, paper_step
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.linearize import linearize
-from strikeout.statistics.objective import objective_of
-from strikeout.statistics.shards import shard
 
 
 @dataclass(frozen=True)
@@ -46,12 +43,12 @@ def dependence(book: Quotes, *, alterations: Sequence[float], days: int) -> list
     ids = book.ids[bad]
     refit = calibrate(book.without(ids), model)
     plain = calibrate(book, model)
-    fast, ours = paper_step(plain, ids).parameters, forget(plain, ids=ids).parameters
+    theirs, ours = paper_step(plain, ids).parameters, forget(plain, ids=ids).parameters
     out = []
     for share in alterations:
         altered = calibrate(book.with_observed(book.observed * np.where(bad, 1.0 + share, 1.0)), model)
         there = paper_step(altered, ids).parameters
-        moved = max(abs(there[name] - fast[name]) / refit.standard_errors[name] for name in fast)
+        moved = max(abs(there[name] - theirs[name]) / refit.standard_errors[name] for name in theirs)
         out.append(Dependence(share, moved, forget(altered, ids=ids).parameters == ours))
     return out
 
@@ -85,26 +82,16 @@ def relinearized(book: Quotes, *, alterations: Sequence[float], days: int, shard
     out = []
     for share in alterations:
         altered = calibrate(book.with_observed(book.observed * np.where(bad, 1.0 + share, 1.0)), model)
-        shards = shard(altered.quotes, "day", size=shard_days)
-        members = np.concatenate([shards.members(name) for name in shards.of(ids)])
-        touched = altered.quotes.only(np.setdiff1d(members, ids))
-        first = paper_step(altered, ids).parameters
+        cache = Cache(altered.quotes, model=model, theta_ref=altered.parameters, shards=f"day:{shard_days}")
+        first = fast(cache, ids).parameters
         try:
-            partly = apart(paper_relinearized(altered, ids, touched=touched), refit)
-            wholly = apart(_next(altered.quotes.without(ids), first), refit)
+            partly = apart(relinearize(cache, ids, affected_only=True).parameters, refit)
+            wholly = apart(relinearize(cache, ids).parameters, refit)
         except ParameterError:
             partly = wholly = inf
         refined = apart(refine(altered, ids).parameters, refit)
         out.append(Relinearized(share, apart(first, refit), partly, wholly, refined))
     return out
-
-
-def _next(retained: Quotes, parameters: dict[str, float]) -> dict[str, float]:
-    """One Gauss-Newton step over all these quotes from here."""
-    objective, _ = objective_of(retained)
-    rows = linearize(objective, Heston(), list(parameters.values())).rows
-    step = solve([row[:-1] for row in rows[:-1]], rows[-1][:-1])
-    return {name: value + change for (name, value), change in zip(parameters.items(), step, strict=True)}
 
 
 def block(book: Quotes, days: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -17,9 +17,8 @@ from strikeout.paper.cache import fast as paper_fast
 from strikeout.paper.cache import recompute as paper_recompute
 from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
 from strikeout.paper.method import SHARD_DAYS, SHORT, SIZES, Size
-from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.shards import Shards, shard, shard_states
+from strikeout.statistics.shards import shard, shard_states
 from strikeout.statistics.system import FootprintBlocks
 from strikeout.synthetic.heston_quotes import NAMES
 
@@ -89,7 +88,7 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
     reference = paper_method.paper_reference(size, seed=seed, steps=SHORT)
     cache = paper_method.cache_of(quotes, reference, size=size)
     settled = paper_method.cache_of(quotes, paper_method.paper_reference(size, seed=seed), size=size)
-    shards = shard(quotes, "day", size=SHARD_DAYS[size])
+    shards = shard(quotes, f"day:{SHARD_DAYS[size]}")
     model = Heston()
     footprints = footprints_of(quotes, model, reference)
     states = shard_states(footprints, shards)
@@ -102,8 +101,9 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
         kept = np.setdiff1d(np.arange(len(quotes)), gone, assume_unique=True)
         ids = quotes.ids[gone]
         fresh = restep(quotes[kept], model, footprints.schema)
-        touched = {name: _left(quotes, shards, name, set(gone.tolist())) for name in shards.of(ids)}
-        down, again = downdate(FootprintBlocks.of(footprints), ids), recompute(states, touched, model=model).step
+        touched, rows_left = shards.touched(ids)
+        down = downdate(FootprintBlocks.of(footprints), ids)
+        again = recompute(states, touched, quotes[rows_left], model=model).step
         equal += len({state.equations.digest() for state in (fresh, down, again)}) == 1
         counts.append(count)
         rows.append(
@@ -136,12 +136,6 @@ def offsets(differences: Floats) -> Floats:
     error = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
     found: Floats = np.divide(differences.mean(axis=0), error, out=np.zeros_like(error), where=error > 0.0)
     return found
-
-
-def _left(quotes: Quotes, shards: Shards, name: str, gone: set[int]) -> Quotes:
-    """What a shard still holds."""
-    places = np.flatnonzero(shards.codes == shards.names.index(name))
-    return quotes[[place for place in places.tolist() if place not in gone]]
 
 
 def _told(found: list[Runs]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""Propositions 1 and 3 as experiments: subtraction, shards and a rebuild from the retained quotes give one system."""
+"""Propositions 1 and 4 as experiments: subtraction, shards and a rebuild from the retained quotes give one system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,11 @@ from strikeout.statistics.system import FootprintBlocks
 
 Floats = NDArray[np.float64]
 
-CUTS: Mapping[str, Mapping[str, object]] = {
-    "10 days": {"by": "day", "size": 10},
-    "30 days": {"by": "day", "size": 30},
-    "maturity and moneyness": {"by": "product"},
-    "30 days and maturity": {"by": ["day", "maturity"], "size": {"day": 30}},
+CUTS = {
+    "10 days": "day:10",
+    "30 days": "day:30",
+    "maturity and moneyness": "product",
+    "30 days and maturity": "day:30,maturity",
 }
 
 
@@ -51,8 +51,8 @@ def exactness(calibration: Calibration, *, fractions: Sequence[float], seed: int
     """
     rng = np.random.default_rng(seed)
     quotes = calibration.quotes
-    for name, how in CUTS.items():
-        shards = shard(quotes, **how)  # type: ignore[arg-type]
+    for name, cuts in CUTS.items():
+        shards = shard(quotes, cuts)
         for fraction in fractions:
             ids = rng.choice(quotes.ids, max(1, round(fraction * len(quotes))), replace=False)
             yield struck(calibration, ids, shards=shards, cut=name)

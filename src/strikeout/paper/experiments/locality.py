@@ -126,12 +126,9 @@ def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
             for cut in CUTS:
                 shards = cut_by(quotes, cut, size=size)
                 states = shard_states(footprints, shards)
-                touched = {
-                    name: retained[np.flatnonzero(shards.codes[kept] == shards.names.index(name))]
-                    for name in shards.of(quotes.ids[gone])
-                }
+                touched, left = shards.touched(quotes.ids[gone])
                 again = timed(
-                    lambda: recompute(states, {n: _fresh(q) for n, q in touched.items()}, model=model).step.change,  # noqa: B023
+                    lambda: recompute(states, touched, _fresh(quotes[left]), model=model).step.change,  # noqa: B023
                     runs=runs,
                 )
                 yield Point(
@@ -143,7 +140,7 @@ def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
                     touched=len(touched),
                     shards=len(shards),
                     retained=len(retained),
-                    visited=sum(map(len, touched.values())),
+                    visited=len(left),
                     retrain=retrain.median,
                     recompute=again.median,
                     fast=fast.median,
@@ -166,8 +163,8 @@ def cut_by(quotes: Quotes, cut: str, *, size: Size) -> Shards:
     if cut == "product":
         return shard(quotes, "product")
     if cut == "hybrid":
-        return shard(quotes, ["day", "product"], size={"day": SHARD_DAYS[size]})
-    return shard(quotes, "day", size=SHARD_DAYS[size])
+        return shard(quotes, [f"day:{SHARD_DAYS[size]}", "product"])
+    return shard(quotes, f"day:{SHARD_DAYS[size]}")
 
 
 def _fresh(quotes: Quotes) -> Quotes:

@@ -13,9 +13,9 @@ from strikeout.assurance.spectrum import leverages
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.forgetting.forget import forget
+from strikeout.forgetting.paper_step import paper_step
 from strikeout.forgetting.restep import restep
 from strikeout.kernels.symmetric import inverse
-from strikeout.paper.steps import paper_step
 from strikeout.statistics.footprinting import footprints_of
 
 Floats = NDArray[np.float64]

@@ -50,7 +50,7 @@ def sourced(book: Quotes, *, seed: int) -> Quotes:
 
 
 def _periods(book: Quotes) -> NDArray[np.str_]:
-    begins = [int(name) for name in shard(book, "day", size=PERIOD).names]
+    begins = [int(name) for name in shard(book, f"day:{PERIOD}").names]
     days = np.asarray(book.labels["day"]) // PERIOD * PERIOD
     names = {begin: f"days {begin:03d}-{begin + PERIOD - 1:03d}" for begin in begins}
     return np.array([names[day] for day in days.tolist()])
