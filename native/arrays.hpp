@@ -15,3 +15,4 @@ enum class Complex { exp, expm1, log, sqrt };
     }
 STRIKEOUT_DECLARE_ARRAYS(plain)
 STRIKEOUT_DECLARE_ARRAYS(avx2)
+STRIKEOUT_DECLARE_ARRAYS(avx512)

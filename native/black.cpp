@@ -27,12 +27,12 @@ void bind_black(nb::module_& m) {
     m.def("normal_cdf", [](nb::handle x, nb::handle coefficients, double centre, nb::handle out) {
         const Doubles from(x), c(coefficients);
         const Result to(out, from.size());
-        DISPATCH(normal_cdf)(from.data(), erfcx_of(c, centre), to.data(), static_cast<int64_t>(from.size()));
+        DISPATCH_ARRAYS(normal_cdf)(from.data(), erfcx_of(c, centre), to.data(), static_cast<int64_t>(from.size()));
     });
     m.def("normal_density", [](nb::handle x, nb::handle out) {
         const Doubles from(x);
         const Result to(out, from.size());
-        DISPATCH(normal_density)(from.data(), to.data(), static_cast<int64_t>(from.size()));
+        DISPATCH_ARRAYS(normal_density)(from.data(), to.data(), static_cast<int64_t>(from.size()));
     });
     m.def("black_price", [](nb::handle F, nb::handle K, nb::handle T, nb::handle sigma, nb::handle D, Booleans is_call,
                             nb::handle coefficients, double centre, nb::handle out) {
@@ -40,14 +40,14 @@ void bind_black(nb::module_& m) {
         check(f.size(), {k.size(), t.size(), s.size(), d.size(), is_call.shape(0)});
         const Result to(out, f.size());
         const Options given = {f.data(), k.data(), t.data(), s.data(), d.data(), is_call.data()};
-        DISPATCH(black_prices)(given, erfcx_of(c, centre), to.data(), static_cast<int64_t>(f.size()));
+        DISPATCH_ARRAYS(black_prices)(given, erfcx_of(c, centre), to.data(), static_cast<int64_t>(f.size()));
     });
     m.def("black_normalised", [](nb::handle x, nb::handle s, nb::handle b_max, nb::handle coefficients, double centre,
                                  nb::handle out) {
         const Doubles of(x), total(s), most(b_max), c(coefficients);
         check(of.size(), {total.size(), most.size()});
         const Result to(out, 3 * of.size());
-        DISPATCH(black_normalised)
+        DISPATCH_ARRAYS(black_normalised)
         (of.data(), total.data(), most.data(), erfcx_of(c, centre), to.data(), static_cast<int64_t>(of.size()));
     });
 }

@@ -41,9 +41,9 @@ constexpr double INVERSE_FACTORIAL[DEGREE] = {
 template <int FUNCTIONS>
 struct Terms {
     struct Block {
-        c4 zeta;
-        v4 mass;  // ln max |F_f|, or a little more, derivatives divided by their slack
-        c4 F[FUNCTIONS];
+        vc zeta;
+        vd mass;  // ln max |F_f|, or a little more, derivatives divided by their slack
+        vc F[FUNCTIONS];
     };
     int blocks = 0;
     Block block[MOST_NODES / 4];
@@ -54,14 +54,14 @@ struct Terms {
 struct Powers {
     double unit = 0.0;  // none yet
     bool has_whole;
-    v4 left_out[MOST_NODES / 4];  // ln (|zeta unit|^12 / 12! / 2^11)
+    vd left_out[MOST_NODES / 4];  // ln (|zeta unit|^12 / 12! / 2^11)
     alignas(32) double thrifty[MOST_NODES][2][THRIFTY], whole[MOST_NODES][2][DEGREE];  // real parts, imaginary parts
 
     template <int FUNCTIONS>
     void find(const Terms<FUNCTIONS>& terms, double new_unit) {
         unit = new_unit, has_whole = false;
         for (int b = 0; b < terms.blocks; b++) {
-            c4 power[DEGREE];
+            vc power[DEGREE];
             fill(power, terms.block[b].zeta);
             left_out[b] = fma(log_at_most(fma(power[1].im, power[1].im, power[1].re * power[1].re)), all(6.0), -27.6118);
             for (int n = DEGREE - 1; n >= THRIFTY; n--)
@@ -73,15 +73,15 @@ struct Powers {
     void find_whole(const Terms<FUNCTIONS>& terms) {
         has_whole = true;
         for (int b = 0; b < terms.blocks; b++) {
-            c4 power[DEGREE];
+            vc power[DEGREE];
             fill(power, terms.block[b].zeta);
             keep<DEGREE>(power, whole + 4 * b);
         }
     }
 
    private:
-    __attribute__((always_inline)) void fill(c4* power, c4 zeta) const {
-        const c4 step = {zeta.im * unit, -(zeta.re * unit)}, square = step * step, fourth = square * square;
+    __attribute__((always_inline)) void fill(vc* power, vc zeta) const {
+        const vc step = {zeta.im * unit, -(zeta.re * unit)}, square = step * step, fourth = square * square;
         power[0] = {all(1.0), all(0.0)}, power[1] = step, power[2] = square, power[3] = square * step;
 #pragma GCC unroll 16
         for (int p = 4; p < DEGREE; p++) power[p] = power[p - 4] * fourth;
@@ -89,9 +89,9 @@ struct Powers {
         for (int p = 2; p < DEGREE; p++) power[p] = INVERSE_FACTORIAL[p] * power[p];
     }
     template <int COUNT>
-    INLINE void keep(const c4* power, double (*to)[2][COUNT]) {
+    INLINE void keep(const vc* power, double (*to)[2][COUNT]) {
         for (int p = 0; p < COUNT; p += 4) {
-            v4 re[4], im[4];
+            vd re[4], im[4];
             for (int i = 0; i < 4; i++) re[i] = power[p + i].re, im[i] = power[p + i].im;
             transpose(re[0], re[1], re[2], re[3]);
             transpose(im[0], im[1], im[2], im[3]);
@@ -151,12 +151,12 @@ struct Polynomials {
     // half <= unit
     void expand(const Terms<FUNCTIONS>& terms, Powers& powers, double centre, double half, double unit) {
         if (powers.unit != unit) powers.find(terms, unit);
-        c4 phase[MOST_NODES / 4], G[MOST_NODES / 4][FUNCTIONS];
-        v4 lost = all(-INFINITY);
+        vc phase[MOST_NODES / 4], G[MOST_NODES / 4][FUNCTIONS];
+        vd lost = all(-INFINITY);
         int blocks = 0, nodes = 0;  // nodes: those before the first block of which none matters
         for (; blocks < terms.blocks; blocks++) {
             const auto& block = terms.block[blocks];
-            const v4 im = block.zeta.im, growth = im * centre;
+            const vd im = block.zeta.im, growth = im * centre;
             const int matter = up_to(block.mass + growth + magnitude(im) * half >= -CUT);
             if (matter == 0) break;
             nodes = 4 * blocks + matter;
@@ -181,10 +181,10 @@ struct Polynomials {
     // On [-1, 1] a polynomial of lower degree comes as near to x^p as 2^(1 - p): Chebyshev's, which replaces the highest
     // powers one after the other, for as long as all that was given up stays small.
     void shorten() {
-        const v4 most = ECONOMY * v4{1.0, SLACK, SLACK, SLACK}, most_too = all(ECONOMY * SLACK);
-        v4 lost = all(0.0), lost_too = all(0.0);
+        const vd most = ECONOMY * vd{1.0, SLACK, SLACK, SLACK}, most_too = all(ECONOMY * SLACK);
+        vd lost = all(0.0), lost_too = all(0.0);
         for (; top > 1; top--) {
-            const v4 x = load(a[top]), y = load(a[top] + 4);
+            const vd x = load(a[top]), y = load(a[top] + 4);
             lost += CHEBYSHEV.gap[top] * magnitude(x), lost_too += CHEBYSHEV.gap[top] * magnitude(y);
             if (any(~(lost < most) | ~(lost_too < most_too))) return;
             for (int p = top - 2; p >= 0; p -= 2) {
@@ -197,26 +197,26 @@ struct Polynomials {
     // a[p] = -Re sum_j G_j power_jp ratio^p for 4 COUNT powers. Side by side are powers, not nodes, so that nothing is left
     // to be added across; AT_ONCE functions are as many sums as the registers hold and enough not to wait for any of them.
     template <int FIRST, int COUNT, int AT_ONCE, int STRIDE>
-    void add_up(const c4 (*G)[FUNCTIONS], const double (*power)[2][STRIDE], int nodes, double ratio) {
-        v4 sum[PADDED][COUNT];
+    void add_up(const vc (*G)[FUNCTIONS], const double (*power)[2][STRIDE], int nodes, double ratio) {
+        vd sum[PADDED][COUNT];
         for (int f = FUNCTIONS; f < PADDED; f++)
             for (int i = 0; i < COUNT; i++) sum[f][i] = all(0.0);
 #pragma GCC unroll 8
         for (int first = 0; first < FUNCTIONS; first += AT_ONCE) {
-            v4 part[AT_ONCE][COUNT], other[AT_ONCE];
+            vd part[AT_ONCE][COUNT], other[AT_ONCE];
             for (int f = 0; f < AT_ONCE; f++) {
                 other[f] = all(0.0);
                 for (int i = 0; i < COUNT; i++) part[f][i] = all(0.0);
             }
             for (int n = 0; n < nodes; n++) {
                 const double* g = reinterpret_cast<const double*>(G[n / 4] + first) + n % 4;
-                v4 re[COUNT], im[COUNT];
+                vd re[COUNT], im[COUNT];
 #pragma GCC unroll 8
                 for (int i = 0; i < COUNT; i++)
                     re[i] = load(power[n][0] + FIRST + 4 * i), im[i] = load(power[n][1] + FIRST + 4 * i);
 #pragma GCC unroll 8
                 for (int f = 0; f < AT_ONCE; f++) {
-                    const v4 x = all(g[8 * f]), y = all(g[8 * f + 4]);
+                    const vd x = all(g[8 * f]), y = all(g[8 * f + 4]);
                     if (COUNT == 1) part[f][0] = fnma(x, re[0], part[f][0]), other[f] = fma(y, im[0], other[f]);
 #pragma GCC unroll 8
                     for (int i = 0; COUNT > 1 && i < COUNT; i++) part[f][i] = fma(y, im[i], fnma(x, re[i], part[f][i]));
@@ -226,24 +226,24 @@ struct Polynomials {
                 for (int i = 0; i < COUNT; i++) sum[first + f][i] = part[f][i] + other[f];
         }
         const double square = ratio * ratio, fourth = square * square;
-        v4 weight = (FIRST == 12 ? fourth * fourth * fourth : 1.0) * v4{1.0, ratio, square, square * ratio};
+        vd weight = (FIRST == 12 ? fourth * fourth * fourth : 1.0) * vd{1.0, ratio, square, square * ratio};
         for (int i = 0; i < COUNT; i++, weight *= fourth)
             for (int f = 0; f < PADDED; f += 4) {
-                v4 x[4] = {weight * sum[f][i], weight * sum[f + 1][i], weight * sum[f + 2][i], weight * sum[f + 3][i]};
+                vd x[4] = {weight * sum[f][i], weight * sum[f + 1][i], weight * sum[f + 2][i], weight * sum[f + 3][i]};
                 transpose(x[0], x[1], x[2], x[3]);
                 for (int j = 0; j < 4; j++) store(a[FIRST + 4 * i + j] + f, x[j]);
             }
     }
 
     // Eight strikes side by side; x and y in [-1, 1].
-    __attribute__((always_inline)) void at(v4 x, v4 y, v4* out_x, v4* out_y) const {
-        v4 vx[FUNCTIONS], vy[FUNCTIONS];
+    __attribute__((always_inline)) void at(vd x, vd y, vd* out_x, vd* out_y) const {
+        vd vx[FUNCTIONS], vy[FUNCTIONS];
 #pragma GCC unroll 8
         for (int f = 0; f < FUNCTIONS; f++) vx[f] = vy[f] = all(a[top][f]);
         for (int p = top - 1; p >= 0; p--)
 #pragma GCC unroll 8
             for (int f = 0; f < FUNCTIONS; f++) {
-                const v4 c = all(a[p][f]);
+                const vd c = all(a[p][f]);
                 vx[f] = fma(vx[f], x, c);
                 vy[f] = fma(vy[f], y, c);
             }

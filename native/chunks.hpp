@@ -16,7 +16,7 @@ inline bool ascending(const double* k, int64_t count) {
     if (count == 0) return true;
     if (!std::isfinite(k[0]) || !std::isfinite(k[count - 1])) return false;
     int64_t i = 0;
-    i4 falls = {0, 0, 0, 0};
+    vi falls = {0, 0, 0, 0};
     for (; i + 4 < count; i += 4) falls |= ~(load(k + i) <= load(k + i + 1));  // so that what is not a number falls
     bool sound = !any(falls);
     for (; i + 1 < count; i++) sound &= k[i] <= k[i + 1];

@@ -45,14 +45,14 @@ INLINE double crossing(double b, double share, double constant, double inside, d
 inline double frequency(double a, double haste) {
     const double widest = haste > 0.0 ? elementary::atan2(all(std::sqrt(2.0)), all(std::sqrt(haste)))[0] : 0.5 * PI;
     const double first = log_of(1e-6), step = (log_of(0.995) - first) / (ANGLES - 1);
-    v4 least = all(INFINITY);
+    vd least = all(INFINITY);
     for (int i = 0; i < ANGLES; i += 4) {
-        const v4 number = {double(i), double(i + 1), double(i + 2), double(i + 3)};
-        const v4 t = widest * elementary::exp(fma(number, all(step), first));
-        v4 s, c;
+        const vd number = {double(i), double(i + 1), double(i + 2), double(i + 3)};
+        const vd t = widest * elementary::exp(fma(number, all(step), first));
+        vd s, c;
         elementary::sincos(t, s, c);
-        const v4 shrunk = c - (0.5 * haste) * (s * s) / c;
-        const v4 u = (CLOCK_LEVEL - a * elementary::log(shrunk)) / t;
+        const vd shrunk = c - (0.5 * haste) * (s * s) / c;
+        const vd u = (CLOCK_LEVEL - a * elementary::log(shrunk)) / t;
         least = pick((shrunk > 0.0) & (u < least), u, least);
     }
     return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
@@ -91,30 +91,30 @@ inline void find_ticks(Ticks& ticks, const Clock& m, double T) {
 
 // The normal distribution of x, and exp(-x^2 / 2). The polynomial of black.hpp, with fused products and one division: it is
 // asked for at every node of every strike.
-INLINE v4 distribution(v4 x, const Erfcx& erfcx, v4& bell) {
+INLINE vd distribution(vd x, const Erfcx& erfcx, vd& bell) {
     bell = exp(-0.5 * (x * x));
-    const v4 z = ROOT_HALF * magnitude(x), above = z + erfcx.centre, scale = fma(all(2.0), z, 1.0);
-    const v4 both = 1.0 / (above * scale), y = fnma(all(2.0 * erfcx.centre), scale * both, all(1.0));
-    v4 sum = all(erfcx.coefficients[erfcx.last]);
+    const vd z = ROOT_HALF * magnitude(x), above = z + erfcx.centre, scale = fma(all(2.0), z, 1.0);
+    const vd both = 1.0 / (above * scale), y = fnma(all(2.0 * erfcx.centre), scale * both, all(1.0));
+    vd sum = all(erfcx.coefficients[erfcx.last]);
     for (size_t i = erfcx.last; i > 0; i--) sum = fma(sum, y, all(erfcx.coefficients[i - 1]));
-    const v4 tail = 0.5 * (bell * (sum * (above * both)));
+    const vd tail = 0.5 * (bell * (sum * (above * both)));
     return pick(x > 0.0, 1.0 - tail, tail);
 }
 
 // Values and derivatives by sigma, nu, mean at four strikes.
-inline void average(const Ticks& ticks, const Clock& m, double T, const Erfcx& erfcx, v4 k, v4* out) {
-    const v4 sign = pick(k >= 0.0, all(1.0), all(-1.0));  // call or put, whichever is out of the money
-    const v4 strike = elementary::exp(k);
+inline void average(const Ticks& ticks, const Clock& m, double T, const Erfcx& erfcx, vd k, vd* out) {
+    const vd sign = pick(k >= 0.0, all(1.0), all(-1.0));  // call or put, whichever is out of the money
+    const vd strike = elementary::exp(k);
     const double rest_at = m.omega * T, at_rest = exp_of(rest_at);
-    const i4 inside = sign * (rest_at - k) > 0.0;
-    const v4 price_0 = pick(inside, sign * (at_rest - strike), all(0.0)), delta_0 = pick(inside, sign * at_rest, all(0.0));
-    v4 price = all(0.0), delta = all(0.0), moved = all(0.0), vega = all(0.0), shape = all(0.0);
+    const vi inside = sign * (rest_at - k) > 0.0;
+    const vd price_0 = pick(inside, sign * (at_rest - strike), all(0.0)), delta_0 = pick(inside, sign * at_rest, all(0.0));
+    vd price = all(0.0), delta = all(0.0), moved = all(0.0), vega = all(0.0), shape = all(0.0);
     for (int64_t i = 0; i < ticks.count; i++) {
         const double s = ticks.s[i];
-        const v4 d = fma(ticks.f[i] - k, all(1.0 / s), 0.5 * s);
-        v4 bell, unused;
-        const v4 here = sign * (ticks.forward[i] * distribution(sign * d, erfcx, bell));
-        const v4 black = fnma(sign * strike, distribution(sign * (d - s), erfcx, unused), here);
+        const vd d = fma(ticks.f[i] - k, all(1.0 / s), 0.5 * s);
+        vd bell, unused;
+        const vd here = sign * (ticks.forward[i] * distribution(sign * d, erfcx, bell));
+        const vd black = fnma(sign * strike, distribution(sign * (d - s), erfcx, unused), here);
         price = fma(all(ticks.w[i]), black, price), shape = fma(all(ticks.by_shape[i]), black, shape);
         delta = fma(all(ticks.w[i]), here, delta);
         moved = fma(all(ticks.w[i] * ticks.g[i]), here, moved);
@@ -137,7 +137,7 @@ inline void clock_slice(Ticks& ticks, const double* theta, double T, const Erfcx
     if (exists) m.omega = elementary::log1p(all(-m.nu * m.slope))[0] / m.nu, find_ticks(ticks, m, T);
     for (int64_t i = 0; i < count; i += 4) {
         const int64_t some = std::min<int64_t>(4, count - i);
-        v4 found[CLOCK_FUNCTIONS] = {all(NAN), all(NAN), all(NAN), all(NAN)};
+        vd found[CLOCK_FUNCTIONS] = {all(NAN), all(NAN), all(NAN), all(NAN)};
         if (exists && ticks.count > 0) average(ticks, m, T, erfcx, load_some(k + i, some), found);
         for (int f = 0; f < CLOCK_FUNCTIONS; f++)
             for (int64_t n = 0; n < some; n++) out[f * stride + i + n] = found[f][n];

@@ -20,26 +20,26 @@ INLINE double exp1(double x) { return exp(all(x))[0]; }
 INLINE double log1(double x) { return log(all(x))[0]; }
 
 // ln E[exp(p X)] for four real p, +inf where the moment no longer exists at T.
-INLINE v4 log_mgf(v4 p, double T, const Heston& m) {
-    v4 q = p - p * p, xi = m.kappa - (m.rho * m.sigma) * p, D2 = fma(xi, xi, (m.sigma * m.sigma) * q);
-    v4 d = root(magnitude(D2)) + 1e-300;
+INLINE vd log_mgf(vd p, double T, const Heston& m) {
+    vd q = p - p * p, xi = m.kappa - (m.rho * m.sigma) * p, D2 = fma(xi, xi, (m.sigma * m.sigma) * q);
+    vd d = root(magnitude(D2)) + 1e-300;
     double kv = m.kappa * m.vbar / (m.sigma * m.sigma);
-    v4 E = exp(-d * T), P = fma(xi, 1.0 - E, d * (1.0 + E));
-    v4 s, c;
+    vd E = exp(-d * T), P = fma(xi, 1.0 - E, d * (1.0 + E));
+    vd s, c;
     sincos(0.5 * d * T, s, c);
-    v4 Q = fma(xi, s, d * c);
-    i4 real = D2 >= 0.0;
-    i4 exists = (real & (P > 0.0)) | (~real & (fma(d, all(0.5 * T), atan2(d, xi)) < PI) & (Q > 0.0));
-    v4 ratio = pick(real, 0.5 * P, Q) / d, linear = pick(real, xi - d, xi) * T;
-    v4 b = pick(real, (1.0 - E) / P, s / Q);
+    vd Q = fma(xi, s, d * c);
+    vi real = D2 >= 0.0;
+    vi exists = (real & (P > 0.0)) | (~real & (fma(d, all(0.5 * T), atan2(d, xi)) < PI) & (Q > 0.0));
+    vd ratio = pick(real, 0.5 * P, Q) / d, linear = pick(real, xi - d, xi) * T;
+    vd b = pick(real, (1.0 - E) / P, s / Q);
     return pick(exists, kv * (linear - 2.0 * log(ratio)) - m.v0 * q * b, all(INF));
 }
 
 // Where the contours of a slice run, one group of strikes beside the other: 0 left, 1 middle, 2 right (cut at 0 and at k*).
 //     z(y) = i offset + b sinh(y + i omega), less i on the call's side
 struct Paths {
-    v4 b, h, sine, cosine, offset;  // of omega, sine and cosine; b is not above zero where there is no contour
-    v4 likely, nodes;               // blocks that are likely to matter, nodes that could
+    vd b, h, sine, cosine, offset;  // of omega, sine and cosine; b is not above zero where there is no contour
+    vd likely, nodes;               // blocks that are likely to matter, nodes that could
 };
 
 struct Slice {
@@ -80,10 +80,10 @@ struct Wings {
 INLINE Wings wings_of(const Slice& s, const Heston& m) {
     Wings w = {-INF, INF};
     const double r = 1.4142135623730951;
-    v4 slope = (0.5 / s.sd) * 0.25 * v4{1.0, r, 2.0, 2.0 * r};
+    vd slope = (0.5 / s.sd) * 0.25 * vd{1.0, r, 2.0, 2.0 * r};
     for (int i = 0; i < 4; i++, slope *= 4.0) {
-        v4 high = (log_mgf(1.0 + slope, s.T, m) + LEVEL) / slope;
-        v4 low = -((log_mgf(-slope, s.T, m) + LEVEL) / (1.0 + slope));
+        vd high = (log_mgf(1.0 + slope, s.T, m) + LEVEL) / slope;
+        vd low = -((log_mgf(-slope, s.T, m) + LEVEL) / (1.0 + slope));
         for (int j = 0; j < 4; j++) {
             if (high[j] < w.high) w.high = high[j];
             if (low[j] > w.low) w.low = low[j];
@@ -109,7 +109,7 @@ INLINE void find_strips(const Slice& s, const Heston& m, double* width) {
     int inside[2] = {-1, -1}, outside[2] = {STRIP_STEPS, STRIP_STEPS}, at[2][4] = {{46, 50, 54, 58}, {46, 50, 54, 58}};
     const double unit = 2.0 / s.sd;
     while (outside[0] - inside[0] > 1 || outside[1] - inside[1] > 1) {
-        v4 step[2], moment[2];
+        vd step[2], moment[2];
         for (int side = 0; side < 2; side++)
             for (int j = 0; j < 4; j++) step[side][j] = unit * strip_step(at[side][j]);
         moment[0] = log_mgf(-step[0], s.T, m), moment[1] = log_mgf(1.0 + step[1], s.T, m);
@@ -140,24 +140,24 @@ INLINE Paths paths_of(const Slice& s, const Heston& m) {
     double reach = std::fabs(kstar) / s.sd;
     reach = (reach < 6.0 ? reach : 6.0) + 1e-9;
     const double t = 2.0 / (reach * reach);
-    const v4 angle = atan2(v4{r, std::sqrt(t), std::sqrt(most), 0.0},
-                           v4{std::fabs(m.rho), std::sqrt(1.0 + t), std::sqrt(1.0 + most), 1.0});
+    const vd angle = atan2(vd{r, std::sqrt(t), std::sqrt(most), 0.0},
+                           vd{std::fabs(m.rho), std::sqrt(1.0 + t), std::sqrt(1.0 + most), 1.0});
     const double main = angle[2] + (1.3 - 0.25 * PI) / (1.0 + 4.0 * s.g * s.g);
     const double back = 0.9 * (main < angle[0] ? main : angle[0]), narrow = angle[1] < main ? angle[1] : main;
     // Bent to the side on which the phase of exp(-i z k) helps.
     const bool call = s.is_call(1);
-    const v4 up = {main, call ? narrow : back, 0.0, 0.0}, lo = {0.0, call ? -back : -narrow, -main, -main};
-    v4 sine_up, sine_lo, unused;
+    const vd up = {main, call ? narrow : back, 0.0, 0.0}, lo = {0.0, call ? -back : -narrow, -main, -main};
+    vd sine_up, sine_lo, unused;
     Paths p;
     sincos(up, sine_up, unused), sincos(lo, sine_lo, unused), sincos(0.5 * (up + lo), p.sine, p.cosine);
-    p.b = v4{width[0], width[call], width[1], width[1]} / (sine_up - sine_lo);
+    p.b = vd{width[0], width[call], width[1], width[1]} / (sine_up - sine_lo);
     // z and zeta = z + i are small, and must be exact, on either side of the strip: each has its own offset.
-    p.offset = -p.b * v4{sine_lo[0], call ? sine_up[1] : sine_lo[1], sine_up[2], sine_up[3]};
-    p.h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + v4{0.0, MIDDLE, 0.0, 0.0});
+    p.offset = -p.b * vd{sine_lo[0], call ? sine_up[1] : sine_lo[1], sine_up[2], sine_up[3]};
+    p.h = PI * (up - lo) / (LOG_TOLERANCE + MOMENT_CAP + vd{0.0, MIDDLE, 0.0, 0.0});
     // Terms fall like a Gaussian's, then exponentially; the outer contours, less confined, need not be quite so long.
     const double gaussian = std::sqrt(2.0 * LEVEL) / s.sd, exponential = LEVEL / (s.asymptote * r);
-    const v4 per = 1.0 / (p.b * p.cosine), longest = 3.0 * (larger(all(gaussian), all(exponential)) * per);
-    const v4 usual = larger(all(gaussian), v4{0.8, 1.0, 0.8, 0.8} * exponential) * per;
+    const vd per = 1.0 / (p.b * p.cosine), longest = 3.0 * (larger(all(gaussian), all(exponential)) * per);
+    const vd usual = larger(all(gaussian), vd{0.8, 1.0, 0.8, 0.8} * exponential) * per;
     p.nodes = log(longest + root(fma(longest, longest, 1.0))) / p.h;
     p.likely = (log(usual + root(fma(usual, usual, 1.0))) / p.h + 0.5) / 4.0;
     return p;
@@ -173,20 +173,20 @@ constexpr int BATCH = 16;  // blocks of four nodes that go through each stage in
 
 // ln E[exp(i z X)] = level + v0B and its derivatives; by vbar it is level / vbar, by v0 v0B / v0.
 struct LogCf {
-    c4 level[BATCH], v0B[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
+    vc level[BATCH], v0B[BATCH], by_kappa[BATCH], by_sigma[BATCH], by_rho[BATCH];
 };
 
 // As in the twin's log_cf, for `count` blocks of four z with q = z^2 + i z. Blocks go through each stage in a row: one alone
 // leaves the processor waiting for its own results. A block's bits do not depend on the others.
-INLINE void log_cf(const c4* z, const c4* q, int count, double T, const Heston& m, LogCf& out) {
+INLINE void log_cf(const vc* z, const vc* q, int count, double T, const Heston& m, LogCf& out) {
     const double s2 = m.sigma * m.sigma, c = m.kappa * m.vbar / s2, cT = c * T, v0T = m.v0 * T;
-    c4 xi[BATCH], d[BATCH], plus[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH], invP[BATCH];
+    vc xi[BATCH], d[BATCH], plus[BATCH], minus[BATCH], E[BATCH], P[BATCH], invd[BATCH], invP[BATCH];
     for (int i = 0; i < count; i++) {
         xi[i] = m.kappa - (m.rho * m.sigma) * times_i(z[i]);
-        c4 s2q = s2 * q[i];
+        vc s2q = s2 * q[i];
         d[i] = root(fma(xi[i], xi[i], s2q));
-        const i4 safe = xi[i].re >= 0.0;
-        c4 large = d[i] + pick(safe, xi[i], -xi[i]), small = s2q * inverse(large);
+        const vi safe = xi[i].re >= 0.0;
+        vc large = d[i] + pick(safe, xi[i], -xi[i]), small = s2q * inverse(large);
         minus[i] = pick(safe, small, large);
         plus[i] = pick(safe, large, small);
     }
@@ -196,16 +196,16 @@ INLINE void log_cf(const c4* z, const c4* q, int count, double T, const Heston& 
         out.v0B[i] = -m.v0 * (q[i] * ((1.0 - E[i]) * invP[i]));
     }
     for (int i = 0; i < count; i++) {
-        const c4 half = 0.5 * invd[i], excess = -(minus[i] * (1.0 - E[i])) * half;  // of P / 2d over one: small with sigma
+        const vc half = 0.5 * invd[i], excess = -(minus[i] * (1.0 - E[i])) * half;  // of P / 2d over one: small with sigma
         out.level[i] = -(fma(cT, minus[i], (2.0 * c) * log(P[i] * half, excess)));
     }
     for (int i = 0; i < count; i++) {
-        const c4 EP = E[i] * invP[i], R = minus[i] * EP, S = plus[i] * invP[i], qEP = q[i] * EP, s2q = s2 * q[i];
-        const c4 both = (2.0 + T * xi[i]) * R, bent = fma(minus[i], S, s2 * qEP) - (T * s2q) * R;
-        const c4 sum_xi = fma(v0T * qEP, -xi[i], fma(out.v0B[i], both, cT * minus[i] - out.v0B[i]));
-        const c4 sum_d = fma(v0T * qEP, s2q, fma(out.v0B[i], bent, cT * s2q));
-        const c4 by_xi = fma(2.0 * c, both - minus[i] * invd[i], sum_xi) * invd[i];
-        const c4 by_d = fma(2.0 * c, bent - s2q * invd[i], sum_d) * invd[i];  // times -sigma^2 q / d
+        const vc EP = E[i] * invP[i], R = minus[i] * EP, S = plus[i] * invP[i], qEP = q[i] * EP, s2q = s2 * q[i];
+        const vc both = (2.0 + T * xi[i]) * R, bent = fma(minus[i], S, s2 * qEP) - (T * s2q) * R;
+        const vc sum_xi = fma(v0T * qEP, -xi[i], fma(out.v0B[i], both, cT * minus[i] - out.v0B[i]));
+        const vc sum_d = fma(v0T * qEP, s2q, fma(out.v0B[i], bent, cT * s2q));
+        const vc by_xi = fma(2.0 * c, both - minus[i] * invd[i], sum_xi) * invd[i];
+        const vc by_d = fma(2.0 * c, bent - s2q * invd[i], sum_d) * invd[i];  // times -sigma^2 q / d
         out.by_rho[i] = m.sigma * (times_i(z[i]) * by_xi);  // negative
         out.by_kappa[i] = fma(1.0 / m.kappa, out.level[i], by_xi);
         out.by_sigma[i] = (-1.0 / m.sigma) * (by_d + fma(m.rho, out.by_rho[i], 2.0 * out.level[i]));
@@ -230,15 +230,15 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
     const double weight = h / PI * b;
     // The first batch is what the contour is likely to need.
     int count = likely < BATCH ? (likely > 1.0 ? static_cast<int>(likely) : 1) : BATCH;
-    v4 grown = exp(h * v4{0.0, 1.0, 2.0, 3.0});  // exp(y) of the next four nodes
-    const v4 growth = exp(all(4.0 * h));
+    vd grown = exp(h * vd{0.0, 1.0, 2.0, 3.0});  // exp(y) of the next four nodes
+    const vd growth = exp(all(4.0 * h));
     for (int done = 0; 4 * done < most; done += count, count = 2) {
         if (count > (most + 3) / 4 - done) count = (most + 3) / 4 - done;
-        c4 z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], f[BATCH];
+        vc z[BATCH], zeta[BATCH], dz[BATCH], q[BATCH], f[BATCH];
         LogCf cf;
         for (int i = 0; i < count; i++, grown *= growth) {
-            const v4 shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
-            v4 re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
+            const vd shrunk = 1.0 / grown, sinh = 0.5 * (grown - shrunk), cosh = 0.5 * (grown + shrunk);
+            vd re = (b * co) * sinh, im = fma(all(b * so), cosh, offset);
             z[i] = {re, call ? im - 1.0 : im};
             zeta[i] = {re, call ? im : im + 1.0};
             dz[i] = {co * cosh, so * sinh};
@@ -247,23 +247,23 @@ inline void contour(Terms<FUNCTIONS>& out, Slice& s, int group, const Heston& m)
         log_cf(z, q, count, T, m, cf);
         for (int i = 0; i < count; i++) f[i] = exp(cf.level[i] + cf.v0B[i]);
         for (int i = 0; i < count; i++) f[i] = weight * (dz[i] * inverse(q[i]) * f[i]);
-        if (done == 0) f[0] = v4{0.5, 1.0, 1.0, 1.0} * f[0];
+        if (done == 0) f[0] = vd{0.5, 1.0, 1.0, 1.0} * f[0];
         bool more = false;
         for (int i = 0; i < count; i++) {
-            const c4 F[FUNCTIONS] = {f[i],
+            const vc F[FUNCTIONS] = {f[i],
                                      f[i] * cf.by_kappa[i],
                                      (1.0 / m.vbar) * (f[i] * cf.level[i]),
                                      f[i] * cf.by_sigma[i],
                                      -(f[i] * cf.by_rho[i]),
                                      (1.0 / m.v0) * (f[i] * cf.v0B[i])};
-            v4 size = all(0.0);
+            vd size = all(0.0);
             for (int j = 1; j < FUNCTIONS; j++) size = larger(magnitude(F[j].re) + magnitude(F[j].im), size);
-            const v4 mass = log_at_most(larger(magnitude(f[i].re) + magnitude(f[i].im), (1.0 / SLACK) * size));
-            const v4 im = zeta[i].im;
+            const vd mass = log_at_most(larger(magnitude(f[i].re) + magnitude(f[i].im), (1.0 / SLACK) * size));
+            const vd im = zeta[i].im;
             const int64_t at = 4 * (done + i);
             // What overflowed on its way to zero compares false here, and counts as negligible too.
-            i4 needed = mass + larger(im * first, im * last) >= -CUT;
-            needed &= i4{at, at + 1, at + 2, at + 3} < int64_t(most);
+            vi needed = mass + larger(im * first, im * last) >= -CUT;
+            needed &= vi{at, at + 1, at + 2, at + 3} < int64_t(most);
             auto& block = out.block[done + i];
             for (int j = 0; j < FUNCTIONS; j++)
                 block.F[j] = {pick(needed, F[j].re, all(0.0)), pick(needed, F[j].im, all(0.0))};

@@ -56,7 +56,7 @@ static bool sums(const Book& book, const Make& sink, double* out, int threads) {
     const int64_t chunks = chunks_of<Layout>(book);
     std::vector<double> parts(static_cast<size_t>(chunks) * Sink::COUNT);
     const bool sound = over_chunks<typename Layout::Space>(chunks, threads, [&](typename Layout::Space& space, int64_t chunk) {
-        v4 sum[Sink::COUNT];
+        vd sum[Sink::COUNT];
         for (int i = 0; i < Sink::COUNT; i++) sum[i] = all(0.0);
         const bool sound = run_chunk<Layout>(space, book, chunk, sink(sum));
         for (int i = 0; i < Sink::COUNT; i++)
@@ -75,13 +75,13 @@ bool heston_rows(const Book& book, double* out, int threads) {
 }
 
 bool heston_sums(const Book& book, const double* scale, const double* target, double* out, int threads) {
-    auto sink = [&](v4* sum) { return Sums{scale, target, sum}; };
+    auto sink = [&](vd* sum) { return Sums{scale, target, sum}; };
     return book.t == nullptr ? sums<SliceLayout, Sums>(book, sink, out, threads)
                              : sums<PanelLayout, Sums>(book, sink, out, threads);
 }
 
 bool heston_weighed(const Book& book, const double* quadratic, const double* linear, const double* centre, double* out) {
-    auto sink = [&](v4* sum) { return Weighed{quadratic, linear, centre, sum}; };
+    auto sink = [&](vd* sum) { return Weighed{quadratic, linear, centre, sum}; };
     return sums<SliceLayout, Weighed>(book, sink, out, 1);
 }
 

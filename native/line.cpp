@@ -15,7 +15,7 @@ static bool rows(const Book& book, double* out, int threads) {
         if (count == 0) return true;
         Line line = line_of(book.expiries[j], law);
         find_terms(space, line, book.expiries[j], law);
-        v4 sum[LineWorkspace::MOST_FUNCTIONS][2];
+        vd sum[LineWorkspace::MOST_FUNCTIONS][2];
         line_slice(line, book.k + begin, count, out + begin, stride, sum);
         return true;
     });
@@ -26,8 +26,8 @@ bool double_heston_rows(const Book& book, double* out, int threads) { return row
 
 bool line_rows(const Line& line, const double* k, int64_t count, double* out) {
     if (!ascending(k, count)) return false;
-    std::vector<v4> sum(2 * static_cast<size_t>(line.functions));
-    line_slice(line, k, count, out, count, reinterpret_cast<v4(*)[2]>(sum.data()));
+    std::vector<vd> sum(2 * static_cast<size_t>(line.functions));
+    line_slice(line, k, count, out, count, reinterpret_cast<vd(*)[2]>(sum.data()));
     return true;
 }
 

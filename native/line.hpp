@@ -19,30 +19,30 @@ INLINE double expm1_1(double x) { return elementary::expm1(all(x))[0]; }
 
 // What holds of |E[exp(i z X)]| and of each derivative of its logarithm at z = u - i/2.
 struct Bound {
-    v4 log_size;  // never rises with u
-    v4 slope;
+    vd log_size;  // never rises with u
+    vd slope;
 };
 
 // B and its integral over 0..T for B' = -q/2 - kappa B + sigma^2 B^2 / 2, B(0) = 0.
-INLINE void riccati(v4 q, double kappa, double sigma, double T, v4& B, v4& integral) {
+INLINE void riccati(vd q, double kappa, double sigma, double T, vd& B, vd& integral) {
     const double s2 = sigma * sigma;
-    const v4 s2q = s2 * q, d = root(s2q + kappa * kappa), E = exp(-d * T);
-    const v4 large = d + std::fabs(kappa), small = s2q / large, minus = kappa < 0.0 ? large : small;
-    const v4 P = fma(minus, E, kappa < 0.0 ? small : large);
+    const vd s2q = s2 * q, d = root(s2q + kappa * kappa), E = exp(-d * T);
+    const vd large = d + std::fabs(kappa), small = s2q / large, minus = kappa < 0.0 ? large : small;
+    const vd P = fma(minus, E, kappa < 0.0 ? small : large);
     B = -(q * (1.0 - E) / P);
     integral = -(fma(all(T), minus, 2.0 * log(0.5 * P / d)) / s2);
 }
 
-INLINE Bound bound_of(v4 u, double T, const Heston& m) {
+INLINE Bound bound_of(vd u, double T, const Heston& m) {
     const double kappa = m.kappa - 0.5 * (m.rho * m.sigma), weight = fma(all(m.kappa * m.vbar), all(T), m.v0)[0];
-    const v4 u2 = u * u, a = root(u2 + 0.25);
-    v4 B, integral, least, unused;
+    const vd u2 = u * u, a = root(u2 + 0.25);
+    vd B, integral, least, unused;
     riccati(fma(u2, all(1.0 - m.rho * m.rho), 0.25), kappa, m.sigma, T, B, integral);
     riccati(u2 + 0.25, kappa, m.sigma, T, least, unused);
-    const v4 y = (m.rho / m.sigma) * u, size = root(fma(least, least, y * y));
-    const v4 by_kappa = ((m.vbar + weight) * T) * size, by_rho = ((weight * m.sigma) * T) * (a * size);
-    const v4 by_sigma = (weight * T) * (size * fma(all(m.sigma), size, std::fabs(m.rho) * a));
-    const v4 by_levels = larger(size, (m.kappa * T) * size);
+    const vd y = (m.rho / m.sigma) * u, size = root(fma(least, least, y * y));
+    const vd by_kappa = ((m.vbar + weight) * T) * size, by_rho = ((weight * m.sigma) * T) * (a * size);
+    const vd by_sigma = (weight * T) * (size * fma(all(m.sigma), size, std::fabs(m.rho) * a));
+    const vd by_levels = larger(size, (m.kappa * T) * size);
     return {fma(all(m.v0), B, (m.kappa * m.vbar) * integral), larger(larger(by_levels, by_kappa), larger(by_rho, by_sigma))};
 }
 
@@ -52,15 +52,15 @@ struct Jumps {
         const double mean = mu + 0.5 * (delta * delta);
         less = expm1_1(mean), forward = exp1(mean);
     }
-    INLINE v4 log_mgf(v4 p, double T, const Jumps& j) {
-        const v4 jump = exp(fma(p * p, all(0.5 * (j.delta * j.delta)), j.mu * p));
+    INLINE vd log_mgf(vd p, double T, const Jumps& j) {
+        const vd jump = exp(fma(p * p, all(0.5 * (j.delta * j.delta)), j.mu * p));
         return (j.lam * T) * ((jump - 1.0) - j.less * p);
     }
-    INLINE Bound bound(v4 u, double T, const Jumps& j) {
+    INLINE Bound bound(vd u, double T, const Jumps& j) {
         const double d2 = j.delta * j.delta;
-        const v4 u2 = u * u, a = root(u2 + 0.25), jump = exp(fma(u2, all(-0.5 * d2), 0.5 * j.mu + 0.125 * d2));
-        const v4 by_lam = T * fma(a, all(std::fabs(j.less)), jump + 1.0), by_mu = (j.lam * T) * (a * (jump + j.forward));
-        const v4 by_delta = ((j.lam * T) * j.delta) * (a * fma(a, jump, all(j.forward)));
+        const vd u2 = u * u, a = root(u2 + 0.25), jump = exp(fma(u2, all(-0.5 * d2), 0.5 * j.mu + 0.125 * d2));
+        const vd by_lam = T * fma(a, all(std::fabs(j.less)), jump + 1.0), by_mu = (j.lam * T) * (a * (jump + j.forward));
+        const vd by_delta = ((j.lam * T) * j.delta) * (a * fma(a, jump, all(j.forward)));
         return {(j.lam * T) * (jump - (1.0 + 0.5 * j.less)), larger(larger(by_lam, by_mu), by_delta)};
     }
 };
@@ -80,13 +80,13 @@ struct Law {
         }
     }
 
-    v4 log_moment(v4 p, double T) const {
-        v4 sum = log_mgf(p, T, part[0]);
+    vd log_moment(vd p, double T) const {
+        vd sum = log_mgf(p, T, part[0]);
         for (int i = 1; i < PARTS; i++) sum += log_mgf(p, T, part[i]);
         return JUMPS ? sum + Jumps::log_mgf(p, T, jumps) : sum;
     }
 
-    Bound bound(v4 u, double T) const {
+    Bound bound(vd u, double T) const {
         Bound all_parts = bound_of(u, T, part[0]);
         for (int i = 1; i <= PARTS - !JUMPS; i++) {
             const Bound b = i < PARTS ? bound_of(u, T, part[i < PARTS ? i : 0]) : Jumps::bound(u, T, jumps);
@@ -99,18 +99,18 @@ struct Law {
 // Step and ends of a line, from the moments: images of the period, and strikes that are worth nothing, by Chernoff's bound.
 template <class LawOf>
 Line line_of(double T, const LawOf& law) {
-    v4 s[PROBES / 4], rising[PROBES / 4], falling[PROBES / 4];
-    v4 high = all(INF), low = all(LINE_LEVEL);
+    vd s[PROBES / 4], rising[PROBES / 4], falling[PROBES / 4];
+    vd high = all(INF), low = all(LINE_LEVEL);
     for (int i = 0; i < PROBES / 4; i++) {
-        s[i] = two_to(2 * i - 6) * v4{1.0, ROOT_TWO, 2.0, 2.0 * ROOT_TWO};
+        s[i] = two_to(2 * i - 6) * vd{1.0, ROOT_TWO, 2.0, 2.0 * ROOT_TWO};
         rising[i] = law.log_moment(1.0 + s[i], T) + LINE_LEVEL, falling[i] = law.log_moment(-s[i], T) + LINE_LEVEL;
         high = smaller(rising[i] / s[i], high), low = smaller(falling[i] / (1.0 + s[i]), low);
     }
-    auto least = [](v4 x) { return std::min(std::min(x[0], x[1]), std::min(x[2], x[3])); };
+    auto least = [](vd x) { return std::min(std::min(x[0], x[1]), std::min(x[2], x[3])); };
     Line line = {};
     line.high = least(high), line.low = -least(low);
     const double lowest = std::max(line.low, -FARTHEST), highest = std::min(line.high, FARTHEST);
-    v4 above = all(2.0 * LINE_LEVEL), below = all(2.0 * (LINE_LEVEL + highest));  // the images at k + L and at k - L
+    vd above = all(2.0 * LINE_LEVEL), below = all(2.0 * (LINE_LEVEL + highest));  // the images at k + L and at k - L
     for (int i = 0; i < PROBES / 4; i++) {
         above = smaller(fma(s[i], all(-lowest), rising[i]) / (s[i] + 0.5), above);
         below = smaller(fma(1.0 + s[i], all(highest), falling[i]) / (s[i] + 0.5), below);
@@ -125,15 +125,15 @@ Line line_of(double T, const LawOf& law) {
 template <class LawOf>
 int64_t count_of(double T, const LawOf& law, double h, double growth) {
     auto enough = [&](const int64_t* at) {
-        const v4 u = h * v4{double(at[0]), double(at[1]), double(at[2]), double(at[3])};
+        const vd u = h * vd{double(at[0]), double(at[1]), double(at[2]), double(at[3])};
         const Bound here = law.bound(u, T), beyond = law.bound(2.0 * u, T);
-        const v4 falls = larger(here.log_size - beyond.log_size, all(1e-300));
-        const v4 slope = log(larger(here.slope, all(1.0)) / u), lasts = log(1.0 + 1.0 / falls);
+        const vd falls = larger(here.log_size - beyond.log_size, all(1e-300));
+        const vd slope = log(larger(here.slope, all(1.0)) / u), lasts = log(1.0 + 1.0 / falls);
         return here.log_size + slope + 2.0 * lasts + (growth + LINE_LEVEL) <= 0.0;
     };
     int64_t outside = MOST_ON_LINE + 1, inside = 0, at[4] = {64, 256, 2048, MOST_ON_LINE};
     while (true) {
-        const i4 holds = enough(at);
+        const vi holds = enough(at);
         for (int j = 3; j >= 0; j--)
             if (holds[j]) outside = at[j];
         for (int j = 0; j < 4; j++)
@@ -158,15 +158,15 @@ void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUM
     line.F = space.F, line.functions = FUNCTIONS, line.nodes = 0;
     const int64_t count = count_of(T, law, line.h, growth);
     if (count > MOST_ON_LINE) return;
-    i4 absurd = {0, 0, 0, 0};
+    vi absurd = {0, 0, 0, 0};
     const int64_t blocks = (count + 3) / 4;
     for (int64_t done = 0; done < blocks; done += BATCH) {
         const int some = static_cast<int>(std::min<int64_t>(BATCH, blocks - done));
-        c4 z[BATCH], q[BATCH], f[BATCH], jump[BATCH], each[BATCH];
+        vc z[BATCH], q[BATCH], f[BATCH], jump[BATCH], each[BATCH];
         LogCf cf[PARTS];
         for (int i = 0; i < some; i++) {
             const double first = 4.0 * double(done + i);
-            const v4 u = line.h * v4{first, first + 1.0, first + 2.0, first + 3.0};
+            const vd u = line.h * vd{first, first + 1.0, first + 2.0, first + 3.0};
             z[i] = {u, all(-0.5)}, q[i] = {fma(u, u, 0.25), all(0.0)};
         }
         for (int p = 0; p < PARTS; p++) log_cf(z, q, some, T, law.part[p], cf[p]);
@@ -178,20 +178,20 @@ void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUM
             const Jumps& j = law.jumps;
             const double half = 0.5 * (j.delta * j.delta);
             for (int i = 0; i < some; i++) {  // exp(i z mu - z^2 delta^2 / 2)
-                const v4 u = z[i].re;
-                jump[i] = exp(c4{fma(fma(u, u, -0.25), all(-half), 0.5 * j.mu), u * (j.mu + half)});
+                const vd u = z[i].re;
+                jump[i] = exp(vc{fma(fma(u, u, -0.25), all(-half), 0.5 * j.mu), u * (j.mu + half)});
                 each[i] = {(jump[i].re - 1.0) - 0.5 * j.less, fnma(u, all(j.less), jump[i].im)};
                 f[i] = fma(j.lam * T, each[i], f[i]);
             }
         }
         for (int i = 0; i < some; i++) f[i] = ((line.h / PI) / q[i].re) * exp(f[i]);
-        if (done == 0) f[0] = v4{0.5, 1.0, 1.0, 1.0} * f[0];
+        if (done == 0) f[0] = vd{0.5, 1.0, 1.0, 1.0} * f[0];
         for (int i = 0; i < some; i++) {
-            c4 F[FUNCTIONS];
+            vc F[FUNCTIONS];
             F[0] = f[i];
             for (int p = 0; p < PARTS; p++) {
                 const Heston& m = law.part[p];
-                c4* by = F + 1 + 5 * p;
+                vc* by = F + 1 + 5 * p;
                 by[0] = f[i] * cf[p].by_kappa[i];
                 by[1] = (1.0 / m.vbar) * (f[i] * cf[p].level[i]);
                 by[2] = f[i] * cf[p].by_sigma[i];
@@ -200,14 +200,14 @@ void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUM
             }
             if constexpr (JUMPS) {
                 const Jumps& j = law.jumps;
-                const v4 u = z[i].re;
-                const c4 iz = {all(0.5), u}, square = {fma(u, u, -0.25), -u};
-                c4* by = F + 1 + 5 * PARTS;
+                const vd u = z[i].re;
+                const vc iz = {all(0.5), u}, square = {fma(u, u, -0.25), -u};
+                vc* by = F + 1 + 5 * PARTS;
                 by[0] = T * (f[i] * each[i]);
-                by[1] = (j.lam * T) * (f[i] * (iz * c4{jump[i].re - j.forward, jump[i].im}));
+                by[1] = (j.lam * T) * (f[i] * (iz * vc{jump[i].re - j.forward, jump[i].im}));
                 by[2] = (-(j.lam * T) * j.delta) * (f[i] * fma(square, jump[i], j.forward * iz));
             }
-            v4 size = all(0.0);
+            vd size = all(0.0);
             for (int g = 0; g < FUNCTIONS; g++) {
                 size = larger(magnitude(F[g].re) + magnitude(F[g].im), size);
                 absurd |= ~(magnitude(F[g].re) + magnitude(F[g].im) < INF);
@@ -229,16 +229,16 @@ void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUM
 
 // sum_f += Re sum_j F_fj w^j over some nodes, for eight strikes; powers of w side by side: real and imaginary, twice.
 template <int COUNT>
-INLINE void add_nodes(const double* F, int functions, int nodes, const v4 (*power)[4], v4 (*sum)[2]) {
-    v4 x[COUNT], y[COUNT];
+INLINE void add_nodes(const double* F, int functions, int nodes, const vd (*power)[4], vd (*sum)[2]) {
+    vd x[COUNT], y[COUNT];
 #pragma GCC unroll 8
     for (int f = 0; f < COUNT; f++) x[f] = sum[f][0], y[f] = sum[f][1];
     for (int j = 0; j < nodes; j++) {
-        const v4 xr = power[j][0], xi = power[j][1], yr = power[j][2], yi = power[j][3];
+        const vd xr = power[j][0], xi = power[j][1], yr = power[j][2], yi = power[j][3];
         const double* at = F + j * (2 * functions);
 #pragma GCC unroll 8
         for (int f = 0; f < COUNT; f++) {
-            const v4 re = all(at[2 * f]), im = all(at[2 * f + 1]);
+            const vd re = all(at[2 * f]), im = all(at[2 * f + 1]);
             x[f] = fnma(im, xi, fma(re, xr, x[f]));
             y[f] = fnma(im, yi, fma(re, yr, y[f]));
         }
@@ -250,10 +250,10 @@ INLINE void add_nodes(const double* F, int functions, int nodes, const v4 (*powe
 constexpr int MOST_AT_ONCE = 5;  // functions whose sums stay in the registers
 
 // Re sum_j F_fj exp(-i j h k) for every function and eight strikes; sum has room for `functions`.
-inline void sum_line(const Line& line, v4 kx, v4 ky, v4 (*sum)[2]) {
+inline void sum_line(const Line& line, vd kx, vd ky, vd (*sum)[2]) {
     for (int f = 0; f < line.functions; f++) sum[f][0] = sum[f][1] = all(0.0);
-    const v4 phase[2] = {-line.h * kx, -line.h * ky};
-    c4 small[2][STRETCH];
+    const vd phase[2] = {-line.h * kx, -line.h * ky};
+    vc small[2][STRETCH];
     for (int side = 0; side < 2; side++) {
         small[side][0] = {all(1.0), all(0.0)};
         for (int i : {1, 2, 3, 4, 8, 12}) sincos(double(i) * phase[side], small[side][i].im, small[side][i].re);
@@ -262,12 +262,12 @@ inline void sum_line(const Line& line, v4 kx, v4 ky, v4 (*sum)[2]) {
     }
     for (int64_t begin = 0; begin < line.nodes; begin += STRETCH) {
         const int some = static_cast<int>(std::min<int64_t>(STRETCH, line.nodes - begin));
-        v4 power[STRETCH][4];
+        vd power[STRETCH][4];
         for (int side = 0; side < 2; side++) {
-            c4 first;
+            vc first;
             sincos(double(begin) * phase[side], first.im, first.re);
             for (int i = 0; i < some; i++) {
-                const c4 w = first * small[side][i];
+                const vc w = first * small[side][i];
                 power[i][2 * side] = w.re, power[i][2 * side + 1] = w.im;
             }
         }
@@ -286,7 +286,7 @@ inline void sum_line(const Line& line, v4 kx, v4 ky, v4 (*sum)[2]) {
 }
 
 // Out-of-the-money values and derivatives at ascending k, out[f * stride + i]; `sum` has room for the functions.
-inline void line_slice(const Line& line, const double* k, int64_t count, double* out, int64_t stride, v4 (*sum)[2]) {
+inline void line_slice(const Line& line, const double* k, int64_t count, double* out, int64_t stride, vd (*sum)[2]) {
     const double *low = std::lower_bound(k, k + count, line.low), *high = std::lower_bound(low, k + count, line.high);
     const double* first = std::min(std::max(std::lower_bound(k, k + count, -FARTHEST), low), high);
     const double* last = std::min(std::max(std::lower_bound(k, k + count, FARTHEST), low), high);
@@ -298,12 +298,12 @@ inline void line_slice(const Line& line, const double* k, int64_t count, double*
     }
     for (int64_t i = first - k; i < last - k; i += 8) {
         const int64_t some = std::min<int64_t>(8, last - k - i);
-        const v4 side[2] = {load_some(k + i, some), load_some(k + i + 4, some - 4)};
+        const vd side[2] = {load_some(k + i, some), load_some(k + i + 4, some - 4)};
         sum_line(line, side[0], side[1], sum);
         for (int half = 0; half < 2; half++) {
-            const v4 growth = exp(side[half]), root_growth = exp(0.5 * side[half]);
+            const vd growth = exp(side[half]), root_growth = exp(0.5 * side[half]);
             for (int f = 0; f < line.functions; f++) {
-                v4 value = -(root_growth * sum[f][half]);
+                vd value = -(root_growth * sum[f][half]);
                 if (f == 0) value += fma(1.0 + growth, all(line.image), smaller(growth, all(1.0)));
                 for (int n = 0; n < 4 && 4 * half + n < some; n++) out[f * stride + i + 4 * half + n] = value[n];
             }

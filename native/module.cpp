@@ -22,14 +22,35 @@ using Doubles = Column<double>;
 using Integers = Column<int64_t>;
 constexpr size_t HESTON = 5, BATES = 8, DOUBLE_HESTON = 10, VARIANCE_GAMMA = 3, SUMS = 21, WEIGHED = 22;  // parameters; sums
 
-static bool has_avx2() {
-#if defined(STRIKEOUT_AVX2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+static const char* const NAMES[] = {"plain", "avx2", "avx512"};  // in the order of Instructions
+
+// The best that this processor and this build have.
+static Instructions best_instructions() {
+#if defined(STRIKEOUT_X86)
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Instructions::plain;
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+    return wide ? Instructions::avx512 : Instructions::avx2;
 #else
-    return false;
+    return Instructions::plain;
 #endif
 }
-bool use_avx2 = has_avx2();
+Instructions instructions = best_instructions();
+
+// For the tests that all of them give the same bits.
+static nb::list available_instructions() {
+    nb::list names;
+    for (int i = 0; i <= static_cast<int>(best_instructions()); i++) names.append(NAMES[i]);
+    return names;
+}
+static void use_instructions(const char* name) {
+    for (int i = 0; i <= static_cast<int>(best_instructions()); i++)
+        if (std::strcmp(name, NAMES[i]) == 0) {
+            instructions = static_cast<Instructions>(i);
+            return;
+        }
+    throw std::invalid_argument("instructions are one of available_instructions()");
+}
 
 // The strikes of a book, and the arrays they lie in. Offsets are copied: memory is safe whatever becomes of the arrays.
 class Strikes {
@@ -161,21 +182,21 @@ template <Real function>
 static void real(nb::handle x, nb::handle out) {
     const Doubles from(x);
     const Result to(out, from.size());
-    DISPATCH(apply_real)(function, from.data(), to.data(), static_cast<int64_t>(from.size()));
+    DISPATCH_ARRAYS(apply_real)(function, from.data(), to.data(), static_cast<int64_t>(from.size()));
 }
 template <Pair function>
 static void pair(nb::handle x, nb::handle y, nb::handle out) {
     const Doubles first(x), second(y);
     if (first.size() != second.size()) throw std::invalid_argument("columns of different lengths");
     const Result to(out, first.size());
-    DISPATCH(apply_pair)(function, first.data(), second.data(), to.data(), static_cast<int64_t>(first.size()));
+    DISPATCH_ARRAYS(apply_pair)(function, first.data(), second.data(), to.data(), static_cast<int64_t>(first.size()));
 }
 template <Complex function>
 static void complex(nb::handle x, nb::handle out) {
     const Doubles from(x);
     if (from.size() % 2 != 0) throw std::invalid_argument("a complex number has two parts");
     const Result to(out, from.size());
-    DISPATCH(apply_complex)(function, from.data(), to.data(), static_cast<int64_t>(from.size() / 2));
+    DISPATCH_ARRAYS(apply_complex)(function, from.data(), to.data(), static_cast<int64_t>(from.size() / 2));
 }
 
 static void bind_arrays(nb::module_& m) {
@@ -222,10 +243,7 @@ NB_MODULE(_native, m) {
         .def("at", &HestonSums::at, nb::arg("theta"), nb::arg("out"));
     m.def("heston_weighed", &heston_weighed, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
           nb::arg("quadratic"), nb::arg("linear"), nb::arg("centre"), nb::arg("out"));
-    m.def("instructions", [] { return use_avx2 ? "avx2" : "plain"; });
-    m.def("use_instructions", [](const char* name) {  // for the test that all of them give the same bits
-        const bool wanted = std::strcmp(name, "avx2") == 0;
-        if (!wanted && std::strcmp(name, "plain") != 0) throw std::invalid_argument("instructions are avx2 or plain");
-        use_avx2 = wanted && has_avx2();
-    });
+    m.def("instructions", [] { return NAMES[static_cast<int>(instructions)]; });
+    m.def("available_instructions", &available_instructions);
+    m.def("use_instructions", &use_instructions);
 }

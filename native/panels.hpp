@@ -26,7 +26,7 @@ struct Interpolation {
             for (int p = 0; p < NODES; p++)
                 monomial[k][p] = (p > 0 ? 2.0 * monomial[k - 1][p - 1] : 0.0) - monomial[k - 2][p];
         for (int j = 0; j < NODES; j++) {
-            v4 s, c;
+            vd s, c;
             sincos(all(PI * (j + 0.5) / NODES), s, c);
             point[j] = c[0];
         }
@@ -73,12 +73,12 @@ INLINE bool resolved(const PanelWorkspace& w, int top) {
     return true;
 }
 
-INLINE void at(const PanelWorkspace& w, int top, v4 x, v4 t, v4* out) {
-    v4 value[FUNCTIONS];
+INLINE void at(const PanelWorkspace& w, int top, vd x, vd t, vd* out) {
+    vd value[FUNCTIONS];
 #pragma GCC unroll 8
     for (int f = 0; f < FUNCTIONS; f++) value[f] = all(0.0);
     for (int p = top; p >= 0; p--) {
-        v4 inner[FUNCTIONS];
+        vd inner[FUNCTIONS];
 #pragma GCC unroll 8
         for (int f = 0; f < FUNCTIONS; f++) inner[f] = all(w.a[p][NODES - 1][f]);
 #pragma GCC unroll 8
@@ -148,7 +148,7 @@ void run_panel(PanelWorkspace& w, double middle, double half, const double* zeta
             continue;
         }
         const double scale = 1.0 / cell.half;
-        v4 vx[FUNCTIONS], vy[FUNCTIONS];
+        vd vx[FUNCTIONS], vy[FUNCTIONS];
         for (; i + 8 <= next; i += 8) {
             at(w, top, (load(zeta + i) - cell.centre) * scale, load(t + i), vx);
             at(w, top, (load(zeta + i + 4) - cell.centre) * scale, load(t + i + 4), vy);

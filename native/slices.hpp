@@ -7,7 +7,7 @@
 namespace STRIKEOUT_BUILD {
 
 template <bool WHOLE>
-INLINE v4 four(const double* p, int count) {
+INLINE vd four(const double* p, int count) {
     return WHOLE ? load(p) : load_some(p, count);
 }
 
@@ -16,7 +16,7 @@ struct Rows {  // keep them: out[f * stride + i]
     double* out;
     int64_t stride;
     template <bool WHOLE>
-    INLINE void take(const Rows& self, int64_t i, int count, const v4* x, const v4* y) {
+    INLINE void take(const Rows& self, int64_t i, int count, const vd* x, const vd* y) {
         for (int f = 0; f < FUNCTIONS; f++) {
             double* to = self.out + f * self.stride + i;
             if (WHOLE) {
@@ -36,13 +36,13 @@ constexpr int SUMS = FUNCTIONS * (FUNCTIONS + 1) / 2;
 struct Sums {  // add up a a' for a = (scale J, target - scale value): upper triangle, row by row
     static constexpr int COUNT = SUMS;
     const double *scale, *target;
-    v4* sum;
+    vd* sum;
     template <bool WHOLE>
-    INLINE void take(const Sums& self, int64_t i, int count, const v4* x, const v4* y) {
+    INLINE void take(const Sums& self, int64_t i, int count, const vd* x, const vd* y) {
         // An absent strike has scale and target zero, and adds nothing.
-        const v4 s0 = four<WHOLE>(self.scale + i, count), s1 = four<WHOLE>(self.scale + i + 4, count - 4);
-        const v4 t0 = four<WHOLE>(self.target + i, count), t1 = four<WHOLE>(self.target + i + 4, count - 4);
-        v4 a[FUNCTIONS], b[FUNCTIONS];
+        const vd s0 = four<WHOLE>(self.scale + i, count), s1 = four<WHOLE>(self.scale + i + 4, count - 4);
+        const vd t0 = four<WHOLE>(self.target + i, count), t1 = four<WHOLE>(self.target + i + 4, count - 4);
+        vd a[FUNCTIONS], b[FUNCTIONS];
 #pragma GCC unroll 8
         for (int f = 1; f < FUNCTIONS; f++) a[f - 1] = s0 * x[f], b[f - 1] = s1 * y[f];
         a[FUNCTIONS - 1] = fnma(s0, x[0], t0), b[FUNCTIONS - 1] = fnma(s1, y[0], t1);
@@ -53,7 +53,7 @@ struct Sums {  // add up a a' for a = (scale J, target - scale value): upper tri
             for (int g = f; g < FUNCTIONS; g++, at++) self.sum[at] = fma(b[f], b[g], fma(a[f], a[g], self.sum[at]));
     }
     INLINE void nothing(const Sums& self, int64_t i) {  // value and derivatives zero
-        v4 t = {self.target[i], 0.0, 0.0, 0.0};
+        vd t = {self.target[i], 0.0, 0.0, 0.0};
         self.sum[SUMS - 1] = fma(t, t, self.sum[SUMS - 1]);
     }
 };
@@ -61,21 +61,21 @@ struct Sums {  // add up a a' for a = (scale J, target - scale value): upper tri
 struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linear - quadratic d) J; linear d, quadratic d d
     static constexpr int COUNT = SUMS + 1;
     const double *quadratic, *linear, *centre;
-    v4* sum;
+    vd* sum;
     template <bool WHOLE>
-    INLINE void take(const Weighed& self, int64_t i, int count, const v4* x, const v4* y) {
+    INLINE void take(const Weighed& self, int64_t i, int count, const vd* x, const vd* y) {
         // An absent node weighs nothing.
         add(self.sum, x, four<WHOLE>(self.quadratic + i, count), four<WHOLE>(self.linear + i, count),
             four<WHOLE>(self.centre + i, count));
         add(self.sum, y, four<WHOLE>(self.quadratic + i + 4, count - 4), four<WHOLE>(self.linear + i + 4, count - 4),
             four<WHOLE>(self.centre + i + 4, count - 4));
     }
-    INLINE void add(v4* sum, const v4* x, v4 q, v4 l, v4 c) {
-        const v4 d = x[0] - c, qd = q * d, pull = l - qd;
+    INLINE void add(vd* sum, const vd* x, vd q, vd l, vd c) {
+        const vd d = x[0] - c, qd = q * d, pull = l - qd;
         int at = 0;
 #pragma GCC unroll 8
         for (int f = 1; f < FUNCTIONS; f++) {
-            const v4 stiff = q * x[f];
+            const vd stiff = q * x[f];
 #pragma GCC unroll 8
             for (int g = f; g < FUNCTIONS; g++, at++) sum[at] = fma(stiff, x[g], sum[at]);
             sum[at] = fma(pull, x[f], sum[at]), at++;
@@ -84,10 +84,10 @@ struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linea
         sum[at + 1] = fma(qd, d, sum[at + 1]);
     }
     INLINE void nothing(const Weighed& self, int64_t i) {  // value and derivatives zero
-        v4 none[FUNCTIONS];
+        vd none[FUNCTIONS];
         for (int f = 0; f < FUNCTIONS; f++) none[f] = all(0.0);
-        add(self.sum, none, v4{self.quadratic[i], 0.0, 0.0, 0.0}, v4{self.linear[i], 0.0, 0.0, 0.0},
-            v4{self.centre[i], 0.0, 0.0, 0.0});
+        add(self.sum, none, vd{self.quadratic[i], 0.0, 0.0, 0.0}, vd{self.linear[i], 0.0, 0.0, 0.0},
+            vd{self.centre[i], 0.0, 0.0, 0.0});
     }
 };
 
@@ -113,7 +113,7 @@ void run_slice(Workspace& w, double T, const double* k, int64_t count, int64_t f
         const Cell cell = cell_at(k[i], s.grid);
         w.polynomials.expand(w.terms, w.powers, cell.centre, cell.half, cell.unit);
         const double scale = 1.0 / cell.half;
-        v4 x[FUNCTIONS], y[FUNCTIONS];
+        vd x[FUNCTIONS], y[FUNCTIONS];
         const int64_t begun = i;
         for (; i + 8 <= stop && k[i + 7] < cell.end; i += 8) {
             w.polynomials.at((load(k + i) - cell.centre) * scale, (load(k + i + 4) - cell.centre) * scale, x, y);

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from strikeout.quotes.contracts import Contracts
 
 needs_native = pytest.mark.skipif(compiled.native() is None, reason="the compiled kernel is not built")
 each_kernel = pytest.mark.parametrize("kernel", [pytest.param("native", marks=needs_native), "numpy"])
+Result = TypeVar("Result")
 KERNELS = ["numpy"] if compiled.native() is None else ["native", "numpy"]
 
 
@@ -34,3 +36,21 @@ def total_variance(theta: Sequence[float], T: float) -> float:
     """E[integral of v over 0..T] in the Heston model."""
     kappa, vbar, _, _, v0 = theta
     return float(vbar * T + (v0 - vbar) * -np.expm1(-kappa * T) / kappa)
+
+
+def under_each(run: Callable[[], Result]) -> dict[str, Result]:
+    """Return what `run` returns, by name of the instruction set. Skip the test if there is only one."""
+    module = compiled.native()
+    names = [] if module is None else module.available_instructions()
+    if len(names) < 2:
+        pytest.skip("this processor has only the plain instructions, or the kernel is not compiled")
+    assert module is not None
+    found = {}
+    try:
+        for name in names:
+            module.use_instructions(name)
+            assert module.instructions() == name
+            found[name] = run()
+    finally:
+        module.use_instructions(names[-1])
+    return found

@@ -124,7 +124,7 @@ def random_theta(rng: np.random.Generator) -> list[float]:
 def run(corners: list[str]) -> None:
     rng = np.random.default_rng(0)
     drive_exact(rng)
-    for instructions in ("avx2", "plain"):
+    for instructions in reversed(_native.available_instructions()):
         _native.use_instructions(instructions)
         for file in corners:
             for case in json.loads(Path(file).read_text())["slices"]:

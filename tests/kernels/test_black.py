@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from strikeout.kernels import black
-from strikeout.kernels.compiled import native
+from tests.kernels.kernel_choice import under_each
 
 EPS = 2.0**-52
 
@@ -179,18 +179,13 @@ def test_a_row_does_not_depend_on_its_neighbours(rows: list[int]) -> None:
 
 
 def test_builds_for_other_instructions_give_the_same_bits() -> None:
-    module = native()
-    if module is None or module.instructions() != "avx2":
-        pytest.skip("there is only one build to compare")
     *quote, volatility = everything()
-    try:
-        fast = black.price(*quote[1:4], volatility, *quote[4:]), black.implied_volatility(*quote)
-        module.use_instructions("plain")
-        plain = black.price(*quote[1:4], volatility, *quote[4:]), black.implied_volatility(*quote)
-    finally:
-        module.use_instructions("avx2")
-    for one, other in zip(fast, plain, strict=True):
-        np.testing.assert_array_equal(one, other)
+    plain, *others = under_each(
+        lambda: (black.price(*quote[1:4], volatility, *quote[4:]), black.implied_volatility(*quote))
+    ).values()
+    for other in others:
+        for one, its in zip(plain, other, strict=True):
+            np.testing.assert_array_equal(one, its)
 
 
 def test_strides_shapes_and_blocks_do_not_change_a_bit() -> None:

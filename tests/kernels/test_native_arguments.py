@@ -142,7 +142,7 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "different lengths",
     ),
-    "instructions nobody has": (lambda m: m.use_instructions("abacus"), ValueError, "avx2 or plain"),
+    "instructions nobody has": (lambda m: m.use_instructions("abacus"), ValueError, "available"),
 }
 
 

@@ -1,6 +1,6 @@
 """Everything strikeout computes, on one small book, as text in which every bit shows.
 
-    python tests/laws/processor_program.py [--instructions plain|avx2] [--verify FILE] [--golden]
+    python tests/laws/processor_program.py [--instructions plain|avx2|avx512] [--verify FILE] [--golden]
 
 Prints one JSON object: ``results`` by name (floats in hexadecimal, digests, bytes of certificates), ``certificates`` to
 be checked elsewhere, ``verified`` for those of FILE (an earlier output), and ``control``, which is computed by NumPy's
@@ -333,7 +333,7 @@ def portable(results: Mapping[str, str]) -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--instructions", choices=("plain", "avx2"))
+    parser.add_argument("--instructions", choices=("plain", "avx2", "avx512"))
     parser.add_argument("--verify", type=Path)
     parser.add_argument("--golden", action="store_true")
     asked = parser.parse_args()

@@ -35,6 +35,8 @@ SETTINGS: dict[str, Setting] = {
     "ordinary": ({"STRIKEOUT_THREADS": "2"}, ()),
     "plain kernel, one thread": ({"STRIKEOUT_THREADS": "1"}, ("--instructions", "plain")),
 }
+if (MODULE := native()) is not None and "avx512" in MODULE.available_instructions():
+    SETTINGS["AVX2 kernel"] = ({}, ("--instructions", "avx2"))
 if SIMD:
     SETTINGS["NumPy without SIMD"] = ({"NPY_DISABLE_CPU_FEATURES": " ".join(SIMD)}, ())
 if WIDE:
