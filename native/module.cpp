@@ -216,6 +216,7 @@ static void bind_arrays(nb::module_& m) {
 
 void bind_black(nb::module_& m);
 void bind_exact(nb::module_& m);
+void bind_search(nb::module_& m);
 void bind_sorting(nb::module_& m);
 void bind_symmetric(nb::module_& m);
 
@@ -224,6 +225,7 @@ NB_MODULE(_native, m) {
     bind_arrays(m);
     bind_black(m);
     bind_exact(m);
+    bind_search(m);
     bind_sorting(m);
     bind_symmetric(m);
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),
