@@ -25,32 +25,33 @@ MEGABYTE = 1 << 20
 MEASURE = """
 import resource, sys, time
 from strikeout.quotes.reading import inspect_quotes
-from strikeout.quotes.tables import open_table
 
 def used():
     return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 begun, empty = used()
-table = open_table(sys.argv[1])
-opened, as_table = used()
-reading = inspect_quotes(table)
+reading = inspect_quotes(sys.argv[1])
+checked, on_the_way = used()
+count = len(reading.quotes)
 ended, as_book = used()
-print(len(reading.quotes), opened - begun, as_table - empty, ended - opened, as_book - empty)
+print(count, checked - begun, on_the_way - empty, ended - checked, as_book - empty)
 """
 IMPORT = """
 import resource, sys, time
 from pathlib import Path
 from strikeout.book import Book
-from strikeout.quotes.survey import survey_quotes
+from strikeout.quotes.reading import Chunking, inspect_quotes
 
 def used():
     return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 begun, empty = used()
 file = Path(sys.argv[1])
-with Book.create(file.with_suffix(".book")) as book, survey_quotes(file, folder=file.parent) as survey:
+with Book.create(file.with_suffix(".book")) as book, inspect_quotes(
+    file, chunking=Chunking(folder=file.parent)
+) as reading:
     checked, on_the_way = used()
-    done = book.import_pieces(survey.pieces())
+    done = book.import_pieces(reading.chunks())
 ended, at_most = used()
 print(done.imported, checked - begun, on_the_way - empty, ended - checked, at_most - empty)
 """
@@ -67,12 +68,12 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
             checking, surveyed, writing, imported = _measured(IMPORT, path, count)
         task = f"{count:,} rows, {size / MEGABYTE:,.0f} MB"
         rows += [
-            Row(task, "strikeout, to a table", opening, note=f"peak {as_table / MEGABYTE:,.0f} MB"),
-            Row(task, "strikeout, to a book", reading, note=f"peak {as_book / MEGABYTE:,.0f} MB, rules included"),
-            Row(task, "strikeout, in pieces, checked", checking, note=f"peak {surveyed / MEGABYTE:,.0f} MB"),
+            Row(task, "strikeout, in memory, checked", opening, note=f"peak {as_table / MEGABYTE:,.0f} MB"),
+            Row(task, "strikeout, in memory, to quotes", reading, note=f"peak {as_book / MEGABYTE:,.0f} MB"),
+            Row(task, "strikeout, in chunks, checked", checking, note=f"peak {surveyed / MEGABYTE:,.0f} MB"),
             Row(
                 task,
-                "strikeout, in pieces, imported",
+                "strikeout, in chunks, imported",
                 writing,
                 note=f"peak {imported / MEGABYTE:,.0f} MB, {count / (checking + writing):,.0f} rows a second with both",
             ),

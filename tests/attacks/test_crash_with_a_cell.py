@@ -9,7 +9,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import UnreadableFileError
-from strikeout.quotes.survey import survey_quotes
+from tests.quotes.in_chunks import in_chunks
 
 BACK = """
 name = "back"
@@ -74,4 +74,4 @@ def test_a_file_of_blank_lines_is_refused_alike_in_pieces_and_as_a_whole(tmp_pat
     with pytest.raises(UnreadableFileError):
         so.inspect_quotes(tmp_path / "a.csv")
     with pytest.raises(UnreadableFileError):
-        survey_quotes(tmp_path / "a.csv")
+        in_chunks(tmp_path / "a.csv")

@@ -6,7 +6,7 @@ import pytest
 
 import strikeout as so
 from tests.cli.typed import run
-from tests.quotes.in_pieces import assert_same, read_both_ways
+from tests.quotes.in_chunks import assert_same, read_both_ways
 
 BARE = "strike,right,price,expiry_years,forward,discount\n100,C,5.0,0.5,100,1\n"
 REST = "110,C,2.0,0.5,100,1\n90,C,12.0,0.5,100,1\n95,C,8.0,0.5,100,1\n105,C,3.2,0.5,100,1\n"

@@ -10,9 +10,8 @@ import pytest
 import strikeout as so
 from strikeout.errors import ColumnError, RejectedError, UnreadableFileError
 from strikeout.quotes import limits, rules, text_files
-from strikeout.quotes.survey import survey_quotes
 from tests.cli.typed import run
-from tests.quotes.in_pieces import assert_same, read_both_ways
+from tests.quotes.in_chunks import assert_same, in_chunks, read_both_ways
 
 HEADER = "strike,right,price,expiry_years,forward,discount"
 ROW = "100,C,5.0,0.5,100,1"
@@ -23,7 +22,7 @@ def both_ways(path, kind):
     with pytest.raises(kind) as whole:
         so.inspect_quotes(path)
     with pytest.raises(kind) as pieces:
-        survey_quotes(path)
+        in_chunks(path)
     assert type(whole.value) is type(pieces.value)
     return whole.value
 

@@ -12,7 +12,7 @@ from strikeout.cli.configuration import configuration
 from strikeout.cli.rules import FORMS
 from strikeout.errors import UsageError
 from strikeout.quotes.checks.catalogue import RULES
-from strikeout.quotes.screening import FORMATS
+from strikeout.quotes.issues import FORMATS
 
 TABLE = """strike,right,bid,ask,expiry_years,forward,discount
 100,C,4.0,4.2,0.5,100,1

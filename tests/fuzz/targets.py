@@ -27,10 +27,10 @@ from strikeout.cli.configuration import configuration
 from strikeout.errors import StrikeoutError
 from strikeout.quotes.profile import read_profile
 from strikeout.quotes.selection import select
-from strikeout.quotes.survey import survey_quotes
 from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Head
 from tests.fuzz.mutations import mutated, mutated_json, seeds
+from tests.quotes.in_chunks import in_chunks
 
 Read = TypeVar("Read")
 LIMIT = 20.0  # seconds of processor time for one input of a few kilobytes: far above what any of them needs
@@ -89,7 +89,7 @@ def _file(data: bytes, name: str) -> float:
     """Reads a file as a whole and in pieces, which must agree; what was read is written and read again."""
     with written(data, name) as path:
         whole = _tried(lambda: so.inspect_quotes(path))
-        pieces = _tried(lambda: survey_quotes(path, size=300, at_once=5))
+        pieces = _tried(lambda: in_chunks(path, size=300, at_once=5))
         if isinstance(whole, StrikeoutError) or isinstance(pieces, StrikeoutError):
             assert type(whole) is type(pieces), (whole, pieces)
             return 0.0

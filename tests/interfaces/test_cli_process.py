@@ -122,9 +122,9 @@ def test_a_reader_that_goes_away_is_no_error(book):
 def test_an_interruption_is_quiet(tmp_path):
     fifo = tmp_path / "never.csv"
     code = "import time, strikeout.cli.inspect as i, strikeout.cli as c, sys\n"
-    code += "import strikeout.quotes.survey as t\n"
+    code += "import strikeout.quotes.reading as t\n"
     code += "def wait(*a, **k):\n    print('ready', flush=True)\n    time.sleep(60)\n"
-    code += f"t.survey_quotes = wait\nsys.argv = ['strikeout', 'inspect', {str(fifo)!r}]\nc.main()\n"
+    code += f"t.inspect_quotes = wait\nsys.argv = ['strikeout', 'inspect', {str(fifo)!r}]\nc.main()\n"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.1)
@@ -217,8 +217,8 @@ def test_commands_and_options_complete():
 
 
 def test_an_error_of_our_own_ends_with_four_and_one_line():
-    code = "import strikeout.cli as c, strikeout.quotes.survey as t, sys\n"
-    code += "t.survey_quotes = lambda *a, **k: 1 / 0\nsys.argv = ['strikeout', 'inspect', 'x.csv']\nc.main()\n"
+    code = "import strikeout.cli as c, strikeout.quotes.reading as t, sys\n"
+    code += "t.inspect_quotes = lambda *a, **k: 1 / 0\nsys.argv = ['strikeout', 'inspect', 'x.csv']\nc.main()\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 4
     assert done.stderr.count("\n") == 1

@@ -10,18 +10,16 @@ import pytest
 
 ROWS = 1_000_000
 HEADER = "underlying,quote_date,expiry,strike,right,bid,ask,forward,discount,source,comment\n"
-# Peak memory of a process, in kilobytes: before the file is opened, when it is a table, and when it is a book.
+# Peak memory of a process, in kilobytes: before the file is opened, when it is checked, and when it is quotes.
 MEASURE = """
 import resource, sys
-from strikeout.quotes.tables import open_table
 from strikeout.quotes.reading import inspect_quotes
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 begun = peak()
-table = open_table(sys.argv[1])
-opened = peak()
-reading = inspect_quotes(table)
-print(len(reading.quotes), opened - begun, peak() - begun)
+reading = inspect_quotes(sys.argv[1])
+checked = peak()
+print(len(reading.quotes), checked - begun, peak() - begun)
 """
 
 

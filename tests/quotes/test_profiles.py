@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 
 from strikeout.errors import ColumnError, UsageError
+from strikeout.quotes.chunked_reader import Plan
 from strikeout.quotes.columns import ALIASES
 from strikeout.quotes.profile import match, nearest, profile_of, read_profile, shipped_profiles
 from strikeout.quotes.reading import Reading, inspect_quotes
+from strikeout.quotes.tables import open_sheet
 
 MONEY = {"forward": 4510.0, "discount": 0.99}
 
@@ -221,7 +223,8 @@ def test_a_price_in_coins_is_times_the_exchanges_forward_and_times_the_spot_only
     # By the forward, 5000: 0.0202 and 0.0182 coins. The last row has no forward, and alone it gives none.
     assert reading.quotes.observed == pytest.approx([101.0, 91.0], rel=4e-16)
     assert [(issue.code, issue.row) for issue in reading.issues if issue.is_rejected] == [("Q116", 4)]
-    assert reading.table.frame["bid"][2] == pytest.approx(0.0201 * 4000.0, rel=4e-16)
+    table, _ = next(Plan(open_sheet(path)).tables())
+    assert table.frame["bid"][2] == pytest.approx(0.0201 * 4000.0, rel=4e-16)
 
 
 def test_a_profile_asked_for_by_name_is_taken_or_says_what_it_misses(tmp_path: Path) -> None:
@@ -281,7 +284,6 @@ def test_a_broken_profile_says_what_is_wrong_with_it(tmp_path: Path, text: str, 
 
 
 def test_a_garbled_cell_of_a_wide_file_is_named_with_its_line_and_goes_to_quarantine_whole(tmp_path: Path) -> None:
-    from strikeout.quotes.writing import write_quarantine
 
     text, constants = FILES["cboe-dashboard"]
     path = tmp_path / "garbled.csv"
@@ -292,7 +294,8 @@ def test_a_garbled_cell_of_a_wide_file_is_named_with_its_line_and_goes_to_quaran
     assert [(issue.code, issue.row) for issue in bad] == [("Q102", 6)]
     assert "column Bid or Bid (2): 'n/a' is not a number" in bad[0].sentence
     assert len(reading.quotes) == 3
-    target = write_quarantine(reading.table, reading.issues, tmp_path / "bad.csv")
+    target = tmp_path / "bad.csv"
+    reading.write_quarantine(target)
     target.write_text(target.read_text().replace("n/a", "90.5"))
     again = inspect_quotes(target, constants=constants)
     assert again.quotes.contracts.strike.tolist() == [4600.0, 4600.0]

@@ -8,10 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from strikeout.quotes import validate
 from strikeout.quotes.checks.catalogue import RULES
 from strikeout.quotes.checks.market import CHECKED
-from strikeout.quotes.reading import inspect_quotes
+from strikeout.quotes.reading import Chunking, inspect_quotes
 
 Data = Callable[[str], Path]
 ARBITRAGE = ("Q303", "Q304", "Q305")
@@ -55,9 +54,7 @@ def test_a_shifted_decimal_point_in_a_real_chain_is_found_and_named(
     assert clean.ids("Q303", "Q304") == []
 
 
-def test_a_large_book_looked_at_in_pieces_gives_the_same_findings(
-    shared_data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_book_looked_at_in_pieces_gives_the_same_findings(shared_data: Data, tmp_path: Path) -> None:
     """Three days of a panel: rules look along strikes, from expiry to expiry and back in time."""
     panel = pl.read_parquet(shared_data("chains/panel_spx_2026-07-22_08-05.parquet"))
     days = ["2026-07-28", "2026-07-29", "2026-07-30"]
@@ -69,8 +66,8 @@ def test_a_large_book_looked_at_in_pieces_gives_the_same_findings(
     ).write_parquet(path)
     checks: dict[str, float | str] = {"Q303": "reject"}
     whole = inspect_quotes(path, checks=checks)
-    monkeypatch.setattr(validate, "PIECE", whole.rows // 5)
-    parts = inspect_quotes(path, checks=checks)
+    chunking = Chunking(on_disk=False, size=whole.rows // 7, at_once=whole.rows // 5)
+    parts = inspect_quotes(path, checks=checks, chunking=chunking)
     told = [sorted(map(str, reading.issues)) for reading in (whole, parts)]
     assert told[0] == told[1]
     assert {"Q210", "Q302", "Q303", "Q304", "Q305"} <= set(whole.issues.counts)

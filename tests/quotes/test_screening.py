@@ -60,7 +60,7 @@ def test_the_table_can_be_pasted(tmp_path: Path) -> None:
     assert latex.startswith(r"\begin{tabular}")
     assert found.table("csv").splitlines()[4] == 'Q201,"exact repeat, kept once",1,3,'
     assert found.table() in reading(tmp_path).summary().replace("\n  ", "\n")
-    with pytest.raises(UsageError, match="'html' was asked for"):
+    with pytest.raises(UsageError):
         found.table("html")
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
-    from strikeout.quotes.survey import Survey
 
 READING = ("checks", "constants", "max_reject", "profile", "quarantine")
 REPEATED = (  # what a command that takes it further must be told again
@@ -177,7 +176,7 @@ def accepted(
     return reading
 
 
-def tell_reading(reading: Reading | Survey, quarantine: str | None = None) -> None:
+def tell_reading(reading: Reading, quarantine: str | None = None) -> None:
     """Says which rows were left out, kept once or are doubtful; nothing where all are fine."""
     if reading.rejected:
         first = reading.issues.first_rejected()
@@ -192,7 +191,7 @@ def tell_reading(reading: Reading | Survey, quarantine: str | None = None) -> No
         terminal.note(f"{reading.source}: kept, but look at them: {flags}.")
 
 
-def described_reading(reading: Reading | Survey, quarantine: str | None = None) -> dict[str, Any]:
+def described_reading(reading: Reading, quarantine: str | None = None) -> dict[str, Any]:
     """What was read, as plain values."""
     return {
         "source": reading.source,

@@ -19,7 +19,7 @@ from strikeout.cli.calibrating import (
     tell_reading,
 )
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
-from strikeout.cli.reading import refuse_bad_rows, survey_of, written
+from strikeout.cli.reading import reading_of, refuse_bad_rows
 from strikeout.wording import agreeing
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     Rows that are no quotes are left out; --quarantine keeps them to be corrected and imported again. The book remembers
     that file, and erasing takes it away.
 
-    A file of any size is read in pieces, which wait on the disk of BOOK until all are checked: memory hardly grows.
+    A file of any size is read in chunks, which stay on the disk of BOOK until all are checked: memory hardly grows.
 
     Quotes the book has already change nothing. Quotes that were erased are refused and named, and the command ends
     with 1. The calibration stays as it is until the book is calibrated again.
@@ -60,12 +60,13 @@ def command(book: str, file: str, who: str | None, as_json: bool, **options: Any
     how = {name: value for name, value in reading_options(options).items() if name not in ("max_reject", "quarantine")}
     with (
         opened(book, who=who) as held,
-        survey_of(file, line=line, beside=held.quotes, folder=held.path.parent, **how) as reading,
+        reading_of(file, on_disk=True, line=line, beside=held.quotes, folder=held.path.parent, **how) as reading,
     ):
         refuse_bad_rows(reading, max_reject=options["max_reject"], quarantine=quarantine)
         kept = quarantine if reading.rejected else None
         with taken_back(kept):
-            done = held.import_pieces(written(reading, line), quarantine=kept, reason=why)
+            done = held.import_pieces(reading.chunks(), quarantine=kept, reason=why)
+            line.end()
     if as_json:
         result = {
             "entry": done.entry,

@@ -10,14 +10,13 @@ import click
 from strikeout.cli import exits, terminal
 from strikeout.cli.calibrating import as_given
 from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
-from strikeout.cli.reading import survey_of
+from strikeout.cli.reading import reading_of
 from strikeout.wording import many, printable
 
 if TYPE_CHECKING:
     from strikeout.quotes.forward_table import Forwards
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
-    from strikeout.quotes.survey import Survey
 
 SHOWN_ROWS = 3
 SHOWN_ISSUES = 5
@@ -38,7 +37,7 @@ def command(file: str, as_json: bool, **options: Any) -> int:
 
     Ends with 1 where rows would be rejected, with 0 where all can be used.
     """
-    with survey_of(file, **options) as reading:
+    with reading_of(file, on_disk=True, **options) as reading:
         if as_json:
             terminal.show_json(described(reading))
         else:
@@ -48,7 +47,7 @@ def command(file: str, as_json: bool, **options: Any) -> int:
     return exits.FINDINGS if reading.rejected else exits.DONE
 
 
-def described(reading: Reading | Survey) -> dict[str, Any]:
+def described(reading: Reading) -> dict[str, Any]:
     """The reading as plain values."""
     return {
         "source": reading.source,
@@ -70,12 +69,12 @@ def described(reading: Reading | Survey) -> dict[str, Any]:
     }
 
 
-def profile_name(reading: Reading | Survey) -> str:
+def profile_name(reading: Reading) -> str:
     """The layout the file was read by; "strikeout" where its columns have our own names."""
     return "strikeout" if reading.table.profile is None else reading.table.profile.name
 
 
-def samples(reading: Reading | Survey) -> list[dict[str, Any]]:
+def samples(reading: Reading) -> list[dict[str, Any]]:
     """The first quotes, in canonical units."""
     quotes = reading.sample(SHOWN_ROWS)
     return [sample(quotes, row) for row in range(len(quotes))]
@@ -104,7 +103,7 @@ def sample(quotes: Quotes, row: int) -> dict[str, Any]:
     }
 
 
-def _show(reading: Reading | Survey) -> None:
+def _show(reading: Reading) -> None:
     columns = [
         (c.name, c.role or "-", c.meaning + ("" if c.is_used or not c.role else " (kept as a label)"))
         for c in reading.columns

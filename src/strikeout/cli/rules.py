@@ -8,7 +8,7 @@ import click
 
 from strikeout.cli import exits, terminal
 from strikeout.cli.options import check_option, constant_option, json_option, profile_option
-from strikeout.cli.reading import survey_of
+from strikeout.cli.reading import reading_of
 from strikeout.cli.rule import described
 from strikeout.errors import UsageError
 
@@ -32,7 +32,7 @@ def command(file: str | None, form: str, as_json: bool, **options: Any) -> int:
     if file is None:
         _list(form, as_json=as_json)
         return exits.DONE
-    with survey_of(file, **options) as reading:
+    with reading_of(file, on_disk=True, **options) as reading:
         screening = reading.screening
     if as_json:
         terminal.show_json({"source": reading.source, **screening.to_dict()})

@@ -20,7 +20,6 @@ from strikeout.quotes.text_files import (
     Progress,
     blocks_of,
     dialect_of,
-    several_blocks,
     western_dialect_of,
 )
 from strikeout.quotes.texts import is_unicode
@@ -67,18 +66,6 @@ def sheet_of(source: Any, is_header: IsHeader, *, size: int = 0) -> Sheet:
     if _kind(path) == "parquet":
         return _parquet_sheet(path, size or ROWS)
     return _text_sheet(path, dialect_of(path, is_header), is_header, size)
-
-
-def is_large(source: str | PathLike[str]) -> bool:
-    """Whether a file has more than one block, as far as its size tells.
-
-    Raises:
-        UnreadableFileError: no such file, an unknown ending, or no Parquet file.
-    """
-    path = Path(source)
-    if _kind(path) == "parquet":
-        return _height(path) > ROWS
-    return several_blocks(path)
 
 
 def _kind(path: Path) -> str:

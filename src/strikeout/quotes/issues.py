@@ -1,19 +1,25 @@
-"""What was wrong with which row: stable codes, and one sentence each."""
+"""What is wrong with which row: issues with stable codes and one sentence each, their log, and the table of counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from strikeout.errors import UsageError
 from strikeout.quotes.checks.catalogue import RULES
+
+if TYPE_CHECKING:
+    from strikeout.quotes.spill import ChunkStore, Place
 
 # Codes are stable; docs/reference/row-codes.md explains each.
 CODES: Mapping[str, str] = {code: rule.name for code, rule in RULES.items()}
 # ``at`` is a position in the table, ``row`` its number as a person finds it; ``others`` are the positions of other
-# quotes that a finding rests on.
+# quotes that a finding depends on.
 SCHEMA: Mapping[str, Any] = {
     "at": pl.Int64,
     "code": pl.String,
@@ -23,17 +29,21 @@ SCHEMA: Mapping[str, Any] = {
     "is_rejected": pl.Boolean,
     "others": pl.List(pl.Int64),
 }
+REPEATED = "Q201"  # not a fault, but the row is not counted twice
+LISTED = 100  # issues of a log that are kept to be shown
+# Issues of one row are listed in the order in which the rules are run.
+BY_ITSELF, DUPLICATE, WITHOUT_FORWARD, IN_THE_MARKET, WITHOUT_FORWARD_NOW = 0, 1, 2, 3, 100
 
 
 class QuotesWarning(UserWarning):
-    """Some rows were left out of the book, or are doubtful."""
+    """Some rows are not quotes, or are doubtful."""
 
 
 @dataclass(frozen=True)
 class RowIssue:
     """One thing wrong with one row. ``row`` is a line of a CSV (the header is line 1), else a position from 0.
 
-    ``is_rejected``: the row stays out of the book for it.
+    ``is_rejected``: the row is left out because of it.
     """
 
     code: str
@@ -48,16 +58,16 @@ class RowIssue:
 
 @dataclass(frozen=True, eq=False)
 class Issues(Sequence[RowIssue]):
-    """Every issue of a table, in the order of its rows: `RowIssue`s, held by column since there may be millions.
+    """Every issue of a table, in the order of its rows: `RowIssue`s, stored by column since there may be millions.
 
-    ``names`` are the ids of the table's rows, null where a row did not become a quote.
+    ``names`` has the columns ``at`` and ``id`` of the rows that became quotes, sorted by ``at``.
     """
 
     frame: pl.DataFrame
-    names: pl.Series | None = None
+    names: pl.DataFrame | None = None
 
     @staticmethod
-    def joined(parts: Sequence[pl.DataFrame], names: pl.Series | None = None) -> Issues:
+    def joined(parts: Sequence[pl.DataFrame], names: pl.DataFrame | None = None) -> Issues:
         return Issues(pl.concat([pl.DataFrame(schema=SCHEMA), *parts]).sort("at", maintain_order=True), names)
 
     def __len__(self) -> int:
@@ -70,58 +80,288 @@ class Issues(Sequence[RowIssue]):
     def __getitem__(self, position: int | slice) -> RowIssue | Issues:
         if isinstance(position, slice):
             return Issues(self.frame[position], self.names)
-        return RowIssue(*self._told()[position].row(0))
+        return RowIssue(*self._shown()[position].row(0))
 
     def __iter__(self) -> Iterator[RowIssue]:
-        return (RowIssue(*values) for values in self._told().iter_rows())
+        return (RowIssue(*values) for values in self._shown().iter_rows())
 
-    def _told(self) -> pl.DataFrame:
+    def _shown(self) -> pl.DataFrame:
         return self.frame.select("code", "row", "column", "sentence", "is_rejected")
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many issues have each code."""
+        """Number of issues per code."""
         return dict(self.frame.group_by("code").len().sort("code").iter_rows())
 
     @property
     def distinct(self) -> int:
-        """How many there are, one that is found in the call and in the put of a wide row counted once."""
-        return self._told().n_unique()
+        """Number of issues; one found in both the call and the put of a wide row is counted once."""
+        return self._shown().n_unique()
 
     def listed(self, count: int) -> tuple[RowIssue, ...]:
-        """The first issues, so many at most; what is wrong with the call and the put of one row is told once."""
-        return tuple(RowIssue(*values) for values in self._told().unique(maintain_order=True).head(count).iter_rows())
+        """Return the first issues, ``count`` at most; an issue of both the call and the put of one row is one."""
+        return tuple(RowIssue(*values) for values in self._shown().unique(maintain_order=True).head(count).iter_rows())
 
     def first_rejected(self) -> RowIssue | None:
-        """The first that keeps a row out; None where all rows stay."""
+        """Return the first issue that rejects a row; None if no row is rejected."""
         return next(iter(Issues(self.frame.filter("is_rejected")[:1])), None)
 
     def ids(self, *codes: str) -> list[str]:
-        """The ids of the quotes that issues with these codes speak of (all codes if none is given), in file order.
+        """Return the ids of the quotes in issues with these codes (all codes if none is given), in file order.
 
-        Every quote that a finding rests on is named, since it cannot be told which of them is wrong. Rejected rows have
-        become no quotes and are not among them.
+        Every quote that a finding depends on is named, since the rule does not determine which of them is wrong.
+        Rejected rows are not quotes and are not among them.
         """
         if self.names is None:
             return []
         meant = self.frame.filter(pl.col("code").is_in(codes)) if codes else self.frame
-        at = pl.concat([meant["at"], meant["others"].explode().drop_nulls()]).unique().sort()
-        return self.names.gather(at).drop_nulls().to_list()
+        at = pl.concat([meant["at"], meant["others"].explode().drop_nulls()]).unique()
+        return self.names.filter(pl.col("at").is_in(at.implode()))["id"].to_list()
 
     def rejections(self) -> str:
-        """The counts of what keeps rows out, in words."""
+        """Return the counts of issues that reject rows, as text."""
         return worded(Issues(self.frame.filter("is_rejected")).counts)
 
     def flags(self, *, besides: str = "") -> str:
-        """How many rows are doubtful and stay in, by code, in words."""
-        # What one rule rejects does not stay in because another would only flag it. A row that a rule finds fault with
-        # twice is one row here, as in the table of rules.
+        """Return how many rows are doubtful and kept, by code, as text."""
+        # A row that one rule rejects is not kept because another would only flag it. A row that a rule flags twice is
+        # one row here, as in the table of rules.
         rejected = self.frame.filter("is_rejected")["at"].unique()
         kept = self.frame.filter(~pl.col("at").is_in(rejected.implode()))
-        rows = dict(kept.group_by("code").agg(pl.col("at").n_unique()).sort("code").iter_rows())
-        return worded(rows, besides=besides)
+        return worded(dict(sorted(_rows(kept).items())), besides=besides)
+
+
+@dataclass(frozen=True, eq=False)
+class IssueSummary:
+    """Counts of the issues of a file that is read in chunks: the methods of `Issues`, without holding every issue.
+
+    ``first`` are the first of them, LISTED at most; ``distinct`` is how many there are.
+    """
+
+    counts: dict[str, int]
+    first: tuple[RowIssue, ...]
+    distinct: int
+    _rejected: dict[str, int]
+    _flagged: dict[str, int]
+    _first_rejected: RowIssue | None
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def listed(self, count: int) -> tuple[RowIssue, ...]:
+        """Return the first issues, LISTED at most."""
+        return self.first[:count]
+
+    def first_rejected(self) -> RowIssue | None:
+        """Return the first issue that rejects a row."""
+        return self._first_rejected
+
+    def rejections(self) -> str:
+        """Return the counts of issues that reject rows, as text."""
+        return worded(self._rejected)
+
+    def flags(self, *, besides: str = "") -> str:
+        """Return how many rows are doubtful and kept, by code, as text."""
+        return worded(self._flagged, besides=besides)
 
 
 def worded(counts: Mapping[str, int], besides: str = "") -> str:
-    """Counts by code in words: "Q103 crossed market: 2, Q114 no market: 7"."""
+    """Return counts by code as text: "Q103 crossed market: 2, Q114 no market: 7"."""
     return ", ".join(f"{code} {CODES[code]}: {count:,}" for code, count in counts.items() if code != besides)
+
+
+class IssueLog:
+    """The issues of a source by chunk, and the first rule that removed each row, one byte per row."""
+
+    ORDER = sorted(RULES)
+    KEPT = 255  # no rule removed the row; any other value is a place in ORDER
+
+    def __init__(self, store: ChunkStore) -> None:
+        self._store = store
+        self._places: list[list[Place]] = []
+        self._begins: list[int] = []
+        self.verdict = np.empty(0, np.uint8)
+
+    def begin(self, height: int) -> int:
+        """Begin a chunk of ``height`` rows; return the position of its first row."""
+        begin = len(self.verdict)
+        self.verdict = np.concatenate([self.verdict, np.full(height, self.KEPT, np.uint8)])
+        self._places.append([])
+        self._begins.append(begin)
+        return begin
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Whether each row is kept by every rule so far."""
+        found: NDArray[np.bool_] = self.verdict == self.KEPT
+        return found
+
+    def removed_by(self, code: str) -> int:
+        """Return how many rows this rule was the first to remove."""
+        return int(np.count_nonzero(self.verdict == self.ORDER.index(code)))
+
+    def add(self, issues: pl.DataFrame, rank: int | Mapping[str, int]) -> None:
+        """Store issues and mark the rows they reject; ``rank``, maybe by code, is the order of issues of one row."""
+        if not issues.height:
+            return
+        order = pl.lit(rank, pl.Int16) if isinstance(rank, int) else pl.col("code").replace_strict(dict(rank))
+        issues = issues.with_columns(order.cast(pl.Int16).alias("rank")).sort("at", maintain_order=True)
+        out = issues.filter(_removes())
+        numbers = np.searchsorted(self.ORDER, out["code"].to_numpy()).astype(np.uint8)
+        np.minimum.at(self.verdict, out["at"].to_numpy(), numbers)
+        edges = np.searchsorted(issues["at"].to_numpy(), [*self._begins[1:], len(self.verdict)])
+        for chunk, (begin, end) in enumerate(zip([0, *edges], edges, strict=False)):
+            if end > begin:
+                self._places[chunk].append(self._store.put(issues[int(begin) : int(end)]))
+
+    def chunks(self) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield the position of the first row of every chunk, and its issues in the order of its rows."""
+        for begin, places in zip(self._begins, self._places, strict=True):
+            found = self._store.all(places)
+            yield begin, found.sort("at", "rank", maintain_order=True).drop("rank") if places else found
+
+    def frame(self) -> pl.DataFrame:
+        """Return every issue as one table."""
+        return pl.concat([pl.DataFrame(schema=SCHEMA), *(found for _, found in self.chunks() if found.height)])
+
+    def summary(self) -> IssueSummary:
+        """Return the counts."""
+        counts: dict[str, int] = {}
+        rejected: dict[str, int] = {}
+        flagged: dict[str, int] = {}
+        first: list[RowIssue] = []
+        distinct, worst = 0, None
+        for _, found in self.chunks():
+            if not found.height:
+                continue
+            issues = Issues(found)
+            _count(counts, issues.counts)
+            _count(rejected, Issues(found.filter("is_rejected")).counts)
+            became = self.verdict[found["at"].to_numpy()]
+            is_out = (became != self.KEPT) & (became != self.ORDER.index(REPEATED))
+            _count(flagged, _rows(found.filter(~pl.Series(is_out))))
+            distinct += issues.distinct
+            first += issues.listed(LISTED - len(first))
+            worst = worst or issues.first_rejected()
+        return IssueSummary(
+            dict(sorted(counts.items())), tuple(first), distinct, dict(sorted(rejected.items())),
+            dict(sorted(flagged.items())), worst,
+        )  # fmt: skip
+
+    def screening(self, unchecked: Mapping[str, str]) -> Screening:
+        """Return the table of counts, rule by rule."""
+        counts = np.bincount(self.verdict, minlength=self.KEPT + 1)
+        removed = {code: int(counts[place]) for place, code in enumerate(self.ORDER) if counts[place]}
+        flagged: dict[str, int] = {}
+        for _, found in self.chunks():
+            if found.height:
+                is_kept = pl.Series(self.verdict[found["at"].to_numpy()] == self.KEPT)
+                _count(flagged, _rows(found.filter(~_removes() & is_kept)))
+        steps, left = [], len(self.verdict)
+        for code in sorted(removed.keys() | flagged.keys()):
+            left -= removed.get(code, 0)
+            steps.append(Step(code, RULES[code].name, removed.get(code, 0), left, flagged.get(code, 0)))
+        return Screening(len(self.verdict), tuple(steps), left, unchecked)
+
+
+def _removes() -> pl.Expr:
+    return pl.col("is_rejected") | (pl.col("code") == REPEATED)
+
+
+def _rows(issues: pl.DataFrame) -> dict[str, int]:
+    return dict(issues.group_by("code").agg(pl.col("at").n_unique()).iter_rows())
+
+
+def _count(total: dict[str, int], more: dict[str, int]) -> None:
+    for code, count in more.items():
+        total[code] = total.get(code, 0) + count
+
+
+FORMATS = ("text", "markdown", "latex", "csv")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rule: how many rows it removed, how many were left then, and how many it flagged that are kept."""
+
+    code: str
+    name: str
+    removed: int
+    left: int
+    flagged: int
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Number of rows, what each rule did in turn, and number of quotes.
+
+    A row that several rules reject is counted once, under the first of them in the order of codes. A row that several
+    rules flag is counted by each; a row that is removed is flagged by none. Rules that found nothing have no line.
+
+    ``print(reading.screening.table("markdown"))`` is the table to paste.
+    """
+
+    rows: int
+    steps: tuple[Step, ...]
+    left: int
+    unchecked: Mapping[str, str]  # rules that were not run, and why
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain values, for JSON."""
+        steps = [asdict(step) for step in self.steps]
+        return {"rows": self.rows, "steps": steps, "left": self.left, "unchecked": dict(self.unchecked)}
+
+    def table(self, form: str = "text") -> str:
+        """Return the table as "text", "markdown", "latex" (booktabs) or "csv".
+
+        Raises:
+            UsageError: the form is not one of these.
+        """
+        if form not in FORMATS:
+            raise UsageError(f"table: {form!r} is not a form. Expected one of {', '.join(FORMATS)}.")
+        lines = [("", "rows in", "", f"{self.rows:,}", "")]
+        lines += [
+            (step.code, step.name, _number(step.removed), _number(step.left, step.removed), _number(step.flagged))
+            for step in self.steps
+        ]
+        lines.append(("", "quotes left", "", f"{self.left:,}", ""))
+        heads = ("code", "rule", "removed", "left", "flagged")
+        return {"text": _text, "markdown": _markdown, "latex": _latex, "csv": _csv}[form](heads, lines)
+
+
+Line = tuple[str, str, str, str, str]
+
+
+def _number(count: int, unless_zero: int | None = None) -> str:
+    shown = count if unless_zero is None else unless_zero
+    return f"{count:,}" if shown else ""
+
+
+def _text(heads: Line, lines: list[Line]) -> str:
+    widths = [max(len(line[column]) for line in (heads, *lines)) for column in range(5)]
+    shown = [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in (heads, *lines)
+    ]
+    return "\n".join(shown)
+
+
+def _markdown(heads: Line, lines: list[Line]) -> str:
+    rows = [heads, ("---", "---", "---:", "---:", "---:"), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _latex(heads: Line, lines: list[Line]) -> str:
+    body = [" & ".join(line).replace(",", "{,}") + r" \\" for line in lines]
+    return "\n".join(
+        [r"\begin{tabular}{llrrr}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule", *body, r"\bottomrule",
+         r"\end{tabular}"]
+    )  # fmt: skip
+
+
+def _csv(heads: Line, lines: list[Line]) -> str:
+    plain = [(c, f'"{name}"' if "," in name else name, *(n.replace(",", "") for n in rest)) for c, name, *rest in lines]
+    return "\n".join(",".join(row) for row in (heads, *plain))

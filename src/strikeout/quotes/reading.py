@@ -1,99 +1,171 @@
-"""Reading quotes: good rows become a book, bad rows get a code and a sentence and stay out of it."""
+"""Read quotes from a file or frame: good rows become quotes; bad rows get a code and a sentence and are left out.
+
+    1. chunk by chunk, each row by itself                                              chunked_reader
+    2. rows that share an id, found by 64 bits of it and then by all of it             validate
+    3. timestamp by timestamp (underlying, class, date, time): forwards, and every rule but one
+    4. strike by strike, the rule that looks back in time
+    5. chunk by chunk again, in the order of the file: the quotes that are left        here
+
+The chunks are in memory, or on disk if the source does not fit there (`Chunking`); the result is the same.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from strikeout.errors import ColumnError, RejectedError, UsageError
+from strikeout.errors import RejectedError, UsageError
 from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.chunked_reader import Chunks, ReadOptions, read_chunks
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.columns import Column, Layout
-from strikeout.quotes.derivation import BESIDE, NO_ROAD
-from strikeout.quotes.duplicates import twins
+from strikeout.quotes.columns import Column
 from strikeout.quotes.forward_table import Forwards
-from strikeout.quotes.issues import Issues, QuotesWarning
+from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarning, Screening
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.row_values import clock_of, read_rows, routes_told, twin_issues
-from strikeout.quotes.rules import Rules
-from strikeout.quotes.screening import Screening, screening_of
-from strikeout.quotes.tables import Table, open_table, understood
-from strikeout.quotes.validate import Beside, judged
-from strikeout.quotes.writing import write_quarantine
+from strikeout.quotes.row_values import routes_told
+from strikeout.quotes.spill import ChunksInMemory, Spill
+from strikeout.quotes.tables import Table
+from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, remove_duplicates
+from strikeout.quotes.writing import quarantined, write_parts
 from strikeout.wording import Argument, as_lines, many
 
-if TYPE_CHECKING:
-    from strikeout.quotes.survey import Survey
-
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
+
+Progress = Callable[[str, float], None]  # the current step, and the share of it that is done
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """How to divide the work on a large file.
+
+    Args:
+        on_disk: keep the chunks on disk; memory then does not grow with the file.
+        folder: on whose disk, in a file without a name, about as large as the source; temporary files by default.
+        size: of a chunk: bytes of text, or rows of a Parquet file; the default size if 0.
+        at_once: rows that are checked together, more or less; quotes of one timestamp are never divided.
+        progress: called with the current step and the share of it that is done.
+    """
+
+    on_disk: bool = True
+    folder: str | PathLike[str] | None = None
+    size: int = 0
+    at_once: int = 500_000
+    progress: Progress | None = None
+
+
+IN_MEMORY = Chunking(on_disk=False, at_once=1_000_000)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a source holds and how it was understood: the book, every issue, every column.
+    """The content of a source and how it was understood: quotes, issues, columns.
 
-    ``rows`` = ``len(quotes)`` + ``rejected`` + ``repeated``; ``numbering`` says what a row number is ("line" of a CSV,
-    whose header is line 1, or "row", a position from 0); ``routes`` says what each quantity was computed from. ``cut``
-    of the rejected are sound rows that a rule was told to leave out; ``unchecked`` are rules not run, and why.
+    ``rows`` = ``count`` + ``rejected`` + ``repeated``; ``numbering`` is the kind of row number ("line" of a CSV, whose
+    header is line 1, or "row", a position from 0); ``routes`` states what each quantity was computed from. ``cut``
+    of the rejected rows are sound ones that a rule was set to reject; ``unchecked`` are rules not run, and why.
+
+    ``quotes`` are all quotes at once, ``chunks()`` yields them chunk by chunk. A reading with chunks on disk frees them
+    with ``close()``, or at the end of a ``with`` statement.
     """
 
     source: str
-    quotes: Quotes
-    issues: Issues
-    columns: tuple[Column, ...]
-    routes: Mapping[str, str]
     rows: int
+    count: int
     rejected: int
     repeated: int
     cut: int
+    issues: Issues | IssueSummary
+    columns: tuple[Column, ...]
+    routes: Mapping[str, str]
     unchecked: Mapping[str, str]
     numbering: str
-    table: Table
-    forwards: Forwards | None = None  # slice by slice, where forwards were derived
+    table: Table  # without rows
+    screening: Screening
+    _chunks: Chunks
+    _parts: Partitions
+    _verdict: Verdict
+    _progress: Progress
 
     @property
     def layout(self) -> str:
-        """The profile the source was read by, in words."""
+        """The profile the source was read by, as text."""
         return self.table.layout
 
-    @property
-    def count(self) -> int:
-        """How many rows became quotes."""
-        return len(self.quotes)
+    @cached_property
+    def quotes(self) -> Quotes:
+        """The quotes, with their forwards."""
+        return self._complete[0]
+
+    @cached_property
+    def forwards(self) -> Forwards | None:
+        """The forwards by slice; None if no forward is derived."""
+        if self._verdict.held is not None and not isinstance(self.issues, IssueSummary):
+            return self._complete[1]
+        return self._verdict.forwards
+
+    @cached_property
+    def _complete(self) -> tuple[Quotes, Forwards | None]:
+        if self._verdict.made is not None:
+            return self._verdict.complete(self._verdict.made)
+        return self._verdict.complete(self._parts.quotes(pl.concat(self._chunks.rows())))
+
+    def chunks(self) -> Iterator[Quotes]:
+        """Yield the quotes in the order of the file, chunk by chunk; with placeholders for derived forwards."""
+        done = 0
+        for rows in self._chunks.rows():
+            self._progress("writing", done / max(self.count, 1))
+            if rows.height:
+                yield self._parts.quotes(rows)
+            done += rows.height
 
     def sample(self, count: int) -> Quotes:
-        """The first quotes."""
-        return self.quotes[:count]
+        """Return the first quotes, with their forwards."""
+        return self._parts.sample(count)
 
     def write_quarantine(self, path: str | PathLike[str]) -> None:
-        """Writes the rejected rows to a CSV, whole or not at all.
+        """Write the rejected rows to a CSV, whole or not at all; the source is read again for it.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        write_quarantine(self.table, self.issues, path)
+        write_parts(self.table.preamble, self._bad(), path)
+
+    def _bad(self) -> Iterator[pl.DataFrame]:
+        tables = self._chunks.plan.tables()
+        for (table, _), (begin, found) in zip(tables, self._chunks.log.chunks(), strict=True):
+            if found.height and found["is_rejected"].any():
+                yield quarantined(table, Issues(found.with_columns(pl.col("at") - begin)))
+
+    def close(self) -> None:
+        """Free the disk space of the chunks."""
+        self._chunks.store.close()
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def headline(self) -> str:
-        """How many rows went where, with the codes."""
-        words = [f"{len(self.quotes):,} of {many(self.rows, 'row')} read"]
+        """Return the counts of rows, with codes, in one line."""
+        words = [f"{self.count:,} of {many(self.rows, 'row')} read"]
         if self.rejected:
             words.append(f"{self.rejected:,} rejected ({self.issues.rejections()})")
         flags = self.issues.flags()
         return "; ".join([*words, f"flagged: {flags}"] if flags else words)
 
-    @property
-    def screening(self) -> Screening:
-        """From rows to quotes, rule by rule: ``print(reading.screening.table("latex"))`` is for a paper."""
-        return screening_of(self.issues, self.rows, self.unchecked)
-
     def summary(self) -> str:
-        """The whole reading in plain text: columns, routes, counts, the first issues, the book."""
+        """Return the whole reading as plain text: columns, routes, counts, the first issues, the quotes."""
         width = max(len(column.name) for column in self.columns)
         lines = [f"{self.source}: {self.headline()}.", f"layout: {self.layout}"]
         lines += [*(f"note: {note}" for note in self.table.notes), "", "columns"]
@@ -108,7 +180,7 @@ class Reading:
         if len(self.issues):
             lines += ["", *(f"  {line}".rstrip() for line in self.screening.table().splitlines())]
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
-            lines += [f"  {issue}" for issue in self.issues[:5]]
+            lines += [f"  {issue}" for issue in self.issues.listed(5)]
         return "\n".join([as_lines(lines), "", self.quotes.summary()])
 
 
@@ -121,59 +193,63 @@ def inspect_quotes(
     forwards: str = "auto",
     clock: Clock | None = None,
     beside: Beside | None = None,
+    chunking: Chunking | None = None,
 ) -> Reading:
-    """Reads a source and says everything about it; refuses no file for its bad rows.
+    """Read a source and report everything about it; no file is refused for its bad rows.
 
     Args:
         source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
-        checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
-        forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open,
+        checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
+        forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available,
             slice by slice.
-        clock: when contracts end and quotes were taken, and which hours count; the profile's own where not given.
-        beside: gives the book these quotes will be part of, on which their forwards may rest too: a few corrected rows
-            have none of their own. Asked only where it is needed.
+        clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
+        beside: returns the quotes that these will be added to, on which their forwards may depend too: a few corrected
+            rows have none of their own. Called only if needed.
+        chunking: how to read a file that does not fit in memory: ``Chunking(folder=...)``. Use the reading in a
+            ``with`` statement then; its ``issues`` are counts, of which only the first are listed.
 
     Raises:
-        UnreadableFileError: no such file, empty, or not the format its name says.
+        UnreadableFileError: no such file, empty, or not the format of its ending.
         ColumnError: a needed column is missing, or two claim the same role.
-        UsageError: the source is neither a path nor a frame.
+        UsageError: the source is neither a path nor a frame, an option is invalid, or the disk is full.
     """
-    table = open_table(source, profile=profile, given=frozenset(constants or {}))
-    frame, layout = _understood(table, constants, forwards, is_asked=profile is not None, is_beside=beside is not None)
-    rules = Rules(table, frame, layout)
-    clock = clock_of(table, clock)
-    rows = read_rows(rules, clock)
-    good, ids = rows.good, rows.ids
-    repeats, clashes = twins(ids, rows.work, rows.labels, good)
-    parts = [*rows.found, *twin_issues(rules, repeats, clashes)]
-    good &= ~(repeats | clashes)
-    book = rows.only(good)
-    del rows  # the book has what they held; of ten million rows it is gigabytes
-    judgement = judged(book, good, rules, Checks.of(checks), beside=beside)
-    quotes = judgement.quotes
-    parts += judgement.found
-    names = pl.select(pl.when(pl.Series(np.isin(np.arange(frame.height), judgement.at))).then(ids)).to_series()
-    return Reading(
-        source=table.name, quotes=quotes, issues=Issues.joined(parts, names), columns=layout.columns,
-        routes=routes_told(layout, clock),
-        rows=frame.height, rejected=frame.height - len(quotes) - int(repeats.sum()), repeated=int(repeats.sum()),
-        cut=judgement.cut, unchecked=judgement.unchecked, numbering=table.numbering, table=table,
-        forwards=judgement.forwards,
-    )  # fmt: skip
-
-
-def _understood(
-    table: Table, constants: Mapping[str, float | str] | None, forwards: str, *, is_asked: bool, is_beside: bool
-) -> tuple[pl.DataFrame, Layout]:
+    how = chunking or IN_MEMORY
+    progress = how.progress or _no_progress
+    rules = Checks.of(checks)
+    options = ReadOptions(profile, dict(constants or {}), forwards, clock, beside is not None)
+    store = Spill(how.folder) if how.on_disk else ChunksInMemory()
     try:
-        return understood(table, constants, forwards=forwards, is_asked=is_asked)
-    except ColumnError as error:
-        if not is_beside or forwards != "auto" or error.facts.get("missing") not in NO_ROAD:
-            raise
-        return understood(table, constants, forwards=BESIDE, is_asked=is_asked)
+        chunks = read_chunks(
+            source, options, store=store, progress=lambda share: progress("reading", share), size=how.size
+        )
+        remove_duplicates(chunks, how.at_once)
+        parts = Partitions.of(chunks, how.at_once)
+        verdict = apply_rules(parts, rules, beside, progress=lambda share: progress("checking", share))
+        log = chunks.log
+        rows, count, repeated = len(log.verdict), int(np.count_nonzero(log.kept)), log.removed_by(REPEATED)
+        issues = log.summary() if how.on_disk else Issues(log.frame(), _names(chunks))
+        return Reading(
+            source=chunks.table.name, rows=rows, count=count, rejected=rows - count - repeated, repeated=repeated,
+            cut=verdict.cut, issues=issues, columns=chunks.layout.columns,
+            routes=routes_told(chunks.layout, chunks.clock), unchecked=verdict.unchecked,
+            numbering=chunks.table.numbering, table=chunks.table, screening=log.screening(verdict.unchecked),
+            _chunks=chunks, _parts=parts, _verdict=verdict, _progress=progress,
+        )  # fmt: skip
+    except BaseException:
+        store.close()
+        raise
+
+
+def _no_progress(what: str, share: float) -> None:
+    """Do nothing."""
+
+
+def _names(chunks: Chunks) -> pl.DataFrame:
+    """Return position and id of every row that became a quote."""
+    return pl.concat([rows.select("at", "id") for rows in chunks.rows()])
 
 
 def read_quotes(
@@ -187,7 +263,7 @@ def read_quotes(
     forwards: str = "auto",
     clock: Clock | None = None,
 ) -> Quotes:
-    """The good rows of a file or frame as a book; warns of bad ones, and refuses a file with too many.
+    """Return the good rows of a file or frame as quotes; warn of bad ones, and refuse a file with too many.
 
     Args:
         source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
@@ -196,15 +272,15 @@ def read_quotes(
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
-        checks: how strict the rules are, where not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
-        forwards: the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open.
-        clock: when contracts end and quotes were taken, and which hours count; the profile's own where not given.
+        checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
+        forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available.
+        clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
 
     Raises:
-        UnreadableFileError: no such file, empty, or not the format its name says.
+        UnreadableFileError: no such file, empty, or not the format of its ending.
         ColumnError: a needed column is missing, or two claim the same role.
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
-        UsageError: the source is neither a path nor a frame, or ``max_reject`` is no share.
+        UsageError: the source is neither a path nor a frame, or ``max_reject`` is not a share.
     """
     reading = inspect_quotes(
         source, profile=profile, constants=constants, checks=checks, forwards=forwards, clock=clock
@@ -215,27 +291,12 @@ def read_quotes(
     return reading.quotes
 
 
-def accept(
-    reading: Reading, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None
-) -> Quotes:
-    """The book of a reading, its bad rows written to ``quarantine``; refused if too many rows are bad.
+def accept(reading: Reading, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None) -> None:
+    """Write the bad rows to ``quarantine``; raise RejectedError if too many rows are bad, or none is good.
 
     Raises:
         RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
-        UsageError: ``max_reject`` is no share, or the quarantine file cannot be written.
-    """
-    refuse_bad(reading, max_reject=max_reject, quarantine=quarantine)
-    return reading.quotes
-
-
-def refuse_bad(
-    reading: Reading | Survey, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None
-) -> None:
-    """Nothing, where few enough rows are bad; they are written to ``quarantine`` either way.
-
-    Raises:
-        RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
-        UsageError: ``max_reject`` is no share, or the quarantine file cannot be written.
+        UsageError: ``max_reject`` is not a share, or the quarantine file cannot be written.
     """
     if not 0.0 <= max_reject <= 1.0:
         raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")

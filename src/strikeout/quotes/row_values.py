@@ -16,13 +16,14 @@ from strikeout.kernels import elementary
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import NUMBERS, Layout, as_text, label_name, quotient
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.duplicates import VALUES
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import DAYS, DAYS_PER_YEAR, Rules, to_dates
 from strikeout.quotes.tables import Table
 
 LONGEST_PART = 16  # of a derived id; longer text is digested
+# The values of a quote, beside its id and its labels.
+VALUES = ("forward", "strike", "expiry_years", "discount", "is_call", "observed", "spread", "weight")
 
 
 def is_timed(layout: Layout, clock: Clock | None) -> bool:
@@ -232,11 +233,6 @@ class Rows:
     good: pl.Series
     found: tuple[pl.DataFrame, ...]
 
-    def only(self, kept: pl.Series) -> Quotes:
-        """The book of these rows."""
-        labels = self.labels.filter(kept) if self.labels.width else self.labels
-        return book_of(self.ids.filter(kept), self.work.filter(kept), labels)
-
 
 def read_rows(rules: Rules, clock: Clock | None) -> Rows:
     """The rows of a table, each by itself."""
@@ -267,7 +263,41 @@ def routes_told(layout: Layout, clock: Clock | None) -> Mapping[str, str]:
     }
 
 
-def twin_issues(rules: Rules, repeats: pl.Series, clashes: pl.Series) -> list[pl.DataFrame]:
+def duplicates(
+    ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, good: pl.Series
+) -> tuple[pl.Series, pl.Series]:
+    """Return which rows repeat an earlier one exactly, and which have an id that another has with other values."""
+    at = good.arg_true()
+    named = ids.gather(at)
+    shared = at.filter(named.is_duplicated())
+    repeats, clashes = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
+    if shared.len():
+        known = work.select(name for name in VALUES if name in work.columns)
+        rows = pl.concat(
+            [
+                pl.DataFrame({"strikeout:id": ids[shared], "strikeout:at": shared}),
+                _apart(known[shared], "w"),
+                # A frame without columns has no rows to pick: a file need not have a single label.
+                *([_apart(labels[shared], "l")] if labels.width else []),
+            ],
+            how="horizontal",
+        )
+        content = pl.struct(pl.exclude("strikeout:id", "strikeout:at"))
+        rows = rows.with_columns(
+            (content.n_unique().over("strikeout:id") > 1).alias("strikeout:clash"),
+            (pl.col("strikeout:at") > pl.col("strikeout:at").min().over("strikeout:id")).alias("strikeout:later"),
+        )
+        places, clash = rows["strikeout:at"].to_numpy(), rows["strikeout:clash"].to_numpy()
+        clashes[places[clash]] = True
+        repeats[places[~clash & rows["strikeout:later"].to_numpy()]] = True
+    return pl.Series(repeats), pl.Series(clashes)
+
+
+def _apart(frame: pl.DataFrame, mark: str) -> pl.DataFrame:
+    return frame.rename({name: f"{mark}:{name}" for name in frame.columns})
+
+
+def duplicate_issues(rules: Rules, repeats: pl.Series, clashes: pl.Series) -> list[pl.DataFrame]:
     """An issue for each row that repeats an earlier one, and for each whose id another has with other values."""
     same = "id" if "id" in rules.layout.places else "contract, date and source"
     words = f"another row has the same {same} and other values; keep the right one, or give each its own id."

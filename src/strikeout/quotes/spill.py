@@ -1,4 +1,4 @@
-"""Temporary storage on disk for tables that do not fit in memory."""
+"""Temporary storage for chunks: in memory, or on disk if they do not fit there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import pairwise
 from os import PathLike
 from tempfile import TemporaryFile
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -23,22 +24,69 @@ from strikeout.quotes.slices import KEYS
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the file a table is."""
+    """Position of a stored chunk: bytes of a file, or its number in memory."""
 
     begin: int
     length: int
 
 
+class ChunkStore(Protocol):
+    """A temporary store of chunks: `ChunksInMemory`, or `Spill` on disk."""
+
+    def put(self, table: pl.DataFrame) -> Place:
+        """Store a chunk."""
+
+    def get(self, place: Place) -> pl.DataFrame:
+        """Return the chunk stored there."""
+
+    def all(self, places: Sequence[Place]) -> pl.DataFrame:
+        """Return these chunks below one another; a table without columns if there are none."""
+
+    def clear(self) -> None:
+        """Remove every chunk."""
+
+    def close(self) -> None:
+        """Free memory or disk space."""
+
+
+class ChunksInMemory:
+    """Chunks in memory."""
+
+    def __init__(self) -> None:
+        self._chunks: list[pl.DataFrame] = []
+
+    def put(self, table: pl.DataFrame) -> Place:
+        """Store a chunk, without copying it."""
+        self._chunks.append(table)
+        return Place(len(self._chunks) - 1, 1)
+
+    def get(self, place: Place) -> pl.DataFrame:
+        """Return the chunk stored there."""
+        return self._chunks[place.begin]
+
+    def all(self, places: Sequence[Place]) -> pl.DataFrame:
+        """Return these chunks below one another; a table without columns if there are none."""
+        return pl.concat([self.get(place) for place in places]) if places else pl.DataFrame()
+
+    def clear(self) -> None:
+        """Remove every chunk."""
+        self._chunks.clear()
+
+    def close(self) -> None:
+        """Keep the chunks: memory is freed with the object."""
+
+
 class Spill:
-    """A file that only this process can open, since it has no name: not even a kill leaves it behind.
+    """Chunks on disk, in a file without a name that only this process can open: not even a kill leaves it behind.
 
     Args:
-        folder: on whose disk it is; the one for temporary files where not given.
+        folder: a folder on the disk to use; the folder for temporary files by default.
 
-    >>> with Spill() as scratch:
-    ...     place = scratch.put(pl.DataFrame({"strike": [90.0, 110.0]}))
-    ...     scratch.get(place).height
+    >>> spill = Spill()
+    >>> place = spill.put(pl.DataFrame({"strike": [90.0, 110.0]}))
+    >>> spill.get(place).height
     2
+    >>> spill.close()
     """
 
     def __init__(self, folder: str | PathLike[str] | None = None) -> None:
@@ -47,7 +95,7 @@ class Spill:
         self._folder = folder
 
     def put(self, table: pl.DataFrame) -> Place:
-        """Puts a table away.
+        """Store a chunk.
 
         Raises:
             UsageError: the disk is full.
@@ -60,37 +108,37 @@ class Spill:
             self._file.write(data)
             self._file.flush()
         except OSError as error:
-            raise self._no_room(error) from error
+            raise self._disk_full(error) from error
         place = Place(self._end, len(data))
         self._end += len(data)
         return place
 
-    def _no_room(self, error: OSError) -> UsageError:
+    def _disk_full(self, error: OSError) -> UsageError:
         if self._folder is None:
-            folder, remedy = "the folder for temporary files", "Make room, or name another folder in TMPDIR."
+            folder, remedy = "the folder for temporary files", "Free space there, or name another folder in TMPDIR."
         else:
-            folder, remedy = f"the disk of {self._folder}", "Make room there."
+            folder, remedy = f"the disk of {self._folder}", "Free space there."
         return UsageError(
-            f"A large file is read in pieces, and {folder} has no room for them ({error.strerror}, after "
+            f"A large file is read in chunks, and {folder} has no space for them ({error.strerror}, after "
             f"{self._end >> 20:,} MB). {remedy}"
         )
 
     def get(self, place: Place) -> pl.DataFrame:
-        """The table that was put there."""
+        """Return the chunk stored there."""
         self._file.seek(place.begin)
         return pl.read_ipc(BytesIO(self._file.read(place.length)))
 
-    def all(self, places: list[Place]) -> pl.DataFrame:
-        """The tables that were put there, below one another; of no places a table without columns."""
+    def all(self, places: Sequence[Place]) -> pl.DataFrame:
+        """Return these chunks below one another; a table without columns if there are none."""
         return pl.concat([self.get(place) for place in places]) if places else pl.DataFrame()
 
     def clear(self) -> None:
-        """Begins anew: what was put away is gone."""
+        """Remove every chunk."""
         self._file.truncate(0)
         self._end = 0
 
     def close(self) -> None:
-        """Gives the room back."""
+        """Free the disk space."""
         self._file.close()
 
     def __enter__(self) -> Spill:

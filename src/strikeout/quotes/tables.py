@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -10,17 +10,16 @@ from typing import Any
 import polars as pl
 
 from strikeout.errors import ColumnError, UnreadableFileError
-from strikeout.quotes.applying import apply_profile, filled_columns, sources, stacked
-from strikeout.quotes.columns import ALIASES, NUMBERS, UNITS, Column, Layout, understand
+from strikeout.quotes.applying import apply_profile, sources
+from strikeout.quotes.columns import UNITS, Column, Layout, understand
 from strikeout.quotes.file_formats import Sheet, sheet_of
 from strikeout.quotes.limits import check_columns
 from strikeout.quotes.preambles import said_above
 from strikeout.quotes.profile import Profile, is_header, match, missing, plain, profile_of, told_nearest
-from strikeout.quotes.text_files import Progress
+from strikeout.quotes.text_files import Block
 
 CANONICAL = "strikeout"  # the name of the layout with our own columns, which is no vendor's
 NAMED = ("root", "expiry", "strike", "right")  # what a contract's name says, in the order it is told
-_NUMBER_NAMES = {name for role in NUMBERS for name in (role, *ALIASES[role])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,61 +59,36 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """Some rows of a sheet as a table of their own; ``origin`` is the row of the block each came from."""
-
-    table: Table
-    origin: pl.Series
-    height: int  # of the block
-
-
-class Refilled(Exception):  # noqa: N818 - it tells of something found, not of an error
-    """A later block has values in a column that was empty before, and the layout would be another for it."""
-
-    def __init__(self, filled: frozenset[str]) -> None:
-        super().__init__()
-        self.filled = filled
-
-
-@dataclass(frozen=True, eq=False)
 class Opened:
-    """A sheet whose layout is known: a vendor's ``profile``, or our own columns where it is None.
+    """A sheet whose layout is known: a vendor's ``profile``, or our own columns if it is None.
 
-    ``said`` is what the lines above the header say; ``given`` are columns the caller will add.
+    ``above`` are the values in the lines above the header; ``given`` are columns that the caller will add.
     """
 
     sheet: Sheet
     profile: Profile | None
-    said: Mapping[str, float | str]
+    above: Mapping[str, float | str]
     notes: tuple[str, ...]
     given: frozenset[str]
 
-    def pieces(self, filled: frozenset[str], progress: Progress | None = None) -> Iterator[Piece]:
-        """The rows, block by block.
+    def reads_alike(self, filled: frozenset[str], more: frozenset[str]) -> bool:
+        """Return whether a file with values in ``more`` columns is read as one with values in ``filled``."""
+        return self.profile is None or sources(self.profile, filled) == sources(self.profile, more)
+
+    def table(self, block: Block, filled: frozenset[str], seen: frozenset[str]) -> Table:
+        """Return the rows of a block as a table with canonical columns.
 
         Args:
-            filled: the columns known to have values; those of the first block where empty.
-
-        Raises:
-            Refilled: a block has others too, and they matter. Begin again with those.
-            UnreadableFileError: the file is damaged.
-            UnicodeDecodeError: the text is in another encoding; see ``Sheet``.
+            filled: the columns that have values somewhere in the file, as far as they affect the layout.
+            seen: the columns that have values in this block or an earlier one.
         """
-        seen = filled
-        for block in self.sheet.blocks(progress):
-            if self.profile is None:
-                table = self._table(block.frame, block.rows, block.overflow)
-                yield Piece(table, pl.int_range(0, block.frame.height, eager=True), block.frame.height)
-                continue
-            seen |= filled_columns(block.frame)
-            filled = filled or seen
-            if sources(self.profile, seen) != sources(self.profile, filled):
-                raise Refilled(seen)
-            fixed = {**self.profile.constants, **self.said}
-            applied = apply_profile(self.profile, block.frame, filled=filled, fixed=fixed, given=self.given)
-            columns = _understood(self.profile, self.sheet.header, seen, self.said, self.given)
-            table = self._table(applied.frame, block.rows[applied.at], block.overflow[applied.at], columns=columns)
-            yield Piece(replace(table, found=_picker(block.frame, applied.at)), applied.at, block.frame.height)
+        if self.profile is None:
+            return self._table(block.frame, block.rows, block.overflow)
+        fixed = {**self.profile.constants, **self.above}
+        applied = apply_profile(self.profile, block.frame, filled=filled, fixed=fixed, given=self.given)
+        columns = _understood(self.profile, self.sheet.header, seen, self.above, self.given)
+        table = self._table(applied.frame, block.rows[applied.at], block.overflow[applied.at], columns=columns)
+        return replace(table, found=lambda at: block.frame[applied.at[at]])
 
     def _table(
         self, frame: pl.DataFrame, rows: pl.Series, overflow: pl.Series, *, columns: tuple[Column, ...] = ()
@@ -135,7 +109,12 @@ class Opened:
 def open_sheet(
     source: Any, *, profile: str | PathLike[str] | None = None, given: frozenset[str] = frozenset(), size: int = 0
 ) -> Opened:
-    """A path or a frame with its layout known and no row read yet; see ``open_table``.
+    """Open a path or a frame and choose its layout; no row is read yet.
+
+    Args:
+        profile: the layout, by its name or as the path of a TOML file; by default the one whose columns are there.
+        given: canonical columns the caller will add, which nothing in the profile may claim.
+        size: of a block: bytes of text, or rows of a Parquet file; the default size if 0.
 
     Raises:
         UnreadableFileError: no such file, an unknown ending, an empty or damaged file.
@@ -169,42 +148,8 @@ def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str
             missing=absent,
             columns=list(sheet.header),
         )
-    said, notes = said_above(profile, sheet.preamble)
-    return Opened(sheet, profile, said, (*sheet.notes, *notes), given)
-
-
-def open_table(
-    source: Any,
-    *,
-    profile: str | PathLike[str] | None = None,
-    given: frozenset[str] = frozenset(),
-    progress: Progress | None = None,
-) -> Table:
-    """The table in a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
-
-    Args:
-        profile: the layout, by its name or as the path of a TOML file; by default the one whose columns are there.
-        given: canonical columns the caller will add, which nothing in the profile may claim.
-        progress: called with the share of the file that is read, now and then.
-
-    Raises:
-        UnreadableFileError: no such file, an unknown ending, an empty or damaged file, no rows.
-        ColumnError: two columns share a name, or those of the profile asked for are not there.
-        UsageError: the source is neither a path nor a frame, or there is no such profile.
-    """
-    if isinstance(source, Table):
-        return source
-    sheet = open_sheet(source, profile=profile, given=given)
-    filled: frozenset[str] = frozenset()
-    while True:
-        try:
-            return _whole(sheet, filled, progress)
-        except Refilled as found:
-            filled = found.filled
-        except UnicodeDecodeError:  # its first megabyte was UTF-8, the rest is not
-            if sheet.sheet.western is None:
-                raise
-            sheet, filled = opened(sheet.sheet.western(), profile, given), frozenset()
+    above, notes = said_above(profile, sheet.preamble)
+    return Opened(sheet, profile, above, (*sheet.notes, *notes), given)
 
 
 def understood(
@@ -222,31 +167,6 @@ def understood(
         if table.profile is not None or is_asked or "missing" not in error.facts:
             raise
         raise error.extended(told_nearest(table.frame.columns)) from error
-
-
-def _whole(opened: Opened, filled: frozenset[str], progress: Progress | None) -> Table:
-    """All pieces as one table. With our own column names cells are as found, save that the numbers of a large file are
-    kept as numbers."""
-    tables: list[Table] = []
-    origins, count, first = [], 0, None
-    for piece in opened.pieces(filled, progress):
-        first = first or piece.table
-        if opened.profile is None and len(tables) == 1:
-            tables[0] = _compacted(tables[0])
-        tables.append(_compacted(piece.table) if opened.profile is None and tables else piece.table)
-        origins.append(piece.origin + count)
-        count += piece.height
-    if first is None or not any(table.frame.height for table in tables):  # none at all, or a profile wants none of them
-        raise opened.no_rows()
-    if len(tables) == 1:
-        return first
-    return replace(
-        tables[-1],  # it knows of the columns that are empty everywhere else
-        frame=stacked([table.frame for table in tables]),
-        rows=pl.concat([table.rows for table in tables]),
-        overflow=pl.concat([table.overflow for table in tables if table.overflow is not None]),
-        found=_finder(opened.sheet, pl.concat(origins)),
-    )
 
 
 def _refuse_nameless(sheet: Sheet) -> None:
@@ -267,38 +187,6 @@ def _refuse_repeated(sheet: Sheet) -> None:
         raise ColumnError(
             f"{sheet.name}: the header names {twice[0]!r} more than once. Rename or drop one.", columns=twice
         )
-
-
-def _compacted(table: Table) -> Table:
-    """Numbers as numbers, a third of their size as text; a column in which one cell is no number stays text."""
-    columns = []
-    for column in table.frame.get_columns():
-        if plain(column.name) in _NUMBER_NAMES and column.dtype == pl.String:
-            number = column.str.strip_chars().cast(pl.Float64, strict=False)
-            column = number if number.null_count() == column.null_count() else column
-        columns.append(column)
-    return replace(table, frame=pl.DataFrame(columns))
-
-
-def _picker(frame: pl.DataFrame, origin: pl.Series) -> Callable[[pl.Series], pl.DataFrame]:
-    return lambda at: frame[origin[at]]
-
-
-def _finder(sheet: Sheet, origin: pl.Series) -> Callable[[pl.Series], pl.DataFrame]:
-    """Finds rows as they were; those of a file too large to keep are read from it again."""
-
-    def found(at: pl.Series) -> pl.DataFrame:
-        wanted = origin[at]
-        picked, begin = [], 0
-        sought = wanted.unique().sort()
-        for block in sheet.blocks(None):
-            end = begin + block.frame.height
-            here = sought.filter((sought >= begin) & (sought < end))
-            picked.append(block.frame[here - begin])
-            begin = end
-        return pl.concat(picked)[sought.search_sorted(wanted)]
-
-    return found
 
 
 def _understood(

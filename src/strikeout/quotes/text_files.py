@@ -139,16 +139,6 @@ def blocks_of(path: Path, dress: CsvDialect, *, progress: Progress | None = None
             yield Block(_with_points(path.name, frame, rows, dress.commas) if dress.commas else frame, rows, overflow)
 
 
-def several_blocks(path: Path) -> bool:
-    """Whether the text is longer than a block, compressed or not.
-
-    Raises:
-        UnreadableFileError: the file is damaged.
-    """
-    with _opened(path) as file:
-        return len(_read(path, file, BLOCK + 1)) > BLOCK
-
-
 def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool]) -> CsvDialect:
     name = path.name
     with _opened(path) as file:

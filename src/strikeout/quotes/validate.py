@@ -1,4 +1,8 @@
-"""Apply the market rules to the rows of a source."""
+"""Apply the market rules to the rows of a source, some whole timestamps at a time.
+
+All quotes of one underlying, class, date and time are in one partition, so a rule finds in a partition what it would
+find in the whole file. The one rule that looks back in time gets partitions of whole strikes.
+"""
 
 from __future__ import annotations
 
@@ -10,175 +14,88 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.quotes.checks.catalogue import RULES
-from strikeout.quotes.checks.frames import KNOWN, market_by, market_of
+from strikeout.quotes.checks.frames import KNOWN, market_by
 from strikeout.quotes.checks.market import CHECKED, applies, check_market, unchecked
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.checks.stale import LOOKED_AT
-from strikeout.quotes.chunked_reader import LABEL, WORK, Sifted, unpacked
+from strikeout.quotes.chunked_reader import LABEL, WORK, Chunks, row_hash, unpacked
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import FORWARD_FROM, NEEDED, derived, is_derived, with_forwards
-from strikeout.quotes.issue_log import WITHOUT_FORWARD, WITHOUT_FORWARD_NOW
+from strikeout.quotes.issues import DUPLICATE, IN_THE_MARKET, WITHOUT_FORWARD, WITHOUT_FORWARD_NOW
 from strikeout.quotes.joining import stacked
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.row_values import book_of
+from strikeout.quotes.row_values import book_of, duplicate_issues, duplicates
 from strikeout.quotes.rules import Rules
 from strikeout.quotes.slices import MOMENT_LABELS, slice_numbers
 from strikeout.quotes.spill import Place
 from strikeout.wording import printable
 
+Rows = NDArray[np.intp]
 Beside = Callable[[], Quotes]
-PIECE = 1_000_000  # quotes looked at together, more or less
+Share = Callable[[float], None]
 LOOK_BACK = frozenset({"Q210"})
+RANKS = {code: IN_THE_MARKET + place for place, code in enumerate(CHECKED)}
+OWN = ("strike", "is_call", "expiry_years", "forward", "discount", "observed")
 NO_FORWARD = (
     "its slice gives no forward; add forward and discount, or spot, rate and dividend_yield, or its calls and puts."
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """The quotes that stay and where in the table each was; what was found; how many sound rows were cut.
-
-    ``unchecked`` are the rules that were not run, and why.
-    """
-
-    quotes: Quotes
-    at: NDArray[np.intp]
-    found: tuple[pl.DataFrame, ...]
-    forwards: Forwards | None
-    cut: int
-    unchecked: Mapping[str, str]
-
-
-def judged(quotes: Quotes, good: pl.Series, rules: Rules, checks: Checks, *, beside: Beside | None = None) -> Judgement:
-    """The quotes with their forwards, without those that have none and those a rule was told to reject.
-
-    Forwards rest on quotes of the book alone: where a rule leaves some out, they are found once more without them.
-
-    Args:
-        good: which rows of the table the quotes are.
-        beside: quotes on which forwards may rest too, asked for only where those read do not give one.
-    """
-    quotes, forwards, at, lost = _located_forwards(quotes, good.arg_true().to_numpy().astype(np.intp), rules, beside)
-    found, missing = _checked(quotes, at, rules, checks)
-    rejected = found.filter("is_rejected")["at"].unique()
-    if not rejected.len():
-        return Judgement(quotes, at, (lost, found), forwards, 0, missing)
-    kept = ~np.isin(at, rejected.to_numpy())
-    quotes, forwards, at, more = _located_forwards(quotes[kept], at[kept], rules, beside)
-    return Judgement(quotes, at, (lost, found, more), forwards, rejected.len(), missing)
-
-
-def _checked(
-    quotes: Quotes, at: NDArray[np.intp], rules: Rules, checks: Checks
-) -> tuple[pl.DataFrame, Mapping[str, str]]:
-    """What the rules find, and which were not run. A large book is looked at a piece at a time."""
-    table, places = rules.table, places_told(rules)
-    found = []
-    for rows, asked in _pieces(quotes, checks):
-        market = market_of(quotes if rows is None else quotes._rows(rows), *_where(at, rows, table.rows))
-        found.append(check_market(market, asked, numbering=table.numbering, places=places))
-    return _in_turn(pl.concat(found)), unchecked(market_of(quotes[:1]).columns, checks)
-
-
-def places_told(rules: Rules) -> dict[str, str]:
-    """What the source calls each canonical column; "price" is whatever the price is made of."""
-    table, layout = rules.table, rules.layout
-    called = {role: table.called(role) if table.profile else name for role, name in layout.places.items()}
-    price = next(role for role in ("price", "bid", "iv") if role in layout.used)
-    return {role: printable(name) for role, name in {"price": called[price], **called}.items()}
-
-
-def _in_turn(found: pl.DataFrame) -> pl.DataFrame:
-    """Issues in the order of the rules, whether they were looked for in one piece or in many."""
-    turn = {code: place for place, code in enumerate(CHECKED)}
-    by = pl.col("code").replace_strict(turn, return_dtype=pl.Int64)
-    return found.sort(by, maintain_order=True)
-
-
-def _where(at: NDArray[np.intp], rows: NDArray[np.intp] | None, numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
-    here = at if rows is None else at[rows]
-    return pl.Series(here), numbers.gather(here)
-
-
-def _pieces(quotes: Quotes, checks: Checks) -> Iterator[tuple[NDArray[np.intp] | None, Checks]]:
-    """Rows to look at together, and what to look for: all quotes of a moment are in one piece, and once more, for the
-    rule that looks back in time, all quotes of a strike."""
-    count = -(-len(quotes) // PIECE)
-    if count < 2:
-        yield None, checks
+def remove_duplicates(chunks: Chunks, at_once: int) -> None:
+    """Remove rows that repeat an earlier one, and those whose id another row has with other values."""
+    ordered = np.sort(chunks.fingerprints)
+    is_shared = np.zeros(len(ordered), bool)
+    is_shared[1:] = ordered[1:] == ordered[:-1]
+    shared = np.unique(ordered[is_shared])
+    if not shared.size:
         return
-    others = frozenset(RULES) - LOOK_BACK
-    moment = pl.Series(np.zeros(len(quotes), np.uint64))
-    for name in (name for name in MOMENT_LABELS if name in quotes.labels):
-        moment = (moment + pl.Series(quotes.labels[name].tolist()).hash()).hash()
-    strike = pl.Series(quotes.contracts.strike).hash()
-    for key, off in ((moment, LOOK_BACK), (strike, others)):
-        piece = (key % count).to_numpy()
-        for number in range(count):
-            rows = np.flatnonzero(piece == number)
-            if rows.size:
-                yield rows, replace(checks, off=checks.off | off)
-
-
-def _located_forwards(
-    quotes: Quotes, at: NDArray[np.intp], rules: Rules, beside: Beside | None
-) -> tuple[Quotes, Forwards | None, NDArray[np.intp], pl.DataFrame]:
-    """The quotes that have a forward, and an issue for each that has none."""
-    made, forwards, lost = with_forwards(quotes)
-    if lost.any() and beside is not None:
-        made, forwards, lost = beside_others(quotes, beside())
-    return made, forwards, at[~lost], without_forward(rules, at[lost])
-
-
-def beside_others(quotes: Quotes, held: Quotes) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
-    """As ``with_forwards``, where forwards rest on these quotes and on others that are held."""
-    held = held[~np.isin(held.ids, quotes.ids)]
-    everything, forwards, nowhere = with_forwards(stacked(held, quotes))
-    return everything[np.isin(everything.ids, quotes.ids)], forwards, nowhere[len(held) :]
-
-
-def without_forward(rules: Rules, at: NDArray[np.intp]) -> pl.DataFrame:
-    """An issue for each of these rows of the table: it has no forward."""
-    fails = np.zeros(rules.frame.height, bool)
-    fails[at] = True
-    return rules.failures("Q116", "strike", pl.Series(fails), NO_FORWARD)
+    count = -(-2 * int(is_shared.sum()) // at_once)  # passes over the chunks, so that each holds few rows
+    for group in np.array_split(shared, count):
+        alike = pl.Series(group).implode()
+        rows = pl.concat([chunk.filter(chunk["id"].hash().is_in(alike)) for chunk in chunks.rows()])
+        good = pl.Series([True]).new_from_index(0, rows.height)
+        repeats, clashes = duplicates(rows["id"], unpacked(rows, WORK), unpacked(rows, LABEL), good)
+        for issues in duplicate_issues(chunks.rules(rows), repeats, clashes):
+            chunks.log.add(_placed(issues, rows["at"]), DUPLICATE)
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """The rows of a file once more, in parts that hold all rows of a moment; ``gappy`` are labels with empty cells."""
+class Partitions:
+    """The rows of a source in partitions that hold all rows of a timestamp.
 
-    sifted: Sifted
+    ``gappy`` are labels with empty cells.
+    """
+
+    chunks: Chunks
     places: tuple[list[Place], ...]
     gappy: frozenset[str]
 
     @staticmethod
-    def of(sifted: Sifted, at_once: int) -> Parts:
-        """The rows that are left, in parts of so many or, where a moment has more, of so much more."""
-        count = max(1, -(-int(np.count_nonzero(sifted.findings.kept)) // at_once))
+    def of(chunks: Chunks, at_once: int) -> Partitions:
+        """Divide the rows that are left into partitions of about ``at_once`` rows; a timestamp is never divided."""
+        count = max(1, -(-int(np.count_nonzero(chunks.log.kept)) // at_once))
         places: tuple[list[Place], ...] = tuple([] for _ in range(count))
         gappy: set[str] = set()
-        for rows in sifted.blocks():
+        for rows in chunks.rows():
             labels = unpacked(rows, LABEL)
             gappy |= {one.name for one in labels.get_columns() if one.dtype != pl.String and one.null_count()}
-            for part, some in divided(_looked_at(rows), moments(labels), count) if count > 1 else ():
-                places[part].append(sifted.scratch.put(some))
-        return Parts(sifted, places if count > 1 else (list(sifted.places),), frozenset(gappy))
+            for part, some in divided(_looked_at(rows), row_hash(labels, MOMENT_LABELS), count) if count > 1 else ():
+                places[part].append(chunks.store.put(some))
+        return Partitions(chunks, places if count > 1 else (list(chunks.places),), frozenset(gappy))
 
     def quotes(self, rows: pl.DataFrame) -> Quotes:
-        """Rows put away as quotes again, with stand-ins for forwards that are derived."""
+        """Return stored rows as quotes, with placeholders for forwards that are derived."""
         return book_of(rows["id"], unpacked(rows, WORK), unpacked(rows, LABEL), gappy=self.gappy)
 
     def rows(self, part: int) -> pl.DataFrame:
-        """The rows of a part that no rule has taken out so far, in the order of the file."""
-        rows = self.sifted.scratch.all(self.places[part])
-        return rows.filter(pl.Series(self.sifted.findings.kept[rows["at"].to_numpy()])) if rows.width else rows
+        """Return the rows of a partition that no rule has removed so far, in the order of the file."""
+        rows = self.chunks.store.all(self.places[part])
+        return self.chunks.kept(rows) if rows.width else rows
 
     def sample(self, count: int) -> Quotes:
-        """The first quotes that are left, with the forwards of their slices; stand-ins where those are elsewhere."""
-        heads = [rows.head(count) for rows in self.sifted.blocks()]
-        rows = pl.concat(heads).head(count)
+        """Return the first quotes, with the forwards of their slices."""
+        rows = pl.concat([rows.head(count) for rows in self.chunks.rows()]).head(count)
         quotes = self.quotes(rows)
         if not is_derived(quotes).any():
             return quotes
@@ -197,14 +114,150 @@ class Parts:
         return Quotes._trusted(contracts=contracts, labels=labels, **own)
 
 
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The result of the rules: number of sound rows removed, rules that were not run and why, forwards by slice.
+
+    ``held`` are the quotes elsewhere on which forwards depend, None if they depend on the rows of the file alone.
+    """
+
+    cut: int
+    unchecked: Mapping[str, str]
+    forwards: Forwards | None
+    held: Quotes | None
+    made: Quotes | None = None  # the quotes with forwards, if one partition was all of them
+
+    def complete(self, quotes: Quotes) -> tuple[Quotes, Forwards | None]:
+        """Return the quotes that were read with the forwards of their slices, and how these were found."""
+        if self.made is not None:
+            return self.made, self.forwards
+        if self.held is not None and not self.cut:
+            return beside_others(quotes, self.held)[:2]
+        made, forwards, lost = with_forwards(quotes)
+        return beside_others(quotes, self.held)[:2] if lost.any() and self.held is not None else (made, forwards)
+
+
+def apply_rules(parts: Partitions, checks: Checks, beside: Beside | None, *, progress: Share) -> Verdict:
+    """Apply every market rule; remove the rows it rejects, and those without a forward.
+
+    Forwards depend only on quotes that are kept: if a rule removes some, the forwards are found again without them.
+
+    Args:
+        beside: returns quotes on which forwards may depend too; called only if those of the file do not give one.
+    """
+    log = parts.chunks.log
+    sound = int(np.count_nonzero(log.kept))
+    held: Quotes | None = None
+    found = _RulePass(parts, checks, None)
+    if not found.run(progress, give_up=beside is not None) and beside is not None:
+        held = beside()
+        found = _RulePass(parts, checks, held)
+        found.run(progress, give_up=False)
+    lost = 0
+    store = parts.chunks.store
+    for place in found.lost:
+        issues = store.get(place)
+        lost += issues.height
+        log.add(issues, WITHOUT_FORWARD)
+    for place in found.found:
+        log.add(store.get(place), RANKS)
+    for issues in found.looked_back():
+        log.add(issues, RANKS)
+    cut = sound - lost - int(np.count_nonzero(log.kept))
+    slices = _refit(parts, held) if cut else found.slices
+    made = None if cut else found.made
+    return Verdict(cut, found.unchecked(), _in_order(slices), held, made)
+
+
+class _RulePass:
+    """One pass over the partitions. Its findings are buffered: the pass is repeated if forwards need more quotes."""
+
+    def __init__(self, parts: Partitions, checks: Checks, held: Quotes | None) -> None:
+        self._parts, self._checks, self._held = parts, checks, held
+        self._columns: list[str] = []
+        self._past: list[list[Place]] = [[] for _ in range(max(1, len(parts.places) // 2))]
+        self.lost: list[Place] = []
+        self.found: list[Place] = []
+        self.slices: list[tuple[Rows, Forwards]] = []
+        self.made: Quotes | None = None
+
+    def run(self, progress: Share, *, give_up: bool) -> bool:
+        """Check every partition; with ``give_up`` return False at the first row without a forward."""
+        parts, store = self._parts, self._parts.chunks.store
+        is_whole = len(parts.places) == 1
+        checks = self._checks if is_whole else replace(self._checks, off=self._checks.off | LOOK_BACK)
+        for part in range(len(parts.places)):
+            rows = parts.rows(part)
+            progress(part / len(parts.places))
+            if not rows.height:
+                continue
+            rules = parts.chunks.rules(rows)
+            quotes = parts.quotes(rows) if is_derived_by(rows) else None
+            made, forwards, lost = (None, None, None) if quotes is None else _with_forwards(quotes, self._held)
+            if lost is not None and lost.any():
+                if give_up:
+                    return False
+                self.lost.append(store.put(_placed(without_forward(rules, np.flatnonzero(lost)), rows["at"])))
+            if quotes is not None and forwards is not None:
+                self.slices.append((_firsts(quotes, rows["at"]), forwards))
+            self.made = made if is_whole and self._held is None else None
+            market = _market(rows, made, lost)
+            issues = check_market(market, checks, numbering=rules.table.numbering, places=column_names(rules))
+            self.found.append(store.put(issues))
+            self._columns = market.columns
+            if not is_whole and not LOOK_BACK & self._checks.off and all(applies(c, market.columns) for c in LOOK_BACK):
+                past = market.select(name for name in LOOKED_AT if name in market.columns)
+                for some, those in divided(past, past["strike"].hash(), len(self._past)):
+                    self._past[some].append(store.put(those))
+        return True
+
+    def looked_back(self) -> Iterator[pl.DataFrame]:
+        """Yield the findings of the rule that looks back in time, by strike."""
+        rules = self._parts.chunks.rules(pl.DataFrame({"at": [], "row": []}))
+        checks = replace(self._checks, off=self._checks.off | (frozenset(RULES) - LOOK_BACK))
+        for places in self._past:
+            past = self._parts.chunks.store.all(places)
+            if past.height:
+                yield check_market(past.sort("at"), checks, numbering=rules.table.numbering, places=column_names(rules))
+
+    def unchecked(self) -> Mapping[str, str]:
+        """Return the rules that were not run, and why."""
+        if not self._columns:  # no row is left: the columns are those that one would have
+            first = self._parts.chunks.store.get(self._parts.chunks.places[0]).clear()
+            self._columns = _market(first, None, None).columns
+        return unchecked(self._columns, self._checks)
+
+
+def column_names(rules: Rules) -> dict[str, str]:
+    """Return the source's name of each canonical column; "price" is the column from which the price is computed."""
+    table, layout = rules.table, rules.layout
+    called = {role: table.called(role) if table.profile else name for role, name in layout.places.items()}
+    price = next(role for role in ("price", "bid", "iv") if role in layout.used)
+    return {role: printable(name) for role, name in {"price": called[price], **called}.items()}
+
+
+def beside_others(quotes: Quotes, held: Quotes) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
+    """Return the same as ``with_forwards``, for forwards that depend on these quotes and on others that are held."""
+    held = held[~np.isin(held.ids, quotes.ids)]
+    everything, forwards, nowhere = with_forwards(stacked(held, quotes))
+    return everything[np.isin(everything.ids, quotes.ids)], forwards, nowhere[len(held) :]
+
+
+def without_forward(rules: Rules, at: Rows) -> pl.DataFrame:
+    """Return an issue for each of these rows of the table: it has no forward."""
+    fails = np.zeros(rules.frame.height, bool)
+    fails[at] = True
+    return rules.failures("Q116", "strike", pl.Series(fails), NO_FORWARD)
+
+
 def is_derived_by(rows: pl.DataFrame) -> bool:
-    """Whether the forward of any of these rows rests on its slice."""
+    """Return whether the forward of any of these rows depends on its slice."""
     name = LABEL + FORWARD_FROM
     return name in rows.columns and not rows[name].is_in(["given", ""]).all()
 
 
 def _looked_at(rows: pl.DataFrame) -> pl.DataFrame:
-    """Without labels that no rule and no forward looks at, and without ids, unless forwards rest on other quotes."""
+    """Drop labels that no rule and no forward needs, and ids unless forwards depend on other quotes."""
     wanted = {LABEL + name for name in (*KNOWN, *NEEDED, FORWARD_FROM)}
     wanted |= {"id"} if LABEL + FORWARD_FROM in rows.columns else set()
     return rows.select(
@@ -212,16 +265,8 @@ def _looked_at(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def moments(labels: pl.DataFrame) -> pl.Series:
-    """A number that rows of one moment share."""
-    key = pl.Series([0], dtype=pl.UInt64).new_from_index(0, labels.height)
-    for name in (name for name in MOMENT_LABELS if name in labels.columns):
-        key = (key + labels[name].cast(pl.String).fill_null("").hash()).hash()
-    return key
-
-
 def divided(rows: pl.DataFrame, key: pl.Series, count: int) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The rows by the rest of their key, those of one rest in the order they come."""
+    """Yield the rows by the remainder of their key, those with one remainder in their order."""
     if count == 1:
         if rows.height:
             yield 0, rows
@@ -235,144 +280,44 @@ def divided(rows: pl.DataFrame, key: pl.Series, count: int) -> Iterator[tuple[in
             yield part, gathered[int(edges[part]) : int(edges[part + 1])]
 
 
-Rows = NDArray[np.intp]
-OWN = ("strike", "is_call", "expiry_years", "forward", "discount", "observed")
-Share = Callable[[float], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """What came of the rules: how many sound rows were cut, what was not run and why, how forwards were found."""
-
-    cut: int
-    unchecked: Mapping[str, str]
-    forwards: Forwards | None
-
-
-def judged_in_parts(parts: Parts, checks: Checks, beside: Beside | None, *, progress: Share) -> Verdict:
-    """Puts every rule about the market to the rows; those it rejects, and those without a forward, are taken out.
-
-    Args:
-        beside: gives quotes on which forwards may rest too, asked for only where those of the file do not give one.
-    """
-    findings = parts.sifted.findings
-    sound = int(np.count_nonzero(findings.kept))
-    held: Quotes | None = None
-    trial = _Trial(parts, checks, None)
-    if not trial.run(progress, give_up=beside is not None) and beside is not None:
-        held = beside()
-        trial = _Trial(parts, checks, held)
-        trial.run(progress, give_up=False)
-    lost = 0
-    for place in trial.lost:
-        issues = parts.sifted.scratch.get(place)
-        lost += issues.height
-        findings.add(issues, WITHOUT_FORWARD)
-    for place in trial.found:
-        findings.add(parts.sifted.scratch.get(place))
-    for issues in trial.looked_back():
-        findings.add(issues)
-    cut = sound - lost - int(np.count_nonzero(findings.kept))
-    slices = trial.slices
-    if cut:
-        slices = _refitted(parts, held)
-    return Verdict(cut, trial.unchecked(), _in_order(slices))
-
-
-class _Trial:
-    """One way through the parts. What it finds is put away first: it may turn out that forwards rest on more quotes."""
-
-    def __init__(self, parts: Parts, checks: Checks, held: Quotes | None) -> None:
-        self._parts, self._checks, self._held = parts, checks, held
-        self._columns: list[str] = []
-        self._past: list[list[Place]] = [[] for _ in range(max(1, len(parts.places) // 2))]
-        self.lost: list[Place] = []
-        self.found: list[Place] = []
-        self.slices: list[tuple[Rows, Forwards]] = []
-
-    def run(self, progress: Share, *, give_up: bool) -> bool:
-        """Looks at every part; where it may ``give_up``, stops at the first row without a forward and says False."""
-        parts, scratch = self._parts, self._parts.sifted.scratch
-        checks = replace(self._checks, off=self._checks.off | LOOK_BACK)
-        for part in range(len(parts.places)):
-            rows = parts.rows(part)
-            progress(part / len(parts.places))
-            if not rows.height:
-                continue
-            rules = parts.sifted.rules(rows)
-            market, forwards, lost = _market(parts, rows, self._held)
-            if lost.any() and give_up:
-                return False
-            if lost.any():
-                self.lost.append(scratch.put(_placed(without_forward(rules, np.flatnonzero(lost)), rows["at"])))
-            if forwards is not None:
-                self.slices.append((_firsts(parts.quotes(rows), rows["at"]), forwards))
-            numbering = rules.table.numbering
-            issues = check_market(market, checks, numbering=numbering, places=places_told(rules))
-            self.found.append(scratch.put(issues))
-            self._columns = market.columns
-            if not LOOK_BACK & self._checks.off and all(applies(code, market.columns) for code in LOOK_BACK):
-                past = market.select(name for name in LOOKED_AT if name in market.columns)
-                for some, those in divided(past, past["strike"].hash(), len(self._past)):
-                    self._past[some].append(scratch.put(those))
-        return True
-
-    def looked_back(self) -> Iterator[pl.DataFrame]:
-        """What the rule finds that looks back in time, strike by strike."""
-        rules = self._parts.sifted.rules(pl.DataFrame({"at": [], "row": []}))
-        checks = replace(self._checks, off=self._checks.off | (frozenset(RULES) - LOOK_BACK))
-        for places in self._past:
-            past = self._parts.sifted.scratch.all(places)
-            if past.height:
-                yield check_market(past.sort("at"), checks, numbering=rules.table.numbering, places=places_told(rules))
-
-    def unchecked(self) -> Mapping[str, str]:
-        """The rules that were not run, and why."""
-        if not self._columns:  # not a row is left: the columns are those it would have had
-            first = self._parts.sifted.scratch.get(self._parts.sifted.places[0]).clear()
-            self._columns = _market(self._parts, first, None)[0].columns
-        return unchecked(self._columns, self._checks)
-
-
-def _refitted(parts: Parts, held: Quotes | None) -> list[tuple[Rows, Forwards]]:
-    """Once rules have left rows out: the forwards of those that stay, and the rows that have none any more."""
+def _refit(parts: Partitions, held: Quotes | None) -> list[tuple[Rows, Forwards]]:
+    """Find the forwards again after rules removed rows; remove the rows that have none any more."""
     slices = []
     for part in range(len(parts.places)):
         rows = parts.rows(part)
         if not rows.height or not is_derived_by(rows):
             continue
         quotes = parts.quotes(rows)
-        _, forwards, lost = _carried(quotes, None)
+        _, forwards, lost = _with_forwards(quotes, None)
         if lost.any() and held is not None:
-            _, forwards, lost = _carried(quotes, held)
+            _, forwards, lost = _with_forwards(quotes, held)
         if forwards is not None:
             slices.append((_firsts(quotes, rows["at"]), forwards))
-        issues = _placed(without_forward(parts.sifted.rules(rows), np.flatnonzero(lost)), rows["at"])
-        parts.sifted.findings.add(issues, WITHOUT_FORWARD_NOW)
+        issues = _placed(without_forward(parts.chunks.rules(rows), np.flatnonzero(lost)), rows["at"])
+        parts.chunks.log.add(issues, WITHOUT_FORWARD_NOW)
     return slices
 
 
-def _market(
-    parts: Parts, rows: pl.DataFrame, held: Quotes | None
-) -> tuple[pl.DataFrame, Forwards | None, NDArray[np.bool_]]:
-    """The rows as rules look at them; how their forwards were found, and which rows, left out, have none."""
+def _market(rows: pl.DataFrame, made: Quotes | None, lost: NDArray[np.bool_] | None) -> pl.DataFrame:
+    """Return the rows as rules see them; those that are ``lost``, which have no forward, are left out."""
     work = unpacked(rows, WORK)
     own = {name: rows[name] for name in ("at", "row")}
     own |= {name: work[name] for name in OWN}
     labels = {column.name: column for column in unpacked(rows, LABEL).get_columns()}
-    if not is_derived_by(rows):
-        return market_by(own, labels), None, np.zeros(rows.height, bool)
-    made, forwards, lost = _carried(parts.quotes(rows), held)
-    own = {name: column.filter(~lost) for name, column in own.items()}
+    if made is None or lost is None:
+        return market_by(own, labels)
+    if lost.any():
+        own = {name: column.filter(~lost) for name, column in own.items()}
+        labels = {name: column.filter(~lost) for name, column in labels.items()}
     own |= {"forward": pl.Series(made.contracts.forward), "discount": pl.Series(made.contracts.discount)}
-    return market_by(own, {name: column.filter(~lost) for name, column in labels.items()}), forwards, lost
+    return market_by(own, labels)
 
 
-def _carried(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
+def _with_forwards(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | None, NDArray[np.bool_]]:
     if held is None:
         return with_forwards(quotes)
     names = [name for name in MOMENT_LABELS if name in quotes.labels]
-    mine, theirs = (moments(_texts(book, names)) for book in (quotes, held))
+    mine, theirs = (row_hash(_texts(book, names), names) for book in (quotes, held))
     made, _, lost = beside_others(quotes, held[theirs.is_in(mine.unique().implode()).to_numpy()])
     return made, None, lost
 
@@ -380,9 +325,7 @@ def _carried(quotes: Quotes, held: Quotes | None) -> tuple[Quotes, Forwards | No
 def _texts(quotes: Quotes, names: list[str]) -> pl.DataFrame:
     blank = np.full(len(quotes), "", object)
     columns = {name: quotes.labels.get(name, blank).astype(str).tolist() for name in names}
-    return (
-        pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String)) if names else pl.DataFrame({"": blank.tolist()})
-    )
+    return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String)) if names else pl.DataFrame({"": blank})
 
 
 def _placed(issues: pl.DataFrame, at: pl.Series) -> pl.DataFrame:
@@ -390,7 +333,7 @@ def _placed(issues: pl.DataFrame, at: pl.Series) -> pl.DataFrame:
 
 
 def _firsts(quotes: Quotes, at: pl.Series) -> Rows:
-    """The place in the file of the first row of every slice whose forward is derived."""
+    """Return the position in the file of the first row of every slice whose forward is derived."""
     rests = np.flatnonzero(is_derived(quotes))
     labels = {name: column[rests] for name, column in quotes.labels.items()}
     _, first = slice_numbers(labels, quotes.contracts.expiry[rests])
@@ -399,8 +342,10 @@ def _firsts(quotes: Quotes, at: pl.Series) -> Rows:
 
 
 def _in_order(slices: list[tuple[Rows, Forwards]]) -> Forwards | None:
-    """The slices of all parts, in the order they come in the file."""
+    """Return the slices of all partitions, in the order of the file."""
     if not slices:
         return None
+    if len(slices) == 1:
+        return slices[0][1]
     order = np.argsort(np.concatenate([first for first, _ in slices]))
     return Forwards.joined([forwards for _, forwards in slices], order)

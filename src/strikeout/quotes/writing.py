@@ -98,15 +98,6 @@ def quarantined(table: Table, issues: Issues) -> pl.DataFrame:
     return pl.DataFrame([as_text(found, name) for name in found.columns]).hstack(faults.drop("at"))
 
 
-def write_quarantine(table: Table, issues: Issues, path: str | PathLike[str]) -> Path:
-    """Writes the rejected rows to a CSV, whole or not at all.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    return write_parts(table.preamble, [quarantined(table, issues)], path)
-
-
 def write_parts(preamble: Sequence[str], parts: Iterable[pl.DataFrame], path: str | PathLike[str]) -> Path:
     """Writes rejected rows that come in parts, whole or not at all. ``preamble`` stands above the vendor's header.
 

@@ -19,7 +19,7 @@ import strikeout as so
 from strikeout.errors import BusyError, StrikeoutError, UsageError
 from strikeout.quotes import spill
 from strikeout.quotes.reading import inspect_quotes
-from strikeout.quotes.survey import survey_quotes
+from tests.quotes.in_chunks import in_chunks
 from tests.quotes.random_files import drawn_file, quotes_frame
 
 # Of the seal all but the keyed sums, which are stored under a mask that is never the same; entries commit to them.
@@ -67,8 +67,8 @@ def at_once(book: Path, file: Path, **options) -> object:
 def in_pieces(book: Path, file: Path, *, size: int = 0, **options) -> object:
     with opened(book) as held:
         size = size or max(1, file.stat().st_size // 7)
-        with survey_quotes(file, beside=held.quotes, size=size, at_once=40) as survey:
-            return held.import_pieces(survey.pieces(), **options)
+        with in_chunks(file, beside=held.quotes, size=size, at_once=40) as survey:
+            return held.import_pieces(survey.chunks(), **options)
 
 
 def told(work, *arguments, **options):
@@ -212,9 +212,9 @@ def test_what_is_put_away_meanwhile_is_on_the_disk_of_the_book(tmp_path, books, 
         folders.append(options.get("dir"))
         return TemporaryFile(**options)
 
-    with survey_quotes(csv(tmp_path, quotes_frame(3).drop("rate", "dividend_yield"))) as survey, opened(second) as book:
+    with in_chunks(csv(tmp_path, quotes_frame(3).drop("rate", "dividend_yield"))) as survey, opened(second) as book:
         monkeypatch.setattr(spill, "TemporaryFile", watched)
-        assert book.import_pieces(survey.pieces()).imported > 0
+        assert book.import_pieces(survey.chunks()).imported > 0
     assert folders == [second.parent] * 2, "names in the store, and slices at the door"
 
 

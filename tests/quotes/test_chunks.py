@@ -12,15 +12,13 @@ import polars as pl
 import pytest
 
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
-from strikeout.quotes import schema_sample
+from strikeout.quotes import chunked_reader
 from strikeout.quotes.columns import QUARANTINE, quotient
 from strikeout.quotes.derivation import paired_rows
-from strikeout.quotes.file_formats import is_large
 from strikeout.quotes.forwards import underived
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.spill import Spill
-from strikeout.quotes.survey import survey_quotes
-from tests.quotes.in_pieces import assert_same, assert_same_quotes, read_both_ways
+from tests.quotes.in_chunks import assert_same, assert_same_quotes, in_chunks, read_both_ways
 from tests.quotes.random_files import drawn_file, quotes_frame
 from tests.quotes.test_profiles import FILES
 
@@ -84,10 +82,10 @@ def test_what_is_looked_at_to_pair_calls_and_puts_far_apart_is_a_part_of_the_fil
         seen.append(rows.height)
         return paired_rows(rows, places).clear()  # no part has pairs: all are looked at
 
-    monkeypatch.setattr(schema_sample, "AT_ONCE", frame.height // 8)
-    monkeypatch.setattr(schema_sample, "paired_rows", watched)
+    monkeypatch.setattr(chunked_reader, "AT_ONCE", frame.height // 8)
+    monkeypatch.setattr(chunked_reader, "paired_rows", watched)
     with pytest.raises(ColumnError, match="discount"):
-        survey_quotes(csv(tmp_path, frame), size=900)
+        in_chunks(csv(tmp_path, frame), size=900)
     assert sum(seen) == 2 * frame.height  # each chunk alone, then each partition of whole slices
     assert max(seen) < frame.height / 2
 
@@ -121,7 +119,7 @@ def test_parity_of_volatilities_is_refused_in_the_same_words(tmp_path: Path) -> 
     with pytest.raises(ColumnError) as at_once:
         inspect_quotes(path, forwards="parity")
     with pytest.raises(ColumnError) as in_pieces:
-        survey_quotes(path, forwards="parity", size=900)
+        in_chunks(path, forwards="parity", size=900)
     assert in_pieces.value.sentence == at_once.value.sentence
 
 
@@ -131,7 +129,7 @@ def test_a_file_without_any_road_to_a_forward_is_refused_in_the_same_words(tmp_p
     with pytest.raises(ColumnError) as at_once:
         inspect_quotes(path)
     with pytest.raises(ColumnError) as in_pieces:
-        survey_quotes(path, size=900)
+        in_chunks(path, size=900)
     assert in_pieces.value.sentence == at_once.value.sentence
 
 
@@ -153,7 +151,7 @@ def test_a_compressed_file_is_read_in_pieces_and_a_damaged_one_is_named(tmp_path
     both(path, tmp_path, size=1000)
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UnreadableFileError, match="damaged gzip data"):
-        survey_quotes(path, size=1000)
+        in_chunks(path, size=1000)
 
 
 def test_forwards_may_rest_on_quotes_that_are_elsewhere(tmp_path: Path) -> None:
@@ -163,12 +161,12 @@ def test_forwards_may_rest_on_quotes_that_are_elsewhere(tmp_path: Path) -> None:
     few = frame.unique(["underlying", "quote_date", "expiry"], keep="first", maintain_order=True)
     path = csv(tmp_path, few)
     reading = inspect_quotes(path, beside=lambda: held)
-    with survey_quotes(path, beside=lambda: held, size=200, at_once=2) as survey:
+    with in_chunks(path, beside=lambda: held, size=200, at_once=2) as survey:
         assert survey.count == reading.count == few.height
         assert reading.issues.counts == survey.issues.counts
-        pieces = list(survey.pieces())
+        pieces = list(survey.chunks())
         assert_same_quotes(underived(reading.quotes)[: len(pieces[0])], pieces[0])
-    with survey_quotes(path, beside=lambda: held[:0], size=200, at_once=2) as alone:
+    with in_chunks(path, beside=lambda: held[:0], size=200, at_once=2) as alone:
         assert (alone.count, alone.issues.counts) == (0, {"Q116": few.height})  # the others decide
 
 
@@ -176,11 +174,11 @@ def test_nothing_is_left_on_the_disk_whether_it_ends_well_or_not(tmp_path: Path)
     folder = tmp_path / "scratch"
     folder.mkdir()
     path = drawn_file(tmp_path, 11)
-    with survey_quotes(path, folder=folder, size=500, at_once=30):
+    with in_chunks(path, folder=folder, size=500, at_once=30):
         assert list(folder.iterdir()) == []  # not even while it is open: the file has no name
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ColumnError):
-        survey_quotes(path.rename(tmp_path / "other.csv"), folder=folder)
+        in_chunks(path.rename(tmp_path / "other.csv"), folder=folder)
     assert list(folder.iterdir()) == []
 
 
@@ -203,27 +201,20 @@ def test_who_named_the_folder_is_not_sent_to_another_variable(tmp_path: Path) ->
             said.append(error.value.sentence)
     assert "TMPDIR" in said[0]
     assert "TMPDIR" not in said[1]
-    assert f"the disk of {tmp_path} has no room" in said[1]
+    assert f"the disk of {tmp_path} has no space" in said[1]
 
 
 def test_it_says_what_it_does_and_how_far_it_is(tmp_path: Path) -> None:
     said: list[tuple[str, float]] = []
     frame = quotes_frame(8)
     path = csv(tmp_path, frame)
-    with survey_quotes(path, size=800, at_once=30, progress=lambda what, share: said.append((what, share))):
+    with in_chunks(path, size=800, at_once=30, progress=lambda what, share: said.append((what, share))):
         pass
     shares = [share for what, share in said if what == "reading"]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert len(shares) > 5
     assert {what for what, _ in said} == {"reading", "checking"}
-
-
-def test_a_file_is_large_where_it_has_more_than_one_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = csv(tmp_path, quotes_frame(9))
-    assert not is_large(path)
-    monkeypatch.setattr("strikeout.quotes.text_files.BLOCK", 1000)
-    assert is_large(path)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 1000])
@@ -237,10 +228,10 @@ def test_a_quotient_is_rounded_once_however_many_rows_there_are(rows: int) -> No
 MEASURE = """
 import resource, sys
 from strikeout.book import Book
-from strikeout.quotes.survey import survey_quotes
+from strikeout.quotes.reading import Chunking, inspect_quotes
 
-with Book.create(sys.argv[2]) as book, survey_quotes(sys.argv[1]) as survey:
-    done = book.import_pieces(survey.pieces())
+with Book.create(sys.argv[2]) as book, inspect_quotes(sys.argv[1], chunking=Chunking()) as reading:
+    done = book.import_pieces(reading.chunks())
 print(done.imported, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from strikeout.errors import QuotesError
 from strikeout.quotes.reading import inspect_quotes
-from strikeout.quotes.survey import survey_quotes
-from tests.quotes.in_pieces import assert_same
+from tests.quotes.in_chunks import assert_same, in_chunks
 from tests.quotes.random_files import drawn_file
 
 CHECKS = (
@@ -39,9 +38,9 @@ def test_a_file_reads_the_same_in_pieces_of_any_size(seed, blocks, at_once, chec
         options = {"checks": checks, "size": size, "at_once": at_once}
         said = refusal(lambda: inspect_quotes(path, checks=checks))
         if said:
-            assert refusal(lambda: survey_quotes(path, **options)) == said
+            assert refusal(lambda: in_chunks(path, **options)) == said
         else:
-            with survey_quotes(path, **options) as survey:
+            with in_chunks(path, **options) as survey:
                 assert_same(inspect_quotes(path, checks=checks), survey, folder)
 
 
