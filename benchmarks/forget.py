@@ -10,6 +10,7 @@ from benchmarks import books
 from benchmarks.rows import Result, Row
 from benchmarks.timing import Work, interleave, same
 from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.recompute import recompute
 from strikeout.forgetting.restep import restep
 from strikeout.kernels import exact
 from strikeout.kernels.compiled import native
@@ -19,11 +20,13 @@ from strikeout.paper.experiments.numpy_pass import numpy_restep
 from strikeout.paper.experiments.tables import TABLE_2
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.shards import Shards, shard_states
 from strikeout.statistics.system import FootprintBlocks
 
 Floats = NDArray[np.float64]
 
 FORGOTTEN = 27
+SHARDS = 50
 LARGE = 675  # a quarter of the book, the most of the paper's Table 2
 LONGEST = 25e-6  # seconds of the public call for 27 quotes
 
@@ -34,6 +37,8 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     rounds = 5 if is_quick else 41
     rows = _public(calibration, rounds=rounds) + _against(calibration.footprints, rounds=rounds)
     rows += _papers(calibration, rounds=3 if is_quick else 11)
+    rows += _sharded(calibration.quotes, rounds=5 if is_quick else 21)
+    rows += _sharded(so.synthetic.random_quotes(20_000 if is_quick else 100_000, maturities=10), rounds=5)
     sizes = [1_000, 10_000] if is_quick else [1_000, 10_000, 100_000, 1_000_000]
     rows += _flat(sizes, rounds=5 if is_quick else 21) + _linear(max(sizes), rounds=5 if is_quick else 21)
     return Result("forget", is_quick, tuple(rows), {})
@@ -97,6 +102,36 @@ def _papers(calibration: so.Calibration, *, rounds: int) -> list[Row]:
         printed = TABLE_2[share].fast
         note = "on the authors' machine: for orientation"
         rows.append(Row(task, "the paper, as printed", printed, printed / timed["strikeout"].seconds, 15.0, note=note))
+    return rows
+
+
+def _sharded(quotes: so.Quotes, *, rounds: int) -> list[Row]:
+    """Recompute against retrain: the same at full coverage, and below it what the touched quotes cost.
+
+    A pass prepares every maturity once, about 0.1 ms, so a small book cannot be proportional; a large one is.
+    """
+    model = so.Heston()
+    footprints = footprints_of(quotes, model, books.TRUTH)
+    codes = np.arange(len(quotes)) * SHARDS // len(quotes)
+    shards = Shards(quotes.ids, codes, tuple(f"{k:02d}" for k in range(SHARDS)))
+    states, rows = shard_states(footprints, shards), []
+    for touched in (SHARDS, SHARDS // 2, SHARDS // 10):
+        ids = quotes.ids[np.searchsorted(codes, np.arange(touched))]  # the first quote of each
+        parts, left = shards.touched(ids)
+        again, retained = quotes[left], quotes.without(ids)
+        timed = interleave(
+            {
+                "recompute": same(
+                    lambda p=parts, q=again: recompute(states, p, books.fresh(q), model=model).step.change
+                ),
+                "retrain": same(lambda q=retained: restep(books.fresh(q), model, footprints.schema).change),
+            },
+            rounds=rounds,
+        )
+        task = f"{touched} of {SHARDS} shards touched, {len(quotes):,} quotes"
+        # 1.1 times retrain at full coverage; below, at most twice the share of the quotes where passes are long.
+        least = 1 / 1.1 if touched == SHARDS else 0.5 * SHARDS / touched if len(quotes) >= 100_000 else 1.0
+        rows += [Row(task, name, t.seconds, t.ratio, least if name == "retrain" else None) for name, t in timed.items()]
     return rows
 
 

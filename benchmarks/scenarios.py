@@ -1,14 +1,17 @@
 """The scenario bank: decimal shifts, stale days, bad ticks, sentinels, whole expiries and strikes, 1 to 97 % at random.
 
-Every one is struck out with a tolerance and held against the best of several starts on the retained quotes, with the
-paper's one step beside it. No timing here: the question is whether an answer is within what it promises.
+Every operator of ``scenario_operators``, and a file of your own (``--operator theirs.py``), forgets the quotes of every
+scenario. Its answer is compared with the optimum of the retained quotes (the best of six starts), and with what it
+claims. The question is accuracy and whether claims hold; times are medians of single calls, and rough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
+from pathlib import Path
+from time import perf_counter
 from typing import Literal
 
 import numpy as np
@@ -17,12 +20,12 @@ from numpy.typing import NDArray
 import strikeout as so
 from benchmarks import books
 from benchmarks.rows import Result, Row
+from benchmarks.scenario_operators import OPERATORS, TOLERANCE, Operator, from_file
 from strikeout.errors import RefusedError
-from strikeout.forgetting.paper_step import paper_step
-
-TOLERANCE = 0.06  # standard errors
 
 Mask = NDArray[np.bool_]
+
+ROUNDING = 1e-4  # standard errors: two searches of one optimum agree to far less
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,24 +44,34 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What forgetting came to: errors in standard errors of the optimum of the retained quotes, worst parameter.
+    """What one operator made of one scenario.
 
-    ``refused`` is the sentence of a refusal, ``identified`` whether the retained quotes determine the parameters at
-    all. Where they do not there is no optimum to be compared with.
+    ``error`` is that of the worst parameter, in standard errors of the optimum of the retained quotes; infinite if
+    there is no answer. ``identified``: whether the retained quotes determine the parameters at all; if not, there is no
+    optimum to compare with, and the right answer is a refusal.
     """
 
+    operator: str
     kind: str
     name: str
     identified: bool
-    refused: str | None
-    operator: str
+    is_refused: bool
     error: float
-    paper_error: float
+    claimed: float | None
+    seconds: float
+    failure: str = ""
 
     @property
     def is_kept(self) -> bool:
-        """Within the tolerance where there is an answer, refused where there is none."""
-        return self.error <= TOLERANCE if self.identified else self.refused is not None
+        """Whether an answer is within what is claimed for it, or nothing is claimed or answered."""
+        if self.is_refused or self.claimed is None:
+            return True
+        return self.identified and self.error <= max(self.claimed, ROUNDING)
+
+    @property
+    def is_right(self) -> bool:
+        """Within the tolerance if there is an optimum, refused if there is none."""
+        return self.error <= TOLERANCE if self.identified else self.is_refused
 
 
 def bank(size: Literal["small", "large"], *, seed: int) -> Iterator[Scenario]:
@@ -107,53 +120,75 @@ def bank(size: Literal["small", "large"], *, seed: int) -> Iterator[Scenario]:
         yield Scenario("bias", f"{cents:g} cents too high, 10 days", biased, struck)
 
 
-def judge(scenario: Scenario) -> Outcome:
-    """Strikes out with the tolerance, and compares with the best of six starts, the truth among them."""
+def judge(scenario: Scenario, operators: Sequence[Operator] = OPERATORS) -> list[Outcome]:
+    """Let every operator forget, and compare with the best of six starts, the truth among them."""
     model, names = so.Heston(), so.Heston().parameters.names
     starts = [*model.parameters.starts, books.TRUTH, books.START]
     named = [dict(zip(names, map(float, start), strict=True)) for start in starts]
     optimum = so.calibrate(scenario.quotes.without(scenario.ids), model, starts=named)
-    calibration = so.calibrate(scenario.quotes, model)
-    operator, error, refused = "none", inf, None
-    try:
-        forgetting = so.forget(calibration, ids=scenario.ids, tolerance=TOLERANCE)
-        operator, error = forgetting.operator, _apart(forgetting.parameters, optimum)
-    except RefusedError as refusal:
-        refused = refusal.sentence
-    try:
-        paper = _apart(paper_step(calibration, scenario.ids).parameters, optimum)
-    except RefusedError:  # a sentinel that no grid holds
-        paper = inf
-    return Outcome(scenario.kind, scenario.name, optimum.converged, refused, operator, error, paper)
+    return [_judged(scenario, operator, optimum) for operator in operators]
 
 
-def _apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
-    errors = [abs(x - optimum.parameters[n]) / optimum.standard_errors[n] for n, x in parameters.items()]
+def _judged(scenario: Scenario, operator: Operator, optimum: so.Calibration) -> Outcome:
+    model, quotes, ids = so.Heston(), scenario.quotes, scenario.ids
+    prepared = operator.prepare(quotes, model)
+    begin, failure, answer = perf_counter(), "", None
+    try:
+        answer = operator.forget(quotes, model, ids, prepared)
+    except RefusedError:
+        pass
+    except Exception as error:
+        failure = f"{type(error).__name__}: {error}"
+    seconds = perf_counter() - begin
+    parameters, claimed = answer if isinstance(answer, tuple) else (answer, None)
+    error = inf if parameters is None else _apart(parameters, optimum)
+    refused = parameters is None and not failure
+    what = (operator.name, scenario.kind, scenario.name, optimum.converged)
+    return Outcome(*what, refused, error, claimed, seconds, failure)
+
+
+def _apart(parameters: Mapping[str, float], optimum: so.Calibration) -> float:
+    errors = [abs(parameters[n] - x) / optimum.standard_errors[n] for n, x in optimum.parameters.items()]
     return max(error if isfinite(error) else inf for error in errors)
 
 
-def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
-    """Every scenario of the bank on both books, over several seeds; quick mode takes one of each."""
+def run(*, is_quick: bool, is_full: bool, operator: Path | None = None) -> Result:  # noqa: ARG001 - all take both
+    """Every scenario of the bank on both books, over several seeds; quick mode takes one of each.
+
+    Args:
+        operator: a Python file with an operator of your own; see ``scenario_operators``.
+
+    Raises:
+        ValueError: the file has no operator.
+    """
+    entered = (*OPERATORS, *((from_file(operator),) if operator is not None else ()))
     seeds = {"small": (7,)} if is_quick else {"small": (7, 42, 99), "large": (7, 42, 99)}
-    outcomes = [judge(one) for size, chosen in seeds.items() for seed in chosen for one in bank(size, seed=seed)]  # type: ignore[arg-type]
-    rows = []
+    scenarios = [one for size, chosen in seeds.items() for seed in chosen for one in bank(size, seed=seed)]  # type: ignore[arg-type]
+    outcomes = [outcome for one in scenarios for outcome in judge(one, entered)]
+    every = {one.name: [outcome for outcome in outcomes if outcome.operator == one.name] for one in entered}
+    rows = [_row("all scenarios", name, found) for name, found in every.items()]
     for kind in dict.fromkeys(outcome.kind for outcome in outcomes):
-        ours = [outcome for outcome in outcomes if outcome.kind == kind]
-        told = [outcome for outcome in ours if outcome.identified]
-        steps = sum(outcome.operator == "downdate" for outcome in told)
-        worst = max((outcome.error for outcome in told), default=0.0)
-        paper = [outcome.paper_error for outcome in told]
-        kept = sum(outcome.is_kept for outcome in ours)
-        note = (
-            f"{kept} of {len(ours)} as promised: {len(told)} within {worst:.1e} SE ({steps} by one step), "
-            f"{sum(outcome.refused is not None for outcome in ours)} refused"
-        )
-        rows.append(Row(kind, f"forget, tolerance {TOLERANCE:g} SE", note=note))
-        if paper:
-            rows.append(Row(kind, "the paper's one step", note=f"{np.median(paper):.1e} SE, worst {max(paper):.1e}"))
+        rows += [_row(kind, name, [one for one in found if one.kind == kind]) for name, found in every.items()]
+    ours = every[OPERATORS[0].name]
     facts: dict[str, float | str] = {
-        "scenarios": len(outcomes),
-        "as promised": sum(outcome.is_kept for outcome in outcomes),
-        "not as promised": ", ".join(outcome.name for outcome in outcomes if not outcome.is_kept) or "none",
+        "scenarios": len(scenarios),
+        "as promised": sum(outcome.is_right for outcome in ours),
+        "not as promised": ", ".join(outcome.name for outcome in ours if not outcome.is_right) or "none",
     }
+    for name, found in every.items():
+        failures = [one.failure for one in found if one.failure]
+        if failures:
+            facts[f"failures of {name}"] = f"{len(failures)}, first: {failures[0]}"
     return Result("scenarios", is_quick, tuple(rows), facts)
+
+
+def _row(task: str, name: str, found: list[Outcome]) -> Row:
+    told = [one.error for one in found if one.identified and isfinite(one.error)]
+    right, broken = sum(one.is_right for one in found), sum(not one.is_kept for one in found)
+    claims = sum(one.claimed is not None for one in found)
+    errors = f"error {np.median(told):.0e} SE, worst {max(told):.0e}; " if told else ""
+    note = (
+        f"{right} of {len(found)} within {TOLERANCE:g} SE or rightly refused; {errors}"
+        f"{sum(one.is_refused for one in found)} refused; {broken} of {claims} claims broken"
+    )
+    return Row(task, name, float(np.median([one.seconds for one in found])), note=note)

@@ -69,13 +69,16 @@ def recompute(
             f"{', '.join(unknown[:3])}. Give the state of every shard.",
             shards=unknown,
         )
-    if not np.array_equal(touched.ids, left.ids):
-        raise UsageError("recompute: the quotes left are not those of the touched shards. Use Shards.touched(ids).")
+    if len(touched.ids) != len(left):  # ids are compared where the states by shard are summed, which many never ask for
+        raise UsageError(
+            f"recompute: the touched shards retain {len(touched.ids):,} quotes, and {len(left):,} are given. Use "
+            "Shards.touched(ids)."
+        )
     schema = next(iter(states.values())).schema
     fresh = footprints_in(left, model, schema, weights=weights)
     again = set(touched.names)
     kept = [state for name, state in states.items() if name not in again]
-    total = NormalEquations.total([*kept, fresh.total()])
+    total = NormalEquations.total([*kept, fresh.total()]) if kept else fresh.total()
     return Recomputed(OneStep(total, ridge, free), lambda: {**states, **shard_states(fresh, touched)})
 
 
