@@ -1,20 +1,20 @@
 """Every error a user can meet, in one tree.
 
     StrikeoutError                the root; catch this one
-    ├── UsageError        (2)     the call itself is off: a wrong name, a wrong shape, an unknown option
-    │   └── ParameterError        a parameter vector that is no point of the model
-    ├── QuotesError       (2)     what came in cannot be read as quotes
-    │   ├── UnreadableFileError   no such file, empty, not the format its name says
+    ├── UsageError        (2)     a wrong name, a wrong shape, an unknown option
+    │   └── ParameterError        a parameter vector outside the model
+    ├── QuotesError       (2)     the input cannot be read as quotes
+    │   ├── UnreadableFileError   no such file, empty, not the format of its name
     │   ├── ColumnError           a needed column is missing, or two disagree
     │   └── RejectedError         more rows are bad than `max_reject` allows; carries every issue
     ├── BookError         (2)     the file cannot be used as a book; it is left as it was found
-    │   ├── NotABookError         no such file, one that is there already, or a file of another program
+    │   ├── NotABookError         no such file, an existing one, or a file of another program
     │   ├── NewerBookError        written by a newer version of strikeout
     │   └── DamagedBookError      truncated, or bytes that are not those that were written
-    └── RefusedError      (3)     asked rightly, but no honest number can be given
+    └── RefusedError      (3)     the call is right, but no honest number can be given
         ├── BusyError             another process is using the book
         ├── UnknownIdError        an id that no quote of the book has, or one given twice
-        ├── NothingMeantError     a condition that holds for no quote of the book; at the command line that is no error
+        ├── NothingMeantError     a condition that no quote matches; not an error at the command line
         └── UnidentifiedError     the quotes do not determine the parameters
 
 The number is the exit code of the command line. `code` is stable and meant for programs; the sentence is meant for

@@ -1,8 +1,8 @@
 """Text for people: counts with their nouns, mentions of arguments and advice, escapes for control characters.
 
-A message that names an argument of a call, or advises one, is read in Python and at the command line. It is therefore
-kept in parts, and a part that depends on where it is read is a ``Mention``: ``render`` spells mentions for Python, and
-``cli.exits`` spells them as options.
+A message that names an argument of a call is read in Python and at the command line. It is therefore kept in parts.
+A part that differs between the two is a ``Mention``: ``render`` spells mentions for Python, and ``cli.exit_codes``
+spells them as options.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def first_line(error: BaseException) -> str:
 
 
 def many(count: int, one: str, several: str | None = None) -> str:
-    """So many of something, in words.
+    """Return a count with its noun.
 
     Args:
-        several: the plural, where it is not ``one`` with an s.
+        several: the plural, if it is not ``one`` with an s.
 
     >>> many(1, "quote"), many(0, "quote"), many(12_000, "entry", "entries")
     ('1 quote', '0 quotes', '12,000 entries')
@@ -95,7 +95,7 @@ def many(count: int, one: str, several: str | None = None) -> str:
 
 
 def agreeing(count: int, one: str, several: str) -> str:
-    """The form that a verb or a noun takes with so many.
+    """Return the form of a verb or a noun for this count.
 
     >>> f"{many(1, 'quote')} {agreeing(1, 'is', 'are')} new"
     '1 quote is new'
@@ -104,7 +104,7 @@ def agreeing(count: int, one: str, several: str) -> str:
 
 
 def part(count: int, total: int, one: str, *, verb: tuple[str, str]) -> str:
-    """So many of all that were given, and what they do; to begin a sentence with.
+    """Return the beginning of a sentence about some of all that were given.
 
     >>> part(2, 3, "id", verb=("is", "are")), part(1, 3, "id", verb=("is", "are")), part(1, 1, "id", verb=("is", "are"))
     ('2 of the 3 ids given are', '1 of the 3 ids given is', 'The id given is')
@@ -114,9 +114,9 @@ def part(count: int, total: int, one: str, *, verb: tuple[str, str]) -> str:
 
 
 def printable(text: str) -> str:
-    r"""A text with an escape for every character that does not print: line breaks, terminal codes, marks of direction.
+    r"""Return a text with an escape for every character that does not print, such as line breaks and terminal codes.
 
-    What quotes are called comes from files of others, and a terminal obeys what is written to it.
+    Ids and labels come from files of others, and a terminal obeys what is written to it.
 
     >>> printable("\x1b[2Jgone\u202e"), printable("Zürich 5 %"), printable("two\nlines")
     ('\\x1b[2Jgone\\u202e', 'Zürich 5 %', 'two\\nlines')
@@ -127,7 +127,7 @@ def printable(text: str) -> str:
 
 
 def as_lines(lines: Iterable[str]) -> str:
-    r"""Lines one below the other, each ``printable``: no line break inside one can make up another.
+    r"""Return lines one below the other, each ``printable``: a line break inside one cannot make up another.
 
     >>> as_lines(["label desk  a\nverified  yes", "quotes  2"])
     'label desk  a\\nverified  yes\nquotes  2'

@@ -16,7 +16,7 @@ CUTTING = {
 }  # fmt: skip
 MATCHING = {"compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"}
 # Attributes of these names that hold no sentence: the reason of a ledger entry is a value with a code.
-OTHERS = {("store", "why"), ("book/approvals.py", "why"), ("cli/requests.py", "why"), ("cli/books.py", "why")}
+OTHERS = {("store", "why"), ("book/approvals.py", "why"), ("cli/requests.py", "why"), ("cli/book_commands.py", "why")}
 # The one place that cuts the message of another library, to show its first line.
 ALLOWED = {("wording.py", "first_line")}
 

@@ -129,9 +129,10 @@ def test_python_s_summaries_print_no_terminal_code(quotes):
 
 def test_a_terminal_gets_no_code_that_is_not_ours(monkeypatch, capsys):
     from strikeout.cli import terminal
+    from strikeout.tables import Table
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    terminal.show(CLEAR, terminal.table((CLEAR, "b"), [(CLEAR, FAKE)]), terminal.facts([(CLEAR, FAKE)]))
+    terminal.show(CLEAR, Table((CLEAR, "b"), [(CLEAR, FAKE)]), terminal.facts([(CLEAR, FAKE)]))
     terminal.show_lines(CLEAR)
     terminal.note(CLEAR)
     out, err = capsys.readouterr()

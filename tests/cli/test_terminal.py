@@ -7,6 +7,7 @@ import io
 import pytest
 
 from strikeout.cli import terminal
+from strikeout.tables import Table
 
 LONG = "a sentence that is longer than any terminal is wide, and which a pipe must neither wrap nor cut " * 3
 
@@ -26,9 +27,7 @@ class Clock:
 
 
 def test_in_a_pipe_nothing_is_wrapped_cut_or_coloured(capsys):
-    terminal.show(
-        terminal.table(("name", "value"), [(LONG, "0.123456789")], numbers=(1,)), terminal.facts([("x", LONG)])
-    )
+    terminal.show(Table(("name", "value"), [(LONG, "0.123456789")], numbers=(1,)), terminal.facts([("x", LONG)]))
     said = capsys.readouterr().out
     assert said.count(LONG.rstrip()) == 2
     assert "0.123456789" in said
@@ -37,7 +36,7 @@ def test_in_a_pipe_nothing_is_wrapped_cut_or_coloured(capsys):
 
 
 def test_square_brackets_are_shown_not_obeyed(capsys):
-    terminal.show("line 3: '[bold]' :smile:", terminal.table(("a",), [("[red]x[/red]",)]))
+    terminal.show("line 3: '[bold]' :smile:", Table(("a",), [("[red]x[/red]",)]))
     said = capsys.readouterr().out
     assert "'[bold]' :smile:" in said
     assert "[red]x[/red]" in said
@@ -137,7 +136,7 @@ AUDIT = (
 
 def drawn_at(monkeypatch, capsys, columns, *, headings, rows, **how):
     monkeypatch.setattr(terminal, "_columns", lambda: columns)
-    terminal.show(terminal.table(headings, rows, **how))
+    terminal.show(Table(headings, rows, **how))
     return capsys.readouterr().out
 
 

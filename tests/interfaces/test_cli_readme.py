@@ -8,7 +8,7 @@ import shlex
 from click.testing import CliRunner
 
 from strikeout.cli import strikeout
-from strikeout.cli.story import story
+from strikeout.cli.demo_data import story
 
 
 def test_the_output_in_the_readme_is_what_the_commands_print(root, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.cli.books import show_change
+from strikeout.cli.book_commands import show_change
 from strikeout.models.named import MODELS, described, model_named, remade
 from tests.models.books import CASES, CONTRACTS
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import strikeout as so
 from strikeout.cli import strikeout
-from strikeout.cli.sample import KINDS as OFFERED
+from strikeout.cli.inspect import KINDS as OFFERED
 from strikeout.errors import UsageError
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.synthetic.sample_files import KINDS, SAMPLE_TRUTH, write_sample

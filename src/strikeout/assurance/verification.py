@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from strikeout.assurance.certificate import Claim
 from strikeout.wording import as_lines
@@ -123,6 +124,21 @@ class Verification:
             for name, word, found in lines
         )
         return f"<table><caption>{escape(self.headline)}</caption>{rows}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "holds": self.holds,
+            "state_is_right": self.state_is_right,
+            "parameters_follow": self.parameters_follow,
+            "is_optimum": self.is_optimum,
+            "is_signed": self.is_signed,
+            "not_said": list(self.silent),
+            "laid_down": list(self.laid_down),
+            "stated": list(self.stated),
+            "reasons": list(self.reasons),
+            "checks": [{"name": check.name, "holds": check.holds, "found": check.found} for check in self.checks],
+        }
 
     def _of(self, names: tuple[str, ...]) -> bool | None:
         made = [check.holds for check in self.checks if check.name in names and check.holds is not None]

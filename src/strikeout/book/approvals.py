@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -51,6 +51,22 @@ class Request:
     def state(self) -> str:
         """What came of it, in a word: open, approved, rejected or done."""
         return "done" if self.done is not None else self.decision or "open"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "request": self.number,
+            "what": self.what,
+            "who": self.who,
+            "at": self.at,
+            "why": None if self.why is None else self.why.to_plain(),
+            "count": self.count,
+            "where": self.where,
+            "ids": list(self.ids),
+            "state": self.state,
+            "by": self.by,
+            "done": self.done,
+        }
 
 
 class ApprovingDesk(ReadingDesk):

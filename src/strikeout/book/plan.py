@@ -88,6 +88,26 @@ class Plan:
         before, after = ({g: v[at] for g, v in self.latent.items() if v[at] is not None} for at in (0, 1))
         return latent_moves(before, after, name=panel["latent"], label=panel["label"])  # type: ignore[arg-type]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; ``latent`` and ``dropped`` only for a panel."""
+        plain: dict[str, Any] = {
+            "forgotten": list(self.ids),
+            "retained": self.certificate.counts["retained"],
+            "before": self.before,
+            "parameters": self.after,
+            "moved": self.moved,
+            "path": list(self.path),
+            "touched": self.touched,
+            "refit": list(self.refit),
+            "claims": self.certificate.made,
+            "certificate": self.certificate.digest(),
+        }
+        if not self.latent:
+            return plain
+        before, after = ({group: pair[at] for group, pair in self.latent.items()} for at in (0, 1))
+        latent = {"name": self.certificate.objective["panel"]["latent"], "before": before, "after": after}
+        return {**plain, "latent": latent, "dropped": list(self.dropped)}
+
     def digest(self) -> str:
         """64 hexadecimal digits that name this plan."""
         return sha256(self.to_bytes()).hexdigest()

@@ -8,6 +8,7 @@ from typing import Any
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check
+from strikeout.book.describe import described_version
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.version import Version
 from strikeout.calibration.latent_moves import latent_moves
@@ -36,6 +37,10 @@ class Imported:
         were = agreeing(len(self.erased), "it was", "they were")
         words += [f"{len(self.erased):,} refused, for {were} erased"] if self.erased else []
         return f"{', '.join(words)}; the book holds {self.held:,}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**vars(self), "erased": list(self.erased)}
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,20 @@ class Change:
             return []
         paths = [{g: value for g, (value, _) in version.latent.items()} for version in (self.before, self.after)]
         return latent_moves(*paths, name=self.after.kind["latent"], label=self.after.panel, is_done=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: the parameters before, everything of the calibration after, the certificate."""
+        return {
+            "entry": self.entry,
+            "what": self.what,
+            "touched": self.touched,
+            "before": None if self.before is None else dict(self.before.parameters),
+            **described_version(self.after),
+            "moved": self.moved,
+            "path": list(self.path),
+            "certificate": None if self.certificate is None else self.certificate.digest(),
+            "claims": None if self.certificate is None else self.certificate.made,
+        }
 
 
 def moved(
@@ -125,6 +144,26 @@ class Status:
             return "The book is not calibrated yet: calibrate it."
         return "The calibration is current." if self.is_current else "Quotes came or went since: calibrate again."
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; ``calibration`` is None if the book is not calibrated."""
+        return {
+            "book": self.book,
+            "held": self.held,
+            "set_aside": self.set_aside,
+            "erased": self.erased,
+            "entries": self.entries,
+            "head": f"{self.entries}:{self.root}",
+            "key": self.key,
+            "current": self.is_current,
+            "shards": {str(shard): count for shard, count in self.shards.items()},
+            "footprints": self.footprints,
+            "no_footprints": self.no_footprints,
+            "reference": self.reference,
+            "perturbed": self.noise,
+            "groups": self.groups,
+            "calibration": self.version and {"entry": self.version.entry, **described_version(self.version)},
+        }
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -159,6 +198,11 @@ class Audit:
         lines = [f"{words[check.holds]:<12} {check.name:<12} {check.found}" for check in self.checks]
         return as_lines([self.headline, *lines])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        checks = [{"name": check.name, "holds": check.holds, "found": check.found} for check in self.checks]
+        return {"holds": self.holds, "has_key": self.has_key, "reasons": list(self.reasons), "checks": checks}
+
 
 @dataclass(frozen=True)
 class Erasure:
@@ -188,6 +232,21 @@ class Erasure:
             lines.append(f"{'found':<8}{many(self.residue, 'trace')} of them in the files of the book")
         return as_lines(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "entry": self.entry,
+            "count": self.count,
+            "forgotten": self.held,
+            "gone": list(self.gone),
+            "stays": list(self.stays),
+            "beyond": list(self.beyond),
+            "warnings": list(self.warnings),
+            "results_kept": self.results_kept,
+            "residue": self.residue,
+            "change": None if self.change is None else self.change.to_dict(),
+        }
+
 
 @dataclass(frozen=True)
 class Rotation:
@@ -196,6 +255,10 @@ class Rotation:
     entry: int
     old: str
     new: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The command line: ``strikeout demo``, ``inspect``, ``calibrate``, ``influence``, ``forget``, ``verify`` and more.
 
-Each command lives in its own file and is imported when it is called for; help stays light.
+A command is imported when it runs, so that help stays fast.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ __all__ = ["main", "strikeout"]
 
 
 def main() -> None:
-    """Runs the command line on the arguments of this process and ends it with the exit code."""
+    """Run the command line on the arguments of this process and end it with the exit code."""
     strikeout()

@@ -1,4 +1,4 @@
-"""``strikeout calibrate``: a file of quotes in, parameters with standard errors out."""
+"""``strikeout calibrate``: parameters with standard errors for a file of quotes or a book."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.books import ONE_VALUE, given, is_book, opened, reason_of, refuse_given, why_options
-from strikeout.cli.calibrating import (
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import ONE_VALUE, calibrate_book, is_book, open_book
+from strikeout.cli.fit_options import (
     READING,
-    as_given,
-    calibrated,
+    calibrate_file,
     calibration_options,
-    described_reading,
-    tell_reading,
+    note_reading,
+    options_as_given,
+    reading_counts,
 )
-from strikeout.cli.on_book import calibrate_book
-from strikeout.cli.options import file_argument, json_option
+from strikeout.cli.options import file_argument, given_options, output_options, reason_options, refuse_given
+from strikeout.tables import Table, number
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.calibration.panel_calibration import PanelCalibration
-    from strikeout.quotes.reading import Reading
+    from strikeout.cli.terminal import Format
+
+OF_BOOKS = ("through", "perturb", "fresh")
 
 
 @click.command("calibrate")
@@ -35,95 +37,66 @@ if TYPE_CHECKING:
 @click.option(
     "--through",
     type=click.Choice(["auto", "quotes", "moments"]),
-    help="Of a book: through moments it forgets at a cost that does not grow with it; auto where nothing is lost.",
+    help="For a book: through moments it forgets at a cost that does not grow with it; auto if nothing is lost.",
 )
-@click.option("--fresh", is_flag=True, help="Of a book: what is not given is at its default, not as the last time.")
-@click.option("--perturb", type=float, help="Of a book: a share of noise on the footprints it keeps, such as 1e-3.")
-@click.option("--report", is_flag=True, help="Every start and every step too.")
-@why_options
-@json_option
-def command(
-    file: str,
-    plot: str | None,
-    fresh: bool,
-    report: bool,
-    through: Any,
-    perturb: float | None,
-    as_json: bool,
-    reason: str | None,
-    note: str,
-    ticket: str,
-    who: str | None,
-    **options: Any,
-) -> int:
+@click.option(
+    "--fresh", is_flag=True, help="For a book: options that are not given have their defaults, not the last values."
+)
+@click.option("--perturb", type=float, help="For a book: a share of noise on the footprints it keeps, such as 1e-3.")
+@click.option("--report", is_flag=True, help="Show every start and every step too.")
+@reason_options
+@output_options
+def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Format, **options: Any) -> int:
     """Calibrate a model to the quotes of FILE (.csv, .csv.gz, .parquet) or of a book (NAME.book).
 
-    A book keeps the result. What no option says is as it was the last time; --fresh begins anew. Where it has several
-    dates and quotes enough, each date has an initial variance of its own (--panel auto).
+    A book stores the result. Options that are not given are as the last time; --fresh restores their defaults. If a
+    book has several dates and enough quotes, each date has an initial variance of its own (--panel auto).
 
-    Ends with 3 where the search did not converge or the quotes do not determine the parameters; the result is printed
-    all the same, and says so.
+    Ends with 3 if the search did not converge or the quotes do not determine the parameters; the result is printed
+    nevertheless, with a warning.
     """
     if plot is not None:
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
+    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who")}
     if is_book(file):
         refuse_given(("report", *READING), "A book was read when it was imported:")
-        how = {name: options[name] for name in given(set(options) - set(READING), or_configured=True)}
-        how |= {name: x for name, x in (("through", through), ("perturb", perturb)) if x is not None}
-        with opened(file, who=who) as book:
-            why = reason_of(reason, note, ticket)
-            return calibrate_book(book, how, fresh=fresh, reason=why, plot=plot, as_json=as_json)
-    refuse_given(("reason", "note", "ticket", "through", "perturb", "fresh"), "A file keeps nothing:")
-    reading, calibration = calibrated(file, **options)
+        how = {name: options[name] for name in given_options(set(options) - set(READING), or_configured=True)}
+        how |= {name: asked[name] for name in ("through", "perturb") if asked[name] is not None}
+        with open_book(file, who=asked["who"]) as book:
+            return calibrate_book(book, how, fresh=asked["fresh"], reason=asked["reason"], plot=plot, as_json=as_json)
+    refuse_given(("reason", "note", "ticket", *OF_BOOKS), "A file keeps nothing:")
+    reading, calibration = calibrate_file(file, **options)
     if plot is not None:
         from strikeout.plots import write_plot
 
         write_plot(calibration, plot)
-    from strikeout.calibration.panel_calibration import PanelCalibration
-
     quarantine = options["quarantine"]
     if as_json:
-        result = described(reading, calibration, quarantine=quarantine, plot=plot)
-        terminal.show_json(
-            result | ({"history": [exits.plain(step) for step in calibration.history]} if report else {})
-        )
+        result = {**calibration.to_dict(), **reading_counts(reading, quarantine), "plot": plot}
+        if report:
+            result["history"] = [exit_codes.plain(step) for step in calibration.history]
+        terminal.show_json(result)
     else:
-        _show(calibration, report=report)
-        tell_reading(reading, quarantine)
+        _show(calibration, report=report, form=form)
+        note_reading(reading, quarantine)
         if plot:
-            terminal.note(f"the {'path is' if isinstance(calibration, PanelCalibration) else 'smiles are'} in {plot}.")
+            terminal.note(f"the picture is in {plot}.")
         _hint(file, calibration, plot)
-    return exits.DONE if calibration.converged else exits.REFUSED
+    return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
-def described(
-    reading: Reading,
-    calibration: Calibration | PanelCalibration,
-    *,
-    quarantine: str | None = None,
-    plot: str | None = None,
-) -> dict[str, Any]:
-    """The calibration and what it was made from, as plain values."""
-    return {**calibration.to_dict(), **described_reading(reading, quarantine), "plot": plot}
-
-
-def parameter_table(calibration: Calibration | PanelCalibration) -> Any:
-    """Parameters, standard errors and how well each is determined, as a table for the terminal."""
+def parameter_table(calibration: Calibration | PanelCalibration) -> Table:
+    """Return parameters, standard errors and how well the quotes determine each."""
     rows = [
-        (
-            name,
-            f"{value:.6g}",
-            terminal.error_text(calibration.standard_errors[name]),
-            calibration.identifiability[name],
-        )
+        (name, number(value), number(calibration.standard_errors[name], ".2g"), calibration.identifiability[name])
         for name, value in calibration.parameters.items()
     ]
-    return terminal.table(("parameter", "value", "standard error", "identified"), rows, numbers=(1, 2), whole=(0,))
+    return Table(("parameter", "value", "standard error", "identified"), rows, numbers=(1, 2), whole=(0,))
 
 
-def _show(calibration: Calibration | PanelCalibration, *, report: bool) -> None:
+def _show(calibration: Calibration | PanelCalibration, *, report: bool, form: Format) -> None:
     if report:
         terminal.say(calibration.report())
         return
@@ -131,11 +104,11 @@ def _show(calibration: Calibration | PanelCalibration, *, report: bool) -> None:
 
     pairs = [*latent_facts(calibration), *(fact for fact in fit_facts(calibration) if fact[0] != "condition")]
     pairs += [("warning", sentence) for sentence in calibration.warnings]
-    terminal.show(parameter_table(calibration), "", terminal.facts(pairs))
+    terminal.show_result(form, parameter_table(calibration), "", terminal.facts(pairs))
 
 
 def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str, str]]:
-    """The latent path of a panel in a line; for a plain calibration of several dates, what such a path would gain."""
+    """Return the latent path of a panel in a line; for a plain calibration of several dates, what it would gain."""
     from strikeout.calibration.constancy import constancy
     from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.calibration.panel_groups import counted_groups
@@ -151,10 +124,10 @@ def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str,
 
 
 def remedy(calibration: Calibration | PanelCalibration) -> str:
-    """The options that let a calibration which did not converge come to an answer.
+    """Return the options with which a calibration that did not converge may converge.
 
-    A parameter the quotes leave free is fixed. Those that ran into the model's own bounds, be it a panel's latent one
-    in some group, are given these bounds: to end on a bound that was asked for is an answer.
+    A parameter that the quotes leave free is fixed. Parameters on the model's own bounds, a panel's latent ones
+    included, are given these bounds: a search that ends on a bound of the user has converged.
     """
     from strikeout.calibration.panel_calibration import PanelCalibration
 
@@ -172,6 +145,8 @@ def remedy(calibration: Calibration | PanelCalibration) -> str:
 
 def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | None) -> None:
     if not calibration.converged:
-        terminal.hint(f"strikeout inspect {file}", f"strikeout calibrate {file}{as_given()} {remedy(calibration)}")
+        terminal.hint(
+            f"strikeout inspect {file}", f"strikeout calibrate {file}{options_as_given()} {remedy(calibration)}"
+        )
     elif plot is None:
-        terminal.hint(f"strikeout plot {file}{as_given()} --out smiles.html")
+        terminal.hint(f"strikeout plot {file}{options_as_given()} --out smiles.html")

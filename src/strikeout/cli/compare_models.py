@@ -6,31 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.books import given, is_book, opened, refuse_given
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import is_book, open_book
 from strikeout.cli.calibrate import latent_facts
-from strikeout.cli.calibrating import (
+from strikeout.cli.fit_options import (
+    OF_OBJECTIVE,
     READING,
-    accepted,
-    as_given,
-    described_reading,
-    loss_option,
-    max_reject_option,
-    quarantine_option,
-    residual_option,
+    file_options,
+    note_reading,
+    objective_options,
+    options_as_given,
+    read_file,
+    reading_counts,
     select_option,
-    tell_reading,
-    weights_option,
 )
-from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
+from strikeout.cli.options import file_argument, given_options, output_options, refuse_given
 from strikeout.errors import UsageError
 from strikeout.models.named import MODELS
+from strikeout.tables import Table
 
 if TYPE_CHECKING:
+    from strikeout.cli.terminal import Format
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
-
-HOW = ("weights", "residual", "loss", "select")  # of a calibration's options, those that mean the same to every model
 
 
 @click.command("compare-models")
@@ -39,67 +37,60 @@ HOW = ("weights", "residual", "loss", "select")  # of a calibration's options, t
     "--models",
     default=",".join(MODELS),
     show_default=True,
-    help="Names with commas between them, of the models to compare.",
+    help="The names of the models, separated by commas.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=3, show_default=True, help="Influential quotes to name.")
-@weights_option
-@residual_option
-@loss_option
+@objective_options
 @select_option
-@max_reject_option
-@quarantine_option
-@profile_option
-@constant_option
-@check_option
-@json_option
-def command(file: str, models: str, top: int, as_json: bool, **options: Any) -> int:
-    """Calibrate several models to the quotes of FILE or of a book (NAME.book) and put them side by side.
+@file_options
+@output_options
+def compare_models(file: str, models: str, top: int, as_json: bool, form: Format, **options: Any) -> int:
+    """Calibrate several models to the quotes of FILE or of a book (NAME.book) and compare them.
 
-    AIC and BIC are given as what they are above the lowest. Of a book weights, residual, loss and selection are as it
-    was calibrated last, where no option says otherwise; every model is plain, with one value for all dates. Ends with 3
-    where no model converged.
+    AIC and BIC are differences to the lowest. For a book, weights, residual, loss and selection are as it was
+    calibrated last unless options change them; every model is plain, with one value for all dates. Ends with 3 if no
+    model converged.
     """
-    from strikeout.assurance.comparison import HEADINGS, compare_models
+    from strikeout.assurance.comparison import HEADINGS
+    from strikeout.assurance.comparison import compare_models as compare
 
     names = [name.strip() for name in models.split(",") if name.strip()]
     unknown = [name for name in names if name not in MODELS]
     if unknown or not names:
         raise UsageError(
-            f"--models {models!r}: {', '.join(unknown) or 'nothing'} is no model. There are {', '.join(MODELS)}."
+            f"--models {models!r}: {', '.join(unknown) or 'nothing'} is not a model. There are {', '.join(MODELS)}."
         )
     reading, quotes = _quotes(file, options)
-    how = {name: options[name] for name in HOW}
+    how = {name: options[name] for name in OF_OBJECTIVE}
     line = terminal.ComparingLine()
     try:
-        found = compare_models(quotes, names, most=top, progress=line, **how)
+        found = compare(quotes, names, most=top, progress=line, **how)
     finally:
         line.end()
     if as_json:
-        source = {} if reading is None else described_reading(reading, options["quarantine"])
-        terminal.show_json({**found.to_dict(), **source})
+        terminal.show_json({**found.to_dict(), **reading_counts(reading, options["quarantine"])})
     else:
-        rows = found.rows(exits.spelled)
-        terminal.show(
-            terminal.table(HEADINGS, rows, numbers=(1, 2, 3, 4), whole=(0,), spare=(6,)), "", *found.sentences
-        )
-        if reading is not None:
-            tell_reading(reading, options["quarantine"])
+        rows = found.rows(exit_codes.spelled)
+        table = Table(HEADINGS, rows, numbers=(1, 2, 3, 4), whole=(0,), spare=(6,))
+        terminal.show_result(form, table, "", *found.sentences)
+        note_reading(reading, options["quarantine"])
         for fit in found.values():
             for name, sentence in latent_facts(fit.calibration) if fit.calibration else ():
                 terminal.note(f"{fit.name}: {name} has {sentence}.")
         best = found.best()
         if best is not None:
-            terminal.hint(f"strikeout calibrate {file} --model {best.name}{as_given()}")
-    return exits.DONE if any(fit.converged for fit in found.values()) else exits.REFUSED
+            terminal.hint(f"strikeout calibrate {file} --model {best.name}{options_as_given()}")
+    return exit_codes.DONE if any(fit.converged for fit in found.values()) else exit_codes.REFUSED
 
 
 def _quotes(file: str, options: dict[str, Any]) -> tuple[Reading | None, Quotes]:
     if is_book(file):
         refuse_given(READING, "A book was read when it was imported:")
-        with opened(file) as book:
+        with open_book(file) as book:
             version = book.status().version
-            last = {} if version is None else {name: version.asking[name] for name in HOW}
-            options |= {name: value for name, value in last.items() if name not in given(HOW, or_configured=True)}
+            last = {} if version is None else {name: version.asking[name] for name in OF_OBJECTIVE}
+            given = given_options(OF_OBJECTIVE, or_configured=True)
+            options |= {name: value for name, value in last.items() if name not in given}
             return None, book.quotes()
-    reading = accepted(file, **{name: options[name] for name in READING})
+    reading = read_file(file, **{name: options[name] for name in READING})
     return reading, reading.quotes

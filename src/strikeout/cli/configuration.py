@@ -1,6 +1,6 @@
-"""Settings that need not be typed: a flag, else a variable STRIKEOUT_NAME, else ``strikeout.toml``, else the default.
+"""Settings: an option, else a variable STRIKEOUT_NAME, else ``strikeout.toml``, else the default.
 
-The file is looked for in the working directory and then upwards; the first one found counts, alone.
+The file is searched in the working directory and then upwards; only the first one found is used.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ PREFIX = "STRIKEOUT_"
 
 @dataclass(frozen=True)
 class Setting:
-    """What a setting may be: one of some words, or a number, or text; and which parts of strikeout read it where."""
+    """The values of a setting: one of some words, a number, or text."""
 
     words: tuple[str, ...] = ()
     kind: type = str
     least: float = 0.0
     most: float | None = None
-    is_read_from_the_environment: bool = False  # by a room below the command line, which knows variables only
+    is_read_from_the_environment: bool = False  # by a package below the command line, which reads variables only
 
     def read(self, value: Any) -> Any:
-        """The value as it is used; text, such as a variable holds, is read as a number where one is meant.
+        """Return the value as it is used; the text of a variable is read as a number if the setting is one.
 
         Raises:
-            ValueError: it cannot be that; the message says what it can be.
+            ValueError: an impossible value; the message lists the possible ones.
         """
         if self.kind is dict:
             return self._pairs(value)
@@ -55,7 +55,7 @@ class Setting:
 
     @staticmethod
     def _pairs(value: Any) -> list[tuple[str, Any]]:
-        """A table of the file, or the words CODE=WHAT of a variable."""
+        """Return the pairs of a table of the file, or of the words CODE=WHAT of a variable."""
         if isinstance(value, str):
             split = [word.partition("=") for word in value.split()]
             value = {name: what for name, equals, what in split if name and equals and what}
@@ -85,7 +85,7 @@ SETTINGS: Mapping[str, Setting] = {
 
 @dataclass(frozen=True)
 class Configuration:
-    """What variables and the file say, and where each was said; what nobody set is not in it."""
+    """The values of variables and the file, and where each comes from; settings at their defaults are not in it."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -93,15 +93,15 @@ class Configuration:
 
     @property
     def is_two_person(self) -> bool:
-        """Whether striking out and erasing takes the approval of a second person."""
+        """Whether striking out and erasing need the approval of a second person."""
         return bool(self.values.get("approval") == "two-person")
 
 
 def configuration(*, folder: Path | None = None, variables: Mapping[str, str] | None = None) -> Configuration:
-    """What is configured for a command run in this folder with these variables; by default, here and now.
+    """Return the settings for a command run in this folder with these variables; by default the current ones.
 
     Raises:
-        UsageError: the file cannot be read, or it or a variable sets something unknown or to what it cannot be.
+        UsageError: the file cannot be read, or it or a variable sets something unknown or impossible.
     """
     path = found_from(_here() if folder is None else folder)
     values: dict[str, Any] = {}
@@ -119,7 +119,7 @@ def configuration(*, folder: Path | None = None, variables: Mapping[str, str] | 
 
 
 def found_from(folder: Path) -> Path | None:
-    """The file that counts in this folder: its own, or that of the nearest folder above; None where there is none."""
+    """Return the file of this folder, or that of the nearest folder above; None if there is none."""
     return next((place / FILE for place in (folder, *folder.parents) if _is_file(place / FILE)), None)
 
 
@@ -135,21 +135,17 @@ def _here() -> Path:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a folder above that is not ours to look into
+    except OSError:  # a folder above without permission to look into
         return False
 
 
 def variable_of(name: str) -> str:
-    """The environment variable that sets this."""
+    """Return the environment variable of a setting."""
     return PREFIX + name.upper()
 
 
 def hand_down(configured: Configuration) -> None:
-    """Gives the rooms below, which read variables only, what the file sets and no variable does.
-
-    Raises:
-        Nothing: what is in a configuration was checked.
-    """
+    """Set the variables that packages below the command line read, unless they are set already."""
     for name, value in configured.values.items():
         if SETTINGS[name].is_read_from_the_environment:
             os.environ.setdefault(variable_of(name), str(value))
@@ -160,7 +156,7 @@ def _content(path: Path) -> dict[str, Any]:
     unknown = sorted(set(content) - set(SETTINGS))
     if unknown:
         raise UsageError(
-            f"{path}: {', '.join(unknown)[:SHOWN]} is no setting. The settings are {', '.join(SETTINGS)}.",
+            f"{path}: {', '.join(unknown)[:SHOWN]}: not a setting. The settings are {', '.join(SETTINGS)}.",
             path=str(path),
             unknown=unknown,
         )

@@ -1,4 +1,4 @@
-"""The demo's page and the README's picture."""
+"""The page of the demo and the picture of the README."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from strikeout.assurance.verification import word_of
-from strikeout.cli.demo_terminal import (
+from strikeout.cli.demo import (
     HEADS,
     checks,
-    groups,
+    fault_table,
+    group_table,
     paper_sentence,
+    parameter_table,
     robust_sentence,
     standing_out,
     ways,
 )
-from strikeout.cli.terminal import error_text
 from strikeout.errors import UsageError
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.page import figure_of, page_of, table_of
@@ -25,18 +26,19 @@ from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_bytes, to_inline
 from strikeout.quotes.atomic_write import replace_file
+from strikeout.tables import Table, cell_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from strikeout.calibration.calibration import Calibration
-    from strikeout.cli.story import Story
+    from strikeout.cli.demo_data import Story
 
 TITLE = "Three bad days"
 
 
 def write_page(told: Story, path: str) -> Path:
-    """Writes the story as one page that works offline.
+    """Write the story as one offline page.
 
     Raises:
         UsageError: the ending is not .html, or the file cannot be written.
@@ -48,7 +50,7 @@ def write_page(told: Story, path: str) -> Path:
 
 
 def write_picture(told: Story, path: str) -> Path:
-    """Writes the smiles with the bad days and once they are struck out as a picture.
+    """Write the smiles with the bad days and without them as a picture.
 
     Raises:
         UsageError: the ending is neither .png nor .svg, or the file cannot be written.
@@ -62,13 +64,12 @@ def write_picture(told: Story, path: str) -> Path:
 
 
 def picture(told: Story) -> Figure:
-    """The smiles of the good quotes: the model with the bad days in the book, and once they are struck out."""
-    stepped = replace(
-        told.arrived, parameters=told.paper
-    )  # to draw: its errors and its end are not of these parameters
+    """Return the smiles of the good quotes, with the model fitted with the bad days and without them."""
+    # Only to draw: standard errors and termination are not of these parameters.
+    stepped = replace(told.arrived, parameters=told.paper)
     return plot_smiles(
         told.without,
-        title=f"{len(told.bad_ids)} bad quotes of {told.clean.count:,} move every smile; struck out, it is right again",
+        title=f"{len(told.bad_ids)} bad quotes of {told.clean.count:,} move every smile; without them the fit is right",
         name="struck out",
         others={"with the bad days": told.arrived, "struck out by the paper's one step": stepped},
     )
@@ -80,7 +81,6 @@ def _parts(told: Story) -> list[str]:
 
 def _spoiled(told: Story) -> list[str]:
     bad, every = len(told.bad_ids), told.clean.count
-    days = [(day.date, day.fault, str(len(day.ids))) for day in told.bad_days]
     marked = plot_residuals(
         told.arrived,
         title=f"Residuals of the book as it arrived, RMSE {told.arrived.rmse:.3g}",
@@ -92,24 +92,22 @@ def _spoiled(told: Story) -> list[str]:
         f'<p class="lead">A synthetic book of {every:,} calls from two feeds, with a known answer. On three days feed '
         f"b is wrong: {bad} quotes, {bad / every:.1%} of the book. The calibration is then off by up to "
         f"{told.worst(told.arrived.parameters):,.0f} standard errors. The bad days are found, struck out as if they "
-        "had never been seen, brought back, and all of it is checked.</p>",
+        "had never been seen, restored, and all of it is checked.</p>",
         "<h2>1. The book as it should be</h2>",
         _calibrated(told, told.clean),
         "<h2>2. The book as it arrived</h2>",
-        table_of(("day", "what feed b sent", "quotes"), days, words=(1,)),
+        _html(fault_table(told), words=(1,)),
         _calibrated(told, told.arrived),
-        figure_of(
-            to_inline(marked), "Observed minus model. The band is twice the RMSE, which the bad days have blown up."
-        ),
+        figure_of(to_inline(marked), "Observed minus model. The band is twice the RMSE, which the bad days enlarge."),
     ]
 
 
 def _found(told: Story) -> list[str]:
     drawn = plot_influence_map(told.arrived, title="Influence by day and expiry: three days stand out")
     return [
-        "<h2>3. Who spoils it?</h2>",
-        "<p>What would striking out each day of each feed do to the parameters, and to prices?</p>",
-        table_of(("day", "feed", "quotes", "Cook's distance", "price moves by"), groups(told), words=(1,)),
+        "<h2>3. Which quotes are bad?</h2>",
+        "<p>The effect of striking out each day of each feed on the parameters and on prices:</p>",
+        _html(group_table(told), words=(1,)),
         f"<p>{escape(standing_out(told))}</p>",
         figure_of(
             to_inline(drawn),
@@ -130,8 +128,8 @@ def _struck_out(told: Story) -> list[str]:
         f"<p>{escape(robust_sentence(told))}</p>",
         figure_of(
             to_inline(picture(told)),
-            "Implied volatility by expiry. Dots are the good quotes, the line is the model once the bad days are "
-            "struck out; dashed, the model with them in the book, and after the paper's one step.",
+            "Implied volatility by expiry. Dots are the good quotes, the line is the model without the bad days; "
+            "dashed, the model with them, and after the paper's one step.",
         ),
     ]
 
@@ -140,9 +138,9 @@ def _checked(told: Story) -> list[str]:
     verified = [(check.name, word_of(check), check.found) for check in told.verification.checks]
     certificate = told.forgetting.certificate
     return [
-        "<h2>5. Is it gone?</h2>",
+        "<h2>5. Is it removed?</h2>",
         table_of(("", ""), checks(told), words=(1,)),
-        "<p>The certificate, every claim computed again by somebody who holds the retained quotes only:</p>",
+        "<p>The certificate, every claim computed again from the retained quotes alone:</p>",
         table_of(("claim", "", "found"), verified, words=(1, 2)),
         "<p>What it does not claim:</p>",
         f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
@@ -151,19 +149,12 @@ def _checked(told: Story) -> list[str]:
 
 def _calibrated(told: Story, calibration: Calibration) -> str:
     errors = told.errors(calibration.parameters)
-    heads = ("parameter", "truth", "found", "standard error", "off by, in standard errors of the good book")
-    rows = [
-        (
-            name,
-            f"{told.truth[name]:g}",
-            f"{value:.6g}",
-            error_text(calibration.standard_errors[name]),
-            f"{errors[name]:+,.1f}",
-        )
-        for name, value in calibration.parameters.items()
-    ]
     wrong = [(row, 4) for row, error in enumerate(errors.values()) if abs(error) > 5]
     return (
-        f"{table_of(heads, rows, wrong=wrong)}"
+        f"{_html(parameter_table(told, calibration), wrong=wrong)}"
         f"<p>RMSE {calibration.rmse:.3g} in price. {escape(calibration.termination.sentence)}</p>"
     )
+
+
+def _html(table: Table, *, words: tuple[int, ...] = (), wrong: list[tuple[int, int]] | None = None) -> str:
+    return table_of(table.headings, [tuple(map(cell_text, row)) for row in table.rows], words=words, wrong=wrong or ())

@@ -1,4 +1,4 @@
-"""``strikeout doctor``: this installation, its settings and a book looked over."""
+"""The installation: doctor checks it, its settings and a book; completion prints a script for the shell."""
 
 from __future__ import annotations
 
@@ -9,30 +9,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import get_completion_class
 
 from strikeout import __version__
-from strikeout.cli import exits, terminal
-from strikeout.cli.books import is_book
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import is_book
 from strikeout.cli.configuration import PREFIX, SETTINGS, configuration, hand_down, variable_of
-from strikeout.cli.options import json_option
+from strikeout.cli.options import output_options
 from strikeout.errors import StrikeoutError, UsageError
+from strikeout.tables import Table
 
 if TYPE_CHECKING:
+    from strikeout.cli.terminal import Format
     from strikeout.store.diagnostics import Finding
 
 PACKAGES = ("numpy", "polars", "narwhals", "click", "rich", "matplotlib", "cryptography")
-VARIABLES = {exits.TRACEBACK, *map(variable_of, SETTINGS)}
-AGREE = 1e-12  # of the forward: by how much the kernels may differ; here it is 4e-14
+VARIABLES = {exit_codes.TRACEBACK, *map(variable_of, SETTINGS)}
+SHELLS = ("bash", "zsh", "fish")
+AGREE = 1e-12  # of the forward: how far the kernels may differ; measured 4e-14
 
 
 @click.command("doctor")
 @click.argument("book", type=click.Path(path_type=str), required=False)
-@json_option
-def command(book: str | None, as_json: bool) -> int:
-    """Look over this installation and its settings, and BOOK if one is named; enter nothing in it.
+@output_options
+def doctor(book: str | None, as_json: bool, form: Format) -> int:
+    """Check this installation and its settings, and BOOK if one is named; change nothing in it.
 
-    Ends with 1 where something is not as it should be. Of a book it checks the file, the keys, every byte and the
-    ledger; ``strikeout verify BOOK`` also calibrates anew.
+    Ends with 1 if a check finds something. For a book it checks the file, the keys, every byte and the ledger;
+    ``strikeout verify BOOK`` also calibrates again.
     """
     if book is not None and not is_book(book):
         raise UsageError(f"{book}: the name of a book ends in .book.", path=book)
@@ -48,9 +52,9 @@ def command(book: str | None, as_json: bool) -> int:
         terminal.show_json({"well": not bad, "findings": looked_at})
     else:
         rows = [(one.name, "ok" if one.is_well else "LOOK", one.seen) for one in findings]
-        said = "All is well." if not bad else f"To look at: {', '.join(one.name for one in bad)}."
-        terminal.show(terminal.table(("", "", ""), rows, whole=(0, 1)), "", said)
-    return exits.FINDINGS if bad else exits.DONE
+        verdict = "All is well." if not bad else f"To look at: {', '.join(one.name for one in bad)}."
+        terminal.show_result(form, Table(("", "", ""), rows, whole=(0, 1)), "", verdict)
+    return exit_codes.FINDINGS if bad else exit_codes.DONE
 
 
 def _software() -> list[Finding]:
@@ -69,7 +73,7 @@ def _software() -> list[Finding]:
 
 
 def _kernel() -> Finding:
-    """Which kernel prices, and whether it gives what the definition in NumPy gives."""
+    """Return which kernel is used, and whether it agrees with the definition in NumPy."""
     import numpy as np
 
     from strikeout.kernels.compiled import default_kernel, native
@@ -94,10 +98,26 @@ def _settings() -> list[Finding]:
         configured = configuration()
     except StrikeoutError as error:
         return [Finding("settings", False, error.sentence)]
-    hand_down(configured)  # so that the key file looked at is the one a command would use
-    said = [f"{name} = {value} ({configured.origins[name]})" for name, value in configured.values.items()]
-    found = [Finding("settings", True, "; ".join(said) or "all at their defaults")]
+    hand_down(configured)  # so that a command and this check use the same key file
+    values = [f"{name} = {value} ({configured.origins[name]})" for name, value in configured.values.items()]
+    found = [Finding("settings", True, "; ".join(values) or "all at their defaults")]
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in VARIABLES)
     if unknown:
         found.append(Finding("variables", False, f"{', '.join(unknown)}: strikeout reads no such variable"))
     return found
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script that completes strikeout's commands and options in SHELL.
+
+    For example: strikeout completion bash >> ~/.bashrc
+    """
+    from strikeout.cli.group import COMPLETE, NAME, strikeout
+
+    chosen = get_completion_class(shell)
+    if chosen is None:
+        raise click.UsageError(f"This click cannot complete in {shell}.")
+    script = chosen(strikeout, {}, NAME, COMPLETE)
+    click.echo(script.source_template % script.source_vars())

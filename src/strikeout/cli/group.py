@@ -1,4 +1,4 @@
-"""The command ``strikeout`` itself: its subcommands, imported on demand, and the one place where errors end."""
+"""The command ``strikeout`` itself: its subcommands, imported on demand, and the one place that handles errors."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from typing import Any, NoReturn
 import click
 
 from strikeout import __version__
-from strikeout.cli.exits import EXIT_CODES, conclude
+from strikeout.cli.exit_codes import EXIT_CODES, conclude
 
 NAME = "strikeout"
 COMPLETE = "_STRIKEOUT_COMPLETE"
 
-# Command -> the module whose `command` it is, and the line shown in the help, which must not import the module.
+# Command -> its module and function, and the line shown in the help, which must not import the module.
 COMMANDS = {
-    "demo": ("strikeout.cli.demo", "See three bad days spoil a calibration, found, struck out and checked."),
-    "sample": ("strikeout.cli.sample", "Write a file of made-up quotes to try things on."),
-    "inspect": ("strikeout.cli.inspect", "Say how a file of quotes is understood: columns, units, bad rows."),
-    "profiles": ("strikeout.cli.profiles", "List the vendors' layouts that are known, or show one."),
-    "rules": ("strikeout.cli.rules", "List the rules quotes are held to, or count what each finds in a file."),
-    "rule": ("strikeout.cli.rule", "Explain one rule by its code."),
-    "calibrate": ("strikeout.cli.calibrate", "Calibrate a model to a file of quotes, or to a book."),
-    "plot": ("strikeout.cli.plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
-    "influence": ("strikeout.cli.influence", "Say which quotes or groups of quotes the parameters hang on."),
-    "compare-models": ("strikeout.cli.compare_models", "Put several models side by side on the same quotes."),
-    "forget": ("strikeout.cli.forget", "Strike quotes out of a calibration, as if they had never been seen."),
-    "verify": ("strikeout.cli.verify", "Check a book, or a certificate against the retained quotes."),
-    "paper": ("strikeout.cli.paper", "Run the paper's experiments again and write a report of them."),
-    "init": ("strikeout.cli.init", "Make a new book, where quotes, calibrations and a record of changes are kept."),
-    "import": ("strikeout.cli.importing", "Append a file of quotes to a book."),
-    "status": ("strikeout.cli.status", "Say what a book holds and whether its calibration is current."),
-    "apply": ("strikeout.cli.apply", "Do what a plan of forget says."),
-    "restore": ("strikeout.cli.restore", "Bring back the quotes of a forget."),
-    "learn": ("strikeout.cli.learn", "Append quotes to a book and calibrate it with them, in one step."),
-    "roll": ("strikeout.cli.roll", "Learn new quotes and forget old ones, in one step."),
-    "erase": ("strikeout.cli.erase", "Make quotes of a book unrecoverable; rehearses unless told otherwise."),
-    "log": ("strikeout.cli.log", "List who did what to a book, when and why."),
-    "certificate": ("strikeout.cli.certificate", "Show the certificate of an entry of the log."),
-    "compare": ("strikeout.cli.compare", "Say whether two books know the same."),
-    "export": ("strikeout.cli.export", "Write a book's quotes or results for other programs."),
-    "summary": ("strikeout.cli.summary", "Say in a few lines what a book, its calibration and its quotes are."),
-    "report": ("strikeout.cli.report", "Write one page on a book: fit, influence, log and certificate."),
-    "request": ("strikeout.cli.request", "Ask for a strike-out or an erasure that a second person approves."),
-    "requests": ("strikeout.cli.requests", "List what was asked for, and who decided."),
-    "approve": ("strikeout.cli.approve", "Approve what somebody else asked for."),
-    "reject": ("strikeout.cli.reject", "Reject what somebody else asked for."),
-    "rotate-key": ("strikeout.cli.rotate_key", "Give a book a new key to sign its ledger with."),
-    "doctor": ("strikeout.cli.doctor", "Look over this installation, its settings and a book."),
-    "completion": ("strikeout.cli.completion", "Print the script that completes commands in your shell."),
+    "demo": ("demo:demo", "Show three bad days that spoil a calibration, found, struck out and checked."),
+    "sample": ("inspect:sample", "Write a file of synthetic quotes to try things on."),
+    "inspect": ("inspect:inspect", "Show how a file of quotes is read: columns, units, bad rows."),
+    "profiles": ("inspect:profiles", "List the supported layouts of vendors' files, or show one."),
+    "rules": ("rules:rules", "List the rules for quotes, or count what each finds in a file."),
+    "rule": ("rules:rule", "Explain one rule by its code."),
+    "calibrate": ("calibrate:calibrate", "Calibrate a model to a file of quotes, or to a book."),
+    "plot": ("plot:plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
+    "influence": ("influence:influence", "List the quotes or groups of quotes with the largest influence."),
+    "compare-models": ("compare_models:compare_models", "Compare several models on the same quotes."),
+    "forget": ("forget:forget", "Strike quotes out of a calibration, as if they had never been seen."),
+    "verify": ("verify:verify", "Check a book, or a certificate against the retained quotes."),
+    "paper": ("paper:paper", "Run the paper's experiments and write a report."),
+    "init": ("book:init", "Make a new book: a file of quotes, calibrations and a ledger of changes."),
+    "import": ("imports:import_quotes", "Append a file of quotes to a book."),
+    "status": ("book:status", "Show what a book holds and whether its calibration is current."),
+    "apply": ("forget:apply", "Do what a plan of forget contains."),
+    "restore": ("forget:restore", "Bring back the quotes of a forget."),
+    "learn": ("imports:learn", "Append quotes to a book and calibrate it with them, in one step."),
+    "roll": ("imports:roll", "Learn new quotes and forget old ones, in one step."),
+    "erase": ("erase:erase", "Make quotes of a book unrecoverable; a rehearsal without --yes."),
+    "log": ("book:log", "List the entries of a book's ledger: who, what, when, why."),
+    "certificate": ("book:certificate", "Show the certificate of an entry of the log."),
+    "compare": ("book:compare", "Compare the states and parameters of two books."),
+    "export": ("book:export", "Write a book's quotes or results for other programs."),
+    "summary": ("book:summary", "Show a book, its calibration and its quotes in a few lines."),
+    "report": ("report:report", "Write one page on a book: fit, influence, log and certificate."),
+    "request": ("requests:request", "Ask for a strike-out or an erasure that a second person approves."),
+    "requests": ("requests:requests", "List the requests of a book and who decided."),
+    "approve": ("requests:approve", "Approve the request of another person."),
+    "reject": ("requests:reject", "Reject the request of another person."),
+    "rotate-key": ("book:rotate_key", "Give a book a new key to sign its ledger with."),
+    "doctor": ("doctor:doctor", "Check this installation, its settings and a book."),
+    "completion": ("doctor:completion", "Print the script that completes commands in your shell."),
 }
-UNCONFIGURED = ("completion", "demo", "doctor")  # these run whatever strikeout.toml says
+UNCONFIGURED = ("completion", "demo", "doctor")  # these run without the settings of strikeout.toml
 
 
 class Commands(click.Group):
-    """A group that knows its commands by name and imports each only when it runs."""
+    """A group that imports each command only when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -66,13 +66,14 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        module, name = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(f"strikeout.cli.{module}"), name)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command, and beneath its flags what variables and strikeout.toml say."""
+        """Return the command; options that are not given have the values of variables and strikeout.toml."""
         near = get_close_matches(args[0], COMMANDS, n=1) if args and args[0] not in COMMANDS else []
         if near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
@@ -90,9 +91,9 @@ class Commands(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
-        """Runs a command and ends the process: with its exit code, or with an error told in a sentence.
+        """Run a command and end the process with its exit code, or with an error in a sentence.
 
-        In place of click's own, which ends a broken pipe with 1 and interruptions and errors in its own words.
+        It replaces click's own, which ends a broken pipe with 1 and prints interruptions and errors differently.
         """
         words = list(sys.argv[1:] if args is None else args)
         try:
@@ -101,12 +102,18 @@ class Commands(click.Group):
                 code = self.invoke(context)
             sys.stdout.flush()
         except BaseException as error:
-            code = conclude(error, as_json="--json" in words)
+            code = conclude(error, as_json="--json" in words or "json" in _formats(words))
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def _formats(words: Sequence[str]) -> list[str]:
+    """Return the values of --format among the words of a command line."""
+    after = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "--format"]
+    return after + [word.partition("=")[2] for word in words if word.startswith("--format=")]
+
+
 def _complete_if_asked(group: click.Group) -> None:
-    """Answers the shell, which asks through an environment variable, and ends; nothing where it did not ask."""
+    """Answer the shell and end, if it asks for completions through an environment variable."""
     instruction = os.environ.get(COMPLETE)
     if instruction:
         from click.shell_completion import shell_complete
@@ -121,4 +128,4 @@ def _complete_if_asked(group: click.Group) -> None:
 )
 @click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")
 def strikeout() -> None:
-    """Calibrate option models to quotes, and strike quotes out again as if they had never been seen."""
+    """Calibrate option models to quotes, and strike quotes out as if they had never been seen."""

@@ -1,4 +1,4 @@
-"""``strikeout influence``: which quotes, days, expiries or sources the parameters hang on, in errors and in money."""
+"""``strikeout influence``: how far quotes, days, expiries or sources move the parameters and prices."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.books import is_book, opened, refuse_given
-from strikeout.cli.calibrating import as_given, calibrated, calibration_options, described_reading, tell_reading
-from strikeout.cli.options import file_argument, json_option
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import is_book, open_book
+from strikeout.cli.fit_options import (
+    calibrate_file,
+    calibration_options,
+    note_reading,
+    options_as_given,
+    reading_counts,
+)
+from strikeout.cli.options import file_argument, output_options, refuse_given
 from strikeout.errors import UnidentifiedError
+from strikeout.tables import Cell, Table, number
 from strikeout.wording import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
     from strikeout.calibration.calibration import Calibration
     from strikeout.calibration.panel_calibration import PanelCalibration
-    from strikeout.quotes.reading import Reading
+    from strikeout.cli.terminal import Format
 
 COLUMNS = ("quotes", "parameter", "moves by (SE)", "indicator", "price", "RMSE")
 CONFIRMED = ("confirmed price", "confirmed RMSE")
@@ -39,22 +46,24 @@ FAR = 0.05  # of the indicator: above it one step may be off by more than a twen
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Calibrate anew without each of the first so many.",
+    help="Refit without each of the first n.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=str),
-    help="A map of the influence, date (or what --by names first) by expiry; of a single day, moneyness by expiry.",
+    help="A map of the influence, date (or the first label of --by) by expiry; for a single day, moneyness by expiry.",
 )
 @calibration_options
-@json_option
-def command(file: str, by: str | None, top: int, confirm: int, plot: str | None, as_json: bool, **options: Any) -> int:
-    """Say which quotes of FILE or of a book (NAME.book) move the parameters most, the most influential first.
+@output_options
+def influence(
+    file: str, by: str | None, top: int, confirm: int, plot: str | None, as_json: bool, form: Format, **options: Any
+) -> int:
+    """List the quotes of FILE or of a book (NAME.book) that move the parameters most, the most influential first.
 
-    Every line is what striking the whole group out would do, by one exact step; --confirm calibrates anew. Ends with 3
-    where the quotes do not determine the parameters.
+    Every line is the effect of striking the whole group out, by one exact step; --confirm refits. Ends with 3 if the
+    quotes do not determine the parameters.
     """
-    from strikeout.assurance.influence import influence
+    from strikeout.assurance.influence import influence as influence_of
     from strikeout.statistics.shards import split_cuts
 
     if plot is not None:
@@ -64,50 +73,44 @@ def command(file: str, by: str | None, top: int, confirm: int, plot: str | None,
     calibration: Calibration | PanelCalibration
     if is_book(file):
         refuse_given(options, "A book is calibrated as it was last:")
-        with opened(file) as book:
+        with open_book(file) as book:
             reading, calibration = None, book.calibration()
     else:
-        reading, calibration = calibrated(file, **options)
+        reading, calibration = calibrate_file(file, **options)
     labels = None if by is None else split_cuts(by)
-    found = influence(calibration, labels, confirm=min(confirm, top))
+    found = influence_of(calibration, labels, confirm=min(confirm, top))
     _refuse_undetermined(found, calibration)
     if plot is not None:
         _draw(file, calibration, plot, by=next((name for name in labels or () if name != "expiry"), None))
     if as_json:
-        terminal.show_json(
-            {**described(found, calibration, top), **_described_source(reading, options["quarantine"]), "plot": plot}
-        )
-        return exits.DONE
-    _show(found, calibration, top=top, confirmed=min(confirm, top))
-    if reading is not None:
-        tell_reading(reading, options["quarantine"])
+        read = reading_counts(reading, options["quarantine"])
+        terminal.show_json({**described(found, calibration, top), **read, "plot": plot})
+        return exit_codes.DONE
+    _show(found, calibration, top=top, confirmed=min(confirm, top), form=form)
+    note_reading(reading, options["quarantine"])
     if plot:
         terminal.note(f"the map is in {plot}.")
-    terminal.hint(f'strikeout forget {file}{as_given()} --where "{condition(found, labels)}" --preview')
-    return exits.DONE
+    terminal.hint(f'strikeout forget {file}{options_as_given()} --where "{condition(found, labels)}" --preview')
+    return exit_codes.DONE
 
 
 def _draw(file: str, calibration: Calibration | PanelCalibration, path: str, *, by: str | None) -> None:
-    from strikeout.cli.plot import hand_out_plot
+    from strikeout.cli.plot import write_book_plot
     from strikeout.plots.writing import write_plot
 
     if is_book(file):
-        with opened(file) as book:
-            hand_out_plot(book, path, "influence", by=by)
+        with open_book(file) as book:
+            write_book_plot(book, path, "influence", by=by)
     else:
         write_plot(calibration, path, "influence", by=by)
 
 
-def _described_source(reading: Reading | None, quarantine: str | None) -> dict[str, Any]:
-    return {} if reading is None else described_reading(reading, quarantine)
-
-
 def described(found: Influence, calibration: Calibration | PanelCalibration, top: int) -> dict[str, Any]:
-    """The first rows column by column, and the calibration they were judged by, as plain values."""
+    """Return the first rows column by column, and the calibration they belong to, as plain values."""
     first = found.top(top)
     return {
         "groups": found.rows,
-        "columns": {name: [exits.plain(value) for value in column.tolist()] for name, column in first.items()},
+        "columns": {name: [exit_codes.plain(value) for value in column.tolist()] for name, column in first.items()},
         "parameters": calibration.to_dict()["parameters"],
         "standard_errors": calibration.to_dict()["standard_errors"],
         "converged": calibration.converged,
@@ -116,35 +119,36 @@ def described(found: Influence, calibration: Calibration | PanelCalibration, top
     }
 
 
-def influence_rows(found: Influence, *, top: int, confirmed: int = 0) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells of the first rows: the parameter that moves most and by how much, then money."""
+def influence_rows(found: Influence, *, top: int, confirmed: int = 0) -> tuple[list[str], list[list[Cell]]]:
+    """Return headings and cells of the first rows: the parameter that moves most and by how much, then money."""
     keys = keys_of(found)
     moved = [name.removeprefix("dfbetas_") for name in found if name.startswith("dfbetas_")]
     heads = [*keys, *COLUMNS, *(CONFIRMED if confirmed else ())]
-    rows = []
+    rows: list[list[Cell]] = []
     for row in range(min(top, found.rows)):
         # dfbetas are with the group less without it; struck out, the parameter moves the other way.
         steps = {name: -float(found[f"dfbetas_{name}"][row]) for name in moved}
         most = max(steps, key=lambda name: abs(steps[name])) if found["is_identified"][row] else None
-        cells = [_text(found[key][row]) for key in keys]
-        cells += [f"{int(found['count'][row]):,}", most or "none determined"]
-        cells += [terminal.move_text(steps[most]), f"{found['indicator'][row]:.2g}"] if most else ["-", "-"]
+        cells: list[Cell] = [_text(found[key][row]) for key in keys]
+        cells += [number(int(found["count"][row]), ",d"), most or "none determined"]
+        step = number(steps[most])._replace(text=terminal.move_text(steps[most])) if most else number(None)
+        cells += [step, number(float(found["indicator"][row]) if most else None, ".2g")]
         cells += _money(found, row, "")
         rows.append(cells + (_money(found, row, "confirmed_") if confirmed else []))
     return heads, rows
 
 
-def _money(found: Influence, row: int, kind: str) -> list[str]:
+def _money(found: Influence, row: int, kind: str) -> list[Cell]:
     price, rmse = float(found[f"{kind}price_change"][row]), float(found[f"{kind}rmse_change"][row])
-    return [f"{price:.3g}" if isfinite(price) else "-", terminal.move_text(rmse)]
+    return [number(price, ".3g"), number(rmse)._replace(text=terminal.move_text(rmse))]
 
 
 def _refuse_undetermined(found: Influence, calibration: Calibration | PanelCalibration) -> None:
-    """Two expiries may each be needed; a book that determines nothing even as a whole has no influence to speak of."""
+    """Raise UnidentifiedError if all quotes together do not determine the parameters."""
     if not calibration.converged and not found["is_identified"].any():
         raise UnidentifiedError(
-            f"Influence: the {calibration.count:,} quotes do not determine the parameters, so none of them can be said "
-            "to move them. Quote more expiries and strikes, or take what you know as given (",
+            f"Influence: the {calibration.count:,} quotes do not determine the parameters, so none of them moves "
+            "them. Quote more expiries and strikes, or fix what you have from elsewhere (",
             Argument("fixed", ...),
             ").",
             count=calibration.count,
@@ -152,22 +156,25 @@ def _refuse_undetermined(found: Influence, calibration: Calibration | PanelCalib
         )
 
 
-def _show(found: Influence, calibration: Calibration | PanelCalibration, *, top: int, confirmed: int) -> None:
+def _show(
+    found: Influence, calibration: Calibration | PanelCalibration, *, top: int, confirmed: int, form: Format
+) -> None:
     heads, rows = influence_rows(found, top=top, confirmed=confirmed)
     keys, shown = keys_of(found), len(rows)
     numbers = [place for place, head in enumerate(heads) if head not in (*keys, "parameter")]
     spare = [heads.index(head) for head in ("indicator", "RMSE", "quotes", "confirmed RMSE") if head in heads]
     what = many(found.rows, "quote" if keys == ["id"] else "group")
-    terminal.show(
-        terminal.table(heads, rows, numbers=numbers, whole=range(len(keys)), spare=spare),
+    terminal.show_result(
+        form,
+        Table(heads, rows, numbers=numbers, whole=range(len(keys)), spare=spare),
         "",
-        f"The first {shown:,} of {what}. What striking each out would do, by one step: the parameter "
-        "that moves most, in standard errors; the largest price change over the book; the change of the RMSE, which is "
+        f"The first {shown:,} of {what}. The effect of striking each out, by one step: the parameter that moves most, "
+        f"in standard errors; the largest price change over all quotes; the change of the RMSE, which is "
         f"{calibration.rmse:.4g}.",
     )
     far = int((found["indicator"][:shown] > FAR).sum()) if not confirmed else 0
     if far:
-        terminal.note(f"{far} of these move too far for one step to be sure (indicator above {FAR}): --confirm {far}.")
+        terminal.note(f"{far} of these move too far for one step to be exact (indicator above {FAR}): --confirm {far}.")
     unconfirmed = [row for row in range(min(confirmed, shown)) if not isfinite(found["confirmed_rmse_change"][row])]
     if unconfirmed:
         terminal.note(f"{len(unconfirmed)} of {confirmed} could not be confirmed: the rest does not converge either.")
@@ -176,13 +183,13 @@ def _show(found: Influence, calibration: Calibration | PanelCalibration, *, top:
 
 
 def keys_of(found: Influence) -> list[str]:
-    """The columns that name a row: those before its count."""
+    """Return the columns that name a row: those before its count."""
     names = list(found)
     return names[: names.index("count")]
 
 
 def condition(found: Influence, labels: list[str] | None) -> str:
-    """The most influential group as a condition in SQL."""
+    """Return the most influential group as a condition in SQL."""
     if not labels:
         return f"id = {_literal(found['id'][0])}"
     return " and ".join(f"{_column(name)} = {_literal(found[name][0])}" for name in labels)

@@ -1,4 +1,4 @@
-"""``strikeout inspect``: how a file of quotes is understood, before anything is computed from it."""
+"""Files of quotes: inspect shows how one is read, profiles the layouts, sample writes one to try things on."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.calibrating import as_given
-from strikeout.cli.options import check_option, constant_option, file_argument, json_option, profile_option
-from strikeout.cli.reading import reading_of
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.fit_options import open_file, options_as_given
+from strikeout.cli.options import file_argument, layout_options, output_options
+from strikeout.tables import Cell, Table, number
 from strikeout.wording import many, printable
 
 if TYPE_CHECKING:
+    from strikeout.cli.terminal import Format
     from strikeout.quotes.forward_table import Forwards
+    from strikeout.quotes.profile import Origin, Profile
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
@@ -23,32 +25,32 @@ SHOWN_ISSUES = 5
 LISTED_ISSUES = 100
 SHOWN_SLICES = 8
 DIGITS = {"years": "{:.5g}".format, "rate": "{:.4f}".format, "implied_rate": "{:.4f}".format}
-SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "rate")  # of the forwards, where it gets narrow
+SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "rate")  # of the forwards, on a narrow terminal
 
 
 @click.command("inspect")
 @file_argument
-@profile_option
-@constant_option
-@check_option
-@json_option
-def command(file: str, as_json: bool, **options: Any) -> int:
-    """Say how FILE (.csv, .csv.gz, .parquet) is understood: layout, columns, units, bad rows, forwards, three quotes.
+@layout_options
+@output_options
+def inspect(file: str, as_json: bool, form: Format, **options: Any) -> int:
+    """Show how FILE (.csv, .csv.gz, .parquet) is read: layout, columns, units, bad rows, forwards, three quotes.
 
-    Ends with 1 where rows would be rejected, with 0 where all can be used.
+    Ends with 1 if rows would be rejected, with 0 if all can be used.
     """
-    with reading_of(file, on_disk=True, **options) as reading:
+    with open_file(file, on_disk=True, **options) as reading:
         if as_json:
             terminal.show_json(described(reading))
         else:
-            _show(reading)
+            _show(reading, form)
     if not as_json:
-        terminal.hint(f"strikeout calibrate {file}{as_given()}" + (" --quarantine bad.csv" if reading.rejected else ""))
-    return exits.FINDINGS if reading.rejected else exits.DONE
+        terminal.hint(
+            f"strikeout calibrate {file}{options_as_given()}" + (" --quarantine bad.csv" if reading.rejected else "")
+        )
+    return exit_codes.FINDINGS if reading.rejected else exit_codes.DONE
 
 
 def described(reading: Reading) -> dict[str, Any]:
-    """The reading as plain values."""
+    """Return the reading as plain values."""
     return {
         "source": reading.source,
         "profile": profile_name(reading),
@@ -57,12 +59,12 @@ def described(reading: Reading) -> dict[str, Any]:
         "count": reading.count,
         "rejected": reading.rejected,
         "repeated": reading.repeated,
-        "columns": [exits.plain(column) for column in reading.columns],
+        "columns": [exit_codes.plain(column) for column in reading.columns],
         "computed_from": dict(reading.routes),
         "forwards": None if reading.forwards is None else reading.forwards.to_frame().to_dicts(),
         "issues": {
             "counts": reading.issues.counts,
-            "first": [exits.plain(issue) for issue in reading.issues.listed(LISTED_ISSUES)],
+            "first": [exit_codes.plain(issue) for issue in reading.issues.listed(LISTED_ISSUES)],
         },
         "screening": reading.screening.to_dict(),
         "quotes": samples(reading),
@@ -70,18 +72,18 @@ def described(reading: Reading) -> dict[str, Any]:
 
 
 def profile_name(reading: Reading) -> str:
-    """The layout the file was read by; "strikeout" where its columns have our own names."""
+    """Return the layout of the file; "strikeout" if its columns have the canonical names."""
     return "strikeout" if reading.table.profile is None else reading.table.profile.name
 
 
 def samples(reading: Reading) -> list[dict[str, Any]]:
-    """The first quotes, in canonical units."""
+    """Return the first quotes, in canonical units."""
     quotes = reading.sample(SHOWN_ROWS)
-    return [sample(quotes, row) for row in range(len(quotes))]
+    return [described_quote(quotes, row) for row in range(len(quotes))]
 
 
-def sample(quotes: Quotes, row: int) -> dict[str, Any]:
-    """One quote in canonical units, labels included."""
+def described_quote(quotes: Quotes, row: int) -> dict[str, Any]:
+    """Return one quote in canonical units, labels included."""
     contracts, spread = quotes.contracts, float(quotes.spread[row])
     labels = {
         name: column[row].item() if hasattr(column[row], "item") else column[row]
@@ -98,44 +100,49 @@ def sample(quotes: Quotes, row: int) -> dict[str, Any]:
         "weight": float(quotes.weight[row]),
         "spread": spread if isfinite(spread) else None,
         "labels": {
-            name: None if isinstance(x, float) and not isfinite(x) else exits.plain(x) for name, x in labels.items()
+            name: None if isinstance(x, float) and not isfinite(x) else exit_codes.plain(x)
+            for name, x in labels.items()
         },
     }
 
 
-def _show(reading: Reading) -> None:
+def _show(reading: Reading, form: Format) -> None:
     columns = [
         (c.name, c.role or "-", c.meaning + ("" if c.is_used or not c.role else " (kept as a label)"))
         for c in reading.columns
     ]
-    terminal.show(
+    parts: list[Any] = [
         f"{printable(reading.source)}: {many(reading.rows, 'row')}, {many(reading.count, 'quote')}, "
         f"{reading.rejected:,} rejected, {reading.repeated:,} repeated",
         f"layout: {reading.layout}",
         *(f"note: {note}" for note in reading.table.notes),
         "",
-        terminal.table(("column", "understood as", "unit or meaning"), columns),
+        Table(("column", "read as", "unit or meaning"), columns),
         "",
-        terminal.table(("quantity", "computed from"), list(reading.routes.items()), whole=(0,)),
-    )
+        Table(("quantity", "computed from"), list(reading.routes.items()), whole=(0,)),
+    ]
     if reading.forwards is not None:
-        _show_forwards(reading.forwards)
+        parts += _forwards(reading.forwards)
     if len(reading.issues):
-        counts = [(step.code, step.name, f"{step.removed:,}", f"{step.flagged:,}") for step in reading.screening.steps]
+        counts = [
+            (step.code, step.name, number(step.removed, ",d"), number(step.flagged, ",d"))
+            for step in reading.screening.steps
+        ]
         heads = ("code", "rule", "rows removed", "rows flagged")
-        terminal.show("", terminal.table(heads, counts, numbers=(2, 3), whole=(0,)))
         shown = reading.issues.listed(SHOWN_ISSUES)
-        terminal.show("", *(printable(f"  {issue}") for issue in shown))
+        parts += ["", Table(heads, counts, numbers=(2, 3), whole=(0,)), ""]
+        parts += [printable(f"  {issue}") for issue in shown]
         if reading.issues.distinct > len(shown):
-            terminal.show(f"  and {reading.issues.distinct - len(shown):,} more")
-    shown_quotes = samples(reading)
-    if shown_quotes:
-        names = [name for name in shown_quotes[0] if name != "labels"]
-        rows = [(name, *(_cell(quote[name]) for quote in shown_quotes)) for name in names]
-        terminal.show("", terminal.table(("quote", *("" for _ in shown_quotes)), rows, whole=(0,)))
+            parts.append(f"  and {reading.issues.distinct - len(shown):,} more")
+    quotes = samples(reading)
+    if quotes:
+        names = [name for name in quotes[0] if name != "labels"]
+        rows = [(name, *(_cell(quote[name]) for quote in quotes)) for name in names]
+        parts += ["", Table(("quote", *("" for _ in quotes)), rows, whole=(0,))]
+    terminal.show_result(form, *parts)
 
 
-def _show_forwards(forwards: Forwards) -> None:
+def _forwards(forwards: Forwards) -> list[Any]:
     frame = forwards.to_frame().drop("american").head(SHOWN_SLICES)
     rows = [
         tuple("-" if value is None else DIGITS.get(name, _cell)(value) for name, value in row.items())
@@ -143,15 +150,92 @@ def _show_forwards(forwards: Forwards) -> None:
     ]
     heads = [name.replace("_", " ") for name in frame.columns]
     spare = [frame.columns.index(name) for name in SPARE if name in frame.columns]
-    terminal.show(
+    parts: list[Any] = [
         f"\nforwards of {many(len(forwards), 'slice')}: {forwards.headline()}",
-        terminal.table(heads, rows, numbers=tuple(range(2, len(heads))), spare=tuple(spare)),
-    )
+        Table(heads, rows, numbers=tuple(range(2, len(heads))), spare=tuple(spare)),
+    ]
     if len(forwards) > SHOWN_SLICES:
-        terminal.show(f"  and {len(forwards) - SHOWN_SLICES:,} more: --json lists them all")
+        parts.append(f"  and {len(forwards) - SHOWN_SLICES:,} more: --json lists them all")
+    return parts
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Cell:
     if value is None:
         return "unknown"
-    return f"{value:.8g}" if isinstance(value, float) else str(value)
+    return number(value, ".8g") if isinstance(value, float) else str(value)
+
+
+@click.command("profiles")
+@click.argument("name", required=False)
+@output_options
+def profiles(name: str | None, as_json: bool, form: Format) -> int:
+    """List the layouts of vendors' files; for NAME (or a .toml file of your own) list what each column means."""
+    from strikeout.quotes.profile import profile_of, shipped_profiles
+
+    if name is None:
+        every = list(shipped_profiles().values())
+        if as_json:
+            terminal.show_json({"profiles": [described_profile(profile) for profile in every]})
+        else:
+            table = Table(("profile", "files"), [(one.name, one.title) for one in every], whole=(0,))
+            terminal.show_result(form, table, "\nAny other file is read by the canonical column names.")
+            terminal.hint("strikeout profiles NAME", "strikeout inspect FILE")
+        return exit_codes.DONE
+    profile = profile_of(name)
+    if as_json:
+        terminal.show_json(described_profile(profile))
+    else:
+        rows = [row[:4] for row in _profile_rows(profile)]
+        table = Table(("canonical column", "of", "column of the file", "how"), rows, whole=(0,))
+        terminal.show_result(form, f"{profile.name}: {profile.title}\n{profile.documented}\n", table)
+    return exit_codes.DONE
+
+
+def described_profile(profile: Profile) -> dict[str, Any]:
+    """Return a profile as plain values."""
+    return {
+        "name": profile.name,
+        "title": profile.title,
+        "documented": profile.documented,
+        "wide": profile.is_wide,
+        "columns": [
+            {"canonical": canonical, "of": side or None, "column": column, "how": how, "optional": optional}
+            for canonical, side, column, how, optional in _profile_rows(profile)
+        ],
+    }
+
+
+def _profile_rows(profile: Profile) -> list[tuple[str, str, str, str, bool]]:
+    sides: list[tuple[str, dict[str, Origin]]] = [
+        ("", dict(profile.columns)),
+        ("call", dict(profile.calls)),
+        ("put", dict(profile.puts)),
+    ]
+    rows = [
+        (role, side, " or ".join(origin.column), _how(origin), origin.optional)
+        for side, origins in sides
+        for role, origin in origins.items()
+    ]
+    rows += [(role, "", "-", f"always {value}", False) for role, value in profile.constants.items()]
+    return rows + [(role, "", "-", "by the class of the contract", False) for role in profile.by_class]
+
+
+def _how(origin: Origin) -> str:
+    return "; ".join(word for word in (origin.told, "optional" if origin.optional else "") if word)
+
+
+KINDS = ("page", "feeds")  # a test compares them with the samples
+
+
+@click.command("sample")
+@click.argument("path", type=click.Path(path_type=str))
+@click.option(
+    "--kind", type=click.Choice(KINDS), default="page", show_default=True, help="One day, or a week of feeds."
+)
+def sample(path: str, kind: str) -> int:
+    """Write a file of synthetic index options to PATH (.csv): Heston prices with the blemishes of real files."""
+    from strikeout.synthetic.sample_files import write_sample
+
+    terminal.say(f"{write_sample(path, kind)}: made-up quotes, no market data.")
+    terminal.hint(f"strikeout inspect {path}", f"strikeout calibrate {path}")
+    return exit_codes.DONE

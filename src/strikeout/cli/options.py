@@ -1,11 +1,21 @@
-"""Options that several commands share, and the small languages in them: NAME=VALUE and NAME=LOW:HIGH."""
+"""Options that several commands share, and the values in them: NAME=VALUE, NAME=LOW:HIGH, reasons, chosen quotes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import wraps
 from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import click
+from click.core import ParameterSource
+
+from strikeout.cli.terminal import Format
+from strikeout.errors import UnreadableFileError, UsageError
+
+Command = Callable[..., Any]
+REASONS = ("bad-feed", "licence", "subject-request", "error", "test", "other")  # a test compares them with the ledger's
 
 
 class Named(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
@@ -48,7 +58,7 @@ class NamedRange(Named):
 
 
 class NamedText(Named):
-    """``NAME=VALUE`` as a pair (name, value), a number where it reads as one and text where not."""
+    """``NAME=VALUE`` as a pair (name, value): a number if it can be read as one, else text."""
 
     def parsed(self, rest: str, whole: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
         try:
@@ -69,8 +79,29 @@ class Distinct(click.Option):
         return dict(pairs)
 
 
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds these options to a command, in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 file_argument = click.argument("file", type=click.Path(path_type=str))
+optional_file_argument = click.argument("file", type=click.Path(path_type=str), required=False)
+book_argument = click.argument("book", type=click.Path(path_type=str))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(get_args(Format)),
+    default="table",
+    show_default=True,
+    help="Print the table alone as csv, latex or markdown; json is the same as --json.",
+)
 check_option = click.option(
     "--check",
     "checks",
@@ -93,3 +124,131 @@ constant_option = click.option(
     multiple=True,
     help="A canonical column the file does not have, with one value for all rows, such as rate=0.",
 )
+layout_options = with_options(profile_option, constant_option, check_option)
+max_reject_option = click.option(
+    "--max-reject",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.1,
+    show_default=True,
+    help="The share of bad rows above which the file is refused.",
+)
+quarantine_option = click.option(
+    "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with its problem."
+)
+only_option = click.option(
+    "--where", "--only", "only", metavar="SQL", help='Use only the quotes that match: "expiry_days > 7 and bid > 0".'
+)
+who_option = click.option("--who", envvar="STRIKEOUT_WHO", help="The name for the ledger; by default the user's.")
+source_option = click.option("--source", help="The source of the quotes, if the file has no column source.")
+
+
+def output_options(command: Command) -> Command:
+    """Add ``--json`` and ``--format`` to a command, which gets ``as_json`` and ``form``."""
+
+    @wraps(command)
+    def with_output(*args: Any, as_json: bool, form: Format, **options: Any) -> Any:
+        if as_json and form not in ("table", "json"):
+            raise UsageError(f"--json and --format {form} exclude each other. Leave one out.", option="--format")
+        return command(*args, as_json=as_json or form == "json", form=form, **options)
+
+    return with_options(format_option, json_option)(with_output)
+
+
+def reason_options(command: Command) -> Command:
+    """Add the options of the ledger to a command, which gets ``who`` and ``reason``, a ``Reason`` or None."""
+
+    @wraps(command)
+    def with_reason(*args: Any, reason: str | None, note: str, ticket: str, **options: Any) -> Any:
+        return command(*args, reason=reason_of(reason, note, ticket), **options)
+
+    return with_options(
+        click.option(
+            "--reason",
+            type=click.Choice(REASONS),
+            metavar="CODE",
+            help=f"The reason for the ledger: {', '.join(REASONS[:-1])} or {REASONS[-1]}.",
+        ),
+        click.option("--note", default="", help="The reason in your own words, one line; name no quote in it."),
+        click.option("--ticket", default="", help="The number of a ticket."),
+        who_option,
+    )(with_reason)
+
+
+def reason_of(reason: str | None, note: str, ticket: str) -> Any:
+    """Return the reason these options give; None if none is given.
+
+    Raises:
+        UsageError: a note or a ticket without a reason, or text that does not print on one line.
+    """
+    if reason is None:
+        if note or ticket:
+            raise UsageError(f"--note and --ticket go with --reason, one of {', '.join(REASONS)}. Add it.")
+        return None
+    from strikeout.store.entry import Reason
+
+    return Reason(reason, note, ticket)
+
+
+def choice_options(verb: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds --where, --ids and --ids-from to a command, which gets ``chosen``.
+
+    Args:
+        verb: what the command does to the quotes; None as an argument of the command called ``what`` gives it.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_choice(*args: Any, where: str | None, ids: str | None, ids_from: str | None, **options: Any) -> Any:
+            chosen = chosen_quotes(where, ids, ids_from, verb=options.get("what", verb))
+            return command(*args, chosen=chosen, **options)
+
+        return with_options(
+            click.option("--where", metavar="SQL", help=f"The quotes to {verb}: \"source = 'b' and strike > 120\"."),
+            click.option("--ids", help="The quotes with these ids, separated by commas."),
+            click.option("--ids-from", type=click.Path(path_type=str), help="The same from a file, one id per line."),
+        )(with_choice)
+
+    return decorate
+
+
+def chosen_quotes(where: str | None, ids: str | None, ids_from: str | None, *, verb: str) -> dict[str, Any]:
+    """Return the quotes that these options choose, as keywords of ``forget``.
+
+    Raises:
+        UsageError: not exactly one of them is given, or no id is.
+        UnreadableFileError: the file of ids cannot be read.
+    """
+    if sum(given is not None for given in (where, ids, ids_from)) != 1:
+        raise UsageError(f"Choose the quotes to {verb} in one way: --where CONDITION, --ids A,B or --ids-from FILE.")
+    if where is not None:
+        return {"where": where}
+    if ids is not None:
+        names = [name.strip() for name in ids.split(",") if name.strip()]
+        if not names:
+            raise UsageError(f"--ids {ids!r} names no quote. Give the ids of those to {verb}, separated by commas.")
+        return {"ids": names}
+    try:
+        lines = Path(str(ids_from)).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise UnreadableFileError(f"{ids_from}: cannot be read ({why}). Give a text file, one id per line.") from error
+    return {"ids": [line.strip() for line in lines if line.strip()]}
+
+
+def given_options(names: Iterable[str], *, or_configured: bool = False) -> dict[str, str]:
+    """Return which of these parameters the user gave to the running command, and how each is spelled.
+
+    Args:
+        or_configured: whether a setting counts too. Defaults never count.
+    """
+    context = click.get_current_context()
+    spelled = {str(param.name): max(param.opts, key=len) for param in context.command.params}
+    sources = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
+    sources |= {ParameterSource.DEFAULT_MAP} if or_configured else set()
+    return {name: spelled[name] for name in names if context.get_parameter_source(name) in sources}
+
+
+def refuse_given(names: Iterable[str], why: str) -> None:
+    """Raise UsageError if the user gave one of these parameters, which do not apply here."""
+    for option in given_options(names).values():
+        raise UsageError(f"{why} {option} does not apply here. Leave it out.", option=option)

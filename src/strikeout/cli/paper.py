@@ -1,4 +1,4 @@
-"""``strikeout paper``: every figure and table of the paper again, beside what this package does instead."""
+"""``strikeout paper``: every figure and table of the paper, beside what this package does."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.options import json_option
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.options import output_options
+from strikeout.tables import Table, number
 
 
 @click.command("paper")
 @click.argument("sections", nargs=-1, metavar="[SECTION]...")
-@click.option("--quick", is_flag=True, help="Fewer runs and one book: about a minute in place of several.")
+@click.option("--quick", is_flag=True, help="Fewer runs and one book: about a minute instead of several.")
 @click.option(
     "--out", type=click.Path(path_type=str), default="paper", show_default=True, help="The folder the report goes to."
 )
-@json_option
-def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> int:
-    """Run the experiments of "Selective Forgetting in Option Calibration" and write a report of them.
+@output_options
+def paper(sections: tuple[str, ...], quick: bool, out: str, as_json: bool, form: terminal.Format) -> int:
+    """Run the experiments of "Selective Forgetting in Option Calibration" and write a report.
 
     Without a SECTION all are run: equivalence, locality, tables, and those that go beyond the paper. The report is one
     page, OUT/report.html, with its figures and numbers beside it.
@@ -44,19 +45,26 @@ def command(sections: tuple[str, ...], quick: bool, out: str, as_json: bool) -> 
     page = write_report(chapters, out, scale=scale)
     if as_json:
         terminal.show_json({"report": str(page), "scale": scale.name, "seconds": seconds})
-        return exits.DONE
+        return exit_codes.DONE
     rows = [
-        (section.name, section.title, f"{seconds[section.name]:.1f} s", str(len(found.tables)), str(len(found.figures)))
+        (
+            section.name,
+            section.title,
+            number(seconds[section.name], ".1f"),
+            number(len(found.tables), "d"),
+            number(len(found.figures), "d"),
+        )
         for section, found in chapters
     ]
-    terminal.show(terminal.table(["section", "what it asks", "took", "tables", "figures"], rows, numbers=(2, 3, 4)))
-    terminal.say(f"the report is in {page}")
-    return exits.DONE
+    heads = ("section", "what it asks", "seconds", "tables", "figures")
+    terminal.show_result(form, Table(heads, rows, numbers=(2, 3, 4)))
+    terminal.note(f"the report is in {page}")
+    return exit_codes.DONE
 
 
 @dataclass(kw_only=True)
 class SectionLine(terminal.PassingLine):
-    """How far the report is."""
+    """The section of the report that is being computed."""
 
     sections: int
     width: int = 30
@@ -66,7 +74,7 @@ class SectionLine(terminal.PassingLine):
         self._number, self._name = 0, ""
 
     def begin(self, name: str) -> None:
-        """The next section."""
+        """Show the next section."""
         self._number, self._name = self._number + 1, name
         self(0.0, "")
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.books import is_book, opened, refuse_given, who_option
-from strikeout.cli.calibrating import calibrated, calibration_options, described_reading, tell_reading
-from strikeout.cli.options import file_argument, json_option
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import is_book, open_book
+from strikeout.cli.fit_options import calibrate_file, calibration_options, note_reading, reading_counts
+from strikeout.cli.options import file_argument, json_option, refuse_given, who_option
 from strikeout.errors import UsageError
 
 if TYPE_CHECKING:
     from strikeout.book import Book
 
-PICTURES = ("smiles", "residuals", "variance", "influence", "path")  # a test holds them to those that can be drawn
+PICTURES = ("smiles", "residuals", "variance", "influence", "path")  # a test compares them with those of plots
 CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
 
 
@@ -26,24 +26,22 @@ CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
 @click.option(
     "--kind",
     type=click.Choice(PICTURES),
-    help="Which picture; the smiles where not given (of a panel its path), and in an .html all of them.",
+    help="The picture; by default the smiles (for a panel its path), and in an .html all of them.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=str),
-    help="The file: .png, .svg, .pdf, .html, or .json for the numbers of the picture. KIND.png where not given.",
+    help="The file: .png, .svg, .pdf, .html, or .json for the numbers of the picture. By default KIND.png.",
 )
-@click.option("--by", help="Of influence: the label across, where it is not the date.")
+@click.option("--by", help="For influence: the label across, instead of the date.")
 @calibration_options
 @who_option
 @json_option
-def command(
-    file: str, kind: Any, out: str | None, by: str | None, who: str | None, as_json: bool, **options: Any
-) -> int:
+def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None, as_json: bool, **options: Any) -> int:
     """Draw the calibration of FILE or of a book (NAME.book): market against model, residuals, variance or influence.
 
-    A picture of a book shows its quotes: it is entered in the ledger, and erasing quotes takes it away. Ends with 3
-    where the search did not converge or the quotes do not determine the parameters; it is drawn all the same.
+    A picture of a book shows its quotes: it is entered in the ledger, and erasing quotes removes it. Ends with 3 if
+    the search did not converge or the quotes do not determine the parameters; it is drawn nevertheless.
     """
     from strikeout.plots.writing import check_ending, first_kind, write_plot
 
@@ -53,32 +51,31 @@ def command(
         raise UsageError(f"--by {by} is the label across a map of influence. Give --kind influence too.", option="--by")
     if is_book(file):
         refuse_given(options, "A book is calibrated as it was last:")
-        with opened(file, who=who) as book:
+        with open_book(file, who=who) as book:
             reading, calibration = None, book.calibration()
-            written = hand_out_plot(book, out or f"{kind or first_kind(calibration)}.png", kind, by=by)
+            written = write_book_plot(book, out or f"{kind or first_kind(calibration)}.png", kind, by=by)
     else:
         refuse_given(("who",), "A file keeps no record:")
-        reading, calibration = calibrated(file, **options)
+        reading, calibration = calibrate_file(file, **options)
         written = write_plot(calibration, out or f"{kind or first_kind(calibration)}.png", kind, by=by)
     if as_json:
-        read = {} if reading is None else described_reading(reading, options["quarantine"])
+        read = reading_counts(reading, options["quarantine"])
         facts = {"converged": calibration.converged, "count": calibration.count, **read}
         terminal.show_json({"plot": str(written), "kind": kind, "bytes": written.stat().st_size, **facts})
     else:
         terminal.say(f"{CALLED.get(written.suffix.lower(), 'The picture is')} in {written}.")
-        if reading is not None:
-            tell_reading(reading, options["quarantine"])
+        note_reading(reading, options["quarantine"])
         for sentence in calibration.warnings:
             terminal.note(f"the calibration itself: {sentence}")
-    return exits.DONE if calibration.converged else exits.REFUSED
+    return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
-def hand_out_plot(book: Book, path: str, kind: Any = None, *, by: str | None = None) -> Path:
-    """Writes a picture of a book, which remembers it: a picture shows quotes, and erasing has to find it.
+def write_book_plot(book: Book, path: str, kind: Any = None, *, by: str | None = None) -> Path:
+    """Write a picture of a book, which records it: a picture shows quotes, and erasing has to find it.
 
     Raises:
-        UsageError: an ending or a kind we cannot write, or the file cannot be written.
-        RefusedError: the book is not calibrated, or moved meanwhile.
+        UsageError: an unknown ending or kind, or the file cannot be written.
+        RefusedError: the book is not calibrated, or changed meanwhile.
     """
     from strikeout.plots.writing import write_plot
 

@@ -1,35 +1,47 @@
-"""``strikeout report``: one page on a book that works offline."""
+"""``strikeout report``: one offline page on a book, with its fit, influence, log and last certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.books import book_argument, opened, who_option
-from strikeout.cli.options import json_option
-from strikeout.errors import UsageError
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import entry_table, open_book
+from strikeout.cli.options import book_argument, json_option, who_option
+from strikeout.errors import StrikeoutError, UsageError
+from strikeout.tables import cell_text
+from strikeout.wording import many
+
+if TYPE_CHECKING:
+    from strikeout.assurance.certificate import Certificate
+    from strikeout.book import Book
+    from strikeout.calibration.panel_calibration import AnyCalibration
+    from strikeout.store.entry import Entry
+
+MOST_GROUPS = 10
+MOST_ENTRIES = 200  # of the log
 
 
 @click.command("report")
 @book_argument
 @click.option("--out", type=click.Path(path_type=str), default="fit.html", show_default=True, help="The page, .html.")
-@click.option("--by", help="The label whose values the influence goes by; dates, of a single day expiries.")
+@click.option("--by", help="The label of the groups of influence; by default dates, for a single day expiries.")
 @who_option
 @json_option
-def command(book: str, out: str, by: str | None, who: str | None, as_json: bool) -> int:
+def report(book: str, out: str, by: str | None, who: str | None, as_json: bool) -> int:
     """Write one page on BOOK: its fit, smiles, residuals, total variance, influence, log and last certificate.
 
-    The page shows quotes: it is entered in the ledger, and erasing quotes takes it away.
+    The page shows quotes: it is entered in the ledger, and erasing quotes removes it.
     """
     if not out.lower().endswith(".html"):
         raise UsageError(f"{Path(out).name}: a report is one page and ends in .html.", path=out)
-    from strikeout.cli.book_page import book_page
     from strikeout.quotes.atomic_write import replace_file
 
-    with opened(book, who=who) as held:
+    with open_book(book, who=who) as held:
 
         def prepared() -> Callable[[Path], Path]:
             page = book_page(held, by=by)
@@ -40,4 +52,124 @@ def command(book: str, out: str, by: str | None, who: str | None, as_json: bool)
         terminal.show_json({"report": str(path), "bytes": path.stat().st_size})
     else:
         terminal.say(f"The report is in {path} ({path.stat().st_size / 1e6:.1f} MB); it works offline.")
-    return exits.DONE
+    return exit_codes.DONE
+
+
+def book_page(book: Book, *, by: str | None = None) -> str:
+    """Return the page of a book as HTML; it also names what the book cannot show yet.
+
+    Args:
+        by: the label of the groups of influence; by default the date, for a single day the expiry.
+
+    Raises:
+        RefusedError: an entry of its ledger cannot be read.
+    """
+    from strikeout.plots.page import page_of, table_of
+
+    status, entries = book.status(), book.log()
+    name = book.path.name
+    parts = [
+        f"<h1>{escape(name)}</h1>",
+        f'<p class="lead">{many(status.held, "quote")} held, {status.set_aside:,} set aside, {status.erased:,} erased. '
+        f"{escape(status.sentence)}</p>",
+        table_of(
+            ("", ""),
+            [
+                ("book", status.book),
+                ("head of the ledger", f"{status.entries}:{status.root}"),
+                ("signed with", status.key),
+            ],
+            words=(1,),
+        ),
+    ]
+    try:
+        calibration = book.calibration()
+    except StrikeoutError as error:  # a page on a book that is not calibrated is still useful
+        parts += ["<h2>Calibration</h2>", f'<p class="wrong">{escape(error.sentence)}</p>']
+    else:
+        parts += [*_fit(calibration), *_influence(calibration, by)]
+    return page_of(f"strikeout: {name}", [*parts, *_certified(book, entries), *_log(entries)])
+
+
+def _fit(calibration: AnyCalibration) -> list[str]:
+    from strikeout.plots.page import fit_figures, picture_parts
+
+    return [
+        "<h2>Calibration</h2>",
+        f"<p>{many(calibration.count, 'quote')}, RMSE {calibration.rmse:.4g} in price.</p>",
+        calibration._repr_html_(),
+        *picture_parts(fit_figures(calibration)),
+    ]
+
+
+def _influence(calibration: AnyCalibration, asked: str | None) -> list[str]:
+    from strikeout.assurance.influence import influence
+    from strikeout.plots.influence_map import plot_influence_map
+    from strikeout.plots.page import figure_of, table_of
+    from strikeout.plots.style import to_inline
+
+    head = "<h2>Influence</h2>"
+    by = asked or _label(calibration)
+    try:
+        found = influence(calibration, by).top(MOST_GROUPS)
+        drawn = plot_influence_map(calibration, by=asked)
+    except StrikeoutError as error:
+        return [head, f"<p>{escape(error.sentence)}</p>"]
+    rows = [
+        (str(group), f"{count:,}", f"{distance:.3g}", terminal.move_text(abs(price)).removeprefix("+"))
+        for group, count, distance, price in zip(
+            found[by], found["count"], found["cooks_d"], found["price_change"], strict=True
+        )
+    ]
+    return [
+        head,
+        f"<p>The effect of striking out every quote of one {escape(by)}, by one exact step:</p>",
+        table_of((by, "quotes", "Cook's distance", "a price moves by at most"), rows),
+        figure_of(to_inline(drawn), "Cook's distance of each cell: the darker, the larger its influence."),
+    ]
+
+
+def _label(calibration: AnyCalibration) -> str:
+    """Return the label of the groups: the date, or for a single day the expiry."""
+    labels = calibration.used.labels
+    several = (name for name in ("date", "expiry_date") if name in labels and len(set(labels[name].tolist())) > 1)
+    return next(several, "date")
+
+
+def _certified(book: Book, entries: tuple[Entry, ...]) -> list[str]:
+    head = "<h2>Last certificate</h2>"
+    issued = [entry for entry in entries if entry.certificate]
+    if not issued:
+        return [head, "<p>There is none: nothing has been struck out.</p>"]
+    try:
+        certificate = book.certificate(issued[-1].number)
+    except StrikeoutError as error:
+        return [head, f"<p>{escape(error.sentence)}</p>"]
+    return [head, *_shown(certificate, issued[-1])]
+
+
+def _shown(certificate: Certificate, entry: Entry) -> list[str]:
+    from strikeout.plots.page import table_of
+
+    counts = certificate.counts
+    return [
+        f"<p>Entry {entry.number}, by {escape(entry.who)}: {counts['forgotten']:,} of "
+        f"{many(certificate.before, 'quote')} struck out, {counts['retained']:,} retained. "
+        f"Digest <code>{certificate.digest()}</code></p>",
+        table_of(("claim", "", "support"), certificate.rows(), words=(1, 2)),
+        "<p>What it does not claim:</p>",
+        f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in certificate.not_claimed)}</ul>",
+    ]
+
+
+def _log(entries: tuple[Entry, ...]) -> list[str]:
+    from strikeout.plots.page import table_of
+
+    shown = entries[-MOST_ENTRIES:]
+    earlier = len(entries) - len(shown)
+    table = entry_table(shown)
+    return [
+        "<h2>Log</h2>",
+        *([f"<p>The last {many(len(shown), 'entry', 'entries')} of {len(entries):,}.</p>"] if earlier else []),
+        table_of(table.headings, [tuple(map(cell_text, row)) for row in table.rows], words=(1, 2, 3, 4, 5)),
+    ]

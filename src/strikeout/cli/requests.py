@@ -1,4 +1,4 @@
-"""``strikeout requests``: what was asked for, and who decided; and how a request is shown."""
+"""Requests that a second person approves: request, requests, approve and reject."""
 
 from __future__ import annotations
 
@@ -6,82 +6,118 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.books import book_argument, opened
-from strikeout.cli.options import json_option
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import open_book
+from strikeout.cli.options import book_argument, choice_options, json_option, output_options, reason_options
+from strikeout.tables import Table, number
 from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.book.approvals import Request
+    from strikeout.cli.terminal import Format
+    from strikeout.store.entry import Reason
 
 MOST_IDS = 5
+HEADINGS = ("request", "asks to", "quotes", "asked by", "state", "decided by", "which", "why")
+number_argument = click.argument("number", type=click.IntRange(min=1))
+
+
+@click.command("request")
+@book_argument
+@click.argument("what", metavar="forget|erase", type=click.Choice(["forget", "erase"]))
+@choice_options("request")
+@reason_options
+@json_option
+def request(book: str, what: Any, chosen: dict[str, Any], reason: Reason | None, who: str | None, as_json: bool) -> int:
+    """Ask that quotes of BOOK be struck out or erased. It is entered in the ledger and changes no quote.
+
+    Once another person approved it, ``strikeout forget BOOK ... --yes`` or ``erase BOOK ... --yes`` with the same
+    quotes does it, once.
+    """
+    with open_book(book, who=who) as held:
+        asked = held.request(what, **chosen, reason=reason)
+    code = _show(asked, as_json=as_json)
+    terminal.hint(f"strikeout approve {book} {asked.number} --who ANOTHER-PERSON")
+    return code
 
 
 @click.command("requests")
 @book_argument
-@click.option("--open", "is_open", is_flag=True, help="Only those nobody has decided yet.")
-@json_option
-def command(book: str, is_open: bool, as_json: bool) -> int:
-    """List every request in the ledger of BOOK, the first first, with what came of it."""
-    with opened(book) as held:
-        asked = [request for request in held.requests() if not is_open or request.state == "open"]
+@click.option("--open", "is_open", is_flag=True, help="Only those that are not decided yet.")
+@output_options
+def requests(book: str, is_open: bool, as_json: bool, form: Format) -> int:
+    """List every request in the ledger of BOOK, the first first, with its outcome."""
+    with open_book(book) as held:
+        asked = [one for one in held.requests() if not is_open or one.state == "open"]
     if as_json:
-        terminal.show_json({"requests": [described(request) for request in asked]})
-        return exits.DONE
+        terminal.show_json({"requests": [one.to_dict() for one in asked]})
+        return exit_codes.DONE
     rows = [
         (
-            str(request.number),
-            request.what,
-            f"{request.count:,}",
-            request.who,
-            request.state,
-            request.by,
-            wording(request),
-            "" if request.why is None else str(request.why),
+            number(one.number, "d"),
+            one.what,
+            number(one.count, ",d"),
+            one.who,
+            one.state,
+            one.by,
+            _wording(one),
+            "" if one.why is None else str(one.why),
         )
-        for request in asked
+        for one in asked
     ]
-    heads = ("request", "asks to", "quotes", "asked by", "state", "decided by", "which", "why")
-    terminal.show(
-        terminal.table(heads, rows, numbers=(0, 2), whole=(1, 4), spare=(7, 5)) if rows else "Nothing was asked for."
-    )
-    return exits.DONE
+    table = Table(HEADINGS, rows, numbers=(0, 2), whole=(1, 4), spare=(7, 5))
+    terminal.show_result(form, table if rows or form != "table" else "There are no requests.")
+    return exit_codes.DONE
 
 
-def described(request: Request) -> dict[str, Any]:
-    """A request as plain values."""
-    return {
-        "request": request.number,
-        "what": request.what,
-        "who": request.who,
-        "at": request.at,
-        "why": None if request.why is None else request.why.to_plain(),
-        "count": request.count,
-        "where": request.where,
-        "ids": list(request.ids),
-        "state": request.state,
-        "by": request.by,
-        "done": request.done,
-    }
+@click.command("approve")
+@book_argument
+@number_argument
+@reason_options
+@json_option
+def approve(book: str, number: int, reason: Reason | None, who: str | None, as_json: bool) -> int:
+    """Approve request NUMBER of BOOK, which another person made; it may then be done, once.
+
+    Refused with 3 if the request is yours, or decided already.
+    """
+    with open_book(book, who=who) as held:
+        asked = held.approve(number, reason=reason)
+    code = _show(asked, as_json=as_json)
+    if asked.where:
+        terminal.hint(f'strikeout {asked.what} {book} --where "{asked.where}" --yes')
+    return code
 
 
-def wording(request: Request) -> str:
-    """Which quotes, in the words they were asked for."""
-    if request.where or not request.ids:
-        return request.where or "(an erasure took the wording away)"
-    more = len(request.ids) - MOST_IDS
-    return ", ".join(request.ids[:MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
+@click.command("reject")
+@book_argument
+@number_argument
+@reason_options
+@json_option
+def reject(book: str, number: int, reason: Reason | None, who: str | None, as_json: bool) -> int:
+    """Reject request NUMBER of BOOK, which another person made; to be done it must be requested again.
+
+    Refused with 3 if the request is yours, or decided already.
+    """
+    with open_book(book, who=who) as held:
+        return _show(held.reject(number, reason=reason), as_json=as_json)
 
 
-def show(request: Request, *, as_json: bool) -> int:
-    """One request, told; the command is done with it."""
+def _wording(asked: Request) -> str:
+    """Return which quotes, in the words of the request."""
+    if asked.where or not asked.ids:
+        return asked.where or "(an erasure removed the wording)"
+    more = len(asked.ids) - MOST_IDS
+    return ", ".join(asked.ids[:MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _show(asked: Request, *, as_json: bool) -> int:
     if as_json:
-        terminal.show_json(described(request))
-        return exits.DONE
+        terminal.show_json(asked.to_dict())
+        return exit_codes.DONE
     pairs = [
-        ("request", f"{request.number}: {request.what} {many(request.count, 'quote')}, asked by {request.who}"),
-        ("which", wording(request)),
-        ("state", f"{request.state}{f' by {request.by}' if request.by else ''}"),
+        ("request", f"{asked.number}: {asked.what} {many(asked.count, 'quote')}, asked by {asked.who}"),
+        ("which", _wording(asked)),
+        ("state", f"{asked.state}{f' by {asked.by}' if asked.by else ''}"),
     ]
-    terminal.show(terminal.facts(pairs + ([] if request.why is None else [("why", str(request.why))])))
-    return exits.DONE
+    terminal.show(terminal.facts(pairs + ([] if asked.why is None else [("why", str(asked.why))])))
+    return exit_codes.DONE

@@ -1,61 +1,97 @@
-"""``strikeout rules``: every rule, or what each of them does to a file."""
+"""The rules of quotes: rules lists or counts them, rule explains one."""
 
 from __future__ import annotations
 
-from typing import Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from strikeout.cli import exits, terminal
-from strikeout.cli.options import check_option, constant_option, json_option, profile_option
-from strikeout.cli.reading import reading_of
-from strikeout.cli.rule import described
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.fit_options import open_file
+from strikeout.cli.options import (
+    json_option,
+    layout_options,
+    optional_file_argument,
+    output_options,
+)
 from strikeout.errors import UsageError
+from strikeout.tables import Table, number
 
-FORMS = ("text", "markdown", "latex", "csv")  # a test holds them to those of a screening
+if TYPE_CHECKING:
+    from strikeout.cli.terminal import Format
 
 
 @click.command("rules")
-@click.argument("file", type=click.Path(path_type=str), required=False)
-@click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="Of the table.")
-@check_option
-@profile_option
-@constant_option
-@json_option
-def command(file: str | None, form: str, as_json: bool, **options: Any) -> int:
-    """List every rule; of FILE, count what each of them finds: rows in, removed, left, flagged.
+@optional_file_argument
+@layout_options
+@output_options
+def rules(file: str | None, as_json: bool, form: Format, **options: Any) -> int:
+    """List every rule; with FILE, count what each of them finds: rows removed, left and flagged.
 
-    Removed are rows that no rule before it took out; flagged are rows that stay.
-
-    The table can be pasted into a paper: --format latex.
+    A row is removed by the first rule that rejects it; flagged rows stay. The table can be pasted into a paper:
+    --format latex.
     """
     if file is None:
-        _list(form, as_json=as_json)
-        return exits.DONE
-    with reading_of(file, on_disk=True, **options) as reading:
+        return _list(as_json=as_json, form=form)
+    with open_file(file, on_disk=True, **options) as reading:
         screening = reading.screening
     if as_json:
         terminal.show_json({"source": reading.source, **screening.to_dict()})
-        return exits.DONE
-    terminal.say(screening.table(form))
-    if screening.unchecked and form == "text":
-        terminal.say("\nnot checked")
-        for code, why in screening.unchecked.items():
-            terminal.say(f"  {code}  {why}")
-    return exits.DONE
+        return exit_codes.DONE
+    unchecked = [f"  {code}  {why}" for code, why in screening.unchecked.items()]
+    terminal.show_result(form, screening.to_table(), *(("\nnot checked", *unchecked) if unchecked else ()))
+    return exit_codes.DONE
 
 
-def _list(form: str, *, as_json: bool) -> None:
+def _list(*, as_json: bool, form: Format) -> int:
     from strikeout.quotes.checks.catalogue import RULES
 
     if as_json:
-        terminal.show_json({"rules": [described(code) for code in RULES]})
-        return
-    if form != "text":
-        raise UsageError("--format is for the counts of a file; give FILE too.")
+        terminal.show_json({"rules": [rule.to_dict() for rule in RULES.values()]})
+        return exit_codes.DONE
     rows = [
-        (rule.code, rule.name, rule.kind, "" if rule.limit is None else f"{rule.limit:g}", rule.unit)
+        (rule.code, rule.name, rule.kind, "" if rule.limit is None else number(rule.limit, "g"), rule.unit)
         for rule in RULES.values()
     ]
-    terminal.show(terminal.table(("code", "rule", "what it does", "limit", "of"), rows, whole=(0,), spare=(4,)))
+    heads = ("code", "rule", "what it does", "limit", "of")
+    terminal.show_result(form, Table(heads, rows, whole=(0,), spare=(4,)))
     terminal.hint("strikeout rule Q208", "strikeout rules FILE")
+    return exit_codes.DONE
+
+
+@click.command("rule")
+@click.argument("code")
+@json_option
+def rule(code: str, as_json: bool) -> int:
+    """Explain the rule CODE, such as Q103: what it looks for, why, what to do, and how to change it."""
+    from strikeout.quotes.checks.catalogue import RULES
+
+    name = code.upper()
+    if name not in RULES:
+        near = get_close_matches(name, RULES, n=3, cutoff=0.5)
+        meant = f" Did you mean {', '.join(near)}?" if near else ""
+        raise UsageError(f"There is no rule {code!r}.{meant} `strikeout rules` lists them.", code=code)
+    found = RULES[name].to_dict()
+    if as_json:
+        terminal.show_json(found)
+        return exit_codes.DONE
+    pairs = [("rule", f"{name}: {found['name']}"), ("what it does", found["kind"]), ("why", found["why"])]
+    pairs.append(("what to do", found["remedy"]))
+    if found["limit"] is not None:
+        pairs.append(("limit", f"{found['limit']:g}: {found['unit']}"))
+    if found["needs"]:
+        pairs.append(("needs", ", ".join(need.replace("|", " or ") for need in found["needs"])))
+    pairs.append(("to change it", _how_to_change(name, found)))
+    terminal.show(terminal.facts(pairs))
+    return exit_codes.DONE
+
+
+def _how_to_change(code: str, found: dict[str, Any]) -> str:
+    if found["is_fixed"]:
+        return "it cannot be: such a row is not a quote" if code.startswith("Q1") else "it cannot be"
+    ways = [f"--check {code}=off", f"--check {code}=reject"]
+    if found["limit"] is not None:
+        ways.insert(0, f"--check {code}={found['limit'] * 2 if found['limit'] else 0.001:g}")
+    caution = "; it looks at other quotes, so what it rejects depends on them" if found["sees_others"] else ""
+    return ", ".join(ways) + caution

@@ -1,7 +1,7 @@
-"""What people see: tables and sentences on stdout, hints and progress on stderr and only on a terminal.
+"""Output: tables and sentences on stdout, notes on stderr, hints and progress on stderr of a terminal only.
 
-Every command prints through here: terminal codes and line breaks in a label, an id or the name of a file are shown as
-escapes, never sent to the terminal.
+Every command prints through here: terminal codes and line breaks in a label, an id or a file name are printed as
+escapes and never sent to the terminal.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
+from strikeout.tables import Table, cell_text
 from strikeout.wording import as_lines, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
+    from rich.table import Table as Drawing
 
-LEGIBLE = 12  # columns that sentences need to be read at all
-WIDE = 10_000  # columns when nobody looks: nothing is wrapped or cut in a pipe or a file
+Format = Literal["table", "csv", "latex", "markdown", "json"]
+LEGIBLE = 12  # columns that sentences need to be readable
+UNBOUNDED = 10_000  # columns in a pipe or a file: nothing is wrapped or cut
 
 
-def show(*parts: RenderableType) -> None:
-    """Prints renderables one below the other: as wide as the terminal; elsewhere without end, colours or padding."""
+def show(*parts: RenderableType | Table) -> None:
+    """Print parts one below the other, as wide as the terminal; in a pipe without limit, colours or padding."""
     from rich.console import Console
 
     is_terminal = sys.stdout.isatty()
@@ -46,57 +48,59 @@ def show(*parts: RenderableType) -> None:
     )
     with out.capture() as captured:
         for part in parts:
-            out.print(as_lines(part.split("\n")) if isinstance(part, str) else part)
+            drawn = draw(part) if isinstance(part, Table) else part
+            out.print(as_lines(drawn.split("\n")) if isinstance(drawn, str) else drawn)
     lines = captured.get().splitlines()
     click.echo("\n".join(lines if is_terminal else [line.rstrip() for line in lines]))
 
 
+def show_result(form: Format, *parts: RenderableType | Table) -> None:
+    """Print a result: all parts as ``show`` does, or only its tables in the format of ``--format``."""
+    if form == "table":
+        show(*parts)
+        return
+    tables = [part.to_text(form) for part in parts if isinstance(part, Table) and form != "json"]
+    click.echo("\n\n".join(tables))
+
+
 def say(text: str, *, err: bool = False) -> None:
-    """Prints lines of plain text as they are."""
+    """Print lines of plain text."""
     click.echo(as_lines(text.split("\n")), err=err)
 
 
 def show_json(result: object) -> None:
-    """One JSON object on one line, numbers with all their digits."""
+    """Print one JSON object on one line, numbers with all their digits."""
     click.echo(json.dumps(result, allow_nan=False))
 
 
-def table(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    numbers: Sequence[int] = (),
-    whole: Sequence[int] = (),
-    spare: Sequence[int] = (),
-) -> Table:
-    """A quiet table. Columns in ``numbers`` are set to the right; these and ``whole`` ones are never wrapped.
-
-    Where not even the numbers would fit, columns in ``spare`` are left out, the first first, and the table says so.
-    """
-    from rich.table import Table
+def draw(table: Table) -> Drawing:
+    """Return a table for the terminal. Columns that do not fit are left out, and a caption lists them."""
+    from rich.table import Table as Drawing
     from rich.text import Text
 
-    headings, rows = [printable(heading) for heading in headings], [[printable(cell) for cell in row] for row in rows]
+    headings = [printable(heading) for heading in table.headings]
+    rows = [[cell_text(cell) for cell in row] for row in table.rows]
     columns = [[row[place] for row in rows] for place in range(len(headings))]
     full = [max(map(len, [heading, *cells])) for heading, cells in zip(headings, columns, strict=True)]
-    # Where it gets narrow Rich would cut numbers; with a width of its own a column wraps its heading instead.
-    fixed = {*numbers, *whole}
+    # Rich would cut numbers if space is short; with a width of its own a column wraps its heading instead.
+    fixed = {*table.numbers, *table.whole}
     least = [
         max(map(len, [*heading.split(), *cells])) if place in fixed else min(full[place], LEGIBLE)
         for place, (heading, cells) in enumerate(zip(headings, columns, strict=True))
     ]
-    shown, waiting = list(range(len(headings))), list(spare)
-    while waiting and sum(least[place] + 2 for place in shown) > _columns():
+    width_of = _columns()
+    shown, waiting = list(range(len(headings))), list(table.spare)
+    while waiting and sum(least[place] + 2 for place in shown) > width_of:
         shown.remove(waiting.pop(0))
-    is_narrow = sum(full[place] + 2 for place in shown) > _columns()
-    # Where there is not even room for a few words a column, none is promised: Rich would cut what does not fit.
-    is_legible = sum(least[place] + 2 for place in shown) <= _columns()
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", caption_justify="left")
+    is_narrow = sum(full[place] + 2 for place in shown) > width_of
+    # Without space for a few words per column none gets a minimum: Rich would cut what does not fit.
+    is_legible = sum(least[place] + 2 for place in shown) <= width_of
+    drawn = Drawing(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", caption_justify="left")
     for place in shown:
         width = least[place] if place in fixed and is_narrow else None
-        justify: Literal["right", "left"] = "right" if place in numbers else "left"
-        room = least[place] if is_legible and place not in fixed else None
-        drawn.add_column(headings[place], justify=justify, width=width, min_width=room, overflow="fold")
+        justify: Literal["right", "left"] = "right" if place in table.numbers else "left"
+        minimum = least[place] if is_legible and place not in fixed else None
+        drawn.add_column(headings[place], justify=justify, width=width, min_width=minimum, overflow="fold")
     for row in rows:
         drawn.add_row(*(Text(row[place]) for place in shown))
     if len(shown) < len(headings):
@@ -106,9 +110,9 @@ def table(
 
 
 def show_lines(text: str) -> None:
-    """Prints lines of plain text; on a terminal long ones go on below, beside the name they begin with.
+    """Print lines of plain text; on a terminal, wrap long lines below their text, beside the name at their start.
 
-    A name is what stands before two spaces or more, as in ``gone   36 rows: contract, price``.
+    A name ends with two spaces or more, as in ``gone   36 rows: contract, price``.
     """
     if not sys.stdout.isatty():
         say(text)
@@ -121,25 +125,25 @@ def show_lines(text: str) -> None:
 
 
 def error_text(value: float) -> str:
-    """A standard error to two digits; a dash where there is none."""
+    """Return a standard error with two digits; a dash if there is none."""
     return f"{value:.2g}" if isfinite(value) else "-"
 
 
 def move_text(value: float) -> str:
-    """A move with its sign: three digits, whole from a hundred on; a dash where there is none."""
+    """Return a move with its sign and three digits, without decimals from a hundred on; a dash if there is none."""
     return "-" if not isfinite(value) else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"
 
 
 def _columns() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNBOUNDED
 
 
-def facts(pairs: Sequence[tuple[str, str]]) -> Table:
-    """Names and what is to be said of each; long sentences wrap beside their name."""
-    from rich.table import Table
+def facts(pairs: Sequence[tuple[str, str]]) -> Drawing:
+    """Return names with a sentence for each; long sentences wrap beside their name."""
+    from rich.table import Table as Drawing
     from rich.text import Text
 
-    drawn = Table.grid(padding=(0, 2, 0, 0))
+    drawn = Drawing.grid(padding=(0, 2, 0, 0))
     drawn.add_column(no_wrap=True, style="bold")
     drawn.add_column(overflow="fold")
     for name, value in pairs:
@@ -148,33 +152,33 @@ def facts(pairs: Sequence[tuple[str, str]]) -> Table:
 
 
 def note(sentence: str) -> None:
-    """Something the user must know besides the result: on stderr."""
+    """Print a remark on the result to stderr."""
     say(f"note: {sentence}", err=True)
 
 
 def hint(*commands: str) -> None:
-    """What to do next: on stderr, and only where a person is looking."""
+    """Print commands to try next to stderr, if it is a terminal."""
     if sys.stderr.isatty():
         for command in commands:
             say(f"next: {typed(command)}", err=True)
 
 
 def typed(command: str) -> str:
-    """A command of ours as it can be typed here: with the way to ``strikeout`` where it is not on the path."""
+    """Return a command of strikeout as it can be typed here, with the path of the program if the shell needs it."""
     if shutil.which("strikeout") is not None:
         return command
     beside = Path(sys.executable).parent / "strikeout"
-    way = os.path.relpath(beside) if beside.is_file() else f"{os.path.relpath(sys.executable)} -m strikeout"
-    return command.replace("strikeout", way, 1)
+    program = os.path.relpath(beside) if beside.is_file() else f"{os.path.relpath(sys.executable)} -m strikeout"
+    return command.replace("strikeout", program, 1)
 
 
 @dataclass(kw_only=True)
 class PassingLine:
-    """One line on a terminal that says how far something is, written over as it goes on; gone when it ends."""
+    """One line of progress on a terminal, overwritten as work goes on and removed at the end."""
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     clock: Callable[[], float] = time.monotonic
-    patience: float = 0.0  # seconds before the first word
+    patience: float = 0.0  # seconds before the line appears
     width: int = 20
 
     def __post_init__(self) -> None:
@@ -183,23 +187,23 @@ class PassingLine:
 
     @property
     def is_due(self) -> bool:
-        """Whether somebody looks, and has waited long enough."""
+        """Whether stderr is a terminal and the patience is over."""
         return self.stream.isatty() and self.clock() - self._begun >= self.patience
 
     def bar(self, share: float) -> str:
-        """So much of a bar is full."""
+        """Return a bar of which this share is full."""
         full = round(self.width * min(max(share, 0.0), 1.0))
         return "━" * full + "·" * (self.width - full)
 
     def write(self, words: str) -> None:
-        """The line from now on, and the seconds."""
+        """Replace the line by these words and the seconds."""
         text = f"{words}, {self.clock() - self._begun:.0f} s"
         self.stream.write("\r" + printable(text).ljust(self._shown))
         self.stream.flush()
         self._shown = len(text)
 
     def end(self) -> None:
-        """Takes the line away."""
+        """Remove the line."""
         if self._shown:
             self.stream.write("\r" + " " * self._shown + "\r")
             self.stream.flush()
@@ -208,7 +212,7 @@ class PassingLine:
 
 @dataclass(kw_only=True)
 class ReadingLine(PassingLine):
-    """How much of a file is read; and, of a large one, how far it is with what comes after."""
+    """The share of a file that is read, and of the work that follows on a large one."""
 
     patience: float = 1.0
 
@@ -216,14 +220,14 @@ class ReadingLine(PassingLine):
         self.step("reading", share)
 
     def step(self, what: str, share: float) -> None:
-        """So much of this is done."""
+        """Show the share of one kind of work that is done."""
         if self.is_due:
             self.write(f"{what} {self.bar(share)} {share:4.0%}")
 
 
 @dataclass(kw_only=True)
 class ComparingLine(PassingLine):
-    """Which of several models is being calibrated. Called as `compare_models` does."""
+    """Which of several models is being calibrated; a progress function for `compare_models`."""
 
     patience: float = 1.0
 
@@ -234,7 +238,7 @@ class ComparingLine(PassingLine):
 
 @dataclass(kw_only=True)
 class ProgressLine(PassingLine):
-    """How far a search is. Called as `calibrate` does: the number of the start, what the search last accepted."""
+    """The start and the step of a search; a progress function for `calibrate`."""
 
     starts: int
     patience: float = 2.0

@@ -36,7 +36,7 @@ MINUS = "\N{MINUS SIGN}"  # as matplotlib writes it everywhere else
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One side of a map: a name a cell, and which cell each quote is in. Moneyness has edges beside its names."""
+    """One side of a map: a name per cell, and the cell of each quote. Moneyness has edges beside its names."""
 
     label: str
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Axis:
     edges: tuple[float, ...] = ()
 
     def ticks(self, at_most: int) -> tuple[list[float], list[str]]:
-        """Where to write what: whole numbers at their edges, or names evenly chosen in the middle of their cells."""
+        """Return positions and texts of ticks: whole numbers at their edges, or evenly chosen names of cells."""
         if self.edges:
             whole = [
                 (n - 0.5, f"{edge:g}".replace("-", MINUS)) for n, edge in enumerate(self.edges) if edge == round(edge)
@@ -55,7 +55,7 @@ class Axis:
 
 
 def length(years: float) -> str:
-    """A time to expiry in words.
+    """Return a time to expiry in words.
 
     >>> length(1 / 365), length(0.25), length(2.0)
     ('1 day', '91.25 days', '2 years')
@@ -65,7 +65,7 @@ def length(years: float) -> str:
 
 
 def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:
-    """Every expiry a row; in buckets of fixed edges where there are more than ``at_most``."""
+    """Return one row per expiry; buckets of fixed edges if there are more than ``at_most``."""
     days = np.round(quotes.contracts.expiry * 365.0, 6)
     distinct, row = np.unique(days, return_inverse=True)
     if len(distinct) <= at_most:
@@ -76,7 +76,7 @@ def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:
 
 
 def label_axis(quotes: Quotes, by: str) -> Axis:
-    """Every value of a label a column.
+    """Return one column per value of a label.
 
     Raises:
         UsageError: the quotes have no such label.
@@ -86,10 +86,9 @@ def label_axis(quotes: Quotes, by: str) -> Axis:
 
 
 def moneyness_axis(calibration: Calibration | PanelCalibration, quotes: Quotes) -> Axis:
-    """ln(strike / forward) in standard deviations to expiry, at the model's own at-the-money volatility.
+    """Return ln(strike / forward) in standard deviations to expiry, at the model's at-the-money volatility.
 
-    The same column then means the same thing for a week and for five years. Of a panel, the volatility of its last
-    group.
+    The same column then means the same for a week and for five years. For a panel, the volatility of its last group.
     """
     contracts = quotes.contracts
     expiries, which = np.unique(contracts.expiry, return_inverse=True)
@@ -111,7 +110,7 @@ def moneyness_axis(calibration: Calibration | PanelCalibration, quotes: Quotes) 
 
 
 def name_sides(panel: Axes, down: Axis, across: Axis) -> None:
-    """Writes the names of a map's cells beside it, as many as can be read."""
+    """Write the names of a map's cells beside it, as many as can be read."""
     panel.grid(visible=False)
     panel.set_facecolor(style.NOTHING)
     panel.set_yticks(*down.ticks(TALL))

@@ -1,4 +1,4 @@
-"""A map of influence: which dates, expiries and strikes the parameters hang on."""
+"""A map of influence: the dates, expiries and strikes on which the parameters depend."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DECADES = 4  # of Cook's distance shown below the largest; what is smaller has t
 class InfluenceMap:
     """Cook's distance of every expiry and date (or other label, or moneyness).
 
-    Not-a-number where nothing is quoted, infinite where the parameters hang on that cell alone.
+    Not-a-number for a cell without quotes, infinite if the parameters depend on that cell alone.
     """
 
     down: Axis
@@ -51,7 +51,7 @@ class InfluenceMap:
         return self.columns[column], self.expiries[row]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a cell without quotes is None, one that all hangs on is the text "all"."""
+        """Plain values for JSON; a cell without quotes is None; the text "all" if everything depends on it."""
         cells = style.plain(self.distance)
         for row, column in np.argwhere(np.isinf(self.distance)).tolist():
             cells[row][column] = "all"
@@ -64,10 +64,10 @@ class InfluenceMap:
 
 
 def influence_map(calibration: Calibration | PanelCalibration, *, by: str | None = None) -> InfluenceMap:
-    """Every expiry and date struck out on its own, as a whole; of a single day, every expiry and range of moneyness.
+    """Return the effect of striking out each expiry and date; for a single day, each expiry and range of moneyness.
 
     Args:
-        by: the label across, where it is not the date.
+        by: the label across, instead of the date.
 
     Raises:
         UsageError: the quotes have no such label.
@@ -86,10 +86,10 @@ def influence_map(calibration: Calibration | PanelCalibration, *, by: str | None
 def plot_influence_map(
     calibration: Calibration | PanelCalibration, *, title: str | None = None, by: str | None = None
 ) -> Figure:
-    """A figure of Cook's distance, date by expiry: how far the parameters move if that cell is struck out.
+    """Return a figure of Cook's distance, date by expiry: how far the parameters move if that cell is struck out.
 
-    Of a single day, moneyness by expiry. A distance of 1 is a move to the edge of the joint region of about one
-    standard error. Where the parameters would no longer be determined a cell is marked with a cross.
+    For a single day, moneyness by expiry. A distance of 1 is a move to the edge of the joint region of about one
+    standard error. A cross marks a cell without which the parameters are not determined.
 
     Raises:
         UsageError: the quotes have no such label.

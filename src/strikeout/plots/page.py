@@ -53,13 +53,12 @@ CAPTIONS = {
     ),
     "smiles": (
         "Smiles",
-        "Implied volatility by expiry: dots are the market, bars run from bid to ask where known, the line is the "
-        "model.",
+        "Implied volatility by expiry: dots are the market, bars run from bid to ask if known, the line is the model.",
     ),
     "scatter": ("Residuals", "Observed minus model; the band is twice the RMSE."),
     "residuals": (
         "Residuals by expiry and moneyness",
-        "The mean of observed minus model: blue where the market is dearer than the model, orange where it is cheaper.",
+        "The mean of observed minus model: blue: the market is dearer than the model; orange: cheaper.",
     ),
     "variance": (
         "Total variance",

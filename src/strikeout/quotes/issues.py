@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from strikeout.errors import UsageError
 from strikeout.quotes.checks.catalogue import RULES
+from strikeout.tables import Cell, Table, TextFormat, number
 
 if TYPE_CHECKING:
     from strikeout.quotes.spill import ChunkStore, Place
@@ -277,9 +277,6 @@ def _count(total: dict[str, int], more: dict[str, int]) -> None:
         total[code] = total.get(code, 0) + count
 
 
-FORMATS = ("text", "markdown", "latex", "csv")
-
-
 @dataclass(frozen=True)
 class Step:
     """One rule: how many rows it removed, how many were left then, and how many it flagged that are kept."""
@@ -311,57 +308,31 @@ class Screening:
         steps = [asdict(step) for step in self.steps]
         return {"rows": self.rows, "steps": steps, "left": self.left, "unchecked": dict(self.unchecked)}
 
-    def table(self, form: str = "text") -> str:
+    def to_table(self) -> Table:
+        """Return the counts as a table: rows in, one line per rule, quotes left."""
+        lines: list[tuple[Cell, ...]] = [("", "rows in", "", number(self.rows, ",d"), "")]
+        lines += [
+            (
+                step.code,
+                step.name,
+                _count_cell(step.removed),
+                _count_cell(step.left, step.removed),
+                _count_cell(step.flagged),
+            )
+            for step in self.steps
+        ]
+        lines.append(("", "quotes left", "", number(self.left, ",d"), ""))
+        return Table(("code", "rule", "removed", "left", "flagged"), lines, numbers=(2, 3, 4), whole=(0,))
+
+    def table(self, form: TextFormat = "text") -> str:
         """Return the table as "text", "markdown", "latex" (booktabs) or "csv".
 
         Raises:
-            UsageError: the form is not one of these.
+            UsageError: another format.
         """
-        if form not in FORMATS:
-            raise UsageError(f"table: {form!r} is not a form. Expected one of {', '.join(FORMATS)}.")
-        lines = [("", "rows in", "", f"{self.rows:,}", "")]
-        lines += [
-            (step.code, step.name, _number(step.removed), _number(step.left, step.removed), _number(step.flagged))
-            for step in self.steps
-        ]
-        lines.append(("", "quotes left", "", f"{self.left:,}", ""))
-        heads = ("code", "rule", "removed", "left", "flagged")
-        return {"text": _text, "markdown": _markdown, "latex": _latex, "csv": _csv}[form](heads, lines)
+        return self.to_table().to_text(form)
 
 
-Line = tuple[str, str, str, str, str]
-
-
-def _number(count: int, unless_zero: int | None = None) -> str:
+def _count_cell(count: int, unless_zero: int | None = None) -> Cell:
     shown = count if unless_zero is None else unless_zero
-    return f"{count:,}" if shown else ""
-
-
-def _text(heads: Line, lines: list[Line]) -> str:
-    widths = [max(len(line[column]) for line in (heads, *lines)) for column in range(5)]
-    shown = [
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in (heads, *lines)
-    ]
-    return "\n".join(shown)
-
-
-def _markdown(heads: Line, lines: list[Line]) -> str:
-    rows = [heads, ("---", "---", "---:", "---:", "---:"), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _latex(heads: Line, lines: list[Line]) -> str:
-    body = [" & ".join(line).replace(",", "{,}") + r" \\" for line in lines]
-    return "\n".join(
-        [r"\begin{tabular}{llrrr}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule", *body, r"\bottomrule",
-         r"\end{tabular}"]
-    )  # fmt: skip
-
-
-def _csv(heads: Line, lines: list[Line]) -> str:
-    plain = [(c, f'"{name}"' if "," in name else name, *(n.replace(",", "") for n in rest)) for c, name, *rest in lines]
-    return "\n".join(",".join(row) for row in (heads, *plain))
+    return number(count, ",d") if shown else ""

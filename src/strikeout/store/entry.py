@@ -150,6 +150,10 @@ class Entry:
         plain = {"why": self.why and self.why.to_plain(), "counts": dict(self.counts), "digests": dict(self.digests)}
         return {"format": FORMAT, **content, **plain}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, the hash of the entry included."""
+        return {**self.to_json(), "hash": self.hash().hex()}
+
     @staticmethod
     def from_bytes(data: bytes) -> Entry:
         """The entry these bytes were written from; whether it is signed is for ``is_signed`` to say.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 KINDS = {"1": "rejects the row", "2": "flags the row, which stays", "3": "judges a slice, whose quotes stay"}
 
@@ -33,6 +34,21 @@ class Rule:
     def kind(self) -> str:
         """What happens to what it finds, in words."""
         return KINDS[self.code[1]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "code": self.code,
+            "name": self.name,
+            "kind": self.kind,
+            "why": self.why,
+            "remedy": self.remedy,
+            "limit": self.limit,
+            "unit": self.unit or None,
+            "needs": list(self.needs),
+            "sees_others": self.sees_others,
+            "is_fixed": self.is_fixed,
+        }
 
 
 def _fixed(code: str, name: str, why: str, remedy: str) -> Rule:

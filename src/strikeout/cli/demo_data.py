@@ -1,4 +1,4 @@
-"""The story the demo tells, as numbers: three bad days of a feed, found by influence, struck out, undone, verified."""
+"""The numbers of the demo: three bad days of a feed, found by influence, struck out, undone, verified."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SLIPPED, STALE = "decimal point slipped: a tenth of the price", "stale: the pric
 STALE_BY = 20  # days
 FAULTS: Mapping[int, str] = {45: SLIPPED, 90: STALE, 135: SLIPPED}
 MONEYNESS = (-0.1, 0.0, 0.1)  # where the smiles are compared
-STANDS_OUT = 100  # times the usual Cook's distance: such a day of a feed is struck out
+STANDS_OUT = 100  # times the median Cook's distance: such a day of a feed is struck out
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class BadDay:
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """The book as it should be and as it arrived, who spoiled it, and every way to be rid of that.
+    """The quotes as they should be and as they arrived, the bad days, and every way to strike them out.
 
-    ``forgetting`` strikes out the groups that stand out in ``influence``. Beside it: ``paper``, one step from the
-    spoiled parameters, and ``paper_baseline``, the same step from raw quotes that the paper compares it with; one step
-    from the ``robust`` reference; the optimum ``resolved`` from moments; and ``never_seen``, the book as it should be
-    without the quotes that were struck out. ``restored`` is the book after undoing it all. ``refuted`` checks the
-    certificate against the book as it arrived, where it must fail.
+    ``forgetting`` strikes out the groups with a large ``influence``. Beside it: ``paper``, one step from the spoiled
+    parameters, and ``paper_baseline``, the same step from raw quotes that the paper compares it with; one step from
+    the ``robust`` reference; the optimum ``resolved`` from moments; and ``never_seen``, a calibration of the clean
+    quotes without those that were struck out. ``restored`` is the calibration after undoing it. ``refuted`` checks the
+    certificate against the quotes as they arrived, and must fail.
     """
 
     clean: Calibration
@@ -87,35 +87,31 @@ class Story:
 
     @property
     def is_as_never_seen(self) -> bool:
-        """Parameters and state are, bit for bit, those of a book that never held what was struck out."""
+        """Whether parameters and state equal, bit for bit, those of quotes without the bad days from the start."""
         return _same(self.without, self.never_seen)
 
     @property
     def is_restored(self) -> bool:
-        """Bringing the quotes back gave the bits from before."""
+        """Whether restoring the quotes gave the same bits as before."""
         return _same(self.restored, self.arrived)
 
     def errors(self, parameters: Mapping[str, float]) -> dict[str, float]:
-        """How far each parameter is from the truth, in standard errors of the clean calibration."""
+        """Return how far each parameter is from the truth, in standard errors of the clean calibration."""
         precision = self.clean.standard_errors
         return {name: (x - self.truth[name]) / precision[name] for name, x in parameters.items()}
 
     def worst(self, parameters: Mapping[str, float]) -> float:
-        """The largest of these errors."""
+        """Return the largest of these errors."""
         return max(abs(error) for error in self.errors(parameters).values())
 
     def from_refit(self, parameters: Mapping[str, float]) -> float:
-        """How far the parameters are from those of the retained quotes, in standard errors of these."""
+        """Return how far the parameters are from those of the retained quotes, in standard errors of these."""
         exact, error = self.without.parameters, self.without.standard_errors
         return max(abs(x - exact[name]) / error[name] for name, x in parameters.items())
 
 
 def story(seed: int = 42) -> Story:
-    """Makes the book, breaks it, finds out why, strikes that out, undoes it and checks it; the same bits every time.
-
-    Raises:
-        Nothing: the book is ours, and its calibrations converge.
-    """
+    """Compute the story: quotes, bad days, influence, strike-out, restoration and checks; the same bits every time."""
     book, model = two_feeds(paper_quotes("large", seed=seed)), Heston()
     spoiled, bad_days = with_bad_days(book)
     arrived = calibrate(spoiled, model)
@@ -143,7 +139,7 @@ def story(seed: int = 42) -> Story:
 
 
 def condition_of(found: Influence) -> str:
-    """The groups that stand out, as a condition in SQL on date and source."""
+    """Return the groups with a large influence as a condition in SQL on date and source."""
     out = found["cooks_d"] > STANDS_OUT * np.median(found["cooks_d"])
     dates, sources = found["date"][out].tolist(), found["source"][out].tolist()
     named = {
@@ -154,7 +150,7 @@ def condition_of(found: Influence) -> str:
 
 
 def two_feeds(book: Quotes) -> Quotes:
-    """The same book, every other quote from feed b."""
+    """Return the same quotes, every other one from feed b."""
     source = np.where(np.arange(len(book)) % 2 == 0, "a", "b").astype(object)
     return Quotes(
         ids=book.ids, contracts=book.contracts, observed=book.observed, labels={**book.labels, "source": source}
@@ -162,10 +158,10 @@ def two_feeds(book: Quotes) -> Quotes:
 
 
 def with_bad_days(book: Quotes) -> tuple[Quotes, tuple[BadDay, ...]]:
-    """The book as it arrived, with feed b wrong on three days, and what went wrong."""
+    """Return the quotes as they arrived, with feed b wrong on three days, and these days."""
     observed, bad_days = book.observed.copy(), []
     day, source, dates = book.labels["day"], book.labels["source"], book.labels["date"]
-    a_day = int(np.count_nonzero(day == 0))  # the book is the same grid of contracts every day, day after day
+    a_day = int(np.count_nonzero(day == 0))  # every day has the same grid of contracts
     for number, fault in FAULTS.items():
         rows = np.flatnonzero((day == number) & (source == "b"))
         observed[rows] = book.observed[rows] / 10 if fault == SLIPPED else book.observed[rows - STALE_BY * a_day]
@@ -174,7 +170,7 @@ def with_bad_days(book: Quotes) -> tuple[Quotes, tuple[BadDay, ...]]:
 
 
 def volatilities(calibration: Calibration) -> tuple[Floats, Floats]:
-    """The expiries of the book, and the model's implied volatilities there (a row an expiry) at `MONEYNESS`."""
+    """Return the expiries, and the model's implied volatilities at `MONEYNESS`, one row per expiry."""
     expiries = np.unique(calibration.quotes.contracts.expiry)
     k = np.tile(MONEYNESS, len(expiries))
     c = Contracts(forward=1.0, strike=np.exp(k), expiry=np.repeat(expiries, 3), discount=1.0, is_call=k >= 0)

@@ -1,12 +1,12 @@
-"""How a command ends: one table of exit codes, and every error told once, on stderr, never as a traceback.
+"""How a command ends: one table of exit codes; every error is printed once, on stderr, never as a traceback.
 
     what was raised                       code
     nothing                               what the command returned: 0, 1 or 3
     StrikeoutError                        its class's exit_code: 2 for usage and bad input, 3 for refused
     click's own (a wrong option ...)      2
     Ctrl-C                                130, silently
-    the reader of our output went away    141, silently: what a process ended by SIGPIPE has
-    anything else                         4: a bug of ours
+    a closed pipe                         141, silently, as a process that SIGPIPE ended
+    anything else                         4: a defect of strikeout
 
 Set STRIKEOUT_TRACEBACK=1 to see where an error came from.
 """
@@ -69,13 +69,13 @@ ADVICE: Mapping[Advice, str] = {
 
 
 def conclude(error: BaseException, *, as_json: bool) -> int:
-    """Tells an error and gives back the exit code it ends with.
+    """Print an error and return the exit code for it.
 
     Raises:
-        BaseException: the error itself, where STRIKEOUT_TRACEBACK is set and it would be told.
+        BaseException: the error itself, if STRIKEOUT_TRACEBACK is set and it would be printed.
     """
     if isinstance(error, BrokenPipeError):
-        # The interpreter flushes stdout once more at its end; with nowhere to write that would be told as an error.
+        # The interpreter flushes stdout once more at its end; without a reader that would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     if isinstance(error, SystemExit):
@@ -89,11 +89,11 @@ def conclude(error: BaseException, *, as_json: bool) -> int:
         return USAGE
     if os.environ.get(TRACEBACK):
         raise error
-    told, code = _told(error)
+    facts, code = _facts(error)
     if as_json:
-        click.echo(json.dumps({"error": told}), err=True)
+        click.echo(json.dumps({"error": facts}), err=True)
     else:
-        click.echo(f"strikeout: {printable(told['sentence'])}", err=True)
+        click.echo(f"strikeout: {printable(facts['sentence'])}", err=True)
     return code
 
 
@@ -123,7 +123,7 @@ def _spelled(part: str | Mention) -> str:
     return f"{option} {'none' if part.value is None else quote(value)}"
 
 
-def _told(error: BaseException) -> tuple[dict[str, Any], int]:
+def _facts(error: BaseException) -> tuple[dict[str, Any], int]:
     if isinstance(error, StrikeoutError):
         facts = {name: plain(value) for name, value in error.facts.items()}
         return {**facts, "code": error.code, "sentence": spelled(error.parts)}, error.exit_code
@@ -131,18 +131,23 @@ def _told(error: BaseException) -> tuple[dict[str, Any], int]:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "strikeout"
         return {"code": "usage", "sentence": f"{error.format_message()} See: {path} --help"}, USAGE
-    if isinstance(error, OSError) and error.filename is not None:  # a name too long, a folder that is not ours, a disk
+    if (
+        isinstance(error, OSError) and error.filename is not None
+    ):  # a name too long, a folder without permission, a disk
         named = os.fsdecode(error.filename)
-        return {"code": "usage", "sentence": f"{named}: {error.strerror}. Give another path, or mend this one."}, USAGE
+        return {
+            "code": "usage",
+            "sentence": f"{named}: {error.strerror}. Give another path, or repair this one.",
+        }, USAGE
     sentence = (
-        f"an error of strikeout's own, not of your input: {type(error).__name__}: {first_line(error)}. "
+        f"an error in strikeout, not in your input: {type(error).__name__}: {first_line(error)}. "
         f"Please report it; set {TRACEBACK}=1 to see where it happened."
     )
     return {"code": "internal", "sentence": sentence}, INTERNAL
 
 
 def plain(value: Any) -> Any:
-    """A fact as JSON can hold it: of a long list the first twenty, and None for a number that does not exist."""
+    """Return a fact as JSON can hold it: the first twenty of a long list, None for a number that is not finite."""
     if isinstance(value, float) and not isfinite(value):
         return None
     if value is None or isinstance(value, (str, int, float)):

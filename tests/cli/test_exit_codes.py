@@ -8,7 +8,7 @@ import click
 import pytest
 
 from strikeout import errors
-from strikeout.cli.exits import EXIT_CODES, conclude, plain
+from strikeout.cli.exit_codes import EXIT_CODES, conclude, plain
 
 
 def every_error():

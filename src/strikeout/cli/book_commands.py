@@ -1,0 +1,269 @@
+"""What the commands on a book share: opening one, showing a change, and calibrate, forget and verify for books."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from strikeout.cli import exit_codes, terminal
+from strikeout.errors import NothingMeantError, RefusedError, StrikeoutError, UnidentifiedError, UsageError
+from strikeout.models.named import model_named
+from strikeout.tables import Cell, Table, number
+from strikeout.wording import many
+
+if TYPE_CHECKING:
+    from strikeout.book import Book
+    from strikeout.book.results import Change
+    from strikeout.book.version import Version
+    from strikeout.cli.terminal import Format
+    from strikeout.store.entry import Entry, Reason
+
+ENDING = ".book"
+NO_QUOTE = "no quotes match this condition"
+ONE_VALUE = "--panel none"  # how the command line asks for a plain calibration
+WITH_PARAMETERS = {"bounds": "--bound", "fixed": "--fix", "starts": "--starts"}  # that may name parameters
+COUNTING = {"model", "panel", "select", "weights"}  # settings that decide how many quotes and parameters there are
+ENTRY_HEADINGS = ("entry", "when", "who", "what", "counts", "why")
+
+
+def is_book(path: str) -> bool:
+    """Return whether a path names a book: it ends in .book."""
+    return Path(path).suffix.lower() == ENDING
+
+
+def open_book(path: str, *, who: str | None = None) -> Book:
+    """Open the book of this name.
+
+    Raises:
+        UsageError: the name does not end in .book.
+        BookError: there is no such book, or it cannot be used.
+        RefusedError: its key file cannot be used.
+    """
+    from strikeout.book import Book
+    from strikeout.cli.configuration import configuration
+
+    if not is_book(path):
+        raise UsageError(
+            f"{path}: not a book. The name of a book ends in {ENDING}. Make one: strikeout init "
+            f"{Path(path).stem}{ENDING}",
+            path=path,
+        )
+    return Book.open(path, who=who, is_two_person=configuration().is_two_person)
+
+
+def entry_table(entries: Sequence[Entry]) -> Table:
+    """Return entries of the ledger, one row each."""
+    rows = [
+        (
+            number(entry.number, "d"),
+            f"{entry.at[:19]}Z",
+            entry.who,
+            entry.what,
+            ", ".join(f"{name} {count:,}" for name, count in entry.counts.items()),
+            "" if entry.why is None else str(entry.why),
+        )
+        for entry in entries
+    ]
+    return Table(ENTRY_HEADINGS, rows, numbers=(0,), whole=(1,), spare=(2, 5))
+
+
+def report_change(change: Change, *, as_json: bool, form: Format = "table", **more: Any) -> int:
+    """Print a change of a book and return the exit code: 3 if the calibration did not converge.
+
+    Args:
+        more: what else goes into the JSON.
+    """
+    if as_json:
+        terminal.show_json({**change.to_dict(), **more})
+    else:
+        show_change(change, form)
+    return exit_codes.DONE if change.after.converged else exit_codes.REFUSED
+
+
+def show_change(change: Change, form: Format = "table") -> None:
+    """Print the parameters before and after, and what was done."""
+    before, after, moves = change.before, change.after, change.moved
+    pairs = [
+        ("entry", f"{change.entry}: {change.what}" + (f", {many(change.touched, 'quote')}" if change.touched else "")),
+        ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
+        ("RMSE", f"{_rmse(after)}, {after.model.partition('/')[0]}"),
+        ("status", after.termination),
+        ("fitted from", after.fit_source.sentence),
+    ]
+    pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(change.path)]
+    latent = after.latent_facts(one_value=ONE_VALUE)
+    moves_of_latent = [("" if n or latent else "latent", words) for n, words in enumerate(change.latent_moves)]
+    pairs += [*latent, *moves_of_latent]
+    if change.certificate is not None:
+        claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"
+        pairs.append(("certificate", f"{change.certificate.digest()[:16]} claims {claims}"))
+    heads: tuple[str, ...] = ("parameter", "value", "standard error")
+    rows: list[tuple[Cell, ...]] = [
+        (name, number(value), number(after.standard_errors[name], ".2g")) for name, value in after.parameters.items()
+    ]
+    if before is not None:
+        heads = ("parameter", "before", "after", "SE after", "moved (SE after)")
+        known = {name: number(value) for name, value in before.parameters.items()}
+        rows = [(row[0], known.get(str(row[0]), "-"), *row[1:], move_cell(moves[str(row[0])])) for row in rows]
+    numbers = tuple(range(1, len(heads)))
+    terminal.show_result(form, Table(heads, rows, numbers=numbers, whole=(0,)), "", terminal.facts(pairs))
+
+
+def move_cell(value: float | None) -> Cell:
+    """Return a move in standard errors for a table."""
+    if value is None or not isfinite(value):
+        return number(None)
+    return number(value)._replace(text=terminal.move_text(value))
+
+
+def _rmse(version: Version) -> str:
+    """Through moments the mean is weighted; for one step it is predicted, in the unit that weights give residuals."""
+    from strikeout.calibration.summary import rmse_text
+
+    is_step = version.step is not None
+    weights = version.asking["weights"] if is_step or version.asking["through"] == "moments" else "none"
+    return rmse_text(version.rmse, weights=weights, is_of_price=weights == "none" or not is_step)
+
+
+def calibrate_book(
+    book: Book, how: dict[str, Any], *, fresh: bool, reason: Reason | None, plot: str | None, as_json: bool
+) -> int:
+    """Calibrate the quotes of a book and store the result.
+
+    Args:
+        how: the options given. Others are as the last time, or with ``fresh`` at their defaults.
+
+    Raises:
+        RefusedError: the book is empty, or its quotes cannot be calibrated.
+        UsageError: an option with an impossible value.
+    """
+    from strikeout.book.spec import as_the_last_time
+
+    asked = how.pop("model", None)
+    model, kept, left = None if asked is None else model_named(asked), {}, {}
+    last = book.asking()
+    if fresh:
+        how = {"fresh": True, **how}
+    elif last is not None:
+        kept = as_the_last_time(last, given=how, model=model)
+        if model is not None:  # another has other parameters
+            all_of_it = as_the_last_time(last, given=how, model=None)
+            left = {name: value for name, value in all_of_it.items() if name in WITH_PARAMETERS and name not in kept}
+        if how or asked:  # without options the book repeats the last calibration by itself, to the bit
+            model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
+    starts = how.get("starts", 4)
+    progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
+    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
+    try:
+        change = book.calibrate(model, reason=reason, progress=progress, **how)
+    except (UsageError, RefusedError) as error:
+        if not any(_is_part(name, error) for name in kept):
+            raise
+        raise error.extended(f" As the last time: {_settings(kept_words)}") from error
+    finally:
+        progress.end()
+    if left:
+        words = ", ".join(f"{WITH_PARAMETERS[name]} ({_worded(value)})" for name, value in sorted(left.items()))
+        terminal.note(f"not as the last time, since the model is another: {words}.")
+    if plot is not None:
+        from strikeout.cli.plot import write_book_plot
+
+        write_book_plot(book, plot)
+    if as_json:
+        return report_change(change, as_json=True, plot=plot, as_last_time=kept_words)
+    code = report_change(change, as_json=False)
+    if kept:
+        terminal.note(f"as the last time: {_settings(kept_words)}")
+    known = book.quotes().labels
+    several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
+    by = ",".join(several or ["expiry"])
+    terminal.hint(f"strikeout influence {book.path} --by {by}", f"strikeout forget {book.path} --where ...")
+    return code
+
+
+def _settings(kept: Mapping[str, str]) -> str:
+    words = ", ".join(f"{name} {value}" for name, value in kept.items())
+    return f"{words}. With --fresh, options that are not given have their defaults."
+
+
+def _is_part(setting: str, error: StrikeoutError) -> bool:
+    """Return whether a setting of the last time may have caused an error: the error mentions it, or there are too few
+    quotes for the parameters and the setting decides how many there are of either.
+    """
+    return setting in error.arguments or (isinstance(error, UnidentifiedError) and setting in COUNTING)
+
+
+def _worded(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(value)
+    if isinstance(value, tuple):
+        return f"{len(value)} given"
+    return "none" if value is None else str(getattr(value, "name", value)).partition("/")[0]
+
+
+def forget_from_book(
+    book: Book, chosen: dict[str, Any], *, tolerance: float | None, yes: bool, reason: Reason | None, as_json: bool
+) -> int:
+    """Plan a strike-out and write the plan beside the book, or with ``yes`` strike the quotes out.
+
+    Nothing is changed if no quote matches, as with a file: a script that strikes out what it finds may find nothing.
+
+    Raises:
+        UnknownIdError: an id that no quote of the book has.
+        RefusedError: the retained quotes give no calibration.
+    """
+    try:
+        plan = book.forget(**chosen, tolerance=tolerance, reason=reason)
+    except NothingMeantError:
+        return _report_no_quote(book, as_json=as_json)
+    if yes:
+        change = book.apply(plan)
+        report_change(change, as_json=as_json)
+        terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
+        return exit_codes.DONE
+    from strikeout.quotes.atomic_write import replace_file
+
+    path = replace_file(book.plan_path, lambda part: part.write_bytes(plan.to_bytes()))
+    path.chmod(0o600)
+    if as_json:
+        terminal.show_json({**plan.to_dict(), "plan": str(path)})
+    else:
+        terminal.show_lines(plan.summary())
+        terminal.note(f"the plan is in {path}; strikeout apply {book.path} does it.")
+    return exit_codes.DONE
+
+
+def _report_no_quote(book: Book, *, as_json: bool) -> int:
+    if as_json:
+        none = {"entry": None, "what": "forget", "touched": 0, "plan": None}
+        terminal.show_json({**none, "forgotten": [], "retained": book.status().held})
+    else:
+        waits = f" The plan in {book.plan_path} is an earlier one." if book.plan_path.exists() else ""
+        terminal.note(f"{NO_QUOTE}; nothing was struck out.{waits}")
+    return exit_codes.DONE
+
+
+def verify_book(path: str, *, head: str | None, keys: Sequence[str], as_json: bool, form: Format = "table") -> int:
+    """Check a whole book, or with public keys a copy without its key file; return 1 if a check fails.
+
+    Raises:
+        UsageError: the head is malformed.
+    """
+    from strikeout.book import Book
+    from strikeout.store.ledger import Head
+
+    kept = None if head is None else Head.parse(head)
+    if keys:
+        found = Book.verify_copy(path, key=keys, head=kept)
+    else:
+        with open_book(path) as book:
+            found = book.verify(head=kept)
+    if as_json:
+        terminal.show_json(found.to_dict())
+    else:
+        words = {True: "holds", False: "FAILS", None: "-"}
+        rows = [(check.name, words[check.holds], check.found) for check in found.checks]
+        terminal.show_result(form, found.headline, "", Table(("check", "", "found"), rows, whole=(0, 1)))
+    return exit_codes.DONE if found.holds else exit_codes.FINDINGS

@@ -1,0 +1,244 @@
+"""A calibration made in the same call: its options, the file it reads, and what is reported on that file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from strikeout.cli import terminal
+from strikeout.cli.options import (
+    Distinct,
+    Named,
+    NamedRange,
+    check_option,
+    constant_option,
+    max_reject_option,
+    profile_option,
+    quarantine_option,
+    with_options,
+)
+from strikeout.errors import RejectedError
+from strikeout.models.named import MODELS, model_named
+from strikeout.wording import agreeing, many
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.panel_calibration import PanelCalibration
+    from strikeout.quotes.quotes import Quotes
+    from strikeout.quotes.reading import Reading
+
+READING = ("checks", "constants", "max_reject", "profile", "quarantine")
+REPEATED = (  # what a following command needs again
+    "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel",
+    "max_reject", "profile", "constants", "checks",
+)  # fmt: skip
+OF_OBJECTIVE = ("weights", "residual", "loss", "select")  # options that mean the same for every model
+
+model_option = click.option(
+    "--model",
+    type=click.Choice(MODELS),
+    metavar="NAME",
+    default="heston",
+    show_default=True,
+    help=f"The model: {', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.",
+)
+objective_options = with_options(
+    click.option(
+        "--weights",
+        type=click.Choice(["given", "none", "relative", "vega", "spread"]),
+        default="given",
+        show_default=True,
+        help="The weight of each quote: its weight column, equal weights, 1/price², 1/vega², 1/spread².",
+    ),
+    click.option(
+        "--residual",
+        type=click.Choice(["price", "implied_vol"]),
+        default="price",
+        show_default=True,
+        help="What is compared with the model.",
+    ),
+    click.option(
+        "--loss",
+        type=click.Choice(["squared", "huber"]),
+        default="squared",
+        show_default=True,
+        help="The loss of a residual; huber reduces the effect of outliers.",
+    ),
+)
+select_option = click.option(
+    "--select",
+    type=click.Choice(["all", "otm"]),
+    default="all",
+    show_default=True,
+    help="The quotes to fit: all, or puts below the forward and calls above. A book keeps the others.",
+)
+calibration_options = with_options(
+    model_option,
+    objective_options,
+    click.option(
+        "--bound", "bounds", cls=Distinct, type=NamedRange(), multiple=True, help="Keep a parameter in a range."
+    ),
+    click.option("--fix", "fixed", cls=Distinct, type=Named(), multiple=True, help="Hold a parameter fixed."),
+    click.option(
+        "--feller",
+        type=click.Choice(["warn", "enforce", "ignore"]),
+        default="warn",
+        show_default=True,
+        help="Warn if Feller's condition is not met, enforce it, or ignore it.",
+    ),
+    click.option(
+        "--starts", type=click.IntRange(min=1), default=4, show_default=True, help="At most n canonical starts."
+    ),
+    select_option,
+    click.option(
+        "--panel",
+        metavar="auto|none|LABEL",
+        callback=lambda _context, _option, word: None if word == "none" else word,
+        help="A label, such as date: the model's latent parameter (initial variance) has one value for each. auto uses "
+        "the date if there are several dates and enough quotes.  [default: none for a file, auto for a book]",
+    ),
+    max_reject_option,
+    quarantine_option,
+    profile_option,
+    constant_option,
+    check_option,
+)
+file_options = with_options(max_reject_option, quarantine_option, profile_option, constant_option, check_option)
+
+
+def options_as_given() -> str:
+    """Return the options of a calibration that the user gave to this command, each after a space."""
+    context = click.get_current_context()
+    words = []
+    for option in context.command.params:
+        name = option.name or ""
+        if name not in REPEATED or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        pairs = value.items() if isinstance(value, dict) else ()
+        values = [f"{key}={_typed(part)}" for key, part in pairs] or [_typed(value)]
+        words += [f" {option.opts[0]} {quote(text)}" for text in values]
+    return "".join(words)
+
+
+def _typed(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ":".join(str(end) for end in value) if isinstance(value, tuple) else str(value)
+
+
+def calibrate_file(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration | PanelCalibration]:
+    """Read a file and calibrate its quotes, as the options of ``calibration_options`` ask.
+
+    Raises:
+        QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
+        UsageError: an option with an impossible value.
+        RefusedError: there are too few quotes, or one lacks what an option needs.
+    """
+    from strikeout.calibration.calibrate import calibrate
+
+    how = {name: value for name, value in options.items() if name not in READING}
+    reading = read_file(file, **{name: options[name] for name in READING})
+    chosen = model_named(model)
+    progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
+    try:
+        return reading, calibrate(reading.quotes, chosen, progress=progress, **how)
+    finally:
+        progress.end()
+
+
+def read_file(
+    file: str,
+    *,
+    constants: dict[str, float | str],
+    max_reject: float,
+    quarantine: str | None = None,
+    profile: str | None = None,
+    checks: dict[str, float | str] | None = None,
+    beside: Callable[[], Quotes] | None = None,
+) -> Reading:
+    """Read a file of quotes into memory and write its bad rows to the quarantine.
+
+    Raises:
+        QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
+        UsageError: there is no such profile, or an option with an impossible value.
+    """
+    reading = open_file(file, profile=profile, constants=constants, checks=checks, beside=beside)
+    refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
+    return reading
+
+
+def open_file(file: str, *, on_disk: bool = False, line: terminal.ReadingLine | None = None, **options: Any) -> Reading:
+    """Read a file; the options are those of `inspect_quotes`, and ``folder``.
+
+    Args:
+        on_disk: read a file of any size, chunk by chunk; close the reading.
+        line: shows the progress, also of a later step; its own by default.
+
+    Raises:
+        QuotesError: the file cannot be read as quotes.
+        UsageError: there is no such profile, or an option is invalid.
+    """
+    from strikeout.quotes.reading import IN_MEMORY, Chunking, inspect_quotes
+
+    line = line or terminal.ReadingLine()
+    folder = options.pop("folder", None)
+    memory = replace(IN_MEMORY, progress=line.step)
+    chunking = Chunking(folder=folder, progress=line.step) if on_disk else memory
+    try:
+        return inspect_quotes(file, chunking=chunking, **options)
+    finally:
+        line.end()
+
+
+def refuse_bad_rows(reading: Reading, *, max_reject: float, quarantine: str | None) -> None:
+    """Write bad rows to the quarantine, if one is named, and refuse a file with too many of them.
+
+    Raises:
+        RejectedError: too many rows are bad, or none is good.
+        UsageError: the quarantine cannot be written.
+    """
+    from strikeout.quotes.reading import accept
+
+    try:
+        accept(reading, max_reject=max_reject, quarantine=quarantine)
+    except RejectedError as error:
+        if quarantine is None:
+            raise
+        raise error.extended(f" The bad rows are in {quarantine}.", quarantine=quarantine) from error
+
+
+def note_reading(reading: Reading | None, quarantine: str | None = None) -> None:
+    """Print notes on rows that were rejected, repeated or flagged; none if there is no such row, or no file."""
+    if reading is None:
+        return
+    if reading.rejected:
+        first = reading.issues.first_rejected()
+        where = f"quarantined in {quarantine}" if quarantine else "left out"
+        some = f"{reading.rejected:,} of {many(reading.rows, 'row')}"
+        terminal.note(f"{reading.source}: {some} {where}. The first: {first}")
+    if reading.repeated:
+        repeats = f"{many(reading.repeated, 'row')} {agreeing(reading.repeated, 'repeats', 'repeat')}"
+        terminal.note(f"{reading.source}: {repeats} an earlier one exactly; kept once.")
+    flags = reading.issues.flags(besides="Q201")  # the note above counts repeated rows
+    if flags:
+        terminal.note(f"{reading.source}: kept, but look at them: {flags}.")
+
+
+def reading_counts(reading: Reading | None, quarantine: str | None = None) -> dict[str, Any]:
+    """Return what was read, as plain values; nothing if no file was."""
+    if reading is None:
+        return {}
+    return {
+        "source": reading.source,
+        "rows": reading.rows,
+        "rejected": reading.rejected,
+        "repeated": reading.repeated,
+        "issues": reading.issues.counts,
+        "quarantine": quarantine if reading.rejected else None,
+    }

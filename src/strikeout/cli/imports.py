@@ -1,0 +1,150 @@
+"""Commands that add the quotes of a file to a book: import, learn and roll."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import open_book, report_change
+from strikeout.cli.fit_options import (
+    file_options,
+    note_reading,
+    open_file,
+    read_file,
+    reading_counts,
+    refuse_bad_rows,
+)
+from strikeout.cli.options import (
+    book_argument,
+    file_argument,
+    json_option,
+    optional_file_argument,
+    reason_options,
+    source_option,
+    with_options,
+)
+from strikeout.wording import agreeing
+
+if TYPE_CHECKING:
+    from strikeout.store.entry import Reason
+
+MOST = 5  # quotes that a note names
+import_options = with_options(source_option, file_options)
+
+
+@click.command("import")
+@book_argument
+@file_argument
+@import_options
+@reason_options
+@json_option
+def import_quotes(
+    book: str, file: str, reason: Reason | None, who: str | None, as_json: bool, quarantine: str | None, **options: Any
+) -> int:
+    """Append the quotes of FILE (.csv, .csv.gz, .parquet) to BOOK.
+
+    Bad rows are left out; --quarantine keeps them to be corrected and imported again. The book records that file, and
+    erasing removes it.
+
+    A file of any size is read in chunks, which are kept on the disk of BOOK until all are checked: memory hardly grows.
+
+    Quotes the book has already change nothing. Quotes that were erased are refused and named, and the command ends
+    with 1. The calibration stays as it is until the book is calibrated again.
+    """
+    line = terminal.ReadingLine()
+    max_reject = options.pop("max_reject")
+    with (
+        open_book(book, who=who) as held,
+        open_file(
+            file, on_disk=True, line=line, beside=held.quotes, folder=held.path.parent, **_named(options)
+        ) as reading,
+    ):
+        refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
+        kept = quarantine if reading.rejected else None
+        with _removed_if_refused(kept):
+            done = held.import_pieces(reading.chunks(), quarantine=kept, reason=reason)
+            line.end()
+    if as_json:
+        rows = {"repeated_rows": reading.repeated}
+        terminal.show_json({**reading_counts(reading, quarantine), **rows, **done.to_dict()})
+    else:
+        terminal.say(done.sentence)
+        note_reading(reading, quarantine)
+        if done.erased:
+            more = f" and {len(done.erased) - MOST:,} more" if len(done.erased) > MOST else ""
+            were = agreeing(len(done.erased), "it was", "they were")
+            terminal.note(f"refused, since {were} erased: {', '.join(done.erased[:MOST])}{more}.")
+        terminal.hint(f"strikeout calibrate {book}")
+    return exit_codes.FINDINGS if done.erased else exit_codes.DONE
+
+
+@click.command("learn")
+@book_argument
+@file_argument
+@import_options
+@reason_options
+@json_option
+def learn(
+    book: str, file: str, reason: Reason | None, who: str | None, as_json: bool, quarantine: str | None, **options: Any
+) -> int:
+    """Append the quotes of FILE to BOOK and calibrate it with them, or do nothing at all.
+
+    Bad rows are left out; --quarantine keeps them, as in import. Ends with 3 if nothing is new or no calibration is
+    found.
+    """
+    with open_book(book, who=who) as held:
+        reading = read_file(file, beside=held.quotes, quarantine=quarantine, **_named(options))
+        kept = quarantine if reading.rejected else None
+        with _removed_if_refused(kept):
+            change = held.learn(reading.quotes, quarantine=kept, reason=reason)
+    code = report_change(change, as_json=as_json, **reading_counts(reading, quarantine))
+    if not as_json:
+        note_reading(reading, quarantine)
+    return code
+
+
+@click.command("roll")
+@book_argument
+@optional_file_argument
+@click.option("--window", type=click.IntRange(min=1), required=True, help="How many of the last dates stay.")
+@import_options
+@reason_options
+@json_option
+def roll(book: str, file: str | None, window: int, reason: Reason | None, as_json: bool, **options: Any) -> int:
+    """Learn the quotes of FILE, if there is one, and forget those of BOOK older than the last dates, in one step."""
+    who, quarantine = options.pop("who"), options.pop("quarantine")
+    with open_book(book, who=who) as held:
+        reading = None
+        if file is not None:
+            reading = read_file(file, beside=held.quotes, quarantine=quarantine, **_named(options))
+        kept = quarantine if reading is not None and reading.rejected else None
+        quotes = None if reading is None else reading.quotes
+        with _removed_if_refused(kept):
+            change = held.roll(quotes, window=window, quarantine=kept, reason=reason)
+    code = report_change(change, as_json=as_json, **reading_counts(reading, quarantine))
+    if not as_json:
+        note_reading(reading, quarantine)
+    return code
+
+
+def _named(options: dict[str, Any], folder: Path | None = None) -> dict[str, Any]:
+    """Return how a file is to be read: the source of the quotes is a constant column."""
+    source = options.pop("source")
+    options |= {} if folder is None else {"folder": folder}
+    return {**options, "constants": {**options["constants"], **({} if source is None else {"source": source})}}
+
+
+@contextmanager
+def _removed_if_refused(quarantine: str | None) -> Iterator[None]:
+    """Delete a quarantine file if its command fails: no book would have recorded it."""
+    try:
+        yield
+    except BaseException:
+        if quarantine is not None:
+            Path(quarantine).unlink(missing_ok=True)
+        raise
