@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate as Certificate
     from strikeout.assurance.comparison import compare_models as compare_models
     from strikeout.assurance.influence import influence as influence
+    from strikeout.assurance.outliers import outliers as outliers
     from strikeout.assurance.robustness import robustness as robustness
     from strikeout.book import Book as Book
     from strikeout.calibration.calibrate import calibrate as calibrate
@@ -80,6 +81,7 @@ _HOMES = {
     "inspect_quotes": "strikeout.quotes.reading",
     "learn": "strikeout.forgetting.rolling",
     "moments_of": "strikeout.statistics.moments",
+    "outliers": "strikeout.assurance.outliers",
     "preview": "strikeout.forgetting.preview",
     "read_quotes": "strikeout.quotes.reading",
     "restore": "strikeout.forgetting.rolling",

@@ -3,6 +3,7 @@
 from strikeout.assurance.certificate import Claim as Claim
 from strikeout.assurance.comparison import ModelComparison as ModelComparison
 from strikeout.assurance.influence import Influence as Influence
+from strikeout.assurance.outliers import Outliers as Outliers
 from strikeout.assurance.robustness import Removal as Removal
 from strikeout.assurance.robustness import Robustness as Robustness
 from strikeout.assurance.verification import Verification as Verification
@@ -40,6 +41,7 @@ __all__ = [
     "Influence",
     "ModelCheck",
     "ModelComparison",
+    "Outliers",
     "PanelCalibration",
     "PanelForgetting",
     "Plan",

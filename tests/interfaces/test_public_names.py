@@ -41,6 +41,7 @@ NAMES = {
     "inspect_quotes",
     "learn",
     "moments_of",
+    "outliers",
     "paper",
     "preview",
     "read_quotes",
