@@ -59,3 +59,13 @@ def test_a_forget_set_has_the_asked_size_and_no_quote_twice(spread):
     assert 0 <= rows.min() <= rows.max() < 540
     is_local = rows.max() - rows.min() == 26
     assert is_local == (spread == "clustered")
+
+
+def test_figure_4_only_the_number_of_touched_quotes_counts_not_where_their_shards_are():
+    found = list(locality.positions("small", seed=42, runs=1))
+    early = {one.touched: one.paper_ratio for one in found if one.first == 0}
+    late = {one.touched: one.paper_ratio for one in found if one.first == 3}
+    assert sorted(early) == list(range(1, 10))
+    assert sorted(late) == list(range(1, 7))
+    assert all(late[count] == pytest.approx(early[count], rel=1e-12) for count in late)
+    assert early[9] == 1.0

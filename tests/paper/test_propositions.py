@@ -20,6 +20,7 @@ from strikeout.paper.experiments.complexity import growths
 from strikeout.paper.experiments.conditions import conditions, pulls
 from strikeout.paper.experiments.exactness import CUTS, exactness
 from strikeout.paper.experiments.relinearizing import relinearizing
+from strikeout.paper.experiments.remainders import remainders
 from strikeout.paper.experiments.slopes import slope_of
 from strikeout.statistics.system import FootprintBlocks, OneStep
 
@@ -166,7 +167,10 @@ def test_proposition_7_every_growth_has_as_many_times_as_sizes_and_says_what_to_
         ("the paper's loop", "nodes", 1.0),
         ("one pass of ours", "quotes", 1.0),
         ("downdate of 27 quotes", "quotes in the book", 0.0),
+        ("sharded recompute", "quotes of the touched shards", 1.0),
         ("downdate", "forgotten quotes", 1.0),
+        ("the paper's subtraction of 675 quotes", "parameters", 2.0),
+        ("the solution", "parameters", 3.0),
     ]
     assert all(one.seconds.shape == one.sizes.shape for one in found)
 
@@ -188,3 +192,29 @@ def test_a_slope_through_two_points_or_zeros_is_refused():
         slope_of([1.0, 2.0], [1.0, 2.0])
     with pytest.raises(UsageError, match="above zero"):
         slope_of([1.0, 2.0, 3.0], [0.0, 1.0, 2.0])
+
+
+def test_propositions_3_and_5_every_bound_is_there_and_respected(held):
+    names = {one.bound for one in held}
+    assert {"stability", "combined (remark)", "stability with lambda"} < names
+    assert all(one.respected == 1.0 for one in held)
+    # The remark's condition is that of Neumann's joint norm, so it holds as often.
+    for one in held:
+        if one.bound == "combined (remark)":
+            joint = next(
+                other
+                for other in held
+                if (other.bound, other.scaled, other.forgotten) == ("Neumann, ||H^-1 dH||", one.scaled, one.forgotten)
+            )
+            assert one.holds == joint.holds
+
+
+def test_small_remainders_the_linearization_errs_and_rounding_does_not():
+    """The paper names both mechanisms for a larger RMSE; only the first is seen."""
+    small = so.calibrate(so.paper.quotes("small"), so.Heston())
+    whole, few = remainders(small, counts=(540, 7), runs=20, seed=42)
+    assert whole.step == pytest.approx(whole.refit, rel=1e-9)
+    assert few.worst > 3.0 * few.refit
+    assert few.step > few.linear >= 0.5 * few.refit
+    assert max(whole.rounding, few.rounding) < 1e-9 * few.refit
+    assert few.condition < 100.0 * whole.condition

@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import strikeout as so
+from strikeout.errors import UsageError
 from strikeout.paper import scheme as paper_scheme
+from strikeout.paper.sets import spot_path
+from strikeout.synthetic.heston_quotes import normal_draws
 
 TRUTH = np.array([2.0, 0.06, 0.30, -0.6, 0.06])  # the paper's section "Illustrations"
 START = np.array([1.0, 0.04, 0.20, -0.3, 0.04])
@@ -130,3 +134,24 @@ def test_no_contracts_have_no_prices():
 def test_parameters_that_make_no_sense_give_not_a_number():
     assert np.isnan(paper_scheme.price([1.0, 0.04, 0.0, -0.3, 0.04], 1.0, 1.0, 1.0, 1.0, True, **SMALL)).all()
     assert np.isnan(paper_scheme.price([np.nan, 0.04, 0.2, -0.3, 0.04], 1.0, 1.0, 1.0, 1.0, True, **SMALL)).all()
+
+
+@pytest.mark.parametrize("seed", [7, 42, 60])
+def test_the_literal_path_is_euler_maruyama_for_the_spot_and_close_to_the_one_in_logarithms(seed):
+    literal, logs = (spot_path(180, seed=seed, path=path) for path in ("euler-maruyama", "log-euler"))
+    assert 0.0 < np.abs(literal / logs - 1.0).max() < 5e-3
+    kappa, vbar, sigma, rho, v = so.paper.TRUTH.values()
+    rng, s, dt = np.random.default_rng(seed), 100.0, 1 / 252
+    for day in range(5):  # dS = r S dt + sqrt(v) S dW, as the paper prints it
+        assert literal[day] == pytest.approx(s, rel=1e-14)
+        z1, z2 = normal_draws(rng, 2)
+        s += 0.01 * s * dt + np.sqrt(v) * s * np.sqrt(dt) * z1
+        v += kappa * (vbar - v) * dt + sigma * np.sqrt(v) * np.sqrt(dt) * (rho * z1 + np.sqrt(1 - rho**2) * z2)
+
+
+def test_the_path_of_the_quotes_can_be_chosen():
+    literal, logs = so.paper.quotes("small", path="euler-maruyama"), so.paper.quotes("small")
+    assert literal.labels["spot"][0] == logs.labels["spot"][0] == 100.0
+    assert literal.labels["spot"][-1] != logs.labels["spot"][-1]
+    with pytest.raises(UsageError):
+        so.paper.quotes("small", path="milstein")

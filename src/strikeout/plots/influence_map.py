@@ -63,28 +63,35 @@ class InfluenceMap:
         }
 
 
-def influence_map(calibration: Calibration | PanelCalibration, *, by: str | None = None) -> InfluenceMap:
+def influence_map(
+    calibration: Calibration | PanelCalibration, *, by: str | None = None, down: str | None = None
+) -> InfluenceMap:
     """Return the effect of striking out each expiry and date; for a single day, each expiry and range of moneyness.
 
     Args:
         by: the label across, instead of the date.
+        down: the label down, instead of the expiry in calendar days.
 
     Raises:
         UsageError: the quotes have no such label.
         RefusedError: the quotes do not determine the parameters.
     """
     quotes = calibration.used
-    down = expiry_axis(quotes, at_most=MOST_EXPIRIES)
+    rows = expiry_axis(quotes, at_most=MOST_EXPIRIES) if down is None else label_axis(quotes, down)
     is_single_day = by is None and not _has_several_dates(quotes)
     across = moneyness_axis(calibration, quotes) if is_single_day else label_axis(quotes, by or "date")
-    found = influence(calibration, down.place * len(across.names) + across.place)
-    distance = np.full(len(down.names) * len(across.names), np.nan)
+    found = influence(calibration, rows.place * len(across.names) + across.place)
+    distance = np.full(len(rows.names) * len(across.names), np.nan)
     distance[found["group"]] = found["cooks_d"]
-    return InfluenceMap(down, across, distance.reshape(len(down.names), len(across.names)))
+    return InfluenceMap(rows, across, distance.reshape(len(rows.names), len(across.names)))
 
 
 def plot_influence_map(
-    calibration: Calibration | PanelCalibration, *, title: str | None = None, by: str | None = None
+    calibration: Calibration | PanelCalibration,
+    *,
+    title: str | None = None,
+    by: str | None = None,
+    down: str | None = None,
 ) -> Figure:
     """Return a figure of Cook's distance, date by expiry: how far the parameters move if that cell is struck out.
 
@@ -95,7 +102,7 @@ def plot_influence_map(
         UsageError: the quotes have no such label.
         RefusedError: the quotes do not determine the parameters.
     """
-    found = influence_map(calibration, by=by)
+    found = influence_map(calibration, by=by, down=down)
     shades = np.where(np.isfinite(found.distance) & (found.distance > 0.0), found.distance, np.nan)
     top = float(np.nanmax(shades)) if np.isfinite(shades).any() else 1.0
     with style.styled():

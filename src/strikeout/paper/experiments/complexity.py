@@ -1,4 +1,4 @@
-"""Proposition 5 as an experiment: how run times grow with quotes, quadrature nodes and forgotten quotes."""
+"""Proposition 7 as an experiment: run times against quotes, nodes, forgotten quotes, touched quotes and parameters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.recompute import recompute
+from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
 from strikeout.paper import scheme as paper_scheme
 from strikeout.paper.experiments.slopes import Slope, slope_of
@@ -17,6 +19,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of
+from strikeout.statistics.shards import Shards, shard_states
 from strikeout.statistics.system import FootprintBlocks
 from strikeout.synthetic.heston_quotes import TRUTH, random_quotes
 
@@ -40,7 +43,8 @@ class Growth:
 
 
 def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
-    """The paper's loop against quotes and nodes, our pass against quotes, a downdate against |F| and against N.
+    """Time the paper's loop against quotes and nodes, our pass against quotes, recompute against N_eff, a downdate
+    against |F| and against N, and subtraction and solution against p.
 
     Args:
         sizes: of the books our pass and the downdates are timed on; the paper's loop takes a few quotes of them.
@@ -65,6 +69,31 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
         downdate(footprints, ids)  # the sum and the index of names are built once
         return lambda: downdate(footprints, ids).change
 
+    def rebuilt(count: int) -> Callable[[], object]:
+        """Sharded recompute of the largest book, with ``count`` quotes in the touched shards."""
+        footprints = cached[max(sizes)]
+        shards = Shards(largest.ids, (np.arange(len(largest)) >= count).astype(np.intp), ("touched", "others"))
+        states, (touched, left) = shard_states(footprints, shards), shards.touched(largest.ids[:1])
+        quotes = largest[left]
+
+        def run() -> object:
+            again = Quotes(ids=quotes.ids, contracts=quotes.contracts[:], observed=quotes.observed)
+            return recompute(states, touched, again, model=model).step.change
+
+        return run
+
+    rng = np.random.default_rng(seed)
+
+    def subtraction(p: int) -> Callable[[], object]:
+        J = rng.standard_normal((675, p))
+        psi, H = J[:, :, None] * J[:, None, :], 1e4 * np.eye(p)
+        return lambda: np.subtract.reduce(np.concatenate([H[None], psi]), axis=0)
+
+    def solution(p: int) -> Callable[[], object]:
+        J = rng.standard_normal((2 * p, p))
+        H, G = (J.T @ J + np.eye(p)).tolist(), np.ones(p).tolist()
+        return lambda: solve(H, G)
+
     few = [4, 8, 16, 32]
     nodes = [1000, 2000, 4000, 8000]
     forgotten = [count for count in (100 * 2**n for n in range(8)) if count < max(sizes)]
@@ -73,7 +102,10 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
         _growth("the paper's loop", "nodes", 1.0, nodes, lambda n: loop(largest, 1, n), repeats),
         _growth("one pass of ours", "quotes", 1.0, sizes, one_pass, repeats),
         _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(n, 27), repeats),
+        _growth("sharded recompute", "quotes of the touched shards", 1.0, sizes, rebuilt, repeats),
         _growth("downdate", "forgotten quotes", 1.0, forgotten, lambda n: strike(max(sizes), n), repeats),
+        _growth("the paper's subtraction of 675 quotes", "parameters", 2.0, [10, 20, 40, 80], subtraction, repeats),
+        _growth("the solution", "parameters", 3.0, [10, 20, 40, 80], solution, repeats),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Proposition 4 and its remarks as experiments: what the stability bounds say, and how often they may say it."""
+"""Propositions 3 and 5 and their remarks as experiments: what the bounds promise, how often their conditions hold."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.losses import TUNING, Huber
+from strikeout.statistics.normal_equations import PAPER_RIDGE
 from strikeout.statistics.objective import objective_of
 
 Floats = NDArray[np.float64]
@@ -75,7 +76,38 @@ def _bounds(before: Linearization, after: Sequence[Linearization], *, scaled: bo
         "Neumann, ||H^-1|| ||dH||": [bounds.neumann(before, one, norms="separate", scaled=scaled) for one in after],
         "Neumann, ||H^-1 dH||": [bounds.neumann(before, one, norms="joint", scaled=scaled) for one in after],
         "Weyl": [bounds.weyl(before, one, scaled=scaled) for one in after],
+        "combined (remark)": [_combined(before, one, scaled=scaled) for one in after],
+        "stability with lambda": [_with_ridge(before, one, scaled=scaled) for one in after],
     }
+
+
+def _combined(before: Linearization, after: Linearization, *, scaled: bool) -> Bound:
+    """The remark on conditioning: (||dG|| + ||dH|| ||d||) / (lambda_min(H) (1 - ||H^-1 dH||)), if the norm is < 1."""
+    H, G, H_left, G_left = _systems(before, after, scaled=scaled)
+    d = np.linalg.solve(H, G)
+    change = np.linalg.norm(np.linalg.solve(H, H_left - H), 2)
+    smallest = np.linalg.eigvalsh(H)[0] * (1.0 - change)
+    value = (np.linalg.norm(G_left - G) + np.linalg.norm(H_left - H, 2) * np.linalg.norm(d)) / smallest
+    moved = float(np.linalg.norm(np.linalg.solve(H_left, G_left) - d))
+    return Bound("combined", float(value), "at most", "||H^-1 dH|| < 1", bool(change < 1.0), moved)
+
+
+def _with_ridge(before: Linearization, after: Linearization, *, scaled: bool) -> Bound:
+    """Proposition 5, both steps with lambda: ||d' - d|| <= ||(H' + lambda I)^-1|| (||dG|| + ||dH|| ||d||)."""
+    H, G, H_left, G_left = _systems(before, after, scaled=scaled)
+    ridge = PAPER_RIDGE * np.eye(len(G))
+    d, d_left = np.linalg.solve(H + ridge, G), np.linalg.solve(H_left + ridge, G_left)
+    inverse = np.linalg.norm(np.linalg.inv(H_left + ridge), 2)
+    value = inverse * (np.linalg.norm(G_left - G) + np.linalg.norm(H_left - H, 2) * np.linalg.norm(d))
+    return Bound("stability", float(value), "at most", "none", True, float(np.linalg.norm(d_left - d)))
+
+
+def _systems(before: Linearization, after: Linearization, *, scaled: bool) -> tuple[Floats, Floats, Floats, Floats]:
+    """H, G, H' and G', in the parameters or in the parameters times sqrt(H_aa)."""
+    whole, left = np.array(before.rows), np.array(after.rows)
+    size = np.sqrt(np.diag(whole)[:-1]) if scaled else np.ones(len(whole) - 1)
+    by = np.outer(size, size)
+    return whole[:-1, :-1] / by, whole[-1, :-1] / size, left[:-1, :-1] / by, left[-1, :-1] / size
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,35 @@ def errors_and_times(share: Floats, errors: Mapping[str, Floats], times: Mapping
     return figure
 
 
+def error_strips(places: Sequence[str], groups: Mapping[str, Sequence[Floats]]) -> Figure:
+    """Dots of relative errors per place, one colour per group, a bar at each median; zeros have a row of their own."""
+    with styled():
+        figure = blank(3.4)
+        title(
+            figure,
+            "Relative error of the paper's fast refactor",
+            [(name, COLOURS[number % len(COLOURS)], "o") for number, name in enumerate(groups)],
+        )
+        panel = figure.subplots()
+        panel.set_yscale("symlog", linthresh=LINEAR)
+        for number, columns in enumerate(groups.values()):
+            colour = COLOURS[number % len(COLOURS)]
+            for place, values in enumerate(columns):
+                at = place + 0.18 * (number - (len(groups) - 1) / 2)
+                spread = 0.05 * np.sin(np.arange(len(values)) * 2.399963)  # a fixed fan: the same picture every time
+                panel.plot(at + spread, values, ".", color=colour, markersize=3, alpha=0.6, mew=0)
+                middle = float(np.median(values))
+                panel.plot([at - 0.07, at + 0.07], [middle, middle], color=colour, linewidth=1.4)
+        panel.set_xticks(range(len(places)), list(places))
+        panel.set_ylim(-2e-17, 1e-11)
+        panel.set_yticks([0.0, 1e-16, 1e-14, 1e-12])
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else f"{value:.0e}"))
+        panel.minorticks_off()
+        panel.set_xlabel("quotes forgotten")
+        panel.set_ylabel("|fast - retrain| / |retrain|")
+    return figure
+
+
 def label_ends(panel: Axes, ends: Mapping[str, tuple[float, float, str]], *, apart: float = 2.3) -> None:
     """A name beside the end of each line (x, y, colour), on a log axis, pushed at least a factor of `apart` apart."""
     last = 0.0

@@ -37,7 +37,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
     def drawn_map() -> Figure:
         from strikeout.plots.influence_map import plot_influence_map
 
-        return plot_influence_map(calibration, title="Influence of every date and maturity")
+        return plot_influence_map(calibration, title="Influence of every date and maturity", down="maturity")
 
     return Finding(
         paragraphs=_paragraphs(found),
@@ -49,7 +49,9 @@ def run(scale: Scale, progress: Progress) -> Finding:
                 lambda: _moves(found),
             ),
             "map": Picture(
-                "Cook's distance of every date and maturity of the large set, each struck out as a whole. A distance "
+                "Cook's distance of every date and maturity (the paper's trading days, 252 in a year) of the large "
+                "set, each "
+                "struck out as a whole. A distance "
                 "of 1 is a move to the edge of the joint region of about one standard error.",
                 drawn_map,
             ),
