@@ -185,7 +185,7 @@ def test_a_constant_stands_in_for_a_missing_column(book, tmp_path):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["--fix", "kappa=2"], "mean_reversion"),
+        (["--fix", "speed=2"], "mean_reversion"),
         (["--starts", "0"], "x>=1"),
         (["--weights", "gamma"], "vega"),
         (["--model", "garch"], "heston"),

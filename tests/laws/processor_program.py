@@ -58,6 +58,7 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "vega": {"weights": "vega"},
     "spread": {"weights": "spread"},
     "implied volatility": {"residual": "implied_vol"},
+    "vol-spread": {"residual": "implied_vol", "weights": "vol-spread"},
     "huber": {"loss": "huber"},
 }
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine")

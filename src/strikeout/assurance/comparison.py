@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 Models = Sequence[Model | str] | Mapping[str, Model | str]
 
-HEADINGS = ("model", "parameters", "RMSE", "AIC", "BIC", "status", "most influential quotes")
+HEADINGS = (
+    "model", "parameters", "AIC", "BIC", "vol points", "spreads", "RMSE", "status", "most influential quotes",
+)  # fmt: skip
+Measure = Literal["aic", "bic", "vol_points", "spreads", "rmse"]
+MEASURES: tuple[Measure, ...] = ("aic", "bic", "vol_points", "spreads", "rmse")  # what models can be ranked by
 DEPENDENT = 0.3  # from here on neighbouring residuals are too alike to count as one error a quote
 
 
@@ -62,6 +66,22 @@ class ModelFit:
         return nan if self.calibration is None else self.calibration.rmse
 
     @property
+    def vol_points(self) -> float:
+        """The root mean square residual in volatility points; not-a-number if there is none."""
+        return self._error("vol_points")
+
+    @property
+    def spreads(self) -> float:
+        """The root mean square residual in bid-ask spreads; not-a-number if there is none."""
+        return self._error("spreads")
+
+    def _error(self, measure: str) -> float:
+        if self.calibration is None:
+            return nan
+        found: float | None = getattr(self.calibration.fit_errors.overall, measure)
+        return nan if found is None else found
+
+    @property
     def status(self) -> str:
         """How the search ended, or why there was none."""
         return str(self.failure if self.calibration is None else self.calibration.termination)
@@ -69,10 +89,11 @@ class ModelFit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Mapping[str, ModelFit]):
-    """Fits by name, the lowest AIC first; those that did not converge, or could not be calibrated, last."""
+    """Fits by name, the best by ``ranked_by`` first; those that did not converge or could not be calibrated last."""
 
     fits: dict[str, ModelFit]
     count: int
+    ranked_by: Measure = "aic"
 
     def __getitem__(self, name: str) -> ModelFit:
         return self.fits[name]
@@ -83,16 +104,30 @@ class ModelComparison(Mapping[str, ModelFit]):
     def __len__(self) -> int:
         return len(self.fits)
 
-    def best(self, by: Literal["aic", "bic", "rmse"] = "aic") -> ModelFit | None:
+    def best(self, by: Measure = "aic") -> ModelFit | None:
         """The converged fit with the lowest figure; None where none converged or the figure has no meaning.
 
         Raises:
             UsageError: no such figure.
         """
-        if by not in ("aic", "bic", "rmse"):
-            raise UsageError(f'best(by={by!r}): give "aic", "bic" or "rmse".')
+        if by not in MEASURES:
+            raise UsageError(f"best(by={by!r}): give one of {', '.join(MEASURES)}.", by=by)
         judged = [fit for fit in self.fits.values() if fit.converged and not np.isnan(getattr(fit, by))]
         return min(judged, key=lambda fit: float(getattr(fit, by)), default=None)
+
+    def ranked(self, by: Measure) -> ModelComparison:
+        """Return the same fits, the best by this measure first.
+
+        Args:
+            by: "aic", "bic", or a fit error: "vol_points", "spreads" or "rmse" (in price).
+
+        Raises:
+            UsageError: no such measure.
+        """
+        if by not in MEASURES:
+            raise UsageError(f"ranked({by!r}): give one of {', '.join(MEASURES)}.", by=by)
+        order = sorted(self.fits.values(), key=lambda fit: _rank(fit, by))
+        return ModelComparison({fit.name: fit for fit in order}, self.count, by)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -107,6 +142,10 @@ class ModelComparison(Mapping[str, ModelFit]):
         winners = f"{first.name} has the lowest AIC" + (" and BIC" if first is second else f", {second.name} BIC")
         if any(_is_lost(fit) and fit.rmse < first.rmse for fit in self.fits.values()):
             winners += " of those that converged"
+        if self.ranked_by not in ("aic", "bic"):
+            winner = self.best(self.ranked_by)
+            named = {"vol_points": "volatility points", "spreads": "spreads", "rmse": "price"}[self.ranked_by]
+            winners = f"Ranked by fit error in {named}: {winner.name if winner else 'none'} first. {winners}"
         alike = first.dependence
         if not alike > DEPENDENT:
             return [winners + "."]
@@ -129,9 +168,11 @@ class ModelComparison(Mapping[str, ModelFit]):
             (
                 fit.name,
                 str(fit.parameters) if fit.parameters else "-",
-                _shown(fit.rmse, ".4g"),
                 _above(fit.aic, lowest["aic"]),
                 _above(fit.bic, lowest["bic"]),
+                _shown(fit.vol_points, ".3g"),
+                _shown(fit.spreads, ".3g"),
+                _shown(fit.rmse, ".4g"),
                 _ended(fit, spell),
                 ", ".join(fit.influential) or "-",
             )
@@ -144,7 +185,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         widths = [max(len(row[i]) for row in table) for i in range(len(HEADINGS))]
         lines = [
             "  ".join(
-                f"{cell:>{width}}" if 0 < i < 5 else f"{cell:<{width}}"
+                f"{cell:>{width}}" if 0 < i < 7 else f"{cell:<{width}}"
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in table
@@ -161,6 +202,8 @@ class ModelComparison(Mapping[str, ModelFit]):
                     "model": fit.calibration.model.name if fit.calibration else None,
                     "parameters": fit.parameters,
                     "rmse": _number(fit.rmse),
+                    "vol_points": _number(fit.vol_points),
+                    "spreads": _number(fit.spreads),
                     "aic": _number(fit.aic),
                     "bic": _number(fit.bic),
                     "converged": fit.converged,
@@ -172,7 +215,8 @@ class ModelComparison(Mapping[str, ModelFit]):
                 }
                 for fit in self.fits.values()
             ],
-            "best": {by: getattr(self.best(by), "name", None) for by in ("aic", "bic", "rmse")},
+            "best": {by: getattr(self.best(by), "name", None) for by in MEASURES},
+            "ranked_by": self.ranked_by,
             "sentences": list(self.sentences),
         }
 
@@ -227,8 +271,7 @@ def compare_models(
         if progress is not None:
             progress(name, len(fits), len(named))
         fits.append(_fit(name, model, quotes, how, most))
-    order = sorted(range(len(fits)), key=lambda place: _rank(fits[place]))
-    return ModelComparison({fits[place].name: fits[place] for place in order}, len(used))
+    return ModelComparison({fit.name: fit for fit in fits}, len(used)).ranked("aic")
 
 
 def _named(models: Models) -> dict[str, Model]:
@@ -291,8 +334,9 @@ def _is_lost(fit: ModelFit) -> bool:
     return fit.calibration is not None and not fit.converged
 
 
-def _rank(fit: ModelFit) -> tuple[bool, bool, float]:
-    figure = fit.rmse if np.isnan(fit.aic) else fit.aic
+def _rank(fit: ModelFit, by: Measure) -> tuple[bool, bool, float]:
+    figure: float = getattr(fit, by)
+    figure = fit.rmse if np.isnan(figure) else figure
     return fit.calibration is None, not fit.converged, figure
 
 

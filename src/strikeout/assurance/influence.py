@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.assurance.confirmation import refit_without
 from strikeout.assurance.deletions import Deletions, Evidence, deletions
 from strikeout.assurance.groups import By, Groups, groups_of
 from strikeout.assurance.indicator import sizes
 from strikeout.assurance.panel_influence import panel_columns, panel_confirmed
-from strikeout.calibration.calibrate import LOSSES, calibrate
+from strikeout.calibration.calibrate import LOSSES
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.notebook import html_table
 from strikeout.calibration.panel_calibration import PanelCalibration
@@ -36,20 +35,12 @@ MOST = 1000
 AT_ONCE = 1 << 15  # of those pairs: as many as stay in the cache of a core
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Influence(Mapping[str, NDArray[Any]]):
-    """Columns by name, one row a quote or group, the most influential first. ``dict(...)`` of it makes any frame."""
+class Influence(dict[str, NDArray[Any]]):
+    """Columns by name, one row per quote or group, the most influential first. ``pd.DataFrame(...)`` takes it."""
 
-    columns: dict[str, NDArray[Any]]
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self.columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns)
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        return self
 
     @property
     def rows(self) -> int:
@@ -228,16 +219,14 @@ def _confirmed(
     quotes, space = calibration.quotes, calibration.model.parameters
     before = space.vector(calibration.parameters)
     prices = calibration.model.price(before, quotes.contracts)
-    out = {name: np.full(count, np.nan) for name in ("confirmed_price_change", "confirmed_rmse_change")}
+    out: dict[str, Any] = {name: np.full(count, np.nan) for name in ("confirmed_price_change", "confirmed_rmse_change")}
     out |= {f"confirmed_{name}": np.full(count, np.nan) for name in space.names}
-    how = replace(calibration.settings, panel=None)  # a move is between parameters of the same name
+    out["confirmed_status"] = np.full(count, "", object)
     for row, group in enumerate(first):
-        try:
-            left = calibration.book.without(quotes.ids[number == group])  # forwards that rest on them found anew
-            after = calibrate(left, calibration.asked, **how.keywords())
-        except RefusedError:  # too few quotes are left
-            continue
-        if not after.converged:
+        # A move is between parameters of the same name: no panel.
+        after, status = refit_without(calibration, quotes.ids[number == group], panel=None)
+        out["confirmed_status"][row] = status.value
+        if after is None:
             continue
         change = space.vector(after.parameters) - before
         out["confirmed_price_change"][row] = np.abs(

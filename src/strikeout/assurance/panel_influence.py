@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.assurance.confirmation import refit_without
 from strikeout.assurance.deletions import Deletions
 from strikeout.assurance.groups import Groups
 from strikeout.assurance.indicator import sizes
@@ -20,9 +20,7 @@ from strikeout.assurance.panel_deletions import (
     outer_sums,
     panel_deletions,
 )
-from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.identifiability import INFLATION
-from strikeout.errors import RefusedError
 from strikeout.kernels.products import inner, product
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import objective_of
@@ -110,17 +108,15 @@ def panel_confirmed(
 ) -> Columns:
     """The panel calibrated anew without each of the first groups, as columns; not-a-number where it gives none."""
     names = ("price_change", "rmse_change", *calibration.parameters)
-    out = {f"confirmed_{name}": np.full(count, np.nan) for name in names}
+    out: Columns = {f"confirmed_{name}": np.full(count, np.nan) for name in names}
+    out["confirmed_status"] = np.full(count, "", object)
     quotes = calibration.quotes
-    how = replace(calibration.settings, panel=calibration.panel)  # a move is between parameters of the same name
     for row, group in enumerate(first):
         kept = number != group
-        try:
-            left = calibration.book.without(quotes.ids[~kept])  # forwards that rest on them found anew
-            after = calibrate(left, calibration.asked, **how.keywords())
-        except RefusedError:  # too few quotes are left
-            continue
-        if not after.converged:
+        # A move is between parameters of the same name: the same panel.
+        after, status = refit_without(calibration, quotes.ids[~kept], panel=calibration.panel)
+        out["confirmed_status"][row] = status.value
+        if after is None:
             continue
         out["confirmed_price_change"][row] = _farthest(calibration, after, kept)
         out["confirmed_rmse_change"][row] = after.rmse - calibration.rmse

@@ -23,6 +23,7 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
 
 if TYPE_CHECKING:
+    from strikeout.calibration.fit_errors import FitErrors
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -162,6 +163,31 @@ class Calibration:
                 "quote by quote. Calibrate from the quotes for that."
             )
         return self.quotes
+
+    @cached_property
+    def fit_errors(self) -> FitErrors:
+        """The root mean square residuals in volatility points, spreads and price, overall and by expiry.
+
+        Raises:
+            UsageError: the calibration was made from moments and holds no quotes.
+        """
+        from strikeout.calibration.fit_errors import fit_errors
+
+        return fit_errors(self)
+
+    def to_frame(self, library: str = "polars") -> Any:
+        """Return one row per quote: id, contract, market, model, implied volatilities, residual, weight, spread.
+
+        Args:
+            library: "polars", "pandas" or "pyarrow".
+
+        Raises:
+            UsageError: another library, or the calibration was made from moments and holds no quotes.
+        """
+        from strikeout.calibration.quote_fits import quote_fits
+        from strikeout.quotes.frames import frame_from
+
+        return frame_from(quote_fits(self), library)
 
     @cached_property
     def state(self) -> Any:

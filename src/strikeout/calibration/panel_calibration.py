@@ -24,6 +24,7 @@ from strikeout.statistics.system import FootprintBlocks, Group, System
 from strikeout.wording import many
 
 if TYPE_CHECKING:
+    from strikeout.calibration.fit_errors import FitErrors
     from strikeout.calibration.panel_smoothing import SmoothedPanel
     from strikeout.quotes.quotes import Quotes
 
@@ -145,6 +146,31 @@ class PanelCalibration:
                 price = self.model.price(self.theta(group), self.quotes.contracts[rows])
                 out[rows] = self.quotes.observed[rows] - price
         return out
+
+    @cached_property
+    def fit_errors(self) -> FitErrors:
+        """The root mean square residuals in volatility points, spreads and price, overall and by expiry.
+
+        Raises:
+            UsageError: the calibration was made from moments and holds no quotes.
+        """
+        from strikeout.calibration.fit_errors import fit_errors
+
+        return fit_errors(self)
+
+    def to_frame(self, library: str = "polars") -> Any:
+        """Return one row per quote: id, contract, market, model, implied volatilities, residual, weight, spread.
+
+        Args:
+            library: "polars", "pandas" or "pyarrow".
+
+        Raises:
+            UsageError: another library, or the calibration was made from moments and holds no quotes.
+        """
+        from strikeout.calibration.quote_fits import quote_fits
+        from strikeout.quotes.frames import frame_from
+
+        return frame_from(quote_fits(self), library)
 
     @cached_property
     def state(self) -> System:

@@ -26,7 +26,7 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
     """Points inside the box: the first canonical ones of the model, or those given by name.
 
     Raises:
-        UsageError: no start is asked for.
+        UsageError: no start is asked for, or more than the model has.
         ParameterError: a start that misses a free parameter or names an unknown one.
     """
     space = model.parameters
@@ -34,6 +34,16 @@ def starting_points(model: Model, coordinates: Coordinates, starts: int | Start 
         if starts < 1:
             raise UsageError(
                 Argument("starts", starts), f": at least one is needed; {model.name} has {len(space.starts)}."
+            )
+        from strikeout.calibration.settings import STARTS
+
+        if starts > max(len(space.starts), STARTS):
+            raise UsageError(
+                Argument("starts", starts),
+                f": {model.name} has {len(space.starts)} canonical starts. Give at most that many, or in Python "
+                "a list of starts of your own.",
+                starts=starts,
+                most=len(space.starts),
             )
         return [coordinates.point(row) for row in space.starts[:starts].tolist()]
     given = [starts] if isinstance(starts, Mapping) else list(starts)

@@ -92,6 +92,8 @@ def fit_facts(calibration: AnyCalibration, *, counting: str = "", of: str = "") 
 
 def rmse_of(calibration: AnyCalibration) -> str:
     """How far the model is from the quotes, and in what: moments know only the residuals that were weighted."""
+    if calibration.moments is None and calibration.quotes is not None:
+        return calibration.fit_errors.sentence
     return rmse_text(calibration.rmse, weights="none" if calibration.moments is None else calibration.weights)
 
 
@@ -159,6 +161,7 @@ def to_dict(calibration: AnyCalibration) -> dict[str, Any]:
         "on_bound": plain(calibration.on_bound),
         "fixed": plain(calibration.fixed),
         "rmse": _number(calibration.rmse),
+        "fit_errors": None if calibration.moments is not None else calibration.fit_errors.to_dict(),
         "cost": _number(calibration.cost),
         "count": calibration.count,
         "converged": calibration.converged,

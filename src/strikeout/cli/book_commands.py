@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from strikeout.cli import exit_codes, terminal
 from strikeout.errors import NothingMeantError, RefusedError, StrikeoutError, UnidentifiedError, UsageError
-from strikeout.models.named import model_named
+from strikeout.models.named import model_named, with_full_names
 from strikeout.tables import Cell, Table, number
 from strikeout.wording import many
 
@@ -144,6 +144,7 @@ def calibrate_book(
     asked = how.pop("model", None)
     model, kept, left = None if asked is None else model_named(asked), {}, {}
     last = book.asking()
+    how |= {name: with_full_names(how[name], model or _model_of(last)) for name in ("bounds", "fixed") if name in how}
     if fresh:
         how = {"fresh": True, **how}
     elif last is not None:
@@ -181,6 +182,15 @@ def calibrate_book(
     by = ",".join(several or ["expiry"])
     terminal.hint(f"strikeout influence {book.path} --by {by}", f"strikeout forget {book.path} --where ...")
     return code
+
+
+def _model_of(last: Mapping[str, Any] | None) -> Any:
+    """Return the model a book was calibrated with last; Heston if it never was."""
+    if last is None:
+        return model_named("heston")
+    from strikeout.book.spec import as_the_last_time
+
+    return as_the_last_time(last, given={}, model=None).get("model") or model_named("heston")
 
 
 def _settings(kept: Mapping[str, str]) -> str:

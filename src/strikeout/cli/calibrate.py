@@ -12,7 +12,7 @@ from strikeout.cli.book_commands import ONE_VALUE, calibrate_book, is_book, open
 from strikeout.cli.fit_options import (
     READING,
     calibrate_file,
-    calibration_options,
+    filtered_options,
     note_reading,
     options_as_given,
     reading_counts,
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from strikeout.cli.terminal import Format
 
 OF_BOOKS = ("through", "perturb", "fresh")
+MOST_EXPIRIES = 16  # in the table of fit errors below the parameters
 
 
 @click.command("calibrate")
 @file_argument
-@calibration_options
+@filtered_options
 @click.option(
     "--plot", type=click.Path(path_type=str), help="A picture of the smiles: .png, .svg, .pdf, .html or .json."
 )
@@ -43,6 +44,7 @@ OF_BOOKS = ("through", "perturb", "fresh")
     "--fresh", is_flag=True, help="For a book: options that are not given have their defaults, not the last values."
 )
 @click.option("--perturb", type=float, help="For a book: a share of noise on the footprints it keeps, such as 1e-3.")
+@click.option("--errors", is_flag=True, help="For a file: print the fit errors of every expiry instead of parameters.")
 @click.option("--report", is_flag=True, help="Show every start and every step too.")
 @reason_options
 @output_options
@@ -59,10 +61,10 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
-    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who")}
+    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "errors")}
     if is_book(file):
-        refuse_given(("report", *READING), "A book was read when it was imported:")
-        how = {name: options[name] for name in given_options(set(options) - set(READING), or_configured=True)}
+        refuse_given(("report", "errors", "only", *READING), "A book was read when it was imported:")
+        how = {name: options[name] for name in given_options(set(options) - {*READING, "only"}, or_configured=True)}
         how |= {name: asked[name] for name in ("through", "perturb") if asked[name] is not None}
         with open_book(file, who=asked["who"]) as book:
             return calibrate_book(book, how, fresh=asked["fresh"], reason=asked["reason"], plot=plot, as_json=as_json)
@@ -79,7 +81,10 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
             result["history"] = [exit_codes.plain(step) for step in calibration.history]
         terminal.show_json(result)
     else:
-        _show(calibration, report=report, form=form)
+        if asked["errors"]:
+            terminal.show_result(form, calibration.fit_errors.to_table())
+        else:
+            _show(calibration, report=report, form=form)
         note_reading(reading, quarantine)
         if plot:
             terminal.note(f"the picture is in {plot}.")
@@ -104,7 +109,13 @@ def _show(calibration: Calibration | PanelCalibration, *, report: bool, form: Fo
 
     pairs = [*latent_facts(calibration), *(fact for fact in fit_facts(calibration) if fact[0] != "condition")]
     pairs += [("warning", sentence) for sentence in calibration.warnings]
-    terminal.show_result(form, parameter_table(calibration), "", terminal.facts(pairs))
+    errors = calibration.fit_errors.to_table() if calibration.moments is None else None
+    parts: list[Any] = [parameter_table(calibration), "", terminal.facts(pairs)]
+    if errors is not None and form == "table" and 1 < len(errors.rows) <= MOST_EXPIRIES + 1:
+        parts += ["\nfit error by expiry (root mean square)", errors]
+    elif errors is not None and form == "table" and len(errors.rows) > 1:
+        terminal.note(f"fit errors of {len(errors.rows) - 1:,} expiries: add --errors.")
+    terminal.show_result(form, *parts)
 
 
 def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str, str]]:

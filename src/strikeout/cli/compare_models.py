@@ -13,6 +13,7 @@ from strikeout.cli.fit_options import (
     OF_OBJECTIVE,
     READING,
     file_options,
+    matching,
     note_reading,
     objective_options,
     options_as_given,
@@ -20,7 +21,7 @@ from strikeout.cli.fit_options import (
     reading_counts,
     select_option,
 )
-from strikeout.cli.options import file_argument, given_options, output_options, refuse_given
+from strikeout.cli.options import file_argument, given_options, only_option, output_options, refuse_given
 from strikeout.errors import UsageError
 from strikeout.models.named import MODELS
 from strikeout.tables import Table
@@ -40,8 +41,16 @@ if TYPE_CHECKING:
     help="The names of the models, separated by commas.",
 )
 @click.option("--top", type=click.IntRange(min=1), default=3, show_default=True, help="Influential quotes to name.")
+@click.option(
+    "--rank",
+    type=click.Choice(["aic", "bic", "vol_points", "spreads", "rmse"]),
+    default="aic",
+    show_default=True,
+    help="The measure of the order; vol_points, spreads and rmse (in price) are fit errors.",
+)
 @objective_options
 @select_option
+@only_option
 @file_options
 @output_options
 def compare_models(file: str, models: str, top: int, as_json: bool, form: Format, **options: Any) -> int:
@@ -67,11 +76,12 @@ def compare_models(file: str, models: str, top: int, as_json: bool, form: Format
         found = compare(quotes, names, most=top, progress=line, **how)
     finally:
         line.end()
+    found = found.ranked(options["rank"])
     if as_json:
         terminal.show_json({**found.to_dict(), **reading_counts(reading, options["quarantine"])})
     else:
         rows = found.rows(exit_codes.spelled)
-        table = Table(HEADINGS, rows, numbers=(1, 2, 3, 4), whole=(0,), spare=(6,))
+        table = Table(HEADINGS, rows, numbers=(1, 2, 3, 4, 5, 6), whole=(0,), spare=(8, 3, 5))
         terminal.show_result(form, table, "", *found.sentences)
         note_reading(reading, options["quarantine"])
         for fit in found.values():
@@ -91,6 +101,6 @@ def _quotes(file: str, options: dict[str, Any]) -> tuple[Reading | None, Quotes]
             last = {} if version is None else {name: version.asking[name] for name in OF_OBJECTIVE}
             given = given_options(OF_OBJECTIVE, or_configured=True)
             options |= {name: value for name, value in last.items() if name not in given}
-            return None, book.quotes()
+            return None, matching(book.quotes(), options["only"])
     reading = read_file(file, **{name: options[name] for name in READING})
-    return reading, reading.quotes
+    return reading, matching(reading.quotes, options["only"])

@@ -78,7 +78,7 @@ SETTINGS: Mapping[str, Setting] = {
     "select": Setting(words=("all", "otm")),
     "starts": Setting(kind=int, least=1.0),
     "threads": Setting(kind=int, least=1.0, is_read_from_the_environment=True),
-    "weights": Setting(words=("given", "none", "relative", "vega", "spread")),
+    "weights": Setting(words=("given", "none", "relative", "vega", "spread", "vol-spread")),
     "who": Setting(),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,13 @@ from strikeout.cli.options import (
     check_option,
     constant_option,
     max_reject_option,
+    only_option,
     profile_option,
     quarantine_option,
     with_options,
 )
-from strikeout.errors import RejectedError
-from strikeout.models.named import MODELS, model_named
+from strikeout.errors import NothingMeantError, RejectedError
+from strikeout.models.named import MODELS, model_named, with_full_names
 from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
@@ -35,25 +37,69 @@ if TYPE_CHECKING:
 READING = ("checks", "constants", "max_reject", "profile", "quarantine")
 REPEATED = (  # what a following command needs again
     "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel",
-    "max_reject", "profile", "constants", "checks",
+    "max_reject", "profile", "constants", "checks", "only",
 )  # fmt: skip
 OF_OBJECTIVE = ("weights", "residual", "loss", "select")  # options that mean the same for every model
 
 model_option = click.option(
     "--model",
-    type=click.Choice(MODELS),
+    type=click.Choice(MODELS, case_sensitive=False),
     metavar="NAME",
     default="heston",
     show_default=True,
     help=f"The model: {', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.",
 )
-objective_options = with_options(
+OBJECTIVES = {
+    "price": ("price", "none"),
+    "relative": ("price", "relative"),
+    "vega": ("price", "vega"),
+    "spread": ("price", "spread"),
+    "implied-vol": ("implied_vol", "none"),
+    "vol-spread": ("implied_vol", "vol-spread"),
+}  # name -> residual and weights
+
+
+def _set_objective(context: click.Context, option: click.Parameter, name: str | None) -> str | None:
+    """Set --residual and --weights to those of an objective; refuse it beside one of them."""
+    if name is None or context.resilient_parsing:
+        return name
+    for parameter, value in zip(("residual", "weights"), OBJECTIVES[name], strict=True):
+        if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
+            raise click.BadParameter(f"--objective {name} sets --{parameter} too. Leave one out.", context, option)
+        context.params[parameter] = value
+        context.set_parameter_source(parameter, ParameterSource.COMMANDLINE)
+    return name
+
+
+_objective_option = click.option(
+    "--objective",
+    type=click.Choice(list(OBJECTIVES)),
+    help="Residual and weights in one word; vol-spread is implied volatility in units of its bid-ask spread.",
+)
+
+
+def objective_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --objective, --weights, --residual and --loss to a command, which gets the last three."""
+
+    @wraps(command)
+    def with_objective(*args: Any, objective: str | None, **options: Any) -> Any:
+        context = click.get_current_context()
+        option = next(each for each in context.command.params if each.name == "objective")
+        _set_objective(context, option, objective)
+        if objective is not None:
+            options["residual"], options["weights"] = OBJECTIVES[objective]
+        return command(*args, **options)
+
+    return with_options(_objective_option, _weighting_options)(with_objective)
+
+
+_weighting_options = with_options(
     click.option(
         "--weights",
-        type=click.Choice(["given", "none", "relative", "vega", "spread"]),
+        type=click.Choice(["given", "none", "relative", "vega", "spread", "vol-spread"]),
         default="given",
         show_default=True,
-        help="The weight of each quote: its weight column, equal weights, 1/price², 1/vega², 1/spread².",
+        help="The weight of each quote: its weight column, equal, 1/price², 1/vega², 1/spread², (vega/spread)².",
     ),
     click.option(
         "--residual",
@@ -108,6 +154,7 @@ calibration_options = with_options(
     constant_option,
     check_option,
 )
+filtered_options = with_options(only_option, calibration_options)  # commands without a --where of their own
 file_options = with_options(max_reject_option, quarantine_option, profile_option, constant_option, check_option)
 
 
@@ -132,7 +179,9 @@ def _typed(value: Any) -> str:
     return ":".join(str(end) for end in value) if isinstance(value, tuple) else str(value)
 
 
-def calibrate_file(file: str, *, model: str, **options: Any) -> tuple[Reading, Calibration | PanelCalibration]:
+def calibrate_file(
+    file: str, *, model: str, only: str | None = None, **options: Any
+) -> tuple[Reading, Calibration | PanelCalibration]:
     """Read a file and calibrate its quotes, as the options of ``calibration_options`` ask.
 
     Raises:
@@ -145,11 +194,46 @@ def calibrate_file(file: str, *, model: str, **options: Any) -> tuple[Reading, C
     how = {name: value for name, value in options.items() if name not in READING}
     reading = read_file(file, **{name: options[name] for name in READING})
     chosen = model_named(model)
+    how |= {name: with_full_names(how[name], chosen) for name in ("bounds", "fixed")}
     progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
     try:
-        return reading, calibrate(reading.quotes, chosen, progress=progress, **how)
+        return reading, calibrate(matching(reading.quotes, only), chosen, progress=progress, **how)
     finally:
         progress.end()
+
+
+def matching(quotes: Quotes, only: str | None) -> Quotes:
+    """Return the quotes that match a condition in SQL, each with the forward it has among all; all of them for None.
+
+    Raises:
+        UsageError: the condition is malformed.
+        NothingMeantError: no quote matches it.
+    """
+    if only is None:
+        return quotes
+    from strikeout.quotes.forwards import as_given
+    from strikeout.quotes.selection import select
+
+    ids = select(quotes, only)
+    if not len(ids):
+        raise NothingMeantError(
+            f"--where {only!r}: none of the {len(quotes):,} quotes matches. Check it with strikeout inspect FILE "
+            "--where CONDITION.",
+            where=only,
+            count=len(quotes),
+        )
+    return as_given(quotes.only(ids)) if len(ids) < len(quotes) else quotes
+
+
+def count_matching(reading: Reading, only: str) -> int:
+    """Return how many quotes of a file match a condition in SQL.
+
+    Raises:
+        UsageError: the condition is malformed.
+    """
+    from strikeout.quotes.selection import select
+
+    return sum(len(select(chunk, only)) for chunk in reading.chunks())
 
 
 def read_file(

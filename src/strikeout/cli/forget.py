@@ -59,6 +59,7 @@ OF_FILES = ("operator", "shards", "certificate_path", "out")  # a book has other
 @click.option("--out", type=click.Path(path_type=str), help="Write the retained quotes to this .csv or .parquet.")
 @click.option("--yes", is_flag=True, help="For a book: do it now, without a plan to apply.")
 @reason_options
+@click.option("--only", metavar="SQL", help="Calibrate only to the quotes that match.")
 @calibration_options
 @output_options
 def forget(file: str, chosen: dict[str, Any], as_json: bool, form: Format, **options: Any) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,7 @@ from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import is_book, open_book
 from strikeout.cli.fit_options import (
     calibrate_file,
-    calibration_options,
+    filtered_options,
     note_reading,
     options_as_given,
     reading_counts,
@@ -53,7 +52,7 @@ FAR = 0.05  # of the indicator: above it one step may be off by more than a twen
     type=click.Path(path_type=str),
     help="A map of the influence, date (or the first label of --by) by expiry; for a single day, moneyness by expiry.",
 )
-@calibration_options
+@filtered_options
 @output_options
 def influence(
     file: str, by: str | None, top: int, confirm: int, plot: str | None, as_json: bool, form: Format, **options: Any
@@ -175,11 +174,24 @@ def _show(
     far = int((found["indicator"][:shown] > FAR).sum()) if not confirmed else 0
     if far:
         terminal.note(f"{far} of these move too far for one step to be exact (indicator above {FAR}): --confirm {far}.")
-    unconfirmed = [row for row in range(min(confirmed, shown)) if not isfinite(found["confirmed_rmse_change"][row])]
-    if unconfirmed:
-        terminal.note(f"{len(unconfirmed)} of {confirmed} could not be confirmed: the rest does not converge either.")
+    if confirmed:
+        _note_confirmations([str(status) for status in found["confirmed_status"][:shown] if status])
     for sentence in calibration.warnings:
         terminal.note(f"the calibration itself: {sentence}")
+
+
+OUTCOMES = {
+    "refitted-without-slices": "confirmed without the whole slices: the quotes left of them gave no forward",
+    "not-converged": "not confirmed: the refit did not converge",
+    "unidentified": "not confirmed: too few quotes are left for the parameters",
+    "refused": "not confirmed: the quotes left cannot be calibrated",
+}  # a test compares them with Confirmation
+
+
+def _note_confirmations(statuses: list[str]) -> None:
+    for status, words in OUTCOMES.items():
+        if status in statuses:
+            terminal.note(f"{statuses.count(status)} of {len(statuses)} {words}.")
 
 
 def keys_of(found: Influence) -> list[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.fit_options import open_file, options_as_given
-from strikeout.cli.options import file_argument, layout_options, output_options
+from strikeout.cli.fit_options import count_matching, open_file, options_as_given
+from strikeout.cli.options import file_argument, layout_options, only_option, output_options
 from strikeout.tables import Cell, Table, number
 from strikeout.wording import many, printable
 
@@ -30,18 +30,22 @@ SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "rate")  # of
 
 @click.command("inspect")
 @file_argument
+@only_option
 @layout_options
 @output_options
-def inspect(file: str, as_json: bool, form: Format, **options: Any) -> int:
+def inspect(file: str, only: str | None, as_json: bool, form: Format, **options: Any) -> int:
     """Show how FILE (.csv, .csv.gz, .parquet) is read: layout, columns, units, bad rows, forwards, three quotes.
 
     Ends with 1 if rows would be rejected, with 0 if all can be used.
     """
     with open_file(file, on_disk=True, **options) as reading:
         if as_json:
-            terminal.show_json(described(reading))
+            matched = {} if only is None else {"where": only, "matching": count_matching(reading, only)}
+            terminal.show_json({**described(reading), **matched})
         else:
             _show(reading, form)
+            if only is not None:
+                terminal.note(f"{count_matching(reading, only):,} of {many(reading.count, 'quote')} match {only}")
     if not as_json:
         terminal.hint(
             f"strikeout calibrate {file}{options_as_given()}" + (" --quarantine bad.csv" if reading.rejected else "")

@@ -136,7 +136,11 @@ quarantine_option = click.option(
     "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with its problem."
 )
 only_option = click.option(
-    "--where", "--only", "only", metavar="SQL", help='Use only the quotes that match: "expiry_days > 7 and bid > 0".'
+    "--where",
+    "--only",
+    "only",
+    metavar="SQL",
+    help='Use only the quotes that match: "expiry_years < 2 and strike > 90".',
 )
 who_option = click.option("--who", envvar="STRIKEOUT_WHO", help="The name for the ledger; by default the user's.")
 source_option = click.option("--source", help="The source of the quotes, if the file has no column source.")

@@ -10,7 +10,7 @@ import click
 
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import is_book, open_book
-from strikeout.cli.fit_options import calibrate_file, calibration_options, note_reading, reading_counts
+from strikeout.cli.fit_options import calibrate_file, filtered_options, note_reading, reading_counts
 from strikeout.cli.options import file_argument, json_option, refuse_given, who_option
 from strikeout.errors import UsageError
 
@@ -34,7 +34,7 @@ CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
     help="The file: .png, .svg, .pdf, .html, or .json for the numbers of the picture. By default KIND.png.",
 )
 @click.option("--by", help="For influence: the label across, instead of the date.")
-@calibration_options
+@filtered_options
 @who_option
 @json_option
 def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None, as_json: bool, **options: Any) -> int:

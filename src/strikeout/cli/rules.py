@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.fit_options import open_file
+from strikeout.cli.fit_options import count_matching, open_file
 from strikeout.cli.options import (
     json_option,
     layout_options,
+    only_option,
     optional_file_argument,
     output_options,
+    refuse_given,
 )
 from strikeout.errors import UsageError
 from strikeout.tables import Table, number
@@ -24,23 +27,31 @@ if TYPE_CHECKING:
 
 @click.command("rules")
 @optional_file_argument
+@only_option
 @layout_options
 @output_options
-def rules(file: str | None, as_json: bool, form: Format, **options: Any) -> int:
+def rules(file: str | None, only: str | None, as_json: bool, form: Format, **options: Any) -> int:
     """List every rule; with FILE, count what each of them finds: rows removed, left and flagged.
 
     A row is removed by the first rule that rejects it; flagged rows stay. The table can be pasted into a paper:
     --format latex.
     """
     if file is None:
+        refuse_given(("only",), "Without a FILE there are no quotes:")
         return _list(as_json=as_json, form=form)
     with open_file(file, on_disk=True, **options) as reading:
         screening = reading.screening
+        matched = None if only is None else count_matching(reading, only)
     if as_json:
-        terminal.show_json({"source": reading.source, **screening.to_dict()})
+        more = {} if only is None else {"where": only, "matching": matched}
+        terminal.show_json({"source": reading.source, **screening.to_dict(), **more})
         return exit_codes.DONE
     unchecked = [f"  {code}  {why}" for code, why in screening.unchecked.items()]
-    terminal.show_result(form, screening.to_table(), *(("\nnot checked", *unchecked) if unchecked else ()))
+    table = screening.to_table()
+    if matched is not None:
+        line = ("", f"match {only}", number(screening.left - matched, ",d"), number(matched, ",d"), "")
+        table = replace(table, rows=[*table.rows, line])
+    terminal.show_result(form, table, *(("\nnot checked", *unchecked) if unchecked else ()))
     return exit_codes.DONE
 
 

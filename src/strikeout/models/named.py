@@ -39,6 +39,31 @@ FORMS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 
 
+# Symbols of textbooks for parameters that have a longer name here.
+ALIASES = {
+    "kappa": "mean_reversion",
+    "theta": "long_variance",
+    "sigma": "vol_of_vol",
+    "xi": "vol_of_vol",
+    "rho": "correlation",
+    "v0": "initial_variance",
+}
+
+
+def with_full_names(values: Mapping[str, Any], model: Model) -> dict[str, Any]:
+    """Return the same values, symbols of textbooks replaced by the names of this model's parameters.
+
+    A symbol that is itself a parameter of the model, such as ``rho`` of SVI, stays.
+
+    >>> with_full_names({"rho": -0.7, "v0": 0.04}, model_named("heston"))
+    {'correlation': -0.7, 'initial_variance': 0.04}
+    """
+    names = model.parameters.names
+    return {
+        ALIASES[name] if name not in names and ALIASES.get(name) in names else name: x for name, x in values.items()
+    }
+
+
 def model_named(name: str) -> Model:
     """A model as it comes, nothing chosen but what the name says.
 

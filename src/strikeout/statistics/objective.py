@@ -16,7 +16,7 @@ from strikeout.quotes.contracts import Contracts, Layout, Rows
 from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.rounding import FLATTEST, JITTER, PLAIN
-from strikeout.statistics.weights import OF_PRICES, Weighting, implied_volatilities, weights_of
+from strikeout.statistics.weights import OF_PRICES, OF_VOLATILITIES, Weighting, implied_volatilities, weights_of
 from strikeout.wording import Argument, agreeing
 
 if TYPE_CHECKING:
@@ -127,7 +127,15 @@ def objective_of(
     if residual == "implied_vol" and rule in OF_PRICES:
         raise UsageError(
             Argument("weights", rule),
-            ' are made for price residuals. Implied volatilities take "none", "given" or your own.',
+            ' are made for price residuals. Implied volatilities take "none", "given", "vol-spread" or your own.',
+        )
+    if residual == "price" and rule in OF_VOLATILITIES:
+        raise UsageError(
+            Argument("weights", rule),
+            " is made for implied volatility residuals. Give ",
+            Argument("residual", "implied_vol"),
+            " too.",
+            weights=rule,
         )
     prices = quotes.observed + 0.0  # a negative zero would sort like zero and read differently
     order, places = canonical_order(quotes.contracts, prices, weight)

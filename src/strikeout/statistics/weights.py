@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
-WeightRule = Literal["given", "none", "relative", "vega", "spread"]
+WeightRule = Literal["given", "none", "relative", "vega", "spread", "vol-spread"]
 Weighting = WeightRule | ArrayLike | Mapping[str, float]
-RULES = ("given", "none", "relative", "vega", "spread")
-OF_PRICES = ("relative", "vega", "spread")  # rules that make something else of a price residual, and of nothing else
+RULES = ("given", "none", "relative", "vega", "spread", "vol-spread")
+OF_PRICES = ("relative", "vega", "spread")  # rules for price residuals only
+OF_VOLATILITIES = ("vol-spread",)  # rules for implied volatility residuals only
 
 # A vega below this share of the largest a contract of its expiry and forward can have is taken as this share, so that
 # no far wing counts more than 10,000 times an at-the-money quote. The floor comes from the contract alone: one taken
@@ -36,7 +37,9 @@ def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
 
     "given" takes ``quotes.weight``; "none" is one for all; "relative" is ``1 / price^2``, which makes residuals shares
     of the price; "vega" is ``1 / vega^2`` at the quote's own implied volatility, which makes price residuals volatility
-    residuals to first order; "spread" is ``1 / spread^2``, residuals in units of the spread. Your own are an array of
+    residuals to first order; "spread" is ``1 / spread^2``, residuals in units of the spread; "vol-spread" is
+    ``(vega / spread)^2``, which makes implied volatility residuals multiples of the bid-ask spread in volatility
+    (``spread / vega`` to first order, so that a bid of zero has one too). Your own are an array of
     one weight a quote, or a mapping from id to weight (which may know other quotes too).
 
     Raises:
@@ -58,6 +61,10 @@ def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
         return 1.0 / np.square(_floored_vega(quotes)), rule
     if rule == "spread":
         return 1.0 / np.square(_spread(quotes)), rule
+    if rule == "vol-spread":
+        c, spread = quotes.contracts, _spread(quotes)
+        vega = black.vega(c.forward, c.strike, c.expiry, implied_volatilities(quotes), c.discount)
+        return np.square(vega / spread), rule
     raise UsageError(
         Argument("weights", rule),
         f" is not a rule. Use one of {', '.join(RULES)}, or an array of one weight per quote.",

@@ -1,0 +1,58 @@
+"""A refit without some quotes, and how it ended: what ``influence(confirm=...)`` compares one step with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strikeout.calibration.calibrate import calibrate
+from strikeout.errors import RefusedError, UnidentifiedError
+from strikeout.quotes.names import Names
+
+if TYPE_CHECKING:
+    from strikeout.calibration.panel_calibration import AnyCalibration
+    from strikeout.quotes.quotes import Quotes
+
+
+class Confirmation(StrEnum):
+    """How a refit without a group ended."""
+
+    REFITTED = "refitted"
+    WITHOUT_SLICES = "refitted-without-slices"  # the rest of a slice was struck out too: it gave no forward any more
+    NOT_CONVERGED = "not-converged"
+    UNIDENTIFIED = "unidentified"  # too few quotes are left for the parameters
+    REFUSED = "refused"
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self in (Confirmation.REFITTED, Confirmation.WITHOUT_SLICES)
+
+
+def refit_without(calibration: AnyCalibration, ids: Names, panel: str | None) -> tuple[Any, Confirmation]:
+    """Return a calibration without these quotes, None if there is none, and how the refit ended.
+
+    If the quotes that stay of a slice give no forward, as the in-the-money quotes of an expiry whose out-of-the-money
+    quotes are struck out, they are struck out too.
+    """
+    how = replace(calibration.settings, panel=panel)
+    status = Confirmation.REFITTED
+    try:
+        try:
+            left = calibration.book.without(ids)
+        except RefusedError as error:
+            if "slices" not in error.facts:
+                raise
+            left, status = _without_slices(calibration.book, ids, error), Confirmation.WITHOUT_SLICES
+        after = calibrate(left, calibration.asked, **how.keywords())
+    except UnidentifiedError:
+        return None, Confirmation.UNIDENTIFIED
+    except RefusedError:
+        return None, Confirmation.REFUSED
+    return (after, status) if after.converged else (None, Confirmation.NOT_CONVERGED)
+
+
+def _without_slices(book: Quotes, ids: Names, error: RefusedError) -> Quotes:
+    return book.without(np.union1d(np.asarray(ids).astype(str), np.asarray(error.ids).astype(str)))
