@@ -323,7 +323,7 @@ def test_everything_put_back_but_the_ledger_is_said_to_be_of_an_earlier_entry(tm
         found = {check.name: check for check in book.verify().checks}
         assert found["CONTENTS"].holds is False
         assert "of entry 2." in found["CONTENTS"].found
-        with pytest.raises(DamagedBookError, match="is not what entry 4"):
+        with pytest.raises(DamagedBookError, match="is not what entry 5"):
             book.import_quotes(so.paper.quotes("small", seed=4)[280:281])
 
 

@@ -175,7 +175,9 @@ def _done(
     elif verb == "roll":
         entry = book.roll(new, window=3).entry
     elif verb == "erase":
-        entry = book.erase(ids=few, yes=True).entry
+        done = book.erase(ids=few, yes=True)
+        searched = [] if done.search is None else [(done.search.entry, "residue")]
+        return [(done.entry, "erase"), *searched]
     elif verb == "rotate":
         entry = book.rotate_key().entry
         return [(entry - 1, "rotate key"), (entry, "rotate key")]

@@ -53,7 +53,7 @@ def test_no_derived_number_is_in_the_file(tmp_path: Path) -> None:
             transaction.add(quotes())
         c = quotes().contracts
         needles = needles_of_numbers("derived", np.r_[np.unique(c.forward), np.unique(c.discount)])
-        assert len(needles) == 4 * 6
+        assert len(needles) == 3 * 6
         assert scan(store.files(), needles) == []
 
 

@@ -57,6 +57,8 @@ def lived(folder: Path, quotes: so.Quotes, *, panel: str | None = None, synchron
             number = len(book.log())
             recording.acknowledge(number)
             known[number] = holds(book)
+            if book.log()[-1].what == "residue":  # an erasure is two entries, and the second changes nothing
+                known[number - 1] = known[number]
     return recording, known, gone, quotes
 
 
@@ -93,25 +95,26 @@ def needles_for(gone: so.Quotes, quotes: so.Quotes) -> Needles:
 
 def test_without_power_at_any_moment_a_book_is_that_before_or_that_after_and_verifies(life, tmp_path):
     recording, known, gone, quotes = life
-    met, needles, erasure = set(), needles_for(gone, quotes), max(known) - 1
+    met, needles, erasure = set(), needles_for(gone, quotes), max(known) - 2
     for seed, moment in enumerate(moments(recording, MOMENTS)):
         acknowledged = max(1, recording.acknowledged(moment))
         path = after_loss(recording, moment, tmp_path / "disk", seed)
         with so.Book.open(path, who="desk", clock=clock) as book:
             found = len(book.log())
-            assert acknowledged <= found <= acknowledged + 1, f"event {moment}"
+            most = acknowledged + (2 if acknowledged == erasure - 1 else 1)
+            assert acknowledged <= found <= most, f"event {moment}"
             assert holds(book) == known[found], f"event {moment}"
             audit = book.verify()
             assert audit.holds, f"event {moment}: {audit}"
             if found >= erasure:
                 assert scan(book._records.store.files(), needles) == []
             met.add(found - acknowledged)
-    assert met == {0, 1}  # losses fell before and after a commit that was not acknowledged yet
+    assert met >= {0, 1}  # losses fell before and after a commit that was not acknowledged yet
 
 
 def test_what_an_acknowledged_erasure_took_is_on_no_disk_whatever_was_not_synced(life, tmp_path):
     recording, known, gone, quotes = life
-    needles, erasure = needles_for(gone, quotes), max(known) - 1
+    needles, erasure = needles_for(gone, quotes), max(known) - 2  # the entry of the erasure
     ends = [number for number, event in enumerate(recording.events) if event.what == "done"]
     before, after = ends[erasure - 2] + 1, ends[erasure - 1] + 1
     for seed, moment in enumerate([*range(after, len(recording.events) + 1)] * 3):

@@ -14,8 +14,17 @@ from strikeout.book.forward_dependencies import refits_without
 from strikeout.book.keyed_ids import as_kept
 from strikeout.book.known_files import remove
 from strikeout.book.records import Why
+from strikeout.book.residue import record_search, search_again
 from strikeout.book.results import Erasure
+from strikeout.errors import BusyError
 from strikeout.quotes.forwards import is_derived
+from strikeout.quotes.quotes import Quotes
+from strikeout.store.residue import Progress
+from strikeout.store.residue_search import Search
+
+NOT_SEARCHED = (
+    "the files were not searched, because another process uses the book. Search them later: strikeout residue"
+)
 
 
 class ErasingDesk(ConcludingDesk):
@@ -28,6 +37,7 @@ class ErasingDesk(ConcludingDesk):
         where: str | None = None,
         yes: bool = False,
         reason: Why = None,
+        progress: Progress | None = None,
     ) -> Erasure:
         """Removes the bytes of quotes, held or set aside; without ``yes`` it only says what would go and what stays.
 
@@ -38,6 +48,7 @@ class ErasingDesk(ConcludingDesk):
         Args:
             reason: "licence" and "subject-request" are about the data: the results of every earlier calibration the
                 quotes were part of go too. For other reasons these stay, and quotes can be computed back from them.
+            progress: called while the files are searched, with the bytes searched so far and their total.
 
         Raises:
             UnknownIdError: an id the book does not have, or one given twice.
@@ -84,5 +95,27 @@ class ErasingDesk(ConcludingDesk):
                 book.enter("erase", reason, touched=touched, counts=counts)
         self._last = None
         remaining = (*remove(reach.files, records.file_digest), *reach.changed)
-        found = residue(records, held, aside, reach=reach, files=remaining, refits=refits, left=left)
-        return replace(told, entry=seen.number + 1, residue=found, change=change)
+        told = replace(told, entry=seen.number + 1, change=change)
+        try:
+            found = residue(
+                records, held, aside, reach=reach, files=remaining, refits=refits, left=left, progress=progress
+            )
+            return replace(told, search=record_search(records, found))
+        except BusyError:  # the quotes are erased all the same
+            return replace(told, warnings=(*told.warnings, NOT_SEARCHED))
+
+    def residue(self, erased: Quotes | None = None, *, progress: Progress | None = None) -> Search:
+        """Search the files of the book again for what erasures should have removed, and record the result.
+
+        Without the quotes it is checked that every byte of the book is accounted for, that no quote in it is one that
+        was erased, and that no file an erasure was to delete is there. Erased numbers cannot be searched for: the book
+        has no copy of them.
+
+        Args:
+            erased: quotes from a file of your own; those that the book recognises as erased are searched for too.
+            progress: called with the bytes searched so far and their total.
+
+        Raises:
+            BusyError: another process reads or writes the book.
+        """
+        return search_again(self._records, erased, progress=progress)

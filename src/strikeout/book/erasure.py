@@ -22,7 +22,8 @@ from strikeout.book.state_store import Carried, MissingFootprints, clear, rows_o
 from strikeout.book.version import Version
 from strikeout.quotes.forwards import Refit
 from strikeout.quotes.quotes import Quotes
-from strikeout.store.residue import needles_of, needles_of_integers, needles_of_numbers, needles_of_texts, scan
+from strikeout.store.residue import Progress, needles_of, needles_of_integers, needles_of_numbers, needles_of_texts
+from strikeout.store.residue_search import Search, search_book
 from strikeout.store.store import Shelf
 from strikeout.wording import agreeing, many
 
@@ -172,8 +173,9 @@ def residue(
     files: Iterable[Path] = (),
     refits: Sequence[Refit] = (),
     left: LeftBehind | None = None,
-) -> int:
-    """In how many places of the book's files, and of files it knew of, something of these quotes is still found.
+    progress: Progress | None = None,
+) -> Search:
+    """Search the book, and files it wrote that are still there, for what is left of these quotes.
 
     Args:
         reach: what the erasure reached: the results of calibrations it removed must be gone too.
@@ -182,6 +184,7 @@ def residue(
         left: what they left behind, footprints and states: that must be gone too.
 
     Raises:
+        BusyError: another process reads or writes the book.
         OSError: a file is there and cannot be read.
     """
     store = records.store
@@ -199,7 +202,8 @@ def residue(
         everybody = left_behind(records, retained, retained[:0])  # what is known of those that stay proves nothing
         needles |= needles_of_integers("footprint", left.footprints, retained=everybody.footprints)
         needles |= needles_of_integers("state", left.words, retained=everybody.words)
-    return len(scan([*store.files(), *files], needles))
+    gone = [*held.ids.tolist(), *aside.ids.tolist()]
+    return search_book(store, needles, erased=gone, files=files, progress=progress)
 
 
 def knows(records: Records, standing: Standing | None, held: Quotes, aside: Quotes) -> bool:

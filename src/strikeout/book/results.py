@@ -12,9 +12,11 @@ from strikeout.book.describe import described_version
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.version import Version
 from strikeout.calibration.latent_moves import latent_moves
+from strikeout.store.residue_search import Search
 from strikeout.wording import agreeing, as_lines, many
 
 SHOWN = 4  # shards in a line
+SHOWN_TRACES = 20
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ class Erasure:
     beyond: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     results_kept: int = 0
-    residue: int | None = None  # places where a byte of them was found afterwards; None while it is a rehearsal
+    search: Search | None = None  # of the files afterwards; None while it is a rehearsal
     change: Change | None = None
 
     def summary(self) -> str:
@@ -228,8 +230,8 @@ class Erasure:
         head = f"{many(self.count, 'quote')} {'erased' if self.entry is not None else 'would be erased'}"
         facts = {"gone": self.gone, "stays": self.stays, "beyond": self.beyond, "warning": self.warnings}
         lines = [head, *(f"{name:<8}{text}" for name, texts in facts.items() for text in texts)]
-        if self.residue is not None:
-            lines.append(f"{'found':<8}{many(self.residue, 'trace')} of them in the files of the book")
+        if self.search is not None:
+            lines += [f"{'found':<8}{line}" for line in search_lines(self.search)]
         return as_lines(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -244,8 +246,25 @@ class Erasure:
             "warnings": list(self.warnings),
             "results_kept": self.results_kept,
             "residue": self.residue,
+            "search": None if self.search is None else self.search.to_dict(),
             "change": None if self.change is None else self.change.to_dict(),
         }
+
+    @property
+    def residue(self) -> int | None:
+        """The number of traces found afterwards; None while it is a rehearsal."""
+        return None if self.search is None else len(self.search.traces)
+
+
+def search_lines(search: Search) -> list[str]:
+    """What a search found, one fact per line: first how much was searched, then every trace."""
+    size = f"{search.searched / 1e6:,.1f} MB"
+    wanted = many(search.needles, "number and name", "numbers and names")
+    lines = [f"{many(len(search.traces), 'trace')} in {size}; {wanted} searched for"]
+    lines += [f"{many(search.unaccounted, 'byte')} that belong to no row of the book"] if search.unaccounted else []
+    lines += [str(trace) for trace in search.traces[:SHOWN_TRACES]]
+    more = len(search.traces) - SHOWN_TRACES
+    return [*lines, *([f"and {more:,} more"] if more > 0 else [])]
 
 
 @dataclass(frozen=True)

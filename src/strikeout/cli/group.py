@@ -40,6 +40,7 @@ COMMANDS = {
     "learn": ("imports:learn", "Append quotes to a book and calibrate it with them, in one step."),
     "roll": ("imports:roll", "Learn new quotes and forget old ones, in one step."),
     "erase": ("erase:erase", "Make quotes of a book unrecoverable; a rehearsal without --yes."),
+    "residue": ("erase:residue", "Search a book for what its erasures should have removed."),
     "log": ("book:log", "List the entries of a book's ledger: who, what, when, why."),
     "certificate": ("book:certificate", "Show the certificate of an entry of the log."),
     "compare": ("book:compare", "Compare the states and parameters of two books."),

@@ -226,6 +226,17 @@ class ReadingLine(PassingLine):
 
 
 @dataclass(kw_only=True)
+class SearchingLine(PassingLine):
+    """How much of a book's files is searched. Called with the bytes searched so far and their total."""
+
+    patience: float = 1.0
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.is_due:
+            self.write(f"searching {self.bar(done / max(total, 1))} {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
+
+
+@dataclass(kw_only=True)
 class ComparingLine(PassingLine):
     """Which of several models is being calibrated; a progress function for `compare_models`."""
 

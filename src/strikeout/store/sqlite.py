@@ -8,13 +8,15 @@ from pathlib import Path
 from types import TracebackType
 
 from strikeout.errors import BookError, BusyError, RefusedError
-from strikeout.store import bookfile, integrity
+from strikeout.store import bookfile, holding, integrity
 from strikeout.store.bookfile import BESIDE, PATIENCE, Connection, real_path
 from strikeout.store.checksums import UNKEYED, Sealer
 from strikeout.store.shard_keys import HEAD, ShardKeys, key_name, shard_key_file
 from strikeout.store.sqlite_reading import SqliteReading
 from strikeout.store.sqlite_writing import SqliteWriting
 from strikeout.store.store import ENCRYPTION, Reading, Writing
+
+SETTLING = 5  # attempts to find the log empty
 
 
 class SqliteStore(SqliteReading):
@@ -100,6 +102,21 @@ class SqliteStore(SqliteReading):
         finally:
             if self._connection.in_transaction:  # a failing disk ends it by itself
                 self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def settled(self) -> Iterator[Reading]:
+        log = holding.log_of(self._connection.hold.path)
+        for _ in range(SETTLING):
+            ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            with self.reading() as book:
+                book.counts()  # takes the snapshot: from now on no other process copies its log into the file
+                if not busy and not (log.exists() and log.stat().st_size):
+                    yield book
+                    return
+        raise BusyError(
+            f"{self._path}: another process reads or writes it, so its log cannot be emptied. Try again later.",
+            path=str(self._path),
+        )
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:

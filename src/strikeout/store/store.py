@@ -277,6 +277,14 @@ class Store(Reading, Protocol):
         """
         ...
 
+    def settled(self) -> AbstractContextManager[Reading]:
+        """Read one snapshot that is wholly in the store's file and does not change there meanwhile.
+
+        Raises:
+            BusyError: another process reads or writes. Nothing was changed.
+        """
+        ...
+
     def writing(self) -> AbstractContextManager[Writing]:
         """A transaction: kept as a whole when the block ends, and not at all when it raises.
 
