@@ -53,7 +53,9 @@ def test_the_contract_from_init_to_verify(folder, quotes):
     erased = told("erase", "spx.book", "--where", EARLY, "--reason", "licence", "--yes")
     assert (erased["count"], erased["residue"]) == (36, 0)
     log = told("log", "spx.book")["entries"]
-    assert [entry["what"] for entry in log] == ["create", "import", "calibrate", "forget", "restore", "erase"]
+    assert [entry["what"] for entry in log] == [
+        "create", "import", "calibrate", "forget", "restore", "erase", "residue",
+    ]  # fmt: skip
     assert [entry["why"] and entry["why"]["code"] for entry in log][3::2] == ["bad-feed", "licence"]
     assert told("verify", "spx.book")["holds"]
     assert sorted(path.name for path in folder.iterdir()) == ["quotes.csv", "spx.book", "spx.book.key"]
