@@ -78,7 +78,6 @@ NOT_YET: list[str] = [
     "src/strikeout/forgetting/",
     "src/strikeout/kernels/",
     "src/strikeout/models/",
-    "src/strikeout/paper/",
     "src/strikeout/plots/",
     "src/strikeout/quotes/",
     "src/strikeout/statistics/",

@@ -19,9 +19,9 @@ from strikeout.paper.experiments import complexity
 from strikeout.paper.experiments.complexity import growths
 from strikeout.paper.experiments.conditions import conditions, pulls
 from strikeout.paper.experiments.exactness import CUTS, exactness
+from strikeout.paper.experiments.measuring import slope_of
 from strikeout.paper.experiments.relinearizing import relinearizing
 from strikeout.paper.experiments.remainders import remainders
-from strikeout.paper.experiments.slopes import slope_of
 from strikeout.statistics.system import FootprintBlocks, OneStep
 
 

@@ -8,7 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.paper.experiments.catalogue import find
 from strikeout.paper.experiments.section import QUICK
-from strikeout.paper.experiments.shard_influence import CUTS, HIGH, shard_influences, sourced
+from strikeout.paper.experiments.sensitivity import CUTS, HIGH, shard_influences, sourced
 
 
 @pytest.fixture(scope="module")

@@ -141,16 +141,16 @@ class Cache:
         return {name: G for name, (_, G) in self._by_shard.items()}
 
     def K(self, F: Forget) -> tuple[str, ...]:
-        """The shards that hold a quote of F."""
+        """Return the shards that hold a quote of F."""
         touched = np.unique(self.shards.codes[self.rows(F)])
         return tuple(self.shards.names[code] for code in touched)
 
     def members(self, name: str) -> Rows:
-        """The row numbers of the quotes of one shard."""
+        """Return the row numbers of the quotes of one shard."""
         return np.flatnonzero(self.shards.codes == self.shards.names.index(name))
 
     def rows(self, F: Forget) -> Rows:
-        """The row numbers of F: ids, row numbers, a mask, or a condition in SQL, such as ``"date < '2024-02-01'"``.
+        """Return the row numbers of F: ids, row numbers, a mask, or a condition in SQL (``"date < '2024-02-01'"``).
 
         Raises:
             UnknownIdError: an id that no quote has, or one given twice.
@@ -175,7 +175,7 @@ class Cache:
         return np.sort(self.quotes.places(given))
 
     def kept(self, F: Forget) -> Rows:
-        """The row numbers of the quotes that are not in F."""
+        """Return the row numbers of the quotes that are not in F."""
         return np.setdiff1d(np.arange(len(self.quotes)), self.rows(F), assume_unique=True)
 
     @cached_property
@@ -189,7 +189,7 @@ class Cache:
         return footprints_of(self.quotes[rows], self.model, reference, weights=weights)
 
     def _at(self, theta: Floats, rows: Rows) -> Sums:
-        """u_i and psi_i of these quotes at theta."""
+        """Return u_i and psi_i of these quotes at theta."""
         quotes = self.quotes[rows]
         price, J = self.model.linearize(theta, quotes.contracts)
         weighted = self.weights[rows, None] * J
@@ -260,7 +260,7 @@ def retrain(cache: Cache, F: Forget = (), *, loop: bool = False) -> Update:
 
 
 def relinearize(cache: Cache, F: Forget, *, rounds: int = 1, affected_only: bool = False) -> Update:
-    """Solve without F, then linearize at the answer and solve again, as many times as ``rounds`` says.
+    """Solve without F, then linearize at the answer and solve again, ``rounds`` times.
 
     Args:
         affected_only: linearize the shards K(F) alone and keep the sums of the others at theta_ref. The paper
@@ -284,17 +284,17 @@ def relinearize(cache: Cache, F: Forget, *, rounds: int = 1, affected_only: bool
 
 
 def reference_of(quotes: Quotes, model: Model) -> Mapping[str, float]:
-    """The paper's reference: least squares under this model, from the paper's start."""
+    """Return the paper's reference: least squares under this model, from the paper's start."""
     return calibrate(quotes, model, starts=[dict(PAPER_START)]).parameters
 
 
 def _added(u: Floats, psi: Floats) -> Sums:
-    """H and G: a reduction along the first axis adds one quote after the other, as a loop does."""
+    """Return H and G: a reduction along the first axis adds one quote after the other, as a loop does."""
     return np.add.reduce(psi, axis=0), np.add.reduce(u, axis=0)
 
 
 def _read(equations: NormalEquations) -> Sums:
-    """H and G, each number the double nearest to the exact sum."""
+    """Return H and G, each number the double nearest to the exact sum."""
     whole = np.array(equations.system().rows)
     return whole[:-1, :-1], whole[-1, :-1]
 

@@ -57,10 +57,10 @@ class Heston:
         return SLOWER
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract, in the currency of the forward.
+        """Return prices, one per contract, in the currency of the forward.
 
         Raises:
-            ParameterError: theta is no point of the parameter space.
+            ParameterError: theta is not a point of the parameter space.
         """
         return scheme.price(
             self.parameters.vector(theta),
@@ -74,10 +74,10 @@ class Heston:
         )
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices and their central differences: ``(n,)`` and ``(n, 5)``.
+        """Return prices and their central differences: ``(n,)`` and ``(n, 5)``.
 
         Raises:
-            ParameterError: theta is no point of the parameter space.
+            ParameterError: theta is not a point of the parameter space.
         """
         return scheme.linearize(
             self.parameters.vector(theta),

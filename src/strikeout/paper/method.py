@@ -29,16 +29,16 @@ Size = Literal["small", "large"]
 
 SIZES: tuple[Size, Size] = ("small", "large")
 SHARD_DAYS = {"small": 10, "large": 30}  # the paper: "either 10 or 30 days"
-SHORT = 2  # accepted steps of the paper's "short Levenberg-Marquardt loop"; it does not say how many
+SHORT = 2  # accepted steps of the paper's "short Levenberg-Marquardt loop"; how many is not given
 
 
 def paper_book(size: Size, *, seed: int) -> Quotes:
-    """One of the paper's two sets, priced with the paper's quadrature."""
+    """Return one of the paper's two sets, priced with the paper's quadrature."""
     return paper_quotes(size, seed=seed, quadrature="paper")
 
 
 def paper_reference(size: Size, *, seed: int, steps: int | None = None) -> Floats:
-    """The paper's reference of one of its sets: accepted Levenberg-Marquardt steps from its start, by its pricer.
+    """Return the paper's reference of a set: accepted Levenberg-Marquardt steps from its start, by its pricer.
 
     Args:
         steps: how many; all of them if not given.
@@ -53,12 +53,12 @@ def _history(size: Size, seed: int) -> tuple[Step, ...]:
 
 
 def paper_model(size: Size) -> PaperHeston:
-    """Heston with the cut-off and the nodes the paper gives for this set."""
+    """Return Heston with the cut-off and the nodes the paper gives for this set."""
     return PaperHeston(PAPER_SETS[size].u_max, PAPER_SETS[size].nodes)
 
 
 def cache_of(quotes: Quotes, reference: Floats, *, size: Size) -> Cache:
-    """The paper's cache of one of its sets, in shards of the days it gives."""
+    """Return the paper's cache of one of its sets, in shards of the days it gives."""
     shards = shard(quotes, f"day:{SHARD_DAYS[size]}")
     return Cache(quotes, model=paper_model(size), theta_ref=reference, shards=shards)
 
@@ -69,10 +69,10 @@ def retrained(cache: Cache, kept: Places) -> Floats:
 
 
 def retrain_loop(quotes: Quotes, reference: Floats, *, size: Size) -> Floats:
-    """One Gauss-Newton step from raw quotes by the paper's loop: eleven integrals of 2 (N_u + 1) points per quote."""
+    """Take one Gauss-Newton step from raw quotes by the paper's loop: 11 integrals of 2 (N_u + 1) points per quote."""
     return retrain(Cache(quotes, model=paper_model(size), theta_ref=reference), loop=True).theta
 
 
 def solved(reference: Floats, H: Floats, G: Floats) -> Floats:
-    """The reference and one step with the paper's ridge."""
+    """Return the reference and one step with the paper's ridge."""
     return np.asarray(reference + np.array(solve((H + PAPER_RIDGE * np.eye(len(G))).tolist(), G.tolist())))

@@ -46,7 +46,7 @@ def price(
     u_max: float,
     nodes: int,
 ) -> Floats:
-    """Prices of many options; the numbers of `price_one` to rounding, phi_j computed once per distinct expiry.
+    """Return prices of many options; the numbers of `price_one` to rounding, phi_j computed once per distinct expiry.
 
     A row's price does not depend on the other rows, to the last bit: sums run along the nodes of one row.
     """
@@ -87,7 +87,7 @@ def price_one(
     u_max: float,
     nodes: int,
 ) -> float:
-    """The price of one option, everything computed anew for it: what the paper's loop over quotes calls."""
+    """Return the price of one option, everything computed for it alone: what the paper's loop over quotes calls."""
     vector = np.asarray(theta, float)
     u, weight = simpson(u_max, nodes)
     above = u[1:]
@@ -114,7 +114,7 @@ def linearize(
     nodes: int,
     step: float,
 ) -> tuple[Floats, Floats]:
-    """Prices ``(n,)`` and their central differences ``(n, 5)``: eleven pricings.
+    """Return prices ``(n,)`` and their central differences ``(n, 5)``: eleven pricings.
 
     The j-th step is ``step * max(|theta_j|, 0.01)``; the error of the difference is of the order of its square.
     """
@@ -142,7 +142,7 @@ def linearize_one(
     nodes: int,
     step: float,
 ) -> tuple[float, Floats]:
-    """One option's price and central differences by eleven calls of `price_one`: a turn of the paper's loop."""
+    """Return one option's price and central differences by eleven calls of `price_one`: a turn of the paper's loop."""
     vector = np.asarray(theta, float)
     contract = (forward, strike, expiry, discount, is_call)
     centre = price_one(vector, *contract, u_max=u_max, nodes=nodes)
@@ -157,13 +157,13 @@ def linearize_one(
 
 
 def shifted(theta: Floats, step: float) -> list[tuple[Floats, Floats]]:
-    """For each parameter, theta with that one moved up and moved down."""
+    """Return, per parameter, theta with that one moved up and moved down."""
     size = step * np.maximum(np.abs(theta), SMALLEST_SCALE)
     return [(theta + size * unit, theta - size * unit) for unit in np.eye(len(theta))]
 
 
 def simpson(u_max: float, nodes: int) -> tuple[Floats, Floats]:
-    """The nodes 0 .. u_max and Simpson's weights over pi; `nodes` counts sub-intervals and must be even."""
+    """Return the nodes 0 .. u_max and Simpson's weights over pi; `nodes` counts sub-intervals and must be even."""
     u = np.linspace(0.0, u_max, nodes + 1)
     weight = np.full(nodes + 1, 2.0)
     weight[1::2] = 4.0
@@ -206,7 +206,7 @@ def mean_log_return(theta: Floats, T: float, shift: complex) -> float:
 
 
 def _terms(theta: Floats, T: float, u: Floats, weight: Floats, shift: complex) -> tuple[Floats, Floats, float]:
-    """Re and Im of weight * phi_j / u at the nodes above zero, and the mean that the node at zero needs."""
+    """Return Re and Im of weight * phi_j / u at the nodes above zero, and the mean that the node at zero needs."""
     scaled = phi(theta, u[1:] + shift, T) * (weight[1:] / u[1:])
     return np.array(scaled.real, float), np.array(scaled.imag, float), mean_log_return(theta, T, shift)
 

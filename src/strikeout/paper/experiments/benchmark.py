@@ -17,9 +17,9 @@ from strikeout.models.heston import Heston
 from strikeout.paper import method as paper_method
 from strikeout.paper.cache import Cache
 from strikeout.paper.cache import fast as paper_fast
+from strikeout.paper.experiments.measuring import Times, timed
 from strikeout.paper.experiments.numpy_pass import numpy_restep
 from strikeout.paper.experiments.section import Scale
-from strikeout.paper.experiments.stopwatch import Times, timed
 from strikeout.paper.method import SHARD_DAYS, SHORT, Size
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
@@ -57,7 +57,7 @@ class Point:
 def benchmark(
     size: Size, *, seed: int, scale: Scale, fractions: tuple[float, ...], progress: Callable[[float], None]
 ) -> list[Point]:
-    """Every fraction, the forget sets fixed across runs, the reference where Levenberg-Marquardt ends."""
+    """Return every fraction, the forget sets fixed across runs, the reference where Levenberg-Marquardt ends."""
     quotes = paper_method.paper_book(size, seed=seed)
     cache = paper_method.cache_of(quotes, paper_method.paper_reference(size, seed=seed), size=size)
     early = paper_method.cache_of(quotes, paper_method.paper_reference(size, seed=seed, steps=SHORT), size=size)
@@ -72,7 +72,7 @@ def benchmark(
 
 
 def timed_loop(quotes: Quotes, reference: Floats, *, size: Size, scale: Scale) -> Loop:
-    """The paper's loop over every so-manieth quote: its time is proportional to the quotes it sees."""
+    """Return the paper's loop over every so-manieth quote: its time is proportional to the quotes it sees."""
     sample = quotes[np.arange(0, len(quotes), len(quotes) // (45 if scale.is_quick else 270))]
     work = timed(lambda: paper_method.retrain_loop(sample, reference, size=size), runs=3 if scale.is_quick else 5)
     return Loop(len(sample), work.scaled(1.0 / len(sample)))
@@ -88,7 +88,7 @@ def measured(
     seed: int,
     runs: int,
 ) -> Point:
-    """One forget set under every operator. The second cache is that of a reference early in the search."""
+    """Return one forget set under every operator. The second cache is that of a reference early in the search."""
     cache, early = caches
     reference = cache.theta_ref
     kept = np.setdiff1d(np.arange(len(quotes)), gone, assume_unique=True)
@@ -145,7 +145,7 @@ def measured(
 
 
 def _fresh(quotes: Quotes) -> Quotes:
-    """The same quotes as new objects: what an earlier run has sorted and kept must not make the next one cheaper."""
+    """Return the quotes as new objects: what an earlier run sorted must not make the next one cheaper."""
     return Quotes(ids=quotes.ids, contracts=quotes.contracts[:], observed=quotes.observed)
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from strikeout.errors import UsageError
 from strikeout.paper.experiments.section import Finding, Progress, Scale, Section
 
-# Each is a module of this room with a `SECTION` and a pure function `run(scale, progress)`.
+# Each is a module of this package with a `SECTION` and a pure function `run(scale, progress)`.
 SECTIONS = (
     "equivalence",
     "locality",
@@ -22,7 +22,7 @@ SECTIONS = (
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """These sections in the order of the report; all where none is named.
+    """Return these sections in the order of the report; all if none is named.
 
     Raises:
         UsageError: there is no such section.
@@ -34,7 +34,7 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def section_of(name: str) -> Section:
-    """What a section asks.
+    """Return what a section asks.
 
     Raises:
         UsageError: there is no such section.
@@ -45,7 +45,7 @@ def section_of(name: str) -> Section:
 
 
 def find(name: str, scale: Scale, *, progress: Progress | None = None) -> Finding:
-    """Runs one section. The same scale gives the same numbers; only times differ.
+    """Run one section. The same scale gives the same numbers; only times differ.
 
     Raises:
         UsageError: there is no such section.
@@ -56,4 +56,4 @@ def find(name: str, scale: Scale, *, progress: Progress | None = None) -> Findin
 
 
 def silent(share: float, words: str) -> None:
-    """A listener that says nothing."""
+    """Ignore progress."""

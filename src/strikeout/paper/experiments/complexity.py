@@ -13,8 +13,7 @@ from strikeout.forgetting.recompute import recompute
 from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
 from strikeout.paper import scheme as paper_scheme
-from strikeout.paper.experiments.slopes import Slope, slope_of
-from strikeout.paper.experiments.stopwatch import timed
+from strikeout.paper.experiments.measuring import Slope, slope_of, timed
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.linearize import linearize
@@ -28,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Seconds a call at several sizes, and the fitted exponent; ``expected`` is what the proposition says.
+    """Seconds per call at several sizes, and the fitted exponent; ``expected`` is that of the proposition.
 
     ``seconds`` are lower quartiles over the runs: what else a machine does only ever makes a call longer.
     Sizes are large enough for what does not grow (a call, a 5 x 5 solve) to be small beside what does.
@@ -70,7 +69,7 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
         return lambda: downdate(footprints, ids).change
 
     def rebuilt(count: int) -> Callable[[], object]:
-        """Sharded recompute of the largest book, with ``count`` quotes in the touched shards."""
+        """Time sharded recompute of the largest book, with ``count`` quotes in the touched shards."""
         footprints = cached[max(sizes)]
         shards = Shards(largest.ids, (np.arange(len(largest)) >= count).astype(np.intp), ("touched", "others"))
         states, (touched, left) = shard_states(footprints, shards), shards.touched(largest.ids[:1])
@@ -110,7 +109,7 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
 
 
 def loop(book: Quotes, count: int, nodes: int) -> Callable[[], object]:
-    """The paper's Gauss-Newton pass over the first quotes: one by one, Simpson's rule, central differences."""
+    """Return the paper's Gauss-Newton pass over the first quotes: one by one, Simpson's rule, central differences."""
     theta, c = np.array(list(TRUTH.values())), book.contracts
 
     def run() -> None:

@@ -1,7 +1,7 @@
 """Erased quotes computed back from parameters that were fitted to them, and from the quotes that stay.
 
 symbol   meaning                                                                              shape
-theta    parameters of a calibration that knew the erased quotes                              (p,)
+theta    parameters of a calibration with the erased quotes                                   (p,)
 J, r     sensitivities and residual of a quote at theta
 G        score of the quotes that stay, sum J r; with that of the erased quotes it is zero    (p,)
 L        Cholesky factor of the inverse curvature: L'G is in standard errors                  (p, p)
@@ -48,7 +48,7 @@ class Guess:
     miss: float
 
     def off(self, quotes: Quotes) -> float:
-        """How far its price is from that of the one of these quotes with its contract; infinite if there is none."""
+        """Return the distance to the price of the quote with its contract; infinite if there is none."""
         c = quotes.contracts
         same = (dates_of(quotes) == self.date) & np.isclose(c.strike, self.strike, rtol=1e-9, atol=0.0)
         same &= np.isclose(c.expiry, self.expiry, rtol=1e-9, atol=0.0)
@@ -56,21 +56,21 @@ class Guess:
 
 
 def dates_of(quotes: Quotes) -> NDArray[np.str_]:
-    """The date of every quote; one and the same for quotes without."""
+    """Return the date of every quote; one and the same for quotes without."""
     return quotes.labels["date"].astype(str) if "date" in quotes.labels else np.full(len(quotes), "")
 
 
 def computed_back(
     model: Model, parameters: Mapping[str, float], retained: Quotes, *, count: int = 1, through: str = "quotes"
 ) -> tuple[Guess, ...]:
-    """One or two erased quotes, from a plain calibration that knew them.
+    """Return one or two erased quotes, from a plain calibration that included them.
 
     Args:
         count: how many were erased, 1 or 2.
         through: "moments" for the optimum of the moments of the quotes.
 
     Raises:
-        ParameterError: the parameters are no point of the model.
+        ParameterError: the parameters are not a point of the model.
     """
     theta = _in_order(model, parameters)
     price, J = model.linearize(theta, retained.contracts)
@@ -91,7 +91,7 @@ def computed_back(
 
 
 def _listed(retained: Quotes) -> tuple[Contracts, list[str]]:
-    """Every listed strike on every expiry of every date, as calls; and the dates."""
+    """Return every listed strike on every expiry of every date, as calls; and the dates."""
     c, dates = retained.contracts, dates_of(retained)
     discount = dict(zip(c.expiry.tolist(), c.discount.tolist(), strict=True))
     forwards = sorted(set(zip(dates.tolist(), c.forward.tolist(), strict=True)))
@@ -107,7 +107,7 @@ def _listed(retained: Quotes) -> tuple[Contracts, list[str]]:
 
 
 def _alone(v: Floats, u: Floats) -> tuple[int, float]:
-    """The row that is parallel to u, and u over it."""
+    """Return the row that is parallel to u, and u over it."""
     length = np.sum(v * v, axis=1)
     along = v @ u
     gain = np.divide(along * along, length, out=np.zeros_like(length), where=length > 0.0)
@@ -116,7 +116,7 @@ def _alone(v: Floats, u: Floats) -> tuple[int, float]:
 
 
 def _pair(v: Floats, u: Floats) -> list[tuple[int, float]]:
-    """The two rows whose plane u lies in, and how much of each."""
+    """Return the two rows whose plane u lies in, and how much of each."""
     best, pair = -1.0, (0, 0)
     for at, row in enumerate(v):
         square = float(row @ row)
@@ -136,10 +136,10 @@ def _pair(v: Floats, u: Floats) -> list[tuple[int, float]]:
 
 
 def computed_back_of_panel(model: Model, shared: Mapping[str, float], latent: str, retained: Quotes) -> Guess:
-    """An erased quote, from the shared parameters of a panel by date; the latent path is not needed.
+    """Return an erased quote, from the shared parameters of a panel by date; the latent path is not needed.
 
     Raises:
-        ParameterError: the shared parameters are no point of the model.
+        ParameterError: the shared parameters are not a point of the model.
     """
     names = list(model.parameters.names)
     own, others = names.index(latent), [i for i, name in enumerate(names) if name != latent]
@@ -148,7 +148,7 @@ def computed_back_of_panel(model: Model, shared: Mapping[str, float], latent: st
         return model.linearize([value if name == latent else shared[name] for name in names], contracts)
 
     def score(value: float, day: Quotes) -> Floats:
-        """That of the shared parameters, then that of the latent one."""
+        """Return that of the shared parameters, then that of the latent one."""
         price, J = rows(value, day.contracts)
         return np.asarray(J[:, [*others, own]].T @ (day.observed - price))
 
@@ -177,7 +177,7 @@ def computed_back_of_panel(model: Model, shared: Mapping[str, float], latent: st
 
 
 def _settled(rows: Callable[[float, Contracts], tuple[Floats, Floats]], own: int, day: Quotes) -> float:
-    """The latent parameter that fits a day at given shared ones."""
+    """Return the latent parameter that fits a day at given shared ones."""
     x = 0.06
     for _ in range(SETTLED):
         price, J = rows(x, day.contracts)
@@ -187,7 +187,7 @@ def _settled(rows: Callable[[float, Contracts], tuple[Floats, Floats]], own: int
 
 
 def _strikes(day: Quotes, retained: Quotes, T: float) -> Contracts:
-    """Every strike of a date and an expiry, to the cent."""
+    """Return every strike of a date and an expiry, to the cent."""
     c, whole = day.contracts, retained.contracts
     same = c.expiry == T
     forward = float(c.forward[same][0] if same.any() else c.forward[0])
@@ -198,7 +198,7 @@ def _strikes(day: Quotes, retained: Quotes, T: float) -> Contracts:
 
 
 def prices_back(model: Model, parameters: Mapping[str, float], retained: Quotes, gone: Contracts) -> Floats:
-    """The prices of erased quotes whose contracts are known: those of least residuals that solve the p equations.
+    """Return prices of erased quotes with known contracts: those of least residuals that solve the p equations.
 
     They are the erased prices as long as there are no more quotes than parameters.
     """
@@ -211,7 +211,7 @@ def prices_back(model: Model, parameters: Mapping[str, float], retained: Quotes,
 
 
 def parameters_in(store: Reading, names: Sequence[str]) -> list[dict[str, float]]:
-    """Every set of parameters of these names that any page of a book holds: calibrations, certificates, references.
+    """Return every set of parameters of these names on any page of a book: calibrations, certificates, references.
 
     No key is needed to read them.
     """
@@ -224,7 +224,7 @@ def parameters_in(store: Reading, names: Sequence[str]) -> list[dict[str, float]
 
 
 def _read(page: bytes) -> Any:
-    """What a page says in JSON, whole or in its first line; None for other bytes."""
+    """Return the JSON of a page, or of its first line; None for other bytes."""
     for text in (page, page.partition(b"\n")[0]):
         try:
             return json.loads(text)

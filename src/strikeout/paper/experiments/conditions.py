@@ -28,7 +28,7 @@ class Condition:
     """One bound over several strike-outs of one size.
 
     ``holds`` is the share of strike-outs where its condition does, ``respected`` the share where the truth lies on the
-    promised side, ``tightness`` the median of truth over bound where it says something (else not-a-number).
+    promised side, ``tightness`` the median of truth over bound (not-a-number if the condition never holds).
     ``leverage`` is the median largest eigenvalue of ``H^-1 (H - H')``.
     """
 
@@ -42,7 +42,7 @@ class Condition:
 
 
 def conditions(calibration: Calibration, *, counts: Sequence[int], runs: int, seed: int) -> Iterator[Condition]:
-    """Every bound, in plain and in scaled parameters, at every number of forgotten quotes.
+    """Return every bound, in plain and in scaled parameters, at every number of forgotten quotes.
 
     Raises:
         UsageError: the curvature before is singular.
@@ -82,7 +82,10 @@ def _bounds(before: Linearization, after: Sequence[Linearization], *, scaled: bo
 
 
 def _combined(before: Linearization, after: Linearization, *, scaled: bool) -> Bound:
-    """The remark on conditioning: (||dG|| + ||dH|| ||d||) / (lambda_min(H) (1 - ||H^-1 dH||)), if the norm is < 1."""
+    """Return the bound of the remark on conditioning.
+
+    (||dG|| + ||dH|| ||d||) / (lambda_min(H) (1 - ||H^-1 dH||)), if that norm is below 1.
+    """
     H, G, H_left, G_left = _systems(before, after, scaled=scaled)
     d = np.linalg.solve(H, G)
     change = np.linalg.norm(np.linalg.solve(H, H_left - H), 2)
@@ -93,7 +96,10 @@ def _combined(before: Linearization, after: Linearization, *, scaled: bool) -> B
 
 
 def _with_ridge(before: Linearization, after: Linearization, *, scaled: bool) -> Bound:
-    """Proposition 5, both steps with lambda: ||d' - d|| <= ||(H' + lambda I)^-1|| (||dG|| + ||dH|| ||d||)."""
+    """Return the bound of Proposition 5, both steps with the paper's lambda.
+
+    ||d' - d|| <= ||(H' + lambda I)^-1|| (||dG|| + ||dH|| ||d||)
+    """
     H, G, H_left, G_left = _systems(before, after, scaled=scaled)
     ridge = PAPER_RIDGE * np.eye(len(G))
     d, d_left = np.linalg.solve(H + ridge, G), np.linalg.solve(H_left + ridge, G_left)
@@ -103,7 +109,7 @@ def _with_ridge(before: Linearization, after: Linearization, *, scaled: bool) ->
 
 
 def _systems(before: Linearization, after: Linearization, *, scaled: bool) -> tuple[Floats, Floats, Floats, Floats]:
-    """H, G, H' and G', in the parameters or in the parameters times sqrt(H_aa)."""
+    """Return H, G, H' and G', in the parameters or in the parameters times sqrt(H_aa)."""
     whole, left = np.array(before.rows), np.array(after.rows)
     size = np.sqrt(np.diag(whole)[:-1]) if scaled else np.ones(len(whole) - 1)
     by = np.outer(size, size)
@@ -126,7 +132,7 @@ class Pull:
 
 
 def pulls(calibration: Calibration, *, wrong_by: Sequence[float]) -> list[Pull]:
-    """One quote of a clean book made wrong by more and more, and struck out.
+    """Return one quote of a clean book made wrong by more and more, and struck out.
 
     Raises:
         UsageError: the curvature is singular.

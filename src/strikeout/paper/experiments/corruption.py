@@ -10,7 +10,6 @@ import numpy as np
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.models.heston import Heston
-from strikeout.paper.experiments import corruption_figures as figures
 from strikeout.paper.experiments.dependence import Dependence, Relinearized, dependence, relinearized
 from strikeout.paper.experiments.feeds import Purged, feeds, purged
 from strikeout.paper.experiments.reconstruction import GOOD, Rebuilt, rebuilt
@@ -21,7 +20,8 @@ from strikeout.paper.sets import quotes as paper_quotes
 SECTION = Section(
     "corruption",
     "Where the paper stops",
-    "The paper would purge decimal shifts, stale days and bad ticks with one step, says that nothing of the forgotten "
+    "The paper would purge decimal shifts, stale days and bad ticks with one step, claims that nothing of the "
+    "forgotten "
     "quotes remains, that its cache cannot give a quote away, that relinearizing the affected shards refines the "
     "answer, and that its bound on positive definiteness is rarely active. What happens when each of these is tried?",
 )
@@ -33,7 +33,9 @@ BOOKS = ("small", "large")
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """Every claim on both of the paper's books."""
+    """Return every claim on both of the paper's books."""
+    from strikeout.paper.experiments import figures
+
     seed, model = scale.seeds[0], Heston()
     books = {name: paper_quotes(name, seed=seed) for name in BOOKS}  # type: ignore[arg-type]
     whole = {name: calibrate(book, model) for name, book in books.items()}
@@ -72,14 +74,14 @@ def run(scale: Scale, progress: Progress) -> Finding:
             "feeds": Picture(
                 "Distance from a cold refit of the retained quotes, worst parameter, in its standard errors. The one "
                 "step is the paper's fast operator; resolved is ours from moments, without the quotes; the truth is "
-                "what the prices were made with. An open mark is no set of Heston parameters at all.",
+                "what the prices were made with. An open mark is not a set of Heston parameters at all.",
                 lambda: figures.feed_distances(cleaned),
             ),
             "dependence": Picture(
                 f"The forgotten quotes ({DAYS} days) altered by a share of their price, the retained ones untouched. "
                 "Left, how far that moves what the paper's step gives after they are forgotten; ours does not move by "
                 "a bit. Right, distance from the refit on the large set after that step, and after one more from the "
-                "same place with the touched shards alone, or all retained quotes, linearized anew.",
+                "same place with the touched shards alone, or all retained quotes, linearized again.",
                 lambda: figures.remains(moved, partly["large"]),
             ),
             "reconstruction": Picture(
@@ -88,7 +90,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
                 lambda: figures.leaks(leaked),
             ),
             "removal": Picture(
-                "Random removals up to 99 %, large set. Left, the worst direction's leverage, which tells how much is "
+                "Random removals up to 99 %, large set. Left, the worst direction's leverage, which shows how much is "
                 "lost. Middle, condition numbers in plain and in scaled parameters. Right, by how much the ridge "
                 "1e-6 I changes the step of mean reversion.",
                 lambda: figures.remaining(left),
@@ -98,7 +100,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 
 def feeds_table(found: Mapping[str, Sequence[Purged]]) -> Table:
-    """A row a book and a feed."""
+    """Return one row per book and feed."""
     return Table(
         "Distances from the refit, worst parameter, in its standard errors (SE). The paper's own measure is the "
         "norm of fast - retrain in its floating point, here relative to retrain and absolute; the paper reports below "
@@ -133,7 +135,7 @@ def feeds_table(found: Mapping[str, Sequence[Purged]]) -> Table:
 
 
 def fit_table(found: Mapping[str, Sequence[Purged]]) -> Table:
-    """How well the retained quotes are met, a row a book and a feed."""
+    """Return how well the retained quotes are met, one row per book and feed."""
     return Table(
         "Root mean square error over the retained quotes, in cents (spot 100): with the bad quotes still in, after the "
         "one step, and after a refit.",
@@ -159,7 +161,7 @@ def fit_table(found: Mapping[str, Sequence[Purged]]) -> Table:
 
 
 def dependence_table(moved: Mapping[str, Sequence[Dependence]], partly: Mapping[str, Sequence[Relinearized]]) -> Table:
-    """A row a book and an alteration."""
+    """Return one row per book and alteration."""
     return Table(
         f"The quotes of {DAYS} days altered, then forgotten; the retained ones are the same in every row. Moves are "
         "from the answer with unaltered values, distances from the refit; worst parameter, in standard errors (SE). "
@@ -192,7 +194,7 @@ def dependence_table(moved: Mapping[str, Sequence[Dependence]], partly: Mapping[
 
 
 def reconstruction_table(found: Mapping[str, Sequence[Rebuilt]]) -> Table:
-    """A row a book."""
+    """Return one row per book."""
 
     def middle(errors: Sequence[Rebuilt], what: str) -> float:
         return float(np.median([getattr(one, what) for one in errors]))
@@ -221,7 +223,7 @@ def reconstruction_table(found: Mapping[str, Sequence[Rebuilt]]) -> Table:
 
 
 def removal_table(found: Mapping[str, Sequence[Left]], *, fractions: Sequence[float], is_shown: bool = True) -> Table:
-    """A row a book and a fraction."""
+    """Return one row per book and fraction."""
     return Table(
         "Random removals; medians over the draws. The paper's condition is ||sum psi|| < lambda_min(H).",
         (
@@ -256,7 +258,7 @@ def removal_table(found: Mapping[str, Sequence[Left]], *, fractions: Sequence[fl
 
 
 def identifiability_table(found: Mapping[str, Sequence[Kept]]) -> Table:
-    """A row a book and a maturity."""
+    """Return one row per book and maturity."""
     return Table(
         "One maturity kept, all others struck out: the paper's step, its own measure, and what the quotes determine.",
         (
@@ -265,7 +267,7 @@ def identifiability_table(found: Mapping[str, Sequence[Kept]]) -> Table:
             Column("paper's measure", "relative", ".0e"),
             Column("one step's mean reversion", "1/year", ".3g"),
             Column("its standard error", "of its value", ".2g"),
-            Column("forget says"),
+            Column("forget reports"),
         ),
         [
             (book, one.kept, one.agreement, one.step, one.within, _first(one.refusal) or "an answer")
@@ -276,7 +278,7 @@ def identifiability_table(found: Mapping[str, Sequence[Kept]]) -> Table:
 
 
 def _first(refusal: str) -> str:
-    """A refusal up to its first pause."""
+    """Return a refusal up to its first pause."""
     return refusal.split("; ")[0].split(". ")[0].removesuffix(".")
 
 
@@ -312,7 +314,8 @@ def _paragraphs(
         "before anything was forgotten (no price counts as worse). Resolved from moments, without the quotes, it is "
         f"within {max(one.resolved for one in every):.0e}. On clean random deletions one step is good, to "
         f"{clean:.0e} standard errors; the paper's own measure is at most "
-        f"{max(one.agreement for one in every):.0e} of the parameters in both cases and does not tell them apart. As a "
+        f"{max(one.agreement for one in every):.0e} of the parameters in both cases and does not distinguish them. "
+        "As a "
         f'distance it reaches {max(one.norm for one in every):.0e}, so that its "below 1e-8 in all instances" '
         f"{'fails' if max(one.norm for one in every) >= 1e-8 else 'holds'} on corrupt feeds.",
         "The forgotten values do remain: the reference was fitted to them. Altering them by one percent moves what the "
@@ -330,7 +333,7 @@ def _paragraphs(
         f"parameters and {large[0.0].scaled_condition:.0f} in scaled ones, so 1e-6 I is not small for every parameter: "
         f"it changes the step of mean reversion by {large[0.0].ridge_bias:.0e} of itself there, and by "
         f"{large[0.99].ridge_bias:.0e} with 99 % removed.",
-        "Agreement says nothing of what is determined. With one maturity kept the paper's measure is perfect, while "
+        "Agreement shows nothing of what is determined. With one maturity kept the paper's measure is perfect, while "
         f"mean reversion has a standard error of up to {max(one.within for one in determined):.0f} times its value; "
-        f"forget refused {sum(bool(one.refusal) for one in determined)} of {len(determined)}, and says why.",
+        f"forget refused {sum(bool(one.refusal) for one in determined)} of {len(determined)}, each with the reason.",
     )

@@ -39,7 +39,7 @@ Reference = Literal["least squares", "robust"]
 
 @dataclass(frozen=True)
 class Way:
-    """A curvature to keep: what it is called, where it is taken, and how many numbers it is for five parameters."""
+    """A curvature to keep: its name, the point it is taken at, and how many numbers it is for five parameters."""
 
     name: str
     reference: Reference
@@ -78,7 +78,7 @@ class Tried:
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """Every way on every strike-out of both of the paper's books."""
+    """Return every way on every strike-out of both of the paper's books."""
     books = [(size, seed) for seed in scale.seeds for size in ("small", "large")]
     found: list[Tried] = []
     for place, (size, seed) in enumerate(books):
@@ -100,7 +100,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 
 def strike_outs(book: Quotes, *, seed: int) -> Iterator[tuple[str, Feed]]:
-    """What is struck out: quotes at random, a block of days, a strike; from the book and from a bent one; bad feeds."""
+    """Choose what is struck out: random quotes, a block of days, a strike; from a clean and a bent book; bad feeds."""
     rng = np.random.default_rng(seed)
     c, day = book.contracts, book.labels["day"]
     begin = int(day.max() + 1) // 3
@@ -118,7 +118,7 @@ def strike_outs(book: Quotes, *, seed: int) -> Iterator[tuple[str, Feed]]:
 
 
 def tried(book: Quotes, *, name: str, seed: int) -> Iterator[Tried]:
-    """Every way on every strike-out of a book; those whose refit does not converge are left out.
+    """Return every way on every strike-out of a book; those whose refit does not converge are left out.
 
     Raises:
         RefusedError: a quote lacks what is needed.
@@ -161,14 +161,14 @@ def _steps(plain: Cache, robust: Cache, by_rank_one: Floats, by_bfgs: Floats) ->
 
 
 def gain(found: Sequence[Tried], way: Way) -> float:
-    """The median of a way's error over that of Gauss-Newton from the same reference; infinite where it gives none."""
+    """Return the median error over that of Gauss-Newton from the same reference; infinite if there is none."""
     beside = PLAIN if way.reference == "least squares" else ROBUST
     ratios = [one.errors[way] / one.errors[beside] for one in found if isfinite(one.errors[beside])]
     return float(np.median(ratios))
 
 
 def ways_table(found: Sequence[Tried]) -> Table:
-    """A row a way."""
+    """Return a row a way."""
 
     def figures(group: str, way: Way) -> tuple[float, float]:
         errors = [one.errors[way] for one in found if one.group == group]
@@ -199,7 +199,7 @@ def ways_table(found: Sequence[Tried]) -> Table:
 
 
 def every_table(found: Sequence[Tried]) -> Table:
-    """A row a strike-out, a column a way."""
+    """Return a row a strike-out, a column a way."""
     return Table(
         "Every strike-out: distances from the refit, in standard errors.",
         (
@@ -214,7 +214,7 @@ def every_table(found: Sequence[Tried]) -> Table:
 
 
 def verdict(found: Sequence[Tried], way: Way) -> Literal["helps", "hurts", "changes little"]:
-    """Whether a way is worth keeping, by its median error against Gauss-Newton's."""
+    """Return whether a way is worth keeping, by its median error against Gauss-Newton's."""
     ratio = gain(found, way)
     return "helps" if ratio <= HELPS else "hurts" if ratio >= HURTS else "changes little"
 
@@ -241,7 +241,7 @@ def _paragraphs(found: Sequence[Tried]) -> tuple[str, ...]:
         + " ".join(f"{word.capitalize()}: {names}." for word, names in told.items() if names),
         "The second derivatives of the prices belong into the step as a whole or not at all. Residuals times second "
         "derivatives make Gauss-Newton's curvature Newton's; along the step the sensitivities change, and take away "
-        "again what that adds. Gauss-Newton leaves out both. Newton keeps one and misses by more, even where the "
+        "again what that adds. Gauss-Newton leaves out both. Newton keeps one and misses by more, even if the "
         "remaining residuals are noise: with one parameter by three times as much, here by "
         f"{gain(noisy, curved):.1f} times at the median of the clean books. And its curvature is not positive definite "
         f"in {indefinite} of {len(found)} strike-outs. Both together, "
@@ -253,7 +253,7 @@ def _paragraphs(found: Sequence[Tried]) -> tuple[str, ...]:
         f"by {middle(PLAIN, 'corrupt'):.1e} standard errors at the median, and the best curvature there by {best:.1e}; "
         f"from the robust reference Gauss-Newton alone misses by {middle(ROBUST, 'corrupt'):.1e}, and with the "
         f"correction by {middle(robustly, 'corrupt'):.1e}, at worst {worst(robustly, 'corrupt'):.1e}. Where the model "
-        "misses the market residuals are no noise, and the least-squares reference is the nearer one: "
+        "misses the market residuals are not noise, and the least-squares reference is the nearer one: "
         f"{middle(PLAIN, 'misfit'):.1e} against {middle(ROBUST, 'misfit'):.1e}, and "
         f"{middle(corrected, 'misfit'):.1e} with the correction. This package keeps the sums of the correction and "
         "judges every step by them; what forget answers with, unless a tolerance is given, hangs on no reference.",

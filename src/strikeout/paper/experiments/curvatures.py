@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 ITERATIONS = 50  # of the search in the quadratic model of the prices, which has no prices to compute
 SETTLED = 1e-10
 # Standard errors: a shorter step of a calibration changes the score by little more than its rounding; a longer one
-# comes from so far away that its curvature says nothing about the optimum.
+# comes from so far away that its curvature shows nothing of the optimum.
 TELLING = (1e-2, 30.0)
 
 
@@ -59,7 +59,7 @@ class Cache:
 
 
 def cached(quotes: Quotes, model: Model, reference: Floats) -> Cache:
-    """Residuals, sensitivities and second derivatives of these quotes at a reference."""
+    """Return residuals, sensitivities and second derivatives of these quotes at a reference."""
     objective, _ = objective_of(quotes)
     root = objective.root_weight[:, None]
     r, J = rows(objective, model, reference)
@@ -71,10 +71,10 @@ def cached(quotes: Quotes, model: Model, reference: Floats) -> Cache:
 
 
 def learnt(calibration: Calibration, update: Callable[[Floats, Floats, Floats], Floats]) -> Floats:
-    """C: what a secant update along the accepted steps of the calibration adds to H, forgotten quotes and all.
+    """Return C: what a secant update along the accepted steps of the calibration adds to H, forgotten quotes and all.
 
     ``update`` takes a curvature, a step and the change of the score over it. As in structured methods H is that of the
-    point, and only what is missing is carried on. Steps too short to tell curvature from rounding are left out.
+    point, and only what is missing is carried on. Steps too short to separate curvature from rounding are left out.
     """
     objective, _ = objective_of(calibration.quotes)
     points = [calibration.model.parameters.vector(one.parameters) for one in calibration.history]
@@ -88,13 +88,13 @@ def learnt(calibration: Calibration, update: Callable[[Floats, Floats, Floats], 
 
 
 def rank_one(B: Floats, s: Floats, y: Floats) -> Floats:
-    """The symmetric rank-one update."""
+    """Return the symmetric rank-one update."""
     found = updated(None, B.tolist(), s.tolist(), y.tolist())
     return B if found is None else B + np.array(found)
 
 
 def bfgs(B: Floats, s: Floats, y: Floats) -> Floats:
-    """Broyden's, Fletcher's, Goldfarb's and Shanno's update; none where the step finds no positive curvature."""
+    """Return Broyden's, Fletcher's, Goldfarb's and Shanno's update; None if the step finds no positive curvature."""
     if not y @ s > 0.0:
         return B
     Bs = B @ s
@@ -114,23 +114,23 @@ def step(H: Floats, G: Floats) -> Floats:
 
 
 def gauss_newton(cache: Cache) -> Floats:
-    """The paper's: H alone."""
+    """Return the paper's: H alone."""
     return step(cache.curvature, cache.score)
 
 
 def newton(cache: Cache) -> Floats:
-    """With the second-order term of the residuals, H - S: the true second derivative of the cost at the reference."""
+    """Step with the second-order term of the residuals, H - S, the true second derivative of the cost."""
     return step(cache.curvature - cache.bending.residual, cache.score)
 
 
 def corrected(cache: Cache) -> Floats:
-    """Gauss-Newton's step, then what it misses to second order: S and T."""
+    """Take Gauss-Newton's step, then what it misses to second order: S and T."""
     d = gauss_newton(cache)
     return d + cache.bending.left_out(cache.curvature, d)
 
 
 def quadratic(cache: Cache) -> Floats:
-    """The optimum of the quotes when every price is its own quadratic at the reference: H, G, S, T and Q.
+    """Return the optimum of the quotes when every price is its own quadratic at the reference: H, G, S, T and Q.
 
     The search needs the sums alone; it runs over the rows here, which is the same.
     """

@@ -33,7 +33,7 @@ class Dependence:
 
 
 def dependence(book: Quotes, *, alterations: Sequence[float], days: int) -> list[Dependence]:
-    """A block of days altered by each share, and struck out.
+    """Return a block of days altered by each share, and struck out.
 
     Raises:
         RefusedError: the retained quotes do not determine the parameters.
@@ -58,8 +58,8 @@ class Relinearized:
     """Distances from the refit, worst parameter, in its standard errors, after one strike-out of a bad feed.
 
     ``one_step`` does nothing more. From where it ended, ``touched`` takes a second step with the touched shards
-    linearized anew, as the paper does, ``all_retained`` one with every retained quote linearized anew. ``refined`` is
-    ``refine``, which begins at a robust reference. Infinite where the answer is no point of the model.
+    linearized again, as the paper does, ``all_retained`` one with every retained quote linearized again. ``refined`` is
+    ``refine``, which begins at a robust reference. Infinite if the answer is not a point of the model.
     """
 
     altered_by: float
@@ -70,7 +70,7 @@ class Relinearized:
 
 
 def relinearized(book: Quotes, *, alterations: Sequence[float], days: int, shard_days: int = 10) -> list[Relinearized]:
-    """The same strike-outs, followed by one relinearization, of the touched shards alone or of all retained quotes.
+    """Strike out, then relinearize once, the touched shards alone or all retained quotes.
 
     Raises:
         RefusedError: the retained quotes do not determine the parameters.
@@ -95,7 +95,7 @@ def relinearized(book: Quotes, *, alterations: Sequence[float], days: int, shard
 
 
 def block(book: Quotes, days: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """The quotes of some days in a row, a third into the book."""
+    """Return the quotes of some days in a row, a third into the book."""
     day = book.labels["day"]
     begin = int(day.max() + 1) // 3
     return np.asarray((day >= begin) & (day < begin + days))

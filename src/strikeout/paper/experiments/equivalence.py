@@ -44,7 +44,7 @@ class Runs:
     """Forgettings on one book, a row a run: each operator minus retrain, and what retrain itself gave."""
 
     size: Size
-    forgotten: NDArray[np.intp]  # how many quotes, one a run
+    forgotten: NDArray[np.intp]  # how many quotes, per run
     fast: Floats  # (runs, 5)
     sharded: Floats
     retrain: Floats
@@ -57,7 +57,7 @@ class Runs:
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """Both sets; 30 runs each in the quick scale, 200 in the whole."""
+    """Return both sets; 30 runs each in the quick scale, 200 in the whole."""
     count = 30 if scale.is_quick else 200
     found = []
     for place, size in enumerate(SIZES):
@@ -75,7 +75,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 
 def _pictures(number: int, one: Runs) -> dict[str, Picture]:
-    """Both kinds of panels of the paper's Figure 1 (the small set) or 2 (the large one)."""
+    """Return both kinds of panels of the paper's Figure 1 (the small set) or 2 (the large one)."""
     others, words = ("b-f", "(b) to (f)") if number == 1 else ("b", "(b), which has mean reversion only")
     return {
         "a": Picture(
@@ -95,7 +95,7 @@ def _pictures(number: int, one: Runs) -> dict[str, Picture]:
 
 
 def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) -> Runs:
-    """Random forget sets, the fractions in turn; the paper's method in floats, ours in integers, on the same sets."""
+    """Forget random sets, the fractions in turn, by the paper's method in floats and ours in integers."""
     quotes = paper_method.paper_book(size, seed=seed)
     reference = paper_method.paper_reference(size, seed=seed, steps=SHORT)
     cache = paper_method.cache_of(quotes, reference, size=size)
@@ -146,7 +146,7 @@ def measured(size: Size, *, seed: int, fractions: tuple[float, ...], runs: int) 
 
 
 def _shuffled(cache: Cache, gone: Places, kept: Places, rng: np.random.Generator) -> Floats:
-    """The paper's fast operator minus its retrain, every sum in a new random order."""
+    """Return the paper's fast operator minus its retrain, every sum in a new random order."""
     order, gone = rng.permutation(len(cache.quotes)), rng.permutation(gone)
     H, G = np.add.reduce(cache.psi[order], axis=0), np.add.reduce(cache.u[order], axis=0)
     H = np.subtract.reduce(np.concatenate([H[None], cache.psi[gone]]), axis=0)
@@ -155,7 +155,7 @@ def _shuffled(cache: Cache, gone: Places, kept: Places, rng: np.random.Generator
 
 
 def offsets(differences: Floats) -> Floats:
-    """The mean of each column over the standard error of that mean; 0 for a column of equal numbers."""
+    """Return the mean of each column over the standard error of that mean; 0 for a column of equal numbers."""
     error = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
     found: Floats = np.divide(differences.mean(axis=0), error, out=np.zeros_like(error), where=error > 0.0)
     return found
@@ -254,7 +254,7 @@ def _every_run(found: list[Runs]) -> Table:
 
 
 def _distributions(one: Runs) -> Figure:
-    from strikeout.paper.experiments.drawing import LABELS, strips
+    from strikeout.paper.experiments.figures import LABELS, strips
 
     panels = {
         f"{one.size} set": {
@@ -266,7 +266,7 @@ def _distributions(one: Runs) -> Figure:
 
 
 def _against_mean(one: Runs) -> Figure:
-    from strikeout.paper.experiments.drawing import difference_against_mean
+    from strikeout.paper.experiments.figures import difference_against_mean
 
     return difference_against_mean(
         {"the paper's fast": (one.retrain, one.fast), "ours": (one.ours_retrain, one.ours_fast)},

@@ -31,7 +31,8 @@ from strikeout.wording import many
 SECTION = Section(
     "erasure",
     "What earlier parameters give away",
-    "The paper publishes parameters before and after quotes are forgotten. Quotes are erased from a book, and whoever "
+    "The paper publishes parameters before and after quotes are forgotten. Quotes are erased from a book, and "
+    "someone who "
     "reads its file, without a key, tries to compute them back from the parameters in it and the quotes that stay. How "
     "often does that work when results of earlier calibrations are kept, and when they are removed? And how many "
     "prices can be computed back when it is known which contracts were erased?",
@@ -86,7 +87,7 @@ class Attack:
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """Random erasures from random books, with earlier results kept and removed."""
+    """Return random erasures from random books, with earlier results kept and removed."""
     runs = 3 if scale.is_quick else 50
     found: list[Attack] = []
     with TemporaryDirectory() as folder:
@@ -104,7 +105,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 
 def attack(kind: Kind, folder: Path, *, seed: int, reason: str | None) -> Attack:
-    """Erases random quotes from a random book, and tries to compute them back from the file.
+    """Erase random quotes from a random book, and try to compute them back from the file.
 
     Raises:
         RefusedError: what is left gives no calibration.
@@ -115,7 +116,7 @@ def attack(kind: Kind, folder: Path, *, seed: int, reason: str | None) -> Attack
 
 
 def erased(path: Path, kind: Kind, *, seed: int, reason: str | None) -> Quotes:
-    """A book from which random quotes were erased; these quotes."""
+    """Return a book from which random quotes were erased; these quotes."""
     quotes = panel_quotes(12, seed=seed) if kind.is_panel else paper_quotes("small", seed=seed)
     rows = np.sort(np.random.default_rng(seed).choice(len(quotes), kind.count, replace=False))
     with Book.create(path) as book:
@@ -129,7 +130,7 @@ def erased(path: Path, kind: Kind, *, seed: int, reason: str | None) -> Quotes:
 
 
 def attacked(path: Path, kind: Kind, gone: Quotes, *, seed: int, reason: str) -> Attack:
-    """The best that can be computed from any set of numbers in a book's file that are named like parameters."""
+    """Return the best that can be computed from any set of numbers in a book's file that are named like parameters."""
     from strikeout.store.sqlite import SqliteStore
 
     store = SqliteStore.open(path, key=None)
@@ -149,17 +150,17 @@ def _guesses(kind: Kind, known: Iterable[Mapping[str, float]], retained: Quotes)
                 yield (computed_back_of_panel(MODEL, parameters, LATENT, retained),)
             else:
                 yield computed_back(MODEL, parameters, retained, count=kind.count, through=kind.through)
-        except ParameterError:  # numbers by these names that are no parameters, such as standard errors
+        except ParameterError:  # numbers by these names that are not parameters, such as standard errors
             yield ()
 
 
 def _off(guesses: Sequence[Guess], gone: Quotes) -> float:
-    """How far off the worst price is; infinite if a contract is another one."""
+    """Return how far off the worst price is; infinite if a contract is another one."""
     return max((guess.off(gone) for guess in guesses), default=inf)
 
 
 def prices_off(count: int, *, seed: int) -> float:
-    """How far off the worst price is of so many erased quotes whose contracts are known, from parameters of before."""
+    """Return the error of the worst price of ``count`` erased quotes with known contracts, from older parameters."""
     quotes = paper_quotes("small", seed=seed)
     rows = np.sort(np.random.default_rng(seed).choice(len(quotes), count, replace=False))
     gone = quotes[rows]
@@ -168,7 +169,7 @@ def prices_off(count: int, *, seed: int) -> float:
 
 
 def attacks_table(found: Sequence[Attack]) -> Table:
-    """A row per kind of book and reason."""
+    """Return a row per kind of book and reason."""
     rows = []
     for kind in SHOWN:
         for reason in (KEEPING, REMOVING):
@@ -192,7 +193,7 @@ def attacks_table(found: Sequence[Attack]) -> Table:
 
 
 def known_table(known: Mapping[int, Sequence[float]]) -> Table:
-    """A row per number of quotes that were erased together."""
+    """Return a row per number of quotes that were erased together."""
     return Table(
         "Quotes erased together whose contracts are known, from the small set: error of the worst price, computed back "
         "from the five parameters of before. The noise of a price is 1e-3.",
@@ -214,7 +215,8 @@ def _paragraphs(found: Sequence[Attack], known: Mapping[int, Sequence[float]]) -
         "price, without a key and without a guess. At the old optimum the score of all quotes is zero, so that of the "
         "quotes that stay is minus the row of the erased one times its residual.",
         f"With earlier results removed, {left} of {len(removed)} are.",
-        f"Results that left the book stay with whoever has them. Where the contracts are known, up to {exact} prices "
+        f"Results that left the book stay with those who have them. Where the contracts are known, up to {exact} "
+        "prices "
         "follow from five parameters; beyond that the equations leave them as unknown as their noise. Standard errors "
         "and the RMSE are six more numbers. A book therefore warns if fewer than twelve quotes are erased together.",
     )

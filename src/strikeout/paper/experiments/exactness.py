@@ -44,7 +44,7 @@ class Exactness:
 
 
 def exactness(calibration: Calibration, *, fractions: Sequence[float], seed: int) -> Iterator[Exactness]:
-    """Every sharding at every fraction, quotes drawn at random.
+    """Return every sharding at every fraction, quotes drawn at random.
 
     Raises:
         RefusedError: a quote cannot be counted exactly.
@@ -59,7 +59,7 @@ def exactness(calibration: Calibration, *, fractions: Sequence[float], seed: int
 
 
 def struck(calibration: Calibration, ids: NDArray[np.str_], *, shards: Shards, cut: str = "") -> Exactness:
-    """One strike-out by subtraction, by shards and by a rebuild, compared bit for bit.
+    """Return one strike-out by subtraction, by shards and by a rebuild, compared bit for bit.
 
     Raises:
         UnknownIdError: an id that no quote has, or one given twice.

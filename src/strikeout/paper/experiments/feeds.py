@@ -58,7 +58,7 @@ class Purged:
 
 
 def feeds(book: Quotes, *, seed: int) -> Iterator[Feed]:
-    """Decimal shifts, stale days and bad ticks on one of the paper's books."""
+    """Make decimal shifts, stale days and bad ticks on one of the paper's books."""
     rng = np.random.default_rng(seed)
     day, clean = book.labels["day"], book.observed
     begin = int(day.max() + 1) // 3
@@ -85,7 +85,7 @@ def feeds(book: Quotes, *, seed: int) -> Iterator[Feed]:
 
 
 def purged(feed: Feed) -> Purged:
-    """The bad quotes of a feed struck out in every way, beside a cold refit of the retained quotes.
+    """Return the bad quotes of a feed struck out in every way, beside a cold refit of the retained quotes.
 
     Raises:
         RefusedError: the retained quotes do not determine the parameters.
@@ -115,13 +115,13 @@ def purged(feed: Feed) -> Purged:
 
 
 def apart(parameters: dict[str, float], optimum: Calibration) -> float:
-    """How far parameters lie from an optimum: the worst of them, in the optimum's standard errors."""
+    """Return how far parameters lie from an optimum: the worst of them, in the optimum's standard errors."""
     errors = [abs(x - optimum.parameters[name]) / optimum.standard_errors[name] for name, x in parameters.items()]
     return max(error if isfinite(error) else inf for error in errors)
 
 
 def rmse(parameters: dict[str, float], quotes: Quotes) -> float:
-    """Root mean square of observed less model price, in currency; infinite where the model has no price."""
+    """Return the RMSE of observed less model price, in currency; infinite if the model has no price."""
     try:
         found = float(np.sqrt(np.mean((quotes.observed - Heston().price(parameters, quotes.contracts)) ** 2)))
     except ParameterError:
@@ -130,7 +130,7 @@ def rmse(parameters: dict[str, float], quotes: Quotes) -> float:
 
 
 def _floating_difference(before: Calibration, bad: Mask) -> tuple[float, float]:
-    """The norm of fast - retrain in the paper's floating point, relative to retrain and absolute."""
+    """Return the norm of fast - retrain in the paper's floating point, relative to retrain and absolute."""
     cache = Cache(before.quotes, model=before.model, theta_ref=before.parameters)
     again = retrain(cache, bad).theta
     norm = float(np.linalg.norm(fast(cache, bad).theta - again))
@@ -138,7 +138,7 @@ def _floating_difference(before: Calibration, bad: Mask) -> tuple[float, float]:
 
 
 def _outside(parameters: dict[str, float]) -> tuple[str, ...]:
-    """The parameters that no Heston model can have."""
+    """Return the parameters that no Heston model can have."""
     return tuple(
         name
         for name, value in parameters.items()

@@ -15,8 +15,8 @@ from strikeout.kernels import exact
 from strikeout.models.heston import Heston
 from strikeout.paper import method as paper_method
 from strikeout.paper.cache import fast as fast_operator
+from strikeout.paper.experiments.measuring import timed
 from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
-from strikeout.paper.experiments.stopwatch import timed
 from strikeout.paper.method import SHARD_DAYS, SIZES, Size
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
@@ -78,7 +78,7 @@ class Point:
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """Both sets on the paper's two paths; a third path in the whole scale."""
+    """Return both sets on the paper's two paths; a third path in the whole scale."""
     points: list[Point] = []
     seeds = PATHS if scale.is_quick else tuple(dict.fromkeys((*PATHS, *scale.seeds)))
     books = [(size, seed) for size in SIZES for seed in seeds]
@@ -144,7 +144,7 @@ def positions(size: Size, *, seed: int, runs: int) -> Iterator[Position]:
 
 
 def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
-    """Every fraction, scattered and clustered, under each sharding."""
+    """Return every fraction, scattered and clustered, under each sharding."""
     quotes = paper_method.paper_book(size, seed=seed)
     reference = paper_method.paper_reference(size, seed=seed)
     cache = paper_method.cache_of(quotes, reference, size=size)
@@ -190,7 +190,7 @@ def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
 
 
 def forget_set(count: int, fraction: float, spread: str, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Rows to forget: anywhere in the book, or next to each other in time."""
+    """Return rows to forget: anywhere in the book, or next to each other in time."""
     gone = max(1, round(fraction * count))
     if spread == "scattered":
         return np.sort(rng.choice(count, gone, replace=False))
@@ -199,7 +199,7 @@ def forget_set(count: int, fraction: float, spread: str, rng: np.random.Generato
 
 
 def cut_by(quotes: Quotes, cut: str, *, size: Size) -> Shards:
-    """By blocks of days, by maturity and moneyness, or by both."""
+    """Cut by blocks of days, by maturity and moneyness, or by both."""
     if cut == "product":
         return shard(quotes, "product")
     if cut == "hybrid":
@@ -208,7 +208,7 @@ def cut_by(quotes: Quotes, cut: str, *, size: Size) -> Shards:
 
 
 def _fresh(quotes: Quotes) -> Quotes:
-    """The same quotes as new objects: what an earlier run has sorted and kept must not make the next one cheaper."""
+    """Return the quotes as new objects: what an earlier run sorted must not make the next one cheaper."""
     return Quotes(ids=quotes.ids, contracts=quotes.contracts[:], observed=quotes.observed)
 
 
@@ -311,7 +311,7 @@ def _every_point(points: list[Point]) -> Table:
 
 
 def _times(points: list[Point]) -> Figure:
-    from strikeout.paper.experiments.locality_figures import time_panels
+    from strikeout.paper.experiments.figures import time_panels
 
     names = ("retrain", "recompute", "fast", "paper_retrain", "paper_recompute", "paper_fast")
     lines = {
@@ -324,7 +324,7 @@ def _times(points: list[Point]) -> Figure:
 
 
 def _placed(placed: list[Position]) -> Figure:
-    from strikeout.paper.experiments.locality_figures import ratio_panels
+    from strikeout.paper.experiments.figures import ratio_panels
 
     titles = ("(a) from the first shard on", "(b) first three shards not touched")
     return ratio_panels(
@@ -341,7 +341,7 @@ def _placed(placed: list[Position]) -> Figure:
 
 
 def _ratios(points: list[Point]) -> Figure:
-    from strikeout.paper.experiments.locality_figures import ratio_panels
+    from strikeout.paper.experiments.figures import ratio_panels
 
     return ratio_panels(
         {

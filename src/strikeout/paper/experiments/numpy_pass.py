@@ -28,7 +28,7 @@ X, WEIGHT = np.polynomial.legendre.leggauss(NODES)
 
 
 def numpy_linearize(contracts: Contracts, theta: Floats) -> tuple[Floats, Floats]:
-    """Prices ``(n,)`` and sensitivities ``(n, 5)`` of calls."""
+    """Return prices ``(n,)`` and sensitivities ``(n, 5)`` of calls."""
     out = np.empty((len(contracts), 6))
     forward, strike, discount = contracts.forward, contracts.strike, contracts.discount
     k = np.log(strike / forward)
@@ -50,6 +50,6 @@ def numpy_linearize(contracts: Contracts, theta: Floats) -> tuple[Floats, Floats
 
 
 def numpy_restep(quotes: Quotes, reference: Floats) -> Floats:
-    """One Gauss-Newton step from raw quotes, vectorised: what the paper's retrain costs when it is well written."""
+    """Take one Gauss-Newton step from raw quotes, vectorised: what a well-written retrain costs."""
     price, J = numpy_linearize(quotes.contracts, reference)
     return solved(reference, J.T @ J, J.T @ (quotes.observed - price))

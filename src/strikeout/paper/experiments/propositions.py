@@ -9,7 +9,6 @@ import numpy as np
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.models.heston import Heston
-from strikeout.paper.experiments import proposition_figures as figures
 from strikeout.paper.experiments.complexity import Growth, growths
 from strikeout.paper.experiments.conditions import Condition, Pull, conditions, pulls
 from strikeout.paper.experiments.exactness import Exactness, exactness
@@ -45,7 +44,9 @@ SHARES = (1, 5, 27, 270, 1890)  # quotes of the large set's 2,700: one, five, 1 
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """All propositions on the paper's books; times are of this machine."""
+    """Return all propositions on the paper's books; times are of this machine."""
+    from strikeout.paper.experiments import figures
+
     seed, model = scale.seeds[0], Heston()
     large = calibrate(paper_quotes("large", seed=seed), model)
     progress(0.0, "exactness")
@@ -104,7 +105,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 
 def exactness_table(found: Sequence[Exactness]) -> Table:
-    """A row a cut of the book."""
+    """Return a row a cut of the book."""
     rows: list[tuple[Value, ...]] = []
     for cut in dict.fromkeys(one.cut for one in found):
         ours = [one for one in found if one.cut == cut]
@@ -145,7 +146,7 @@ def _every_strike_out(found: Sequence[Exactness]) -> Table:
 
 
 def relinearization_table(found: Sequence[Relinearizing]) -> Table:
-    """One slope a noise."""
+    """Return one row per noise."""
     return Table(
         "Proposition 2: the exponent of the second step's length in the first's, with its 95 % interval, and the "
         "lengths at both ends (each parameter over its size). Proposition 6: the exponent of the distance to the "
@@ -176,7 +177,7 @@ def relinearization_table(found: Sequence[Relinearizing]) -> Table:
 
 
 def conditions_table(found: Sequence[Condition]) -> Table:
-    """A row a bound; its condition over the sizes, and how tight it is at 1 %."""
+    """Return a row a bound; its condition over the sizes, and how tight it is at 1 %."""
     rows: list[tuple[Value, ...]] = []
     for name, scaled in dict.fromkeys((one.bound, one.scaled) for one in found):
         ours = {one.forgotten: one for one in found if (one.bound, one.scaled) == (name, scaled)}
@@ -193,7 +194,7 @@ def conditions_table(found: Sequence[Condition]) -> Table:
     rows.append(("largest leverage, eig(H^-1 dH)", "any", *(100.0 * leverages[count] for count in SHARES), None, None))
     return Table(
         "How often the condition of each bound is met by random strike-outs from 2,700 quotes, how often the truth is "
-        "on the promised side where it is met, and truth over bound (1 is tight; a dash where it says nothing). Last "
+        "on the promised side if it is met, and truth over bound (1 is tight; a dash if it promises nothing). Last "
         "row: the quantity that works in any units, the share of the curvature that is lost in the worst direction.",
         (
             Column("bound"),
@@ -207,7 +208,7 @@ def conditions_table(found: Sequence[Condition]) -> Table:
 
 
 def huber_table(found: Sequence[Pull]) -> Table:
-    """A row an error."""
+    """Return a row an error."""
     return Table(
         "Move of the step when one wrong quote of 2,700 is struck out; lengths in standard errors (SE) with the "
         "other parameters known.",
@@ -222,7 +223,7 @@ def huber_table(found: Sequence[Pull]) -> Table:
 
 
 def remainders_table(found: Sequence[Remainder]) -> Table:
-    """One row per size of the remainder."""
+    """Return one row per size of the remainder."""
     return Table(
         "The paper's step on small remainders of the small set (noise 0.001): medians of the RMSE on the retained "
         "quotes. "
@@ -260,13 +261,13 @@ def _small(found: Sequence[Remainder]) -> str:
 
 
 def complexity_table(found: Sequence[Growth]) -> Table:
-    """A row a growth."""
+    """Return a row a growth."""
     return Table(
         "Fitted exponents with 95 % intervals, and the times at both ends.",
         (
             Column("what"),
             Column("against"),
-            Column("the proposition says", "exponent", "g"),
+            Column("the proposition", "exponent", "g"),
             Column("measured", "exponent", ".2f"),
             Column("from", "95 %", ".2f"),
             Column("to", "95 %", ".2f"),
@@ -366,7 +367,7 @@ def _paragraphs(
         f"scaled ones {tidy:.2f}. Weyl's condition, which the paper calls rarely active until 70 % are removed, is met "
         f"by {share('Weyl', 1, scaled=False)} of single quotes in plain parameters, and in scaled ones by "
         f"{share('Weyl', 27, scaled=True)} at 1 %. H' stays positive definite all the same, because it is a sum of "
-        "squares. The leverage spectrum says how much is really lost.",
+        "squares. The leverage spectrum shows how much is really lost.",
         f"Huber's loss does control influence: from an error of a cent on the pull stays at {wrong[-1].huber:.2g} "
         f"standard errors, below the bound of {wrong[-1].bound:.2g}, while under squared loss it grows to "
         f"{wrong[-1].squared:,.0f}. The paper's remark has the condition number where the norm of the inverse belongs.",
@@ -380,7 +381,8 @@ def _paragraphs(
         "linear is about noise in its timings. In the number of parameters the subtraction has exponent "
         f"{p2.slope} and "
         f"the solution {p3.slope} over 10 to 80 parameters, where fixed costs are still visible.",
-        f"Costs grow as the proposition says, and linearly in the nodes (exponent {nodes.slope}), not quadratically as "
+        f"Costs grow as the proposition has it, and linearly in the nodes (exponent {nodes.slope}), not "
+        "quadratically as "
         f"its text has it. A downdate of 27 quotes does not see the book: exponent {fixed.slope}, "
         f"{time_text(float(fixed.seconds[0]))} at {fixed.sizes[0]:,.0f} quotes and "
         f"{time_text(float(fixed.seconds[-1]))} at {fixed.sizes[-1]:,.0f}; beyond a million quotes finding "

@@ -40,16 +40,16 @@ class Rebuilt:
 
     @property
     def worst(self) -> float:
-        """The largest of the four; infinite where none was found."""
+        """The largest of the four; infinite if none was found."""
         errors = (self.forward, self.strike, self.expiry, self.price)
         return max(error if error == error else float("inf") for error in errors)
 
 
 def rebuilt(calibration: Calibration, rows: Sequence[int]) -> list[Rebuilt]:
-    """These quotes rebuilt from nothing but the calibrated parameters, an interest rate, and their ``(u, psi)``.
+    """Return these quotes rebuilt from nothing but the calibrated parameters, an interest rate, and their ``(u, psi)``.
 
     Raises:
-        ParameterError: the parameters are no point of the model.
+        ParameterError: the parameters are not a point of the model.
     """
     quotes, model = calibration.quotes, calibration.model
     theta = np.array(list(calibration.parameters.values()))
@@ -65,12 +65,12 @@ def rebuilt(calibration: Calibration, rows: Sequence[int]) -> list[Rebuilt]:
 
 
 def rebuild(model: Model, theta: Floats, *, psi: Floats, u: Floats) -> tuple[float, float, float, float]:
-    """Forward, strike, expiry and observed price of a call from its cached statistics.
+    """Return forward, strike, expiry and observed price of a call from its cached statistics.
 
-    Not-a-number where no start leads to them.
+    Not-a-number if no start leads to them.
 
     Raises:
-        ParameterError: theta is no point of the model.
+        ParameterError: theta is not a point of the model.
     """
     sensitivities = psi[:, -1] / sqrt(psi[-1, -1])
     residual = float(u[-1] / sensitivities[-1])
@@ -100,7 +100,7 @@ def _call(point: Floats) -> Contracts:
 
 
 def _descend(miss: Callable[[Floats], Floats], point: Floats) -> tuple[Floats, float]:
-    """Levenberg and Marquardt's search in three unknowns, kept within what any exchange lists."""
+    """Search by Levenberg-Marquardt in three unknowns, kept within what any exchange lists."""
     damping, here = 1e-3, miss(point)
     cost = float(here @ here)
     for _ in range(60):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from strikeout.assurance.indicator import sizes
 from strikeout.models.model import Model
-from strikeout.paper.experiments.slopes import Slope, slope_of
+from strikeout.paper.experiments.measuring import Slope, slope_of
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import objective_of

@@ -58,7 +58,7 @@ def remainders(calibration: Calibration, *, counts: Sequence[int], runs: int, se
 
 
 def _one(cache: Cache, exact: Cache, kept: NDArray[np.intp]) -> tuple[float, float, float, float, float]:
-    """Condition number of H', then the RMSE of the refit, the linear prediction, the step, and of its rounding."""
+    """Return the condition of H', then the RMSE of the refit, the linear prediction, the step and its rounding."""
     gone, quotes = cache.kept(kept), cache.quotes[kept]
     found = fast(cache, gone)
     d = found.theta - cache.theta_ref

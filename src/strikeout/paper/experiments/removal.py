@@ -42,7 +42,7 @@ class Left:
 
 
 def removals(calibration: Calibration, *, fractions: Sequence[float], runs: int, seed: int) -> Iterator[Left]:
-    """Random removals of every fraction, at the calibrated parameters.
+    """Return random removals of every fraction, at the calibrated parameters.
 
     Raises:
         UsageError: the curvature of the whole book is singular.
@@ -84,7 +84,7 @@ class Kept:
     """One maturity kept and all others struck out.
 
     ``agreement`` is the paper's measure of its own step, which looks perfect; ``within`` the standard error that the
-    retained quotes leave mean_reversion, over its value; ``refusal`` what ``forget`` says instead of an answer.
+    retained quotes leave mean_reversion, over its value; ``refusal`` the message of ``forget`` instead of an answer.
     """
 
     kept: str
@@ -95,7 +95,7 @@ class Kept:
 
 
 def single_maturities(calibration: Calibration) -> list[Kept]:
-    """Every maturity of the book kept alone.
+    """Return every maturity of the book kept alone.
 
     Raises:
         RefusedError: a quote cannot be counted exactly.

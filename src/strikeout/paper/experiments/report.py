@@ -49,7 +49,7 @@ body { max-width: 58rem; }
 
 
 def write_report(chapters: Sequence[Chapter], out: str | PathLike[str], *, scale: Scale) -> Path:
-    """Writes report.html, figures/ and numbers/ below ``out``, and gives back where the page is.
+    """Write report.html, figures/ and numbers/ below ``out``, and gives back where the page is.
 
     Raises:
         UsageError: ``out`` is a file, or cannot be written to.
@@ -78,7 +78,7 @@ def write_report(chapters: Sequence[Chapter], out: str | PathLike[str], *, scale
 
 
 def room_for(out: str | PathLike[str]) -> Path:
-    """Makes the folders of a report; to be asked before minutes of work.
+    """Make the folders of a report; to be asked before minutes of work.
 
     Raises:
         UsageError: ``out`` is a file, or cannot be written to.
@@ -93,7 +93,7 @@ def room_for(out: str | PathLike[str]) -> Path:
 
 
 def page_text(chapters: Sequence[Chapter], pictures: dict[str, str], *, scale: Scale) -> str:
-    """The page. ``pictures`` are the SVG texts by section and name."""
+    """Return the page. ``pictures`` are the SVG texts by section and name."""
     from strikeout.plots.page import page_of
 
     contents = "".join(
@@ -124,7 +124,7 @@ def page_text(chapters: Sequence[Chapter], pictures: dict[str, str], *, scale: S
 
 
 def html_of(table: Table) -> str:
-    """A table for readers: units in the heading or in the cell, never missing."""
+    """Return a table for readers: units in the heading or in the cell, never missing."""
     words = [not any(isinstance(row[place], (int, float)) for row in table.rows) for place in range(len(table.columns))]
 
     def row(tag: str, texts: Sequence[str]) -> str:
@@ -140,7 +140,7 @@ def html_of(table: Table) -> str:
 
 
 def csv_of(table: Table) -> str:
-    """A table for programs: all digits, units in the header."""
+    """Return a table for programs: all digits, units in the header."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow([column.field for column in table.columns])
@@ -149,7 +149,7 @@ def csv_of(table: Table) -> str:
 
 
 def json_of(section: Section, finding: Finding, scale: Scale) -> dict[str, Any]:
-    """Everything of a section but its pictures, as plain values."""
+    """Return everything of a section but its pictures, as plain values."""
     return {
         "section": section.name,
         "title": section.title,
@@ -178,7 +178,7 @@ def _cell(tag: str, text: str, is_words: bool) -> str:
 
 
 def _inline(svg: str, name: str) -> str:
-    """The SVG element alone, its inner names made the page's own: two figures may both hold a part called "axes_1"."""
+    """Return the SVG element with names of its own: two figures may both name a part "axes_1"."""
     text = svg[svg.index("<svg") :]
     return text.replace('id="', f'id="{name}-').replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
 

@@ -66,7 +66,7 @@ class Column:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
     def text(self, value: Value) -> str:
-        """One cell as it is read; a dash where there is no number."""
+        """Return one cell as it is read; a dash if there is no number."""
         if value is None or (isinstance(value, float) and not isfinite(value)):
             return "-"
         if isinstance(value, str):
@@ -86,7 +86,7 @@ class Table:
     is_shown: bool = True
 
     def column(self, name: str) -> list[Value]:
-        """The values of one column.
+        """Return the values of one column.
 
         Raises:
             ValueError: no column has this name.
@@ -113,7 +113,7 @@ class Finding:
 
 
 def time_text(seconds: float) -> str:
-    """Seconds in the unit that reads best, to three digits.
+    """Return seconds in the unit that reads best, to three digits.
 
     >>> time_text(0.00000184), time_text(18.164)
     ('1.84 µs', '18.2 s')

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from strikeout.assurance.influence import influence
 from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibration import Calibration
 from strikeout.models.heston import Heston
 from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
-from strikeout.paper.experiments.shard_influence import CUTS, HIGH, ShardInfluence, shard_influences, sourced
 from strikeout.paper.sets import quotes as paper_quotes
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.shards import shard
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+SOURCES = ("source A", "source B", "source C")
+HIGH = 5e-4  # currency: by how much source C quotes too high, as much as the noise of the large set
+CUTS = ("period", "maturity", "strike", "source")
+PERIOD = 30  # days
 
 SECTION = Section(
     "sensitivity",
     "Leave one shard out",
     "The paper names a use it does not try: asking which period affects the calibration most, or what happens without "
     "a data source. Each period, maturity, strike and source of the large set is left out on its own, by a block "
-    f"downdate and by a refit. Its quotes come from three sources at random; source C quotes {100 * HIGH:g} cents too "
+    f"downdate and by a refit. Its quotes are of three sources at random; source C quotes {100 * HIGH:g} cents too "
     "high.",
 )
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """Every shard of every cut, on the large set."""
+    """Return every shard of every cut, on the large set."""
     seed = scale.seeds[0]
     calibration = calibrate(sourced(paper_quotes("large", seed=seed), seed=seed), Heston())
     progress(0.1, "shards left out")
@@ -60,7 +70,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
 
 
 def table(found: Sequence[ShardInfluence]) -> Table:
-    """A row a shard, the most influential of each cut first."""
+    """Return one row per shard, the most influential of each cut first."""
     return Table(
         "Moves are of the worst parameter, in standard errors (SE) of the whole calibration.",
         (
@@ -102,7 +112,7 @@ def _paragraphs(found: Sequence[ShardInfluence]) -> tuple[str, ...]:
     apart = max(abs(one.one_step - one.refit) for one in found if np.isfinite(one.refit))
     source = firsts["source"]
     return (
-        f"What moves the calibration most: {told}. The downdate says so without calibrating anew and is within "
+        f"What moves the calibration most: {told}. The downdate shows it without a refit and is within "
         f"{apart:.2g} standard errors of the refit everywhere. The source that quotes too high is {source.shard}: "
         f"without it the RMSE falls by {-100 * source.rmse_change:.4f} cents, more than without any other shard.",
     )
@@ -140,3 +150,67 @@ def _moves(found: Sequence[ShardInfluence]) -> Figure:
         axes[-1].set_xlabel("move of the worst parameter (standard errors)")
         axes[-1].set_xlim(0, 1.2 * max(one.one_step for one in found))
     return figure
+
+
+@dataclass(frozen=True)
+class ShardInfluence:
+    """What leaving one shard out does. Moves are the worst parameter's, in standard errors of the whole calibration.
+
+    ``one_step`` is the block downdate, ``refit`` the calibration of the other quotes (not-a-number where they do not
+    determine the parameters).
+    """
+
+    cut: str
+    shard: str
+    quotes: int
+    parameter: str  # the one that moves most
+    one_step: float
+    refit: float
+    price_change: float  # currency, the largest of any quote
+    rmse_change: float  # currency
+
+
+def sourced(book: Quotes, *, seed: int) -> Quotes:
+    """Return the quotes in periods of 30 days and of three random sources, of which source C quotes too high."""
+    number = np.random.default_rng(seed).integers(0, len(SOURCES), len(book))
+    labels = {name: np.array(column) for name, column in book.labels.items()}
+    labels["source"] = np.array(SOURCES)[number]
+    labels["period"] = _periods(book)
+    labels["maturity"] = np.array([f"{days} trading days" for days in book.labels["expiry_days"].tolist()])
+    labels["strike"] = np.array([f"strike {strike:g}" for strike in book.contracts.strike.tolist()])
+    observed = book.observed + np.where(number == len(SOURCES) - 1, HIGH, 0.0)
+    return Quotes(ids=book.ids, contracts=book.contracts, observed=observed, weight=book.weight, labels=labels)
+
+
+def _periods(book: Quotes) -> NDArray[np.str_]:
+    begins = [int(name) for name in shard(book, f"day:{PERIOD}").names]
+    days = np.asarray(book.labels["day"]) // PERIOD * PERIOD
+    names = {begin: f"days {begin:03d}-{begin + PERIOD - 1:03d}" for begin in begins}
+    return np.array([names[day] for day in days.tolist()])
+
+
+def shard_influences(calibration: Calibration) -> Iterator[ShardInfluence]:
+    """Return every shard of every cut left out on its own, each confirmed by a refit.
+
+    Raises:
+        UsageError: the quotes lack a label; take them from ``sourced``.
+        RefusedError: the quotes do not determine the parameters.
+    """
+    names = list(calibration.parameters)
+    errors = np.array([calibration.standard_errors[name] for name in names])
+    for cut in CUTS:
+        count = len(np.unique(calibration.quotes.labels[cut]))
+        found = influence(calibration, cut, confirm=count)
+        one = np.abs(np.stack([found[f"change_{name}"] for name in names], axis=1)) / errors
+        refit = np.abs(np.stack([found[f"confirmed_{name}"] for name in names], axis=1)) / errors
+        for row in range(found.rows):
+            yield ShardInfluence(
+                cut=cut,
+                shard=str(found[cut][row]),
+                quotes=int(found["count"][row]),
+                parameter=names[int(np.argmax(one[row]))],
+                one_step=float(one[row].max()),
+                refit=float(refit[row].max()),
+                price_change=float(found["price_change"][row]),
+                rmse_change=float(found["rmse_change"][row]),
+            )

@@ -63,7 +63,7 @@ BASELINES = {
 
 
 def run(scale: Scale, progress: Progress) -> Finding:
-    """The large set on one path in the quick scale, on two (as in the paper's two tables) in the whole."""
+    """Return the large set on one path in the quick scale, on two (as in the paper's two tables) in the whole."""
     seeds = scale.seeds[:1] if scale.is_quick else scale.seeds[:2]
     points: list[Point] = []
     for place, seed in enumerate(seeds):
@@ -128,7 +128,7 @@ def jumps(seed: int, *, draws: int) -> list[Jumps]:
 
 
 def jumps_table(found: list[Jumps]) -> Table:
-    """One row per path, reference and fraction."""
+    """Return one row per path, reference and fraction."""
     rows = [
         (
             one.seed,
@@ -172,7 +172,7 @@ def _told_jumps(found: list[Jumps]) -> str:
 
 
 def told(points: list[Point]) -> tuple[str, ...]:
-    """What the tables show, in sentences with the numbers in them."""
+    """Return what the tables show, in sentences with the numbers in them."""
     least, most = points[0], points[len(FRACTIONS) - 1]
     rmse = [value for point in points for value in point.rmse.values()]
     again = [point.times["recompute"].median / point.times["retrain"].median for point in points]
@@ -209,7 +209,7 @@ def told(points: list[Point]) -> tuple[str, ...]:
 
 
 def times_table(points: list[Point], seed: int) -> Table:
-    """The paper's tables side by side with what was measured, an operator a row."""
+    """Return the paper's tables side by side with what was measured, an operator a row."""
     rows = []
     for point in points:
         if point.seed != seed:
@@ -249,7 +249,7 @@ def times_table(points: list[Point], seed: int) -> Table:
 
 
 def accuracy_table(points: list[Point]) -> Table:
-    """RMSE of the retained quotes and the distance of fast from retrain."""
+    """Return the RMSE of the retained quotes and the distance of fast from retrain."""
     rows = [
         (
             f"{point.fraction:.0%}",
@@ -286,7 +286,7 @@ def accuracy_table(points: list[Point]) -> Table:
 
 
 def speed_ups_table(points: list[Point], seed: int) -> Table:
-    """How many times as long each baseline takes as the fast operators."""
+    """Return how many times as long each baseline takes as the fast operators."""
     rows = []
     for point in points:
         if point.seed != seed:
@@ -316,7 +316,7 @@ def speed_ups_table(points: list[Point], seed: int) -> Table:
 
 
 def every_time(points: list[Point]) -> Table:
-    """All times with their quartiles."""
+    """Return all times with their quartiles."""
     rows = [
         (point.seed, point.fraction, point.forgotten, name, one.median, one.low, one.high, one.runs)
         for point in points
@@ -334,7 +334,7 @@ def every_time(points: list[Point]) -> Table:
 
 
 def _jumps_figure(found: list[Jumps]) -> Figure:
-    from strikeout.paper.experiments.drawing import error_strips
+    from strikeout.paper.experiments.figures import error_strips
 
     return error_strips(
         [f"{fraction:.0%}" for fraction in FRACTIONS],
@@ -343,7 +343,7 @@ def _jumps_figure(found: list[Jumps]) -> Figure:
 
 
 def _figure(points: list[Point]) -> Figure:
-    from strikeout.paper.experiments.drawing import errors_and_times
+    from strikeout.paper.experiments.figures import errors_and_times
 
     share = np.array([100.0 * point.fraction for point in points])
     names = {
