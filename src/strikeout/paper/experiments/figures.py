@@ -411,17 +411,23 @@ def influence_control(found: Sequence[Pull]) -> Figure:
 
 
 def run_times(found: Sequence[Growth]) -> Figure:
-    """Return three panels: against quotes, nodes and forgotten quotes; every line carries its exponent."""
+    """Draw one panel each against quotes, nodes, forgotten quotes and parameters, with the exponent of every line."""
     panels = {
-        "quotes": [one for one in found if one.against in ("quotes", "quotes in the book")],
+        "quotes": [one for one in found if one.against.startswith("quotes")],
         "quadrature nodes": [one for one in found if one.against == "nodes"],
         "forgotten quotes": [one for one in found if one.against == "forgotten quotes"],
+        "parameters": [one for one in found if one.against == "parameters"],
     }
-    colours = {"the paper's loop": style.MODEL, "one pass of ours": style.MARKET}
+    colours = {
+        "the paper's loop": style.MODEL,
+        "one pass of ours": style.MARKET,
+        "sharded recompute": style.OTHERS[1],
+        "the solution": style.OTHERS[0],
+    }
     with style.styled():
-        figure = style.blank(height=3.3)
+        figure = style.blank(height=5.4)
         style.title(figure, "Run times and their exponents")
-        axes = figure.subplots(1, 3, gridspec_kw={"width_ratios": [1.5, 1, 1]})
+        axes = figure.subplots(2, 2, gridspec_kw={"width_ratios": [1.5, 1]}).ravel()
         for panel, (against, lines) in zip(axes, panels.items(), strict=True):
             for one in lines:
                 colour = colours.get(one.what, style.OTHERS[2])
@@ -442,5 +448,6 @@ def run_times(found: Sequence[Growth]) -> Figure:
                 panel.set_xticks(ends, [f"{size:,.0f}" for size in ends])
                 panel.set_xticks([], minor=True)
             panel.set_xlabel(against)
-        axes[0].set_ylabel("seconds")
+        for panel in axes[::2]:
+            panel.set_ylabel("seconds")
     return figure

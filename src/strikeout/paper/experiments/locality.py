@@ -167,8 +167,9 @@ def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
                 shards = cut_by(quotes, cut, size=size)
                 states = shard_states(footprints, shards)
                 touched, left = shards.touched(quotes.ids[gone])
+                rebuilt = quotes[left]
                 again = timed(
-                    lambda: recompute(states, touched, _fresh(quotes[left]), model=model).step.change,  # noqa: B023
+                    lambda: recompute(states, touched, _fresh(rebuilt), model=model).step.change,  # noqa: B023
                     runs=runs,
                 )
                 yield Point(
