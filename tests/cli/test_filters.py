@@ -109,3 +109,15 @@ def test_errors_by_expiry_are_a_table(page):
     assert lines[-1].startswith("all,")
     errors = told("calibrate", page)["fit_errors"]
     assert [line.split(",")[0] for line in lines[1:-1]] == [each["expiry"] for each in errors["by_expiry"]]
+
+
+def test_svi_is_raw_and_its_parameters_carry_dates(page):
+    found = told("calibrate", page, "--model", "svi", "--select", "otm", "--where", "expiry_years < 0.3")
+    assert found["model"].startswith("svi/raw")
+    dates = {each["expiry"] for each in found["fit_errors"]["by_expiry"]}
+    rows = run(
+        "calibrate", page, "--model", "svi", "--select", "otm", "--where", "expiry_years < 0.3", "--format", "csv"
+    )
+    shown = {line.split(",")[0] for line in rows.stdout.splitlines()[1:]}
+    names = ("lowest", "slope", "tilt", "centre", "width")
+    assert shown == ({f"{name}[{date}]" for name in names for date in dates} if len(dates) > 1 else set(names))

@@ -106,7 +106,7 @@ def test_a_model_comes_back_from_its_description(name):
     model = model_named(name)
     plain = described(model)
     assert plain is not None
-    assert plain["name"] == {"term-structure": "black-scholes"}.get(name, name)
+    assert plain["name"] == {"term-structure": "black-scholes", "natural-svi": "svi"}.get(name, name)
     assert remade(plain) == model
 
 

@@ -92,11 +92,28 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
+def dated_names(calibration: Calibration | PanelCalibration) -> dict[str, str]:
+    """Return the names of parameters to show: those of an expiry carry its date instead of years, if it is known."""
+    from strikeout.models.expiries import label
+
+    if calibration.moments is not None or "expiry_date" not in calibration.used.labels:
+        return {name: name for name in calibration.parameters}
+    quotes = calibration.used
+    dates = zip(quotes.contracts.expiry.tolist(), quotes.labels["expiry_date"].tolist(), strict=True)
+    by_label = {label(years): f"[{date}]" for years, date in dates}
+    known = {name: name[name.find("[") :] for name in calibration.parameters if name.endswith("]")}
+    return {
+        name: name.removesuffix(known[name]) + by_label.get(known[name], known[name]) if name in known else name
+        for name in calibration.parameters
+    }
+
+
 def parameter_table(calibration: Calibration | PanelCalibration) -> Table:
     """Return parameters, standard errors and how well the quotes determine each."""
+    names = dated_names(calibration)
     rows = [
-        (name, number(value), number(calibration.standard_errors[name], ".2g"), calibration.identifiability[name])
-        for name, value in calibration.parameters.items()
+        (names[n], number(value), number(calibration.standard_errors[n], ".2g"), calibration.identifiability[n])
+        for n, value in calibration.parameters.items()
     ]
     return Table(("parameter", "value", "standard error", "identified"), rows, numbers=(1, 2), whole=(0,))
 

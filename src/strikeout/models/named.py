@@ -24,8 +24,12 @@ HOMES = {
     "ssvi": ("strikeout.models.ssvi", "SSVI"),
 }
 # Names for a form of a model that is not the one it comes in.
-CHOSEN: dict[str, tuple[str, dict[str, Any]]] = {"term-structure": ("black-scholes", {"expiries": "quoted"})}
-MODELS = (*HOMES, *CHOSEN)
+CHOSEN: dict[str, tuple[str, dict[str, Any]]] = {
+    "term-structure": ("black-scholes", {"expiries": "quoted"}),
+    "svi": ("svi", {"form": "raw"}),  # Gatheral's five parameters per smile: what the name means to practitioners
+    "natural-svi": ("svi", {"form": "natural"}),
+}
+MODELS = tuple(dict.fromkeys((*HOMES, *CHOSEN)))
 # Ways to make a model that its name alone brings back; of all others, as it comes.
 FORMS: dict[str, tuple[dict[str, Any], ...]] = {
     **dict.fromkeys(("bates", "double-heston", "variance-gamma"), ({}, {"kernel": "numpy"})),
@@ -84,7 +88,7 @@ def described(model: Model) -> dict[str, Any] | None:
     Numbers are written as ``float.hex`` does, so that not a bit is lost.
 
     >>> described(model_named("svi"))
-    {'name': 'svi', 'form': 'natural', 'expiries': 'quoted'}
+    {'name': 'svi', 'form': 'raw', 'expiries': 'quoted'}
     """
     home = (type(model).__module__, type(model).__name__)
     name = next((name for name, at in HOMES.items() if at == home), None)

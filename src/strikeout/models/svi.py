@@ -109,32 +109,35 @@ class SVI(Smiles):
         }
 
     def arbitrage(self, theta: Theta, contracts: Contracts | None = None) -> tuple[str, ...]:
-        """One sentence for each way to money for nothing between log-strikes -1.5 and 1.5; empty where there is none.
+        """Return one sentence for each arbitrage between log-strikes -1.5 and 1.5; empty if there is none.
 
         Butterflies: g(k) below zero, where the density would be negative; wings steeper than Lee's bound
-        ``b (1 + |rho|) <= 2``. Calendars: a smile below an earlier one.
+        ``b (1 + |rho|) <= 2``. Calendars: a smile below an earlier one, at log-strikes that both expiries quote.
 
         Args:
-            contracts: that tell the expiry where the model is one smile of any; a year where they are not given.
+            contracts: the quoted ones, for the range of log-strikes of each expiry, and for the expiry of a model that
+                is one smile of any; without them all log-strikes count, and the expiry is a year.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
         """
         years = years_of(self.expiries, contracts, "SVI")
         where = ["The smile"] if self.expiries == "quoted" else [f"The smile at {T:.6g} years" for T in years]
-        smiles, found, before = self._raw(theta, years), [], None
-        for which, smile in zip(where, smiles, strict=True):
+        smiles, found, before, seen = self._raw(theta, years), [], None, np.ones(len(LOOKED_AT), bool)
+        for which, smile, T in zip(where, smiles, years, strict=True):
+            quoted_here = _quoted_range(contracts, T)
             a, b, rho, m, sigma = smile.tolist()
             curve = a + b * (rho * (LOOKED_AT - m) + np.sqrt(np.square(LOOKED_AT - m) + sigma * sigma))
             found += [f"{which} {what}" for what in _butterflies(smile)]
             if before is not None:
-                worst = int(np.argmin(curve - before))
-                if curve[worst] - before[worst] < ROUNDING:
+                apart = np.where(quoted_here & seen, curve - before, np.inf)
+                worst = int(np.argmin(apart))
+                if apart[worst] < ROUNDING:
                     found.append(
                         f"{which} lies {before[worst] - curve[worst]:.3g} in total variance below the one before, at "
                         f"log-strike {LOOKED_AT[worst]:.3g}: calendar arbitrage."
                     )
-            before = curve
+            before, seen = curve, quoted_here
         return tuple(found)
 
     def _smile(self, contracts: Contracts, theta: tuple[Floats, ...]) -> tuple[Floats, Floats]:
@@ -168,6 +171,12 @@ class SVI(Smiles):
         size = np.array([1.0, 1.0, 1.0 / root])
         lower, upper = np.array([1e-5, -0.999, 1e-2]), np.array([4.0, 0.999, 200.0])
         return ParameterSpace(NATURAL, lower * size, upper * size, np.array(NATURAL_STARTS) * size)
+
+
+def _quoted_range(contracts: Contracts | None, T: float) -> NDArray[np.bool_]:
+    """Return which of the log-strikes looked at lie between the quotes of an expiry; all of them without quotes."""
+    k = np.empty(0) if contracts is None or not len(contracts) else contracts.log_moneyness[contracts.expiry == T]
+    return np.ones(len(LOOKED_AT), bool) if not k.size else (k.min() <= LOOKED_AT) & (k.max() >= LOOKED_AT)
 
 
 def _butterflies(smile: Floats) -> list[str]:
