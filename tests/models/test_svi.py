@@ -1,3 +1,13 @@
+"""SVI looks for calendar arbitrage where quotes are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import strikeout as so
+from strikeout.quotes.contracts import Contracts
+
+
 def test_calendar_arbitrage_counts_only_where_both_expiries_are_quoted():
     model = so.SVI("raw", expiries=(0.5, 1.0))
     # The later smile is flatter: it lies below the earlier one far from the forward, and above it near the forward.

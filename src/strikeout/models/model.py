@@ -22,8 +22,8 @@ class ParameterSpace:
     """Where a model's parameters live. Always by name: four libraries use four orders.
 
     ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one a row).
-    ``edges`` names the parameters whose lower bound stands for zero, where the model itself ends: there is nothing
-    beyond, so a search that ends there has found its optimum. All arrays are read-only copies.
+    ``edges`` names the parameters at whose lower bound the model itself ends, such as a variance of zero:
+    there is nothing beyond, so a search that ends there has found its optimum. All arrays are read-only copies.
     """
 
     names: tuple[str, ...]

@@ -167,7 +167,9 @@ class SVI(Smiles):
         if self.form == "raw":
             size = np.array([T, root, 1.0, root, root])
             lower, upper = np.array([1e-6, 1e-4, -0.999, -2.0, 1e-3]), np.array([4.0, 4.0, 0.999, 2.0, 4.0])
-            return ParameterSpace(RAW, lower * size, upper * size, np.array(RAW_STARTS) * size)
+            # Equity smiles often end at tilt -1, a straight left wing, or at width 0, a kink: the model ends there.
+            ends = ("tilt", "width")
+            return ParameterSpace(RAW, lower * size, upper * size, np.array(RAW_STARTS) * size, edges=ends)
         size = np.array([1.0, 1.0, 1.0 / root])
         lower, upper = np.array([1e-5, -0.999, 1e-2]), np.array([4.0, 0.999, 200.0])
         return ParameterSpace(NATURAL, lower * size, upper * size, np.array(NATURAL_STARTS) * size)
