@@ -28,6 +28,7 @@ BENCHMARKS = {
     "reading": ("reading", "a file of a million rows (with --full also ten million) to a book: time and peak memory"),
     "rules": ("rules", "each rule about quotes on a million rows, in seconds of the processor"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
+    "american": ("american", "American options against QuantLib's collocation; implied volatilities per second"),
     "elementary": ("elementary", "our elementary functions against NumPy's: time and error"),
     "walk": ("walk", "no timing: files and functions that each command of a book runs through"),
     "startup": ("startup", "the import and the first answer of the command line"),

@@ -214,6 +214,7 @@ static void bind_arrays(nb::module_& m) {
     m.def("complex_sqrt", &complex<Complex::sqrt>);
 }
 
+void bind_american(nb::module_& m);
 void bind_black(nb::module_& m);
 void bind_exact(nb::module_& m);
 void bind_search(nb::module_& m);
@@ -223,6 +224,7 @@ void bind_symmetric(nb::module_& m);
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // a book still held when Python ends is nobody's business
     bind_arrays(m);
+    bind_american(m);
     bind_black(m);
     bind_exact(m);
     bind_search(m);

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from strikeout.errors import StrikeoutError
 
 if TYPE_CHECKING:
+    from strikeout import american as american
     from strikeout import paper as paper
     from strikeout import results as results
     from strikeout import states as states
@@ -91,7 +92,7 @@ _HOMES = {
     "write_quotes": "strikeout.quotes.writing",
 }
 
-_MODULES = ("errors", "paper", "results", "states", "synthetic")
+_MODULES = ("american", "errors", "paper", "results", "states", "synthetic")
 
 __all__ = ["StrikeoutError", "__version__", *_HOMES, *_MODULES]
 

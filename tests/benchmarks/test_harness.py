@@ -26,7 +26,20 @@ def run(*words: str, to: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["pass", "calibrate", "scale", "resolve", "panel", "markets", "reading", "rules", "book", "elementary", "startup"],
+    [
+        "pass",
+        "calibrate",
+        "scale",
+        "resolve",
+        "panel",
+        "markets",
+        "reading",
+        "rules",
+        "book",
+        "american",
+        "elementary",
+        "startup",
+    ],
 )
 def test_a_quick_run_writes_rows_with_a_time_or_the_reason_why_not(name: str, tmp_path: Path):
     finished = run(name, "--quick", to=tmp_path)

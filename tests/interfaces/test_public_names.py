@@ -31,6 +31,7 @@ NAMES = {
     "StrikeoutError",
     "VarianceGamma",
     "__version__",
+    "american",
     "calibrate",
     "check_model",
     "compare_models",

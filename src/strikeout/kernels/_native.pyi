@@ -143,3 +143,30 @@ def complex_sqrt(x: NDArray[float64], out: NDArray[float64]) -> None: ...
 class ByteSearch:
     def __init__(self, blob: bytes, ends: NDArray[int64]) -> None: ...
     def find(self, block: bytes) -> tuple[NDArray[int64], NDArray[int64]]: ...
+
+class American:
+    def __init__(
+        self,
+        coarse: list[NDArray[float64]],
+        fine: list[NDArray[float64]],
+        erfcx: NDArray[float64],
+        centre: float,
+        step: float,
+        tail: float,
+    ) -> None: ...
+    def prices(
+        self,
+        columns: list[NDArray[float64]],
+        is_call: NDArray[bool_],
+        with_vega: bool,
+        out: NDArray[float64],
+        threads: int,
+    ) -> None: ...
+    def volatilities(
+        self,
+        price: NDArray[float64],
+        columns: list[NDArray[float64]],
+        is_call: NDArray[bool_],
+        out: NDArray[float64],
+        threads: int,
+    ) -> None: ...

@@ -1,0 +1,90 @@
+// The Python side of American options.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "american.hpp"
+#include "column.hpp"
+#include "dispatch.hpp"
+
+namespace nb = nanobind;
+using Doubles = Column<double>;
+using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The nodes of two resolutions, checked once.
+class American {
+    std::vector<std::unique_ptr<Doubles>> tables;
+    AmericanNodes nodes[2];
+    Doubles coefficients;
+    double centre, step, tail;
+
+    static void fit(const Doubles& table, size_t size) {
+        if (table.size() != size) throw std::invalid_argument("a table of nodes has another length than its sizes say");
+    }
+
+   public:
+    American(nb::list coarse, nb::list fine, nb::handle erfcx, double centre_, double step_, double tail_)
+        : coefficients(erfcx), centre(centre_), step(step_), tail(tail_) {
+        if (coefficients.size() < 2) throw std::invalid_argument("two coefficients are needed at least");
+        for (int k = 0; k < 2; k++) {
+            const nb::list given = k == 0 ? coarse : fine;
+            if (nb::len(given) != 6) throw std::invalid_argument("six tables are needed");
+            const Doubles* of[6];
+            for (size_t j = 0; j < 6; j++) {
+                tables.push_back(std::make_unique<Doubles>(given[j]));
+                of[j] = tables.back().get();
+            }
+            const size_t n = of[0]->size(), l = of[2]->size() / 3, p = of[4]->size() / 3;
+            if (n == 0 || n % 4 != 0 || l % 4 != 0 || p % 4 != 0 || n > MOST_NODES || l > MOST_POINTS)
+                throw std::invalid_argument("nodes come in fours, and not more than the workspace holds");
+            fit(*of[1], (n + 1) * (n + 1)), fit(*of[2], 3 * l), fit(*of[3], n * n * l), fit(*of[4], 3 * p), fit(*of[5], n * p);
+            nodes[k] = {n, l, p, of[0]->data(), of[1]->data(), of[2]->data(), of[3]->data(), of[4]->data(), of[5]->data()};
+        }
+    }
+    AmericanAccuracy accuracy() const { return {nodes, step, tail}; }
+    Erfcx erfcx() const { return {coefficients.data(), coefficients.size() - 1, centre}; }
+};
+
+// Columns of options, of one length.
+struct Given {
+    Doubles S, K, T, r, q, sigma;
+    AmericanOptions options;
+    Given(nb::list columns, const Booleans& is_call)
+        : S(at(columns, 0)), K(at(columns, 1)), T(at(columns, 2)), r(at(columns, 3)), q(at(columns, 4)), sigma(at(columns, 5)),
+          options{S.data(), K.data(), T.data(), r.data(), q.data(), sigma.data(), is_call.data()} {
+        for (const Doubles* column : {&K, &T, &r, &q, &sigma})
+            if (column->size() != S.size()) throw std::invalid_argument("columns of different lengths");
+        if (is_call.shape(0) != S.size()) throw std::invalid_argument("columns of different lengths");
+    }
+    static nb::object at(const nb::list& columns, size_t i) {
+        if (nb::len(columns) != 6) throw std::invalid_argument("six columns are needed");
+        return columns[i];
+    }
+    int64_t count() const { return static_cast<int64_t>(S.size()); }
+};
+
+void bind_american(nb::module_& m) {
+    nb::class_<American>(m, "American")
+        .def(nb::init<nb::list, nb::list, nb::handle, double, double, double>(), nb::arg("coarse"), nb::arg("fine"),
+             nb::arg("erfcx"), nb::arg("centre"), nb::arg("step"), nb::arg("tail"))
+        .def("prices",
+             [](const American& self, nb::list columns, Booleans is_call, bool with_vega, nb::handle out, int threads) {
+                 const Given given(columns, is_call);
+                 const Result to(out, (with_vega ? 3 : 2) * given.S.size());
+                 const nb::gil_scoped_release released;
+                 DISPATCH(american_prices)
+                 (given.options, self.accuracy(), self.erfcx(), with_vega, to.data(), given.count(), threads);
+             })
+        .def("volatilities", [](const American& self, nb::handle price, nb::list columns, Booleans is_call, nb::handle out, int threads) {
+            const Given given(columns, is_call);
+            const Doubles wanted(price);
+            if (wanted.size() != given.S.size()) throw std::invalid_argument("columns of different lengths");
+            const Result to(out, given.S.size());
+            const nb::gil_scoped_release released;
+            DISPATCH(american_volatilities)
+            (given.options, wanted.data(), self.accuracy(), self.erfcx(), to.data(), given.count(), threads);
+        });
+}
