@@ -35,7 +35,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     """The exact downdate against subtraction in NumPy and in a Python loop; flat in the size of the book."""
     calibration = so.calibrate(books.paper(), so.Heston())
     rounds = 5 if is_quick else 41
-    rows = _public(calibration, rounds=rounds) + _against(calibration.footprints, rounds=rounds)
+    rows = _public(calibration, rounds=rounds) + _against(calibration.footprints.whole, rounds=rounds)
     rows += _papers(calibration, rounds=3 if is_quick else 11)
     rows += _sharded(calibration.quotes, rounds=5 if is_quick else 21)
     rows += _sharded(so.synthetic.random_quotes(20_000 if is_quick else 100_000, maturities=10), rounds=5)
@@ -46,7 +46,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
 
 def _public(calibration: so.Calibration, *, rounds: int) -> list[Row]:
     """What a user calls: ids in, a frozen answer out, or a refusal. A certificate is made when it is asked for."""
-    footprints, forget = calibration.footprints, so.forget
+    footprints, forget = calibration.footprints.whole, so.forget
     ids = np.random.default_rng(7).choice(footprints.ids, FORGOTTEN, replace=False).tolist()
     places = footprints.places(ids)
     table, H, G = _floating(footprints)
@@ -72,8 +72,8 @@ def _public(calibration: so.Calibration, *, rounds: int) -> list[Row]:
 
 def _papers(calibration: so.Calibration, *, rounds: int) -> list[Row]:
     """The paper's Table 2: what it printed, and its operators as it describes them, on this machine."""
-    quotes, footprints = calibration.quotes, calibration.footprints
-    reference = np.array(list(calibration.reference.values()))
+    quotes, footprints = calibration.quotes, calibration.footprints.whole
+    reference = np.array(list(calibration.references[""].values()))
     cache = paper_method.cache_of(quotes, reference, size="large")
     state, rows = footprints.total(), []
     for count, share in ((FORGOTTEN, 0.01), (LARGE, 0.25)):

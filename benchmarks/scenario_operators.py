@@ -95,8 +95,8 @@ def _kept(quotes: so.Quotes, model: so.Model) -> so.Calibration:
     """A calibration with its footprints and second derivatives, which a book keeps."""
     calibration = so.calibrate(quotes, model)
     with suppress(so.errors.RefusedError, so.errors.ParameterError):
-        calibration.footprints.total()
-        calibration.bending  # noqa: B018
+        calibration.footprints.whole.total()
+        calibration.second_order  # noqa: B018
     return calibration
 
 

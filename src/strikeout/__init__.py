@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from strikeout.forgetting.forget import forget as forget
     from strikeout.forgetting.forgetting import Forgetting as Forgetting
     from strikeout.forgetting.preview import preview as preview
-    from strikeout.forgetting.rolling import learn as learn
-    from strikeout.forgetting.rolling import restore as restore
-    from strikeout.forgetting.rolling import roll as roll
+    from strikeout.forgetting.update import learn as learn
+    from strikeout.forgetting.update import restore as restore
+    from strikeout.forgetting.update import roll as roll
     from strikeout.models.bates import Bates as Bates
     from strikeout.models.black_scholes import BlackScholes as BlackScholes
     from strikeout.models.characteristic import CharacteristicModel as CharacteristicModel
@@ -80,14 +80,14 @@ _HOMES = {
     "forget": "strikeout.forgetting.forget",
     "influence": "strikeout.assurance.influence",
     "inspect_quotes": "strikeout.quotes.reading",
-    "learn": "strikeout.forgetting.rolling",
+    "learn": "strikeout.forgetting.update",
     "moments_of": "strikeout.statistics.moments",
     "outliers": "strikeout.assurance.outliers",
     "preview": "strikeout.forgetting.preview",
     "read_quotes": "strikeout.quotes.reading",
-    "restore": "strikeout.forgetting.rolling",
+    "restore": "strikeout.forgetting.update",
     "robustness": "strikeout.assurance.robustness",
-    "roll": "strikeout.forgetting.rolling",
+    "roll": "strikeout.forgetting.update",
     "verify": "strikeout.store.signing",
     "write_quotes": "strikeout.quotes.writing",
 }

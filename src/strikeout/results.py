@@ -16,9 +16,8 @@ from strikeout.book.results import Erasure as Erasure
 from strikeout.book.results import Imported as Imported
 from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
-from strikeout.calibration.panel_calibration import PanelCalibration as PanelCalibration
+from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.termination import Termination as Termination
-from strikeout.forgetting.panel_forgetting import PanelForgetting as PanelForgetting
 from strikeout.forgetting.preview import Preview as Preview
 from strikeout.models.check import ModelCheck as ModelCheck
 from strikeout.quotes.features import Features as Features
@@ -30,6 +29,7 @@ from strikeout.store.ledger import Head as Head
 
 __all__ = [
     "Audit",
+    "Calibration",
     "Change",
     "Claim",
     "Comparison",
@@ -42,8 +42,6 @@ __all__ = [
     "ModelCheck",
     "ModelComparison",
     "Outliers",
-    "PanelCalibration",
-    "PanelForgetting",
     "Plan",
     "Preview",
     "Reading",

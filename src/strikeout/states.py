@@ -1,7 +1,7 @@
 """Exact states of quotes: footprints, normal equations, moments and shards, which are added and subtracted."""
 
-from strikeout.calibration.interpolation import interpolation_error as interpolation_error
-from strikeout.calibration.resolution import interpolation_bound as interpolation_bound
+from strikeout.calibration.moment_error import interpolation_bound as interpolation_bound
+from strikeout.calibration.moment_error import interpolation_error as interpolation_error
 from strikeout.statistics.basis import Basis as Basis
 from strikeout.statistics.footprinting import footprints_of as footprints_of
 from strikeout.statistics.footprints import Footprints as Footprints

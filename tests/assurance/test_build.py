@@ -11,7 +11,7 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.build import ROUNDING, build_of, difference
-from strikeout.assurance.case import Case
+from strikeout.assurance.claim_checks import ClaimChecker
 from strikeout.kernels.compiled import native
 
 BOOK = """
@@ -93,11 +93,11 @@ def test_a_state_of_other_quotes_says_nothing_of_builds_where_those_round_alike(
     quotes = so.synthetic.random_quotes(60, maturities=3, seed=3, noise=1e-3)
     made = so.forget(so.calibrate(quotes, so.Heston(kernel="numpy")), ids=quotes.ids[:3]).certificate
     made.build["python"] = "3.0.0"
-    same, said = Case(made, quotes[4:], None, None).state()
+    same, said = ClaimChecker(made, quotes[4:], None, None).state()
     assert not same
     assert "builds" not in said
     made.build["processor"] = "another"
-    assert "The builds differ: processor another" in Case(made, quotes[4:], None, None).state()[1]
+    assert "The builds differ: processor another" in ClaimChecker(made, quotes[4:], None, None).state()[1]
 
 
 def test_builds_that_are_the_same_have_no_difference_and_what_is_not_named_is_said_so():

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.assurance.answer import Answer
 from strikeout.assurance.certificate import Certificate, Claim
-from strikeout.assurance.issuing import issue
+from strikeout.assurance.issue import Answer, issue
 from strikeout.errors import UsageError
+from strikeout.statistics.system import System
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def certificate(case):
 def one_step(case):
     """As a downdate answers: the state at the reference, subtracted, and one step from there."""
     _, before, gone, _ = case
-    left = before.footprints.total().less(before.footprints, before.footprints.places(gone))
+    left = before.footprints.whole.total().less(before.footprints.whole, before.footprints.whole.places(gone))
     step = dict(zip(left.schema.parameters, left.schema.reference + left.step(), strict=True))
-    return issue(before, Answer(step, "downdate", tolerance=0.1), equations=left)
+    return issue(before, Answer(step, "downdate", tolerance=0.1), system=System.of(left))
 
 
 def test_a_certificate_comes_back_from_its_bytes(certificate, one_step):
@@ -71,7 +71,7 @@ def test_nothing_of_the_forgotten_quotes_is_in_it_but_their_number(case, certifi
         assert not [x for x in numbers if x.hex() in text or repr(x) in text]
         # The difference of the states before and after is the forgotten quotes.
         assert before.state.digest() not in text
-        assert before.footprints.total().digest() not in text
+        assert before.footprints.whole.total().digest() not in text
 
 
 def test_a_calibration_of_the_retained_supports_all_but_the_step(certificate):

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.assurance.answer import Answer
-from strikeout.assurance.audit import audited
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.panel_audit import PanelAudit
-from strikeout.assurance.panel_issuing import issue_panel
-from strikeout.calibration.panel_groups import grouped
+from strikeout.assurance.independent_state import IndependentState, independent_block
+from strikeout.assurance.issue import Answer, issue
+from strikeout.calibration.panels import grouped
 from strikeout.store.signing import verify
 
 BOOK = so.synthetic.panel_quotes(days=10, seed=11)
@@ -62,10 +60,9 @@ def test_a_plain_certificate_is_written_as_before():
 
 
 def test_a_fake_forget_that_kept_everything_is_caught():
-    whole = issue_panel(PANEL, Answer(PANEL.parameters, "recalibrate"), PANEL.latent, after=PANEL)
+    whole = issue(PANEL, Answer(PANEL.parameters, "recalibrate", PANEL.latent), after=PANEL)
     shorter = {g: v for g, v in PANEL.latent.items() if g in DONE.latent}
-    fake = issue_panel(PANEL, Answer(PANEL.parameters, "recalibrate"), shorter, after=PANEL)
-    fake = replace(fake, counts=DONE.certificate.counts)
+    fake = replace(whole, counts=DONE.certificate.counts, latent=tuple(value.hex() for value in shorter.values()))
     assert failed(verify(fake, KEPT)) == {"STATE", "OPTIMUM", "NEVER_SEEN"}
     assert failed(verify(whole, KEPT)) == {"COUNT", "STATE", "OPTIMUM", "NEVER_SEEN"}
 
@@ -186,30 +183,29 @@ def test_weights_of_ones_own_have_to_be_given_again():
 
 def test_the_audit_in_whole_numbers_finds_the_states_and_the_step_of_the_operators():
     """Fractions of Python integers against the packed integers of the state, every digest and every bit."""
-    state, rows = PANEL.system, grouped(BOOK, "date")
+    state, rows = PANEL.footprints.system, grouped(BOOK, "date")
     parts = {
-        day: audited(BOOK[rows[day]], PANEL.model, PANEL.theta(day), residual="price", weights="given")
+        day: independent_block(BOOK[rows[day]], PANEL.model, PANEL.theta(day), residual="price", weights="given")
         for day in PANEL.groups
     }
-    audit = PanelAudit("initial_variance", parts)
+    audit = IndependentState("initial_variance", parts)
     assert audit.digest() == state.digest()
     shared, latents = audit.step(free=[0, 1, 2, 3])
     step = state.step()
     assert shared == step.change.tolist()
     assert latents == step.latent_changes.tolist()
-    held = PanelAudit("initial_variance", parts, frozenset(PANEL.groups[:2]))
+    held = IndependentState("initial_variance", parts, frozenset(PANEL.groups[:2]))
     assert held.digest() != audit.digest()
 
 
 def test_verifying_a_panel_never_imports_an_operator():
     code = (
         "import sys, strikeout as so\n"
-        "from strikeout.assurance.answer import Answer\n"
-        "from strikeout.assurance.panel_issuing import issue_panel\n"
+        "from strikeout.assurance.issue import Answer, issue\n"
         "from strikeout.store.signing import verify\n"
         "book = so.synthetic.panel_quotes(days=4, seed=1)\n"
         "before, after = (so.calibrate(q, so.Heston(), panel='date') for q in (book, book[15:]))\n"
-        "made = issue_panel(before, Answer(after.parameters, 'recalibrate'), after.latent, after=after)\n"
+        "made = issue(before, Answer(after.parameters, 'recalibrate', after.latent), after=after)\n"
         "assert verify(made.to_bytes(), book[15:]).holds\n"
         "assert not [name for name in sys.modules if 'forgetting' in name]\n"
     )

@@ -10,8 +10,8 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.certificate import Claim
-from strikeout.assurance.issuing import THROUGH_MOMENTS
-from strikeout.calibration.resolution import COARSEST
+from strikeout.assurance.issue import THROUGH_MOMENTS
+from strikeout.calibration.moment_error import COARSEST
 from strikeout.errors import UsageError
 from strikeout.quotes.joining import join
 

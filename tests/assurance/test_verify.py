@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.assurance.answer import Answer
-from strikeout.assurance.audit import audited
-from strikeout.assurance.issuing import issue
+from strikeout.assurance.independent_state import independent_block
+from strikeout.assurance.issue import Answer, issue
 from strikeout.forgetting.forget import forget
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import moments_of
+from strikeout.statistics.system import System
 from strikeout.store.signing import verify
 from tests.calibration.smile_model import Smile
 from tests.calibration.smile_model import book as smile_book
@@ -40,14 +40,14 @@ def stepped(case, left, *, tolerance=0.1):
     """A certificate of one step from these normal equations."""
     before = case[1]
     step = dict(zip(left.schema.parameters, left.schema.reference + left.step(), strict=True))
-    return issue(before, Answer(step, "downdate", tolerance=tolerance), equations=left)
+    return issue(before, Answer(step, "downdate", tolerance=tolerance), system=System.of(left))
 
 
 @pytest.fixture(scope="module")
 def one_step(case):
     book, before, kept, _ = case
     gone = book.ids[~np.isin(book.ids, kept.ids)]
-    footprints = before.footprints
+    footprints = before.footprints.whole
     return stepped(case, footprints.total().less(footprints, footprints.places(gone)), tolerance=0.1)
 
 
@@ -96,15 +96,15 @@ def test_a_fake_forget_that_kept_everything_is_caught(case, certificate):
 def test_a_fake_that_took_only_the_number_away_is_caught(case):
     """The right count over the sums of the whole book."""
     _, before, kept, _ = case
-    whole = before.footprints.total()
+    whole = before.footprints.whole.total()
     fake = stepped(case, type(whole)(whole.schema, whole.words, len(kept)))
     assert failed(verify(fake, kept)) == {"STATE", "STEP", "OPTIMUM"}
 
 
 def test_a_wrong_sign_is_caught(case):
     _, before, kept, _ = case
-    gone = before.footprints.without(kept.ids).total()
-    doubled = before.footprints.total() + gone
+    gone = before.footprints.whole.without(kept.ids).total()
+    doubled = before.footprints.whole.total() + gone
     fake = stepped(case, type(doubled)(doubled.schema, doubled.words, len(kept)))
     assert failed(verify(fake, kept)) == {"STATE", "STEP", "OPTIMUM"}
 
@@ -116,7 +116,7 @@ def test_a_wrong_set_of_the_same_size_is_caught(case):
     fake = issue(before, Answer(after.parameters, "recalibrate"), after=after)
     assert fake.counts["retained"] == len(kept)
     assert failed(verify(fake, kept)) == {"STATE", "OPTIMUM", "NEVER_SEEN"}
-    assert failed(verify(stepped(case, before.footprints.only(others.ids).total()), kept)) == {
+    assert failed(verify(stepped(case, before.footprints.whole.only(others.ids).total()), kept)) == {
         "STATE",
         "STEP",
         "OPTIMUM",
@@ -367,17 +367,16 @@ def test_the_audit_in_whole_numbers_finds_the_state_of_the_calibration(asked):
     calibration = so.calibrate(book, so.Heston(), **asked)
     how = {"residual": "price", "weights": "given", **asked}
     start = calibration.model.parameters.starts[0]
-    audit = audited(book, calibration.model, start, **how)
+    audit = independent_block(book, calibration.model, start, **how)
     assert audit.digest() == calibration.state.digest()
-    assert audit.matrix() == calibration.state.system().rows
-    assert audited(book[1:], calibration.model, start, **how).digest() != audit.digest()
+    assert audit.matrix() == calibration.state.reduced().system().rows
+    assert independent_block(book[1:], calibration.model, start, **how).digest() != audit.digest()
 
 
 def test_verifying_never_imports_an_operator():
     code = (
         "import sys, strikeout as so\n"
-        "from strikeout.assurance.answer import Answer\n"
-        "from strikeout.assurance.issuing import issue\n"
+        "from strikeout.assurance.issue import Answer, issue\n"
         "from strikeout.store.signing import verify\n"
         "book = so.paper.quotes('small')\n"
         "before, after = so.calibrate(book, so.Heston()), so.calibrate(book[9:], so.Heston())\n"

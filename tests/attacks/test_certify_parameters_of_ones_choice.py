@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.assurance.audit import audited
 from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.independent_state import IndependentState, independent_block
+from strikeout.statistics.system import WHOLE
 from tests.attacks.certificates import issued
 from tests.cli.typed import run
 
@@ -27,7 +28,7 @@ def failing(certificate: Certificate, quotes: so.Quotes, **how) -> set[str]:
 def described(quotes: so.Quotes, at: dict[str, float]) -> dict:
     """The honest state of the quotes at a reference of the attacker's choice."""
     model = so.Heston().suited(quotes.contracts)
-    found = audited(quotes, model, at, residual="price", weights="given")
+    found = independent_block(quotes, model, at, residual="price", weights="given")
     return {
         "kind": "normal equations",
         "digest": found.digest(),
@@ -62,7 +63,9 @@ def test_by_a_step_without_an_optimum():
     honest, kept = issued("step").certificate, issued("step").retained
     at = {"mean_reversion": 4.0, "long_variance": 0.03, "vol_of_vol": 0.8, "correlation": 0.2, "initial_variance": 0.09}
     model = so.Heston().suited(kept.contracts)
-    step = audited(kept, model, at, residual="price", weights="given").step(free=[0, 1, 2, 3, 4])
+    step = IndependentState(None, {WHOLE: independent_block(kept, model, at, residual="price", weights="given")}).step(
+        free=[0, 1, 2, 3, 4]
+    )[0]
     moved = {name: (value + change).hex() for (name, value), change in zip(at.items(), step, strict=True)}
     alone = {name: facts for name, facts in honest.claims.items() if name != "OPTIMUM"}
     made = replace(honest, parameters=moved, state=described(kept, at))

@@ -57,7 +57,7 @@ def is_in_step(book: so.Book, quotes: so.Quotes) -> bool:
 
 def test_footprints_and_states_come_back_from_bytes_to_the_bit(quotes):
     found = so.calibrate(quotes, so.Heston())
-    footprints, has = found.footprints, np.arange(600) % 3 != 1
+    footprints, has = found.footprints.whole, np.arange(600) % 3 != 1
     rows = ShardRows.of(has, footprints.rows[has])
     again = rows_from_bytes(footprints.schema, rows_to_bytes(footprints.schema, rows))
     assert np.array_equal(again.has, has)
@@ -74,9 +74,9 @@ def test_footprints_and_states_come_back_from_bytes_to_the_bit(quotes):
 @pytest.mark.parametrize("cut", [0, 20, 45, -1])
 def test_bytes_that_end_too_soon_or_are_of_another_reference_are_refused(quotes, cut):
     found = so.calibrate(quotes, so.Heston())
-    schema, other = found.footprints.schema, found.state.schema
-    rows = rows_to_bytes(schema, ShardRows.of(np.ones(600, bool), found.footprints.rows))
-    state = state_to_bytes(found.footprints.total())
+    schema, other = found.footprints.whole.schema, found.state.schema
+    rows = rows_to_bytes(schema, ShardRows.of(np.ones(600, bool), found.footprints.whole.rows))
+    state = state_to_bytes(found.footprints.whole.total())
     with pytest.raises(RefusedError):
         rows_from_bytes(schema, rows[:cut])
     with pytest.raises(RefusedError):
@@ -240,7 +240,7 @@ def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
     assert any(reason.startswith("STATES: Shards") for reason in book.verify().reasons)
     with store.writing() as tx:
         tx.leave(2, "states", state)
-        tx.put("state", "standing", Standing(standing.model, 3, standing.start, None, standing.bending).to_bytes())
+        tx.put("state", "standing", Standing(standing.model, 3, standing.start, None, standing.second_order).to_bytes())
     assert any(reason.startswith("STATES") for reason in book.verify().reasons)
     with store.writing() as tx:
         tx.remove("state", "standing")
@@ -306,7 +306,7 @@ def test_a_large_book_takes_its_reference_from_a_part_of_it():
         for name, value in so.calibrate(large, so.Heston()).parameters.items()
     ]
     assert 0.0 < max(apart) < 1e-3
-    assert found.standing.equations == found.footprints.total()
+    assert found.standing.equations == found.footprints.whole.total()
 
 
 def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes):

@@ -47,7 +47,7 @@ def is_fresh(book, quotes):
 def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
     assert is_fresh(book, QUOTES)
     found = book.calibration()
-    assert isinstance(found, so.results.PanelCalibration)
+    assert isinstance(found, so.results.Calibration)
     assert found.to_dict() == fresh(QUOTES).to_dict()
     with so.Book.open(book.path) as again:
         assert is_fresh(again, QUOTES)

@@ -238,7 +238,7 @@ def test_a_version_says_what_was_asked_and_what_was_decided_and_comes_back_from_
 
 
 def test_what_one_value_would_cost_is_what_it_costs():
-    from strikeout.calibration.constancy import one_value
+    from strikeout.calibration.latent_test import one_value
 
     panel = so.calibrate(QUOTES, so.Heston(), panel="date")
     assert one_value(panel).factor == pytest.approx(so.calibrate(QUOTES, so.Heston()).rmse / panel.rmse, rel=0.01)

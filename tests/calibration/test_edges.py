@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.assurance.answer import Answer
-from strikeout.assurance.issuing import issue
+from strikeout.assurance.issue import Answer, issue
 from strikeout.calibration.box import EDGE, FACTOR, Box
 from strikeout.calibration.coordinates import coordinates_of
 from strikeout.calibration.identifiability import precision_of
@@ -146,8 +145,8 @@ def test_variance_too_fast_for_the_first_expiry_is_said_with_its_half_life():
     fast = {**TRUTH, "mean_reversion": 400.0, "vol_of_vol": 25.0, "initial_variance": 0.05}
     quotes = so.synthetic.random_quotes(400, maturities=6, seed=0, theta=fast, noise=1e-4)
     found = so.calibrate(quotes, HESTON)
-    said = [sentence for sentence in found.warnings if "before the quotes can see it" in sentence]
+    said = [sentence for sentence in found.warnings if "before the first expiry" in sentence]
     assert len(said) == 1
     assert "15 hours" in said[0]  # ln 2 / 400 years
     assert f"{365 * quotes.contracts.expiry.min():.3g} days" in said[0]
-    assert not any("before the quotes can see it" in sentence for sentence in FOUND.warnings)
+    assert not any("before the first expiry" in sentence for sentence in FOUND.warnings)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.calibration import resolution
+from strikeout.calibration import moment_error
 from strikeout.calibration.from_moments import calibrate_moments
-from strikeout.calibration.interpolation import interpolation_error
+from strikeout.calibration.moment_error import interpolation_error
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels.compiled import default_kernel
 from strikeout.plots.writing import write_plot
@@ -129,7 +129,7 @@ def test_bounds_fixed_parameters_and_feller_hold():
         {"bounds": {"correlation": (-0.5, 0.0)}},
         {"feller": "enforce", "starts": 2},
     ):
-        resolved, raw = calibrate_moments(moments, MODEL, **options), so.calibrate(LARGE, MODEL, **options)
+        resolved, raw = so.calibrate(moments, MODEL, **options), so.calibrate(LARGE, MODEL, **options)
         assert apart(resolved, raw) < 1e-8
         assert resolved.termination == raw.termination
 
@@ -144,7 +144,7 @@ def test_a_model_of_your_own_calibrates_from_moments():
     start = [{"mean_reversion": 2.1, "long_variance": 0.06, "vol_of_vol": 0.3, "correlation": -0.6,
               "initial_variance": 0.06}]  # fmt: skip
     quotes = so.paper.quotes("small")
-    resolved = calibrate_moments(moments_of(quotes, basis=Basis(nodes=24)), paper, starts=start)
+    resolved = so.calibrate(moments_of(quotes, basis=Basis(nodes=24)), paper, starts=start)
     raw = so.calibrate(quotes, MODEL)
     moved = max(abs(resolved.parameters[n] - raw.parameters[n]) / raw.standard_errors[n] for n in raw.parameters)
     assert moved < 0.05  # the paper's quadrature is not exact
@@ -154,7 +154,7 @@ def test_what_cannot_be_calibrated_is_refused():
     with pytest.raises(UnidentifiedError, match="5 quotes cannot determine 5 free parameters"):
         calibrate_moments(moments_of(LARGE[:5]), MODEL)
     with pytest.raises(UsageError, match="feller"):
-        calibrate_moments(moments_of(LARGE), MODEL, feller="maybe")
+        so.calibrate(moments_of(LARGE), MODEL, feller="maybe")
     calibration = calibrate_moments(moments_of(LARGE), MODEL)
     with pytest.raises(UsageError, match="2700 quotes and 2699 were given"):
         interpolation_error(calibration, LARGE[1:])
@@ -212,8 +212,8 @@ def test_the_root_mean_square_of_moments_is_weighted_and_says_so():
 
 def test_how_far_moments_can_be_off_is_found_once_a_calibration(monkeypatch):
     found = []
-    once = resolution._bound
-    monkeypatch.setattr(resolution, "_bound", lambda calibration: found.append(calibration) or once(calibration))
+    once = moment_error._bound
+    monkeypatch.setattr(moment_error, "_bound", lambda calibration: found.append(calibration) or once(calibration))
     book = so.synthetic.random_quotes(200, maturities=4, seed=1, noise=1e-3)
     before = so.calibrate(so.moments_of(book), so.Heston())
     done = so.forget(before, quotes=book[:20])

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from strikeout.calibration.box import Box
+from strikeout.calibration.convergence import Convergence
+from strikeout.calibration.limits import BUILTIN, CUSTOM
 from strikeout.calibration.loop import Evaluation, descend
-from strikeout.calibration.pace import BRISK, PATIENT
 from strikeout.calibration.termination import Termination
-from strikeout.calibration.yardstick import Yardstick
 from strikeout.statistics.linearization import Linearization
 
 Rows = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -40,13 +40,15 @@ def rosenbrock(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_curved_valley_with_zero_cost_is_walked_to_its_end():
-    end = descend(evaluate(rosenbrock), [-1.2, 1.0], box=box(2, 10.0), yardstick=Yardstick(1, 1e-12))
+    end = descend(evaluate(rosenbrock), [-1.2, 1.0], box=box(2, 10.0), convergence=Convergence(1, 1e-12))
     assert end.termination.converged
     assert end.point == pytest.approx([1.0, 1.0], abs=1e-12)
 
 
 def test_a_minimum_outside_the_box_is_held_on_its_wall():
-    end = descend(evaluate(rosenbrock), [-1.2, 1.0], box=Box((-2.0, -2.0), (0.5, 2.0)), yardstick=Yardstick(1, 1e-12))
+    end = descend(
+        evaluate(rosenbrock), [-1.2, 1.0], box=Box((-2.0, -2.0), (0.5, 2.0)), convergence=Convergence(1, 1e-12)
+    )
     assert end.termination.converged
     assert end.point == pytest.approx([0.5, 0.25], abs=1e-9)  # on the wall u_0 = 0.5 the cost is least at u_1 = u_0^2
     assert end.held == (0,)
@@ -61,7 +63,7 @@ def large_residual(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_large_residuals_converge_in_few_steps():
-    end = descend(evaluate(large_residual), [0.3, 0.1], box=box(2, 100.0), yardstick=Yardstick(10, 3e-12))
+    end = descend(evaluate(large_residual), [0.3, 0.1], box=box(2, 100.0), convergence=Convergence(10, 3e-12))
     assert end.termination is Termination.CONVERGED
     assert end.evaluations <= 25
     up, down = (np.array(end.point) + d for d in ([1e-4, 0.0], [-1e-4, 0.0]))
@@ -76,14 +78,14 @@ def test_a_point_without_a_finite_cost_is_stepped_back_from():
         t = np.array([1.0, 2.0, 3.0])
         return t * np.log(0.1) - t * np.log(u[0]), (t / u[0])[:, None]
 
-    end = descend(evaluate(rows), [5.0], box=box(1, 100.0), yardstick=Yardstick(2, 1e-13))
+    end = descend(evaluate(rows), [5.0], box=box(1, 100.0), convergence=Convergence(2, 1e-13))
     assert end.termination.converged
     assert end.point == pytest.approx([0.1], rel=1e-12)
 
 
 def test_a_start_without_a_finite_cost_says_so():
     nowhere = evaluate(lambda u: (np.full(3, nan), np.full((3, len(u)), nan)))
-    end = descend(nowhere, [1.0], box=box(1), yardstick=Yardstick(2, 1e-13))
+    end = descend(nowhere, [1.0], box=box(1), convergence=Convergence(2, 1e-13))
     assert end.termination is Termination.NOT_FINITE
 
 
@@ -91,20 +93,20 @@ def test_a_cost_that_falls_for_ever_ends_without_claiming_to_have_converged():
     def rows(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.array([1.0 / u[0], 0.0]), np.array([[1.0 / u[0] ** 2], [0.0]])  # least at infinity, never there
 
-    end = descend(evaluate(rows), [1.0], box=box(1, 1e300), yardstick=Yardstick(1, 0.0))
+    end = descend(evaluate(rows), [1.0], box=box(1, 1e300), convergence=Convergence(1, 0.0))
     assert end.termination is Termination.CAP
-    assert end.evaluations == BRISK.cap
+    assert end.evaluations == BUILTIN.cap
 
 
 def test_every_visit_lowers_the_cost_until_rounding():
-    end = descend(evaluate(rosenbrock), [-1.2, 1.0], box=box(2, 10.0), yardstick=Yardstick(1, 1e-12))
+    end = descend(evaluate(rosenbrock), [-1.2, 1.0], box=box(2, 10.0), convergence=Convergence(1, 1e-12))
     costs = [visit.cost for visit in end.visits]
     assert all(later < earlier for earlier, later in pairwise(costs))
 
 
 def test_a_watch_can_end_the_search():
     end = descend(
-        evaluate(rosenbrock), [-1.2, 1.0], box=box(2, 10.0), yardstick=Yardstick(1, 1e-12),
+        evaluate(rosenbrock), [-1.2, 1.0], box=box(2, 10.0), convergence=Convergence(1, 1e-12),
         watch=lambda _u, _at, visit: Termination.ABANDONED if visit.evaluations > 3 else None,
     )  # fmt: skip
     assert end.termination is Termination.ABANDONED
@@ -117,7 +119,7 @@ def test_a_direction_without_information_does_not_hide_convergence():
     def rows(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.sin(5.0 * t) - (u[0] + u[1]) * t, np.column_stack([t, t])
 
-    end = descend(evaluate(rows), [3.0, -1.0], box=box(2, 100.0), yardstick=Yardstick(6, 1e-13))
+    end = descend(evaluate(rows), [3.0, -1.0], box=box(2, 100.0), convergence=Convergence(6, 1e-13))
     assert end.termination.converged
     assert sum(end.point) == pytest.approx(float(t @ np.sin(5.0 * t) / (t @ t)), rel=1e-9)
 
@@ -135,8 +137,8 @@ def bump(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_the_patient_pace_comes_home_from_where_the_brisk_one_is_lost():
     everywhere = Box((-np.inf,) * 3, (np.inf,) * 3)
     lost, found = (
-        descend(evaluate(bump), [1.0, 5.0, 2.0], box=everywhere, yardstick=Yardstick(38, 1e-16), pace=pace)
-        for pace in (BRISK, PATIENT)
+        descend(evaluate(bump), [1.0, 5.0, 2.0], box=everywhere, convergence=Convergence(38, 1e-16), limits=limits)
+        for limits in (BUILTIN, CUSTOM)
     )
     assert not lost.termination.converged or lost.system.cost > 1.0
     assert found.termination.converged

@@ -8,6 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
+from strikeout.statistics.system import WHOLE
 
 QUOTES = so.paper.quotes("small", seed=3)
 RNG = np.random.default_rng(8)
@@ -104,16 +105,15 @@ def test_the_reference_is_the_robust_calibration_and_hardly_feels_a_bad_day():
     prices[QUOTES.labels["day"] == 7] *= 10.0
     clean, dirty = so.calibrate(QUOTES, so.Heston()), so.calibrate(QUOTES.with_observed(prices), so.Heston())
     robust = so.calibrate(QUOTES.with_observed(prices), so.Heston(), loss="huber")
-    assert dirty.reference == robust.parameters == robust.reference
+    assert dirty.references == {WHOLE: robust.parameters} == robust.references
     away = {
-        name: abs(dirty.reference[name] - clean.parameters[name]) / clean.standard_errors[name]
+        name: abs(dirty.references[WHOLE][name] - clean.parameters[name]) / clean.standard_errors[name]
         for name in clean.parameters
     }
     assert max(away.values()) < 1.0
-    assert (
-        dict(zip(dirty.footprints.schema.parameters, dirty.footprints.schema.reference, strict=True)) == dirty.reference
-    )
-    assert len(dirty.footprints) == len(QUOTES)
+    schema = dirty.footprints.whole.schema
+    assert dict(zip(schema.parameters, schema.reference, strict=True)) == dirty.references[WHOLE]
+    assert len(dirty.footprints.whole) == len(QUOTES)
 
 
 def test_a_price_too_large_for_the_grid_is_refused_when_the_state_is_asked_for():

@@ -43,7 +43,7 @@ def apart(parameters: dict[str, float], optimum: so.Calibration) -> float:
 @pytest.mark.parametrize("by", ["date", "expiry", "product"])
 def test_fast_sharded_and_rebuilt_steps_are_equal_bit_for_bit(calibration, share, by):
     """The paper's three operators (its figures and tables compare them at these shares)."""
-    ids, footprints = some(calibration, share), calibration.footprints
+    ids, footprints = some(calibration, share), calibration.footprints.whole
     fast = downdate(FootprintBlocks.of(footprints), ids)
     sharded = recompute_shards(calibration, ids, shards=shard(calibration.quotes, by)).step
     rebuilt = restep(calibration.quotes.without(ids), calibration.model, footprints.schema)
@@ -55,7 +55,7 @@ def test_fast_sharded_and_rebuilt_steps_are_equal_bit_for_bit(calibration, share
 
 def test_a_no_op_a_wrong_sign_and_a_wrong_set_are_not_equal():
     """Negative controls: what the equality above must not be blind to."""
-    ids, footprints = some(SMALL, 0.02), SMALL.footprints
+    ids, footprints = some(SMALL, 0.02), SMALL.footprints.whole
     truth = restep(SMALL.quotes.without(ids), SMALL.model, footprints.schema).equations
     total = footprints.total()
     assert total != truth
@@ -68,7 +68,7 @@ def test_a_no_op_a_wrong_sign_and_a_wrong_set_are_not_equal():
 def test_shards_are_left_as_if_they_had_never_held_the_quotes():
     ids, shards = some(SMALL, 0.05), shard(SMALL.quotes, "date")
     after = recompute_shards(SMALL, ids, shards=shards).states
-    retained = SMALL.footprints.without(ids)
+    retained = SMALL.footprints.whole.without(ids)
     fresh = shard_states(retained, shard(SMALL.quotes.without(ids), "date"))
     assert {name: state.digest() for name, state in after.items() if state.count} == {
         name: state.digest() for name, state in fresh.items()
@@ -79,12 +79,12 @@ def test_a_whole_shard_can_go():
     ids = SMALL.quotes.ids[SMALL.quotes.labels["day"] == 3]
     sharded = recompute_shards(SMALL, ids, shards=shard(SMALL.quotes, "day"))
     assert sharded.states["3"].count == 0
-    assert sharded.step.equations == downdate(FootprintBlocks.of(SMALL.footprints), ids).equations
+    assert sharded.step.equations == downdate(FootprintBlocks.of(SMALL.footprints.whole), ids).equations
 
 
 def test_quotes_without_footprints_are_healed_through_their_shard():
     """The footprints of one day are lost: a downdate refuses its quotes, the shard's state and raw quotes suffice."""
-    quotes, footprints, shards = SMALL.quotes, SMALL.footprints, shard(SMALL.quotes, "day")
+    quotes, footprints, shards = SMALL.quotes, SMALL.footprints.whole, shard(SMALL.quotes, "day")
     states = shard_states(footprints, shards)
     day = shards.members("5")
     kept = footprints.without(day)
@@ -99,7 +99,7 @@ def test_weights_of_your_own_stay_with_their_quotes():
     quotes = so.paper.quotes("small", seed=7)
     weights = np.random.default_rng(3).uniform(0.5, 2.0, len(quotes))
     calibration = so.calibrate(quotes, so.Heston(), weights=weights)
-    ids, footprints = some(calibration, 0.1), calibration.footprints
+    ids, footprints = some(calibration, 0.1), calibration.footprints.whole
     fast = downdate(FootprintBlocks.of(footprints), ids)
     retained = quotes.without(ids)
     rebuilt = restep(retained, calibration.model, footprints.schema, weights=calibration.settings.weights)
@@ -110,11 +110,11 @@ def test_weights_of_your_own_stay_with_their_quotes():
 
 def test_a_model_that_is_not_the_schemas_is_refused():
     with pytest.raises(UsageError, match="model"):
-        restep(SMALL.quotes, so.Heston(expiries="scattered"), SMALL.footprints.schema)
+        restep(SMALL.quotes, so.Heston(expiries="scattered"), SMALL.footprints.whole.schema)
 
 
 def test_an_unknown_shard_is_refused_by_name():
-    states = shard_states(SMALL.footprints, shard(SMALL.quotes, "day"))
+    states = shard_states(SMALL.footprints.whole, shard(SMALL.quotes, "day"))
     with pytest.raises(UsageError, match="1 of the 1 touched shards are not among the 90 known: 90"):
         recompute(
             states, Shards(SMALL.quotes.ids[:3], np.zeros(3, np.intp), ("90",)), SMALL.quotes[:3], model=SMALL.model
@@ -124,7 +124,7 @@ def test_an_unknown_shard_is_refused_by_name():
 def test_fixed_parameters_do_not_move():
     fixed = {"mean_reversion": 2.0, "correlation": -0.6}
     calibration = so.calibrate(SMALL.quotes, so.Heston(), fixed=fixed)
-    ids, footprints = some(calibration, 0.05), calibration.footprints
+    ids, footprints = some(calibration, 0.05), calibration.footprints.whole
     step = downdate(FootprintBlocks.of(footprints), ids, free=(1, 2, 4))
     assert {name: step.parameters[name] for name in fixed} == fixed
     optimum = so.calibrate(SMALL.quotes.without(ids), so.Heston(), fixed=fixed)
@@ -135,7 +135,7 @@ def test_fixed_parameters_do_not_move():
 
 @pytest.mark.parametrize("ridge", [None, 1e-3, "paper"])
 def test_a_ridge_is_the_same_whether_all_or_listed_parameters_are_free(ridge):
-    footprints = SMALL.footprints
+    footprints = SMALL.footprints.whole
     one = downdate(FootprintBlocks.of(footprints), some(SMALL, 0.1), ridge=ridge)
     other = downdate(FootprintBlocks.of(footprints), some(SMALL, 0.1), ridge=ridge, free=(0, 1, 2, 3, 4))
     assert one.change.tobytes() == other.change.tobytes()
@@ -143,7 +143,7 @@ def test_a_ridge_is_the_same_whether_all_or_listed_parameters_are_free(ridge):
 
 def test_the_papers_ridge_biases_the_step_and_a_scaled_one_is_asked_for_by_number():
     """1e-6 on every diagonal is not small for a parameter of small curvature: it moves the step by 1e-5 and more."""
-    footprints, ids = SMALL.footprints, some(SMALL, 0.1)
+    footprints, ids = SMALL.footprints.whole, some(SMALL, 0.1)
     plain, paper, scaled = (
         downdate(FootprintBlocks.of(footprints), ids, ridge=ridge).change for ridge in (None, "paper", 1e-9)
     )
@@ -153,7 +153,7 @@ def test_the_papers_ridge_biases_the_step_and_a_scaled_one_is_asked_for_by_numbe
 
 
 def test_a_cholesky_downdate_agrees_to_rounding():
-    footprints, ids = LARGE.footprints, some(LARGE, 0.1)
+    footprints, ids = LARGE.footprints.whole, some(LARGE, 0.1)
     exactly = downdate(FootprintBlocks.of(footprints), ids).change
     errors = vector(LARGE.standard_errors)
     # 270 rotations of a factor with condition 1e4: 1e-16 * 270 * 1e4 of a step below one standard error.
@@ -164,14 +164,14 @@ def test_a_cholesky_downdate_of_a_huge_quote_leaves_what_the_exact_one_does_not(
     quotes = SMALL.quotes
     observed = quotes.observed.copy()
     observed[17] = 1e5
-    schema = SMALL.footprints.schema
+    schema = SMALL.footprints.whole.schema
     spoilt = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=observed)
-    rows = SMALL.footprints.rows.copy()
+    rows = SMALL.footprints.whole.rows.copy()
     rows[17] = exact.quantise(np.r_[np.ldexp(rows[17, :5].astype(float), -schema.grid[:5]), 1e5][None, :], schema.grid)[
         0
     ][0]
     footprints = Footprints(schema, spoilt.ids, rows)
-    truth = SMALL.footprints.without([quotes.ids[17]]).total()
+    truth = SMALL.footprints.whole.without([quotes.ids[17]]).total()
     left = downdate(FootprintBlocks.of(footprints), [quotes.ids[17]])
     assert left.equations == truth
     rough = cholesky_downdate(footprints, footprints.total(), [quotes.ids[17]])
@@ -213,7 +213,7 @@ def test_refine_says_what_it_does_not_take(call, says):
 
 
 def test_nothing_left_behind_is_zero():
-    footprints = SMALL.footprints
+    footprints = SMALL.footprints.whole
     left = downdate(FootprintBlocks.of(footprints), footprints.ids)
     assert left.equations == NormalEquations.zero(footprints.schema)
     assert not left.change.any() or np.isnan(left.change).any()
@@ -222,7 +222,7 @@ def test_nothing_left_behind_is_zero():
 def test_a_book_as_one_shard_has_all_its_quotes():
     shards = one_shard(SMALL.quotes)
     assert shards.sizes == {"all": 540}
-    assert shard_states(SMALL.footprints, shards)["all"] == SMALL.footprints.total()
+    assert shard_states(SMALL.footprints.whole, shards)["all"] == SMALL.footprints.whole.total()
 
 
 CUTS = ["expiry", "date:10", "month", "product:30,60", "source", "expiry_days", ["date:30", "product:60,90"]]
@@ -240,7 +240,7 @@ def test_however_the_shards_are_cut_the_public_call_gives_the_bits_of_a_downdate
 def test_only_the_touched_shards_are_priced_again(monkeypatch):
     priced = []
     whole_of = so.Heston.linearize
-    SMALL.footprints.total()
+    SMALL.footprints.whole.total()
     monkeypatch.setattr(
         so.Heston, "linearize", lambda self, theta, c: priced.append(len(c)) or whole_of(self, theta, c)
     )
@@ -267,7 +267,7 @@ def test_forget_heals_quotes_that_are_too_large_for_a_footprint_through_their_sh
     calibration = so.calibrate(wrong, so.Heston(), starts=[start], loss="squared")
     ids = wrong.ids[98:103]
     with pytest.raises(RefusedError):
-        calibration.footprints.total()
+        calibration.footprints.whole.total()
     found = recompute_shards(calibration, ids, shards="date:10")
     kept = wrong.without(ids)
     rebuilt = restep(kept, calibration.model, found.step.equations.schema)

@@ -108,8 +108,8 @@ def test_a_state_that_cannot_be_built_before_does_not_stand_in_the_way_of_forget
 def test_a_tolerance_takes_the_step_where_it_is_certified():
     quick = so.forget(PANEL, ids=DAY, tolerance=0.05)
     assert quick.operator == "downdate"
-    assert quick.trust.error <= 0.05
-    assert apart(quick, fresh_without(tuple(DAY.tolist()))) <= quick.trust.error
+    assert quick.step_error.error <= 0.05
+    assert apart(quick, fresh_without(tuple(DAY.tolist()))) <= quick.step_error.error
     assert same(quick.calibration, fresh_without(tuple(DAY.tolist())))
 
 
@@ -135,8 +135,8 @@ def test_the_predicted_error_of_a_step_is_within_a_fifth_of_the_true_one(seed):
     gone = book.ids[(on == rng.choice(panel.groups)) | (rng.random(len(book)) < 0.05)]
     step = so.forget(panel, ids=gone, operator="downdate")
     true = apart(step, so.calibrate(book.without(gone), so.Heston(), panel="date"))
-    assert step.trust.missed == pytest.approx(true, rel=0.2, abs=1e-6)
-    assert true <= step.trust.error
+    assert step.step_error.predicted == pytest.approx(true, rel=0.2, abs=1e-6)
+    assert true <= step.step_error.error
 
 
 def test_the_step_rebuilt_from_raw_quotes_has_the_same_bits():
@@ -150,7 +150,7 @@ def test_the_step_rebuilt_from_raw_quotes_has_the_same_bits():
 
 
 def test_a_downdate_of_a_day_leaves_the_other_days_alone():
-    step = downdate(PANEL.blocks, DAY)
+    step = downdate(PANEL.footprints, DAY)
     assert step.system.groups == tuple(day for day in days if day != days[4])
     assert all(step.system.blocks[day] is PANEL.system.blocks[day] for day in step.system.groups)
     fast = PANEL.system.step_without(days[4])
@@ -244,7 +244,7 @@ def test_a_preview_tells_where_the_shared_parameters_go_and_changes_nothing():
     [
         ({"where": "1"}, RefusedError, "All 180 quotes"),
         ({"ids": ["nobody"]}, UnknownIdError, "not in this book"),
-        ({"ids": SOME, "operator": "resolve"}, UsageError, "downdate, restep, recalibrate"),
+        ({"ids": SOME, "operator": "resolve"}, UsageError, "moments have one state for all groups"),
         ({"ids": SOME, "operator": "magic"}, UsageError, "'magic' is unknown"),
         ({"ids": SOME, "operator": "downdate", "tolerance": 0.1}, UsageError, "not both"),
         ({"quotes": so.moments_of(BOOK[:5])}, UsageError, "made from quotes"),
@@ -272,7 +272,7 @@ def test_enforced_fellers_condition_takes_no_step():
 
 def test_the_summary_names_the_days_that_went():
     shown = so.forget(PANEL, ids=DAY).summary()
-    assert f"11 of 12 left; {days[4]} went as a whole" in shown
+    assert f"11 of 12 left; {days[4]} removed whole" in shown
     assert "forgotten  15 of 180 quotes" in shown
     assert "the states of 11 of 11 groups are those of before" in shown
 
@@ -335,7 +335,7 @@ def test_a_refusal_on_the_way_from_a_panel_to_one_value_says_that_this_is_why():
     book = so.synthetic.panel_quotes(6, seed=1)
     few = book[np.sort(np.random.default_rng(0).permutation(len(book))[:20])]
     panel = so.calibrate(few, so.Heston(), panel="auto")
-    assert isinstance(panel, so.results.PanelCalibration)
+    assert panel.is_panel
     with pytest.raises(RefusedError, match=r"one value from here on, since 19 quotes are fewer.*stays a panel"):
         so.forget(panel, ids=few.ids[:1])
     asked = so.calibrate(few, so.Heston(), panel="date")

@@ -31,8 +31,8 @@ def test_what_is_said_of_a_step_is_so_in_a_real_market(panel, quotes, day):
     shared = [abs(step.parameters[n] - v) / fresh.standard_errors[n] for n, v in fresh.parameters.items()]
     latent = [abs(step.latent[g] - v) / fresh.latent_standard_errors[g] for g, v in fresh.latent.items()]
     true = max(shared + latent)
-    assert step.trust.missed == pytest.approx(true, rel=0.1)
-    assert true <= step.trust.error
+    assert step.step_error.predicted == pytest.approx(true, rel=0.1)
+    assert true <= step.step_error.error
 
 
 def test_a_week_is_forgotten_to_the_bit_and_the_certificate_holds(panel, quotes):

@@ -56,8 +56,8 @@ def test_what_is_said_of_a_step_is_so_or_nothing_is_said(seed):
     shared = [abs(step.parameters[n] - v) / fresh.standard_errors[n] for n, v in fresh.parameters.items()]
     latent = [abs(step.latent[g] - v) / fresh.latent_standard_errors[g] for g, v in fresh.latent.items()]
     true = max(shared + latent)
-    assert true <= step.trust.error
-    if isfinite(step.trust.missed) and true > 1e-6:
-        assert step.trust.missed == pytest.approx(true, rel=0.2)
-    if not isfinite(step.trust.missed):
-        assert "too far to say how good it is" in step.path[0]
+    assert true <= step.step_error.error
+    if isfinite(step.step_error.predicted) and true > 1e-6:
+        assert step.step_error.predicted == pytest.approx(true, rel=0.2)
+    if not isfinite(step.step_error.predicted):
+        assert "too far to predict its error" in step.path[0]

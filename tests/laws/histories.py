@@ -9,22 +9,20 @@ from numpy.typing import NDArray
 
 import strikeout as so
 
-AnyCalibration = so.Calibration | so.results.PanelCalibration
 
-
-def same(one: AnyCalibration, other: AnyCalibration) -> bool:
+def same(one: so.Calibration, other: so.Calibration) -> bool:
     """Parameters, path, errors, history and state: every bit of them."""
     return one.to_dict() == other.to_dict() and one.state.digest() == other.state.digest()
 
 
 def wander(
     quotes: so.Quotes,
-    start: AnyCalibration,
+    start: so.Calibration,
     rng: np.random.Generator,
     *,
     length: int,
     leaving: Callable[[set[int]], set[int]],
-) -> tuple[AnyCalibration, frozenset[int]]:
+) -> tuple[so.Calibration, frozenset[int]]:
     """Forgets, learns, restores and rolls, in random order; the end of it, and the rows that are held then.
 
     ``start`` is a calibration of all ``quotes``; ``leaving`` chooses the rows that go, given those that are held.
@@ -50,7 +48,7 @@ def wander(
     return calibration, frozenset(held)
 
 
-def in_every_order(start: AnyCalibration, one: NDArray[np.object_], other: NDArray[np.object_]) -> list[AnyCalibration]:
+def in_every_order(start: so.Calibration, one: NDArray[np.object_], other: NDArray[np.object_]) -> list[so.Calibration]:
     """Two sets of names forgotten one after the other, the other way round, and at once."""
     forward = so.forget(so.forget(start, ids=one).calibration, ids=other).calibration
     backward = so.forget(so.forget(start, ids=other).calibration, ids=one).calibration

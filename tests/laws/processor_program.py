@@ -129,7 +129,7 @@ def of_calibration(found: Any) -> Found:
     yield "condition", bits(found.condition)
     yield "state", found.state.digest()
     yield "steps", bits([step.cost for step in found.history])
-    if isinstance(found, so.results.PanelCalibration):
+    if found.latent:
         yield "latent", bits(found.latent)
         yield "latent standard errors", bits(found.latent_standard_errors)
 
@@ -221,14 +221,14 @@ def of_forgetting(made: Callable[[], Any]) -> Found:
         return
     yield "operator", done.operator
     yield "parameters", bits(done.parameters)
-    if done.trust is not None:
-        yield "trust", f"{bits(done.trust.missed)} {bits(done.trust.indicator.value)}"
-        yield "trusted errors", bits(done.trust.standard_errors)
+    if done.step_error is not None:
+        yield "trust", f"{bits(done.step_error.predicted)} {bits(done.step_error.indicator.value)}"
+        yield "trusted errors", bits(done.step_error.standard_errors)
     yield "certificate", bits(done.certificate.to_bytes())
 
 
 @cache
-def panel_of(model: str) -> so.results.PanelCalibration:
+def panel_of(model: str) -> so.Calibration:
     return so.calibrate(days(), MODELS[model](), panel="date", starts=1 if model in ONE_START else 4)
 
 

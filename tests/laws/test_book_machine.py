@@ -257,5 +257,5 @@ TestAnyHistoryOfABookOfDerivedForwards = LineageMachine.TestCase
 
 def test_the_sparse_quotes_are_a_panel_or_plain_by_their_number():
     asked = {"model": so.Heston(), "panel": "auto"}
-    assert isinstance(so.calibrate(sparse()[:60], **asked), so.results.PanelCalibration)
+    assert so.calibrate(sparse()[:60], **asked).is_panel
     assert isinstance(so.calibrate(sparse()[:LEAST], **asked), so.Calibration)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import strikeout as so
 from strikeout.assurance.certificate import Claim
-from strikeout.calibration.interpolation import interpolation_error
-from strikeout.calibration.resolution import interpolation_bound
+from strikeout.calibration.moment_error import interpolation_bound, interpolation_error
 from strikeout.errors import RefusedError
 
 truths = st.fixed_dictionaries(
@@ -90,7 +89,7 @@ def test_a_worthless_quote_is_retained_though_it_leaves_nothing_behind():
     """Without noise a quote far out of the money has a row of zeros: one step does not see it, and counts it."""
     book = so.synthetic.random_quotes(171, maturities=4, seed=2, theta=[10.0, 0.04, 2.0, -0.97, 0.1], noise=0.0)
     before = so.calibrate(book, so.Heston())
-    assert before.footprints.total().count < len(book)
+    assert before.footprints.whole.total().count < len(book)
     done = so.forget(before, ids=book.ids[:20], operator="downdate")
     assert done.certificate.counts == {"forgotten": 20, "retained": 151}
     assert so.verify(done.certificate, book[20:]).holds

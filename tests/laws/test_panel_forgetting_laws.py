@@ -21,7 +21,7 @@ def book(seed: int) -> so.Quotes:
 
 
 @cache
-def calibrated(seed: int, rows: frozenset[int]) -> so.results.PanelCalibration:
+def calibrated(seed: int, rows: frozenset[int]) -> so.Calibration:
     return so.calibrate(book(seed)[sorted(rows)], so.Heston(), panel="date")
 
 

@@ -14,6 +14,7 @@ import strikeout as so
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.shards import shard, shard_states
+from strikeout.statistics.system import System
 
 QUOTES = so.paper.quotes("small", seed=11)
 N = len(QUOTES)
@@ -172,5 +173,5 @@ def test_the_state_of_a_calibration_is_that_of_a_fresh_one_after_forgetting(seed
     ids = QUOTES.ids[some(rng, most=N // 2)]
     one = so.calibrate(QUOTES, HESTON, starts=1)
     fresh = so.calibrate(QUOTES.without(ids), HESTON, starts=1)
-    left = one.state - footprints_of(QUOTES.only(ids), one.model, one.state.schema.reference).total()
+    left = one.state - System.of(footprints_of(QUOTES.only(ids), one.model, one.state.schema.reference).total())
     assert left.digest() == fresh.state.digest()

@@ -317,8 +317,8 @@ def test_what_is_left_after_a_step_is_what_a_book_without_the_quotes_leaves():
     quotes, decaying = book(), model()
     calibration = so.calibrate(quotes, decaying)
     gone = quotes.ids[[3, 5, 17]]
-    left = downdate(FootprintBlocks.of(calibration.footprints), gone)
-    rebuilt = restep(quotes.without(gone), decaying, calibration.footprints.schema)
+    left = downdate(FootprintBlocks.of(calibration.footprints.whole), gone)
+    rebuilt = restep(quotes.without(gone), decaying, calibration.footprints.whole.schema)
     assert left.equations.digest() == rebuilt.equations.digest()
     assert left.parameters == rebuilt.parameters
     fewer = so.calibrate(quotes.without(gone), decaying)

@@ -13,7 +13,7 @@ from strikeout.paper.experiments.curvature import PLAIN, ROBUST, WAYS, gain, tri
 from strikeout.paper.experiments.curvatures import Cache, cached
 from strikeout.paper.experiments.section import QUICK
 from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.system import FootprintBlocks
+from strikeout.statistics.system import WHOLE, FootprintBlocks
 
 MODEL = so.Heston()
 
@@ -47,7 +47,7 @@ def test_the_correction_is_the_one_that_judges_a_downdate(calibration):
     ids = calibration.quotes.ids[::7]
     cache = cached(calibration.quotes.without(ids), calibration.model, np.array(list(calibration.reference.values())))
     d = curvatures.gauss_newton(cache)
-    known = (calibration.bending - calibration.bending_of(ids)).left_out(cache.curvature, d)
+    known = (calibration.second_order[WHOLE] - calibration.second_order_of(ids)[WHOLE]).left_out(cache.curvature, d)
     # Second derivatives are differences, with steps of another size here: good to some 1e-6.
     np.testing.assert_allclose(curvatures.corrected(cache) - d, known, rtol=1e-3)
 

@@ -143,7 +143,7 @@ def test_proposition_7_the_papers_loop_evaluates_two_transforms_eleven_times_per
 
 def test_proposition_7_a_downdate_reads_the_rows_of_the_forgotten_quotes_and_no_others(large):
     """So its cost is linear in them and does not depend on the book: every other row may as well be another number."""
-    footprints, total = large.footprints, large.footprints.total()
+    footprints, total = large.footprints.whole, large.footprints.whole.total()
     ids = footprints.ids[5::100]
     others = np.isin(footprints.ids, ids, invert=True)
     assert (len(ids), np.count_nonzero(others)) == (27, 2673)

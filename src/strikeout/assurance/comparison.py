@@ -12,8 +12,8 @@ import numpy as np
 from strikeout.assurance.influence import influence
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.choosing import Choice, chosen, weights_for
-from strikeout.calibration.notebook import html_table
+from strikeout.calibration.otm_filter import Choice, chosen, weights_for
+from strikeout.calibration.summary import html_table
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.kernels import elementary
 from strikeout.models.model import Model

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibrate import calibrate_as
 from strikeout.errors import RefusedError, UnidentifiedError
 from strikeout.quotes.names import Names
 
 if TYPE_CHECKING:
-    from strikeout.calibration.panel_calibration import AnyCalibration
+    from strikeout.calibration.calibration import Calibration
     from strikeout.quotes.quotes import Quotes
 
 
@@ -31,13 +30,14 @@ class Confirmation(StrEnum):
         return self in (Confirmation.REFITTED, Confirmation.WITHOUT_SLICES)
 
 
-def refit_without(calibration: AnyCalibration, ids: Names, panel: str | None) -> tuple[Any, Confirmation]:
-    """Return a calibration without these quotes, None if there is none, and how the refit ended.
+def refit_without(calibration: Calibration, ids: Names) -> tuple[Calibration | None, Confirmation]:
+    """Return a calibration of the same kind without these quotes, None if there is none, and how the refit ended.
+
+    The same kind, plain or panel: a move is between parameters of the same name.
 
     If the quotes that stay of a slice give no forward, as the in-the-money quotes of an expiry whose out-of-the-money
     quotes are struck out, they are struck out too.
     """
-    how = replace(calibration.settings, panel=panel)
     status = Confirmation.REFITTED
     try:
         try:
@@ -46,7 +46,7 @@ def refit_without(calibration: AnyCalibration, ids: Names, panel: str | None) ->
             if "slices" not in error.facts:
                 raise
             left, status = _without_slices(calibration.book, ids, error), Confirmation.WITHOUT_SLICES
-        after = calibrate(left, calibration.asked, **how.keywords())
+        after = calibrate_as(left, calibration.asked, calibration.settings, calibration.panel)
     except UnidentifiedError:
         return None, Confirmation.UNIDENTIFIED
     except RefusedError:

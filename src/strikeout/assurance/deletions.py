@@ -1,14 +1,26 @@
-"""What striking out each of many groups would do, by an exact block downdate of the normal equations.
+"""The effect of striking out each of many groups, by an exact block downdate of the normal equations.
 
     symbol  meaning                                                                          shape
     X       rows of sqrt(w) dm/dtheta at the parameters, free parameters only                (n, p)
     e       weighted residuals; psi how they pull (e itself under squared loss), psi' how they stiffen
     T       H = (T T')^-1: with z = T'x the curvature is the identity                        (p, p)
-    K       1 - sum over the group of psi' z z': the curvature without the group             (p, p) a group
+    K       1 - sum over the group of psi' z z': the curvature without the group             (p, p) per group
     d       K^-1 (sum of the others' z psi): the step without the group; the parameters move by T d
 
 For a model that is linear in its parameters this is the refit itself; otherwise it is one Gauss-Newton step. Sums of
 single quotes' effects are something else: for one strike of a book they were off by 290 %.
+
+A panel has a latent parameter per day, which is eliminated first:
+
+    symbol  meaning                                                                           shape
+    a       a quote's row at the parameters: sqrt(w) (J of the shared ones, J of its day's latent one), residual   p + 2
+    A       sum of a a' over the quotes of a day                                              (p + 2, p + 2) per day
+    S       A with the latent parameter eliminated (Schur's complement)                       (p + 1, p + 1) per day
+    R       sum of S over the days: curvature, score and cost of the shared parameters
+    cell    the quotes that a group and a day have in common: all that a group changes of a day
+
+Without a group, ``R' = R - sum over its cells of (S - S')`` with S' of what the cell leaves of the day, and zero if it
+leaves nothing: a day without quotes has no latent parameter. The cost is linear in the quotes.
 """
 
 from __future__ import annotations
@@ -21,19 +33,22 @@ from numpy.typing import NDArray
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.kernels.products import gram, inner, product
 from strikeout.kernels.symmetric import eigenvalues, factor, forward, inverses
+from strikeout.statistics.schur import eliminate_each
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 AT_ONCE = 20_000  # groups solved together, to bound memory
+# A latent parameter whose own curvature is below this share of the day's largest is not determined by the day.
+NOTHING = 1e-24
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """The quotes of a calibration as rows at its parameters.
+class QuoteRows:
+    """The quotes of a plain calibration as rows at its parameters.
 
     ``counted`` is one, or zero for a quote of weight zero, whose row is zero too. ``noise`` is the variance of a
-    residual where the loss is not squared, and stays.
+    residual if the loss is not squared, and stays.
     """
 
     X: Floats
@@ -47,7 +62,7 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Deletions:
-    """One entry a group; not-a-number where the remaining quotes do not determine the parameters."""
+    """One entry per group; not-a-number if the remaining quotes do not determine the parameters."""
 
     count: Rows  # quotes in the group
     move: Floats  # (groups, p): of the parameters, if the group is struck out
@@ -63,8 +78,8 @@ class Deletions:
 NAMES = tuple(field.name for field in fields(Deletions))
 
 
-def deletions(evidence: Evidence, number: Rows, groups: int) -> Deletions:
-    """Every group struck out on its own, from the same starting point.
+def deletions(evidence: QuoteRows, number: Rows, groups: int) -> Deletions:
+    """Strike out every group on its own, from the same starting point.
 
     Args:
         number: the group of each row, 0 .. groups - 1.
@@ -83,7 +98,7 @@ def deletions(evidence: Evidence, number: Rows, groups: int) -> Deletions:
 
 
 def whitener(H: Floats) -> Floats:
-    """T with ``T' H T = 1``: of coordinates in which the curvature of all quotes is the identity.
+    """Return T with ``T' H T = 1``: in its coordinates the curvature of all quotes is the identity.
 
     Raises:
         numpy.linalg.LinAlgError: H is singular.
@@ -106,7 +121,7 @@ class Struck:
     """
 
     T: Floats
-    gone: Floats  # (groups, p, p): curvature that goes
+    gone: Floats  # (groups, p, p): curvature that is removed
     score: Floats  # (groups, p): of what is left
     diagonal: Floats  # (groups, p): of the curvature of what is left, in the parameters themselves
     cost: Floats  # of what is left, at the parameters of all
@@ -120,7 +135,7 @@ class Struck:
 
 
 def judged(struck: Struck) -> Deletions:
-    """What striking out each group does, by one exact step; identified only where what is left determines it."""
+    """Return the effect of striking out each group, by one exact step."""
     T, p, groups, pooled = struck.T, len(struck.T), len(struck.count), struck.pooled
     K, shares = np.eye(p) - struck.gone, eigenvalues(struck.gone)
     safe = (shares[:, -1] < 1.0 - 1e-12) & (struck.freedom > 0)
@@ -146,7 +161,7 @@ def judged(struck: Struck) -> Deletions:
     )
 
 
-def _whitened(evidence: Evidence) -> tuple[Floats, Floats, float]:
+def _whitened(evidence: QuoteRows) -> tuple[Floats, Floats, float]:
     X = evidence.X
     T = whitener(gram(X, X * evidence.stiffness[:, None]))
     pooled = (
@@ -157,7 +172,7 @@ def _whitened(evidence: Evidence) -> tuple[Floats, Floats, float]:
     return T, gram(product(X, T), evidence.pull[:, None])[:, 0], float(pooled)
 
 
-def _struck(evidence: Evidence, T: Floats, total: Floats, pooled: float, rows: Rows, counts: Rows) -> Deletions:
+def _struck(evidence: QuoteRows, T: Floats, total: Floats, pooled: float, rows: Rows, counts: Rows) -> Deletions:
     """``pooled`` is s^2 of all quotes, ``total`` the score of all in the whitened coordinates."""
     X, stiff = evidence.X[rows], evidence.stiffness[rows]
     Z = product(X, T)
@@ -183,7 +198,7 @@ def _struck(evidence: Evidence, T: Floats, total: Floats, pooled: float, rows: R
 
 
 def _summed(values: Floats, owner: Rows, groups: int) -> Floats:
-    """One sum a group; rows of a group stand together, in the order of the groups."""
+    """Return one sum per group; rows of a group are adjacent, in the order of the groups."""
     out = np.zeros((groups, *values.shape[1:]))
     starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]][: len(owner)])
     if len(starts):
@@ -192,6 +207,129 @@ def _summed(values: Floats, owner: Rows, groups: int) -> Floats:
 
 
 def over(a: Floats, b: Floats | float) -> Floats:
-    """a / b; infinite or not-a-number where b is zero, without a word."""
+    """Return a / b; infinite or not-a-number if b is zero, without a warning."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.divide(a, b))
+
+
+@dataclass(frozen=True, eq=False)
+class PanelRows:
+    """The quotes of a panel as weighted rows at its parameters: shared columns, the latent one, the residual.
+
+    ``day`` is the number of each row's day, 0 .. days - 1; a quote of weight zero is a row of zeros. Under a loss that
+    is not squared, a row has ``sqrt(psi') J``; ``pull`` is psi, ``cost`` rho, and ``noise`` the variance of a residual.
+    """
+
+    rows: Floats  # (n, p + 2)
+    sensitivity: Floats  # (n, p + 1): sqrt(w) J
+    day: Rows
+    days: int
+    counted: Floats
+    pull: Floats | None = None
+    cost: Floats | None = None
+    noise: float | None = None
+    inflation: float = INFLATION
+
+    @property
+    def shared(self) -> int:
+        return int(self.rows.shape[1]) - 2
+
+    def sums(self, owner: Rows, count: int) -> Floats:
+        """Return A of every owner."""
+        found = outer_sums(self.rows, owner, count)
+        if self.pull is None or self.cost is None:
+            return found
+        # psi' is zero or one, so sqrt(psi') J psi leaves out the pull of outliers: the score has J itself.
+        for i in range(self.rows.shape[1] - 1):
+            found[:, i, -1] = found[:, -1, i] = np.bincount(owner, self.sensitivity[:, i] * self.pull, count)
+        found[:, -1, -1] = np.bincount(owner, self.cost, count)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Every pair of a group and a day that have quotes in common, and what the group leaves of the day."""
+
+    group: Rows
+    day: Rows
+    of_row: Rows  # the cell of each row of the evidence
+    left: Floats  # A of what is left of the day
+    is_left: NDArray[np.bool_]  # whether anything is
+
+
+def days_of(evidence: PanelRows) -> Floats:
+    """Return A of every day."""
+    return evidence.sums(evidence.day, evidence.days)
+
+
+def cells_of(evidence: PanelRows, number: Rows, days: Floats) -> Cells:
+    """Return the cells of groups whose number each row has, and of days with these A."""
+    keys, of_row = np.unique(number * evidence.days + evidence.day, return_inverse=True)
+    group, day = keys // evidence.days, keys % evidence.days
+    counted = evidence.counted
+    members = np.bincount(of_row, counted, len(keys))
+    is_left = members < np.bincount(evidence.day, counted, evidence.days)[day]
+    left = np.where(is_left[:, None, None], days[day] - evidence.sums(of_row, len(keys)), 0.0)
+    return Cells(group, day, of_row, left, is_left)
+
+
+def eliminated(A: Floats) -> Floats:
+    """Return S of every A: the last column but one eliminated."""
+    return eliminate_each(A, A.shape[-1] - 2, ~(_over_pivot(A) > 0.0))
+
+
+def followers(A: Floats) -> Floats:
+    """Return by how much the latent parameter of each A follows: ``f . (1, -move)``, the score over the pivot first."""
+    return np.concatenate([A[:, -2, -1:], A[:, -2, :-2]], axis=1) * _over_pivot(A)[:, None]
+
+
+def panel_deletions(evidence: PanelRows, cells: Cells, days: Floats, groups: int) -> Deletions:
+    """Strike out every group on its own, from the same starting point; return the effect on the shared parameters.
+
+    Raises:
+        numpy.linalg.LinAlgError: the curvature of all quotes is singular.
+    """
+    p, S, noise = evidence.shared, eliminated(days), evidence.noise
+    R = S.sum(axis=0)
+    change = np.zeros((groups, p + 1, p + 1))
+    np.add.at(change, cells.group, S[cells.day] - eliminated(cells.left))
+    members: Floats = np.asarray(np.bincount(cells.group[cells.of_row], evidence.counted, groups), float)
+    lives = _over_pivot(days) > 0.0
+    lost = np.bincount(cells.group, (lives[cells.day] & ~(_over_pivot(cells.left) > 0.0)).astype(float), groups)
+    H, G, cost = R[:p, :p], R[:p, p], R[p, p]
+    T = whitener(H)
+    total = inner(T.T, G)
+    now = cost - inner(total, total)
+    return judged(
+        Struck(
+            T=T,
+            gone=product(T.T, product(change[:, :p, :p], T)),
+            score=product(G - change[:, :p, p], T),
+            diagonal=np.diagonal(R - change, axis1=1, axis2=2)[:, :p],
+            cost=cost - change[:, p, p],
+            freedom=evidence.counted.sum() - members - p - (lives.sum() - lost),
+            members=members,
+            count=np.bincount(cells.group[cells.of_row], minlength=groups),
+            now=now,
+            pooled=float(over(now, evidence.counted.sum() - p - lives.sum())) if noise is None else noise,
+            noise=noise,
+            inflation=evidence.inflation,
+        )
+    )
+
+
+def outer_sums(rows: Floats, owner: Rows, count: int) -> Floats:
+    """Return the sum of ``a a'`` over the rows of every owner."""
+    size = rows.shape[1]
+    out = np.empty((count, size, size))
+    for i in range(size):  # column by column: an array of all products would be large
+        for j in range(i, size):
+            out[:, i, j] = out[:, j, i] = np.bincount(owner, rows[:, i] * rows[:, j], count)
+    return out
+
+
+def _over_pivot(A: Floats) -> Floats:
+    """Return one over the latent parameter's curvature; zero if the day does not determine it, or it is held."""
+    pivot = A[:, -2, -2]
+    largest = np.diagonal(A, axis1=1, axis2=2).max(axis=1)
+    return np.where(pivot > NOTHING * largest, 1.0 / np.where(pivot > 0.0, pivot, 1.0), 0.0)

@@ -1,4 +1,4 @@
-"""Which quotes, days, expiries or sources the parameters hang on."""
+"""The influence of quotes, days, expiries or sources on the parameters."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.assurance.confirmation import refit_without
-from strikeout.assurance.deletions import Deletions, Evidence, deletions
+from strikeout.assurance.deletions import (
+    Cells,
+    Deletions,
+    PanelRows,
+    QuoteRows,
+    cells_of,
+    days_of,
+    deletions,
+    followers,
+    outer_sums,
+    panel_deletions,
+)
 from strikeout.assurance.groups import By, Groups, groups_of
 from strikeout.assurance.indicator import sizes
-from strikeout.assurance.panel_influence import panel_columns, panel_confirmed
-from strikeout.calibration.calibrate import LOSSES
+from strikeout.assurance.optimality import Question
 from strikeout.calibration.identifiability import INFLATION
-from strikeout.calibration.notebook import html_table
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
-from strikeout.kernels.products import inner
+from strikeout.kernels.products import inner, product
 from strikeout.statistics.linearize import rows
-from strikeout.statistics.losses import Huber, Squared, noise_variance
+from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
 from strikeout.statistics.objective import objective_of
 from strikeout.wording import Argument, as_lines, many, printable
 
@@ -27,6 +36,8 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
 Floats = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
+Effects = tuple[Deletions, Floats, tuple[Floats, Floats]]  # with the pull of every row, price and RMSE changes
 
 # The largest price change looks at every quote for every group. Beyond this many pairs only the most influential
 # thousand groups get one.
@@ -74,17 +85,17 @@ class Influence(dict[str, NDArray[Any]]):
         return html_table(*self._shown(20))
 
 
-def influence(calibration: Calibration | PanelCalibration, by: By = None, *, confirm: int = 0) -> Influence:
-    """What striking out each quote, or each group of quotes, would do to the parameters and to the prices.
+def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> Influence:
+    """Return the effect of striking out each quote, or each group of quotes, on the parameters and the prices.
 
     Every row is an exact block downdate at the calibrated parameters: the refit itself for a linear model, otherwise
-    one Gauss-Newton step, whose error ``indicator`` gives a measure of. Under Huber's loss the threshold stays.
-    Of a panel the parameters are the shared ones; latent ones follow, and a group that goes takes its own along.
+    one Gauss-Newton step, whose error ``indicator`` measures. Under Huber's loss the threshold stays. In a panel the
+    parameters are the shared ones; the latent ones follow, and that of a group without quotes is removed.
 
     Args:
         by: None for each quote; a label or a cut of ``states.shard`` or several, like "date", "month,expiry" or
             ["maturity:30,60", "source"]; or an array of group names.
-        confirm: how many of the first rows to calibrate anew without the group, in ``confirmed_...`` columns.
+        confirm: how many of the first rows to calibrate again without the group, in ``confirmed_...`` columns.
 
     Raises:
         UsageError: a label that the quotes do not have, or a negative ``confirm``.
@@ -99,11 +110,7 @@ def influence(calibration: Calibration | PanelCalibration, by: By = None, *, con
         )
     groups = groups_of(calibration.quotes, by)
     try:
-        columns = (
-            panel_columns(calibration, groups)
-            if isinstance(calibration, PanelCalibration)
-            else _columns(calibration, groups)
-        )
+        columns = _columns(calibration, groups)
     except np.linalg.LinAlgError as error:
         raise RefusedError(
             "Influence: the quotes do not determine the parameters, so none of them can be said to move them. "
@@ -116,29 +123,53 @@ def influence(calibration: Calibration | PanelCalibration, by: By = None, *, con
     order = np.argsort(-columns["cooks_d"], kind="stable")
     ranked = {name: column[order] for name, column in columns.items()}
     if confirm:
-        asked = groups.number, order[:confirm], groups.count
-        ranked |= (
-            panel_confirmed(calibration, *asked)
-            if isinstance(calibration, PanelCalibration)
-            else _confirmed(calibration, *asked)
-        )
+        ranked |= _confirmed(calibration, groups.number, order[:confirm], groups.count)
     return Influence({name: _frozen(column) for name, column in ranked.items()})
 
 
-def evidence_of(calibration: Calibration) -> tuple[Evidence, list[int]]:
-    """The quotes of a calibration as rows at its parameters, in the order of the quotes; and which parameters are free.
+def _columns(calibration: Calibration, groups: Groups) -> Columns:
+    effects = _panel_effects if calibration.is_panel else _plain_effects
+    found, pull, (price, rmse) = effects(calibration, groups)
+    space, names = calibration.model.parameters, _free(calibration)
+    theta = calibration.theta(calibration.blocks[0])  # of any group: the size of the latent parameter is not used
+    scale = np.array(sizes(space, tuple(theta.values())))[[space.names.index(name) for name in names]]
+    single = "id" in groups.keys and groups.count == len(calibration.quotes)
+    columns: Columns = {
+        **groups.keys,
+        "count": found.count,
+        "cooks_d": found.cooks_d,
+        "leverage": found.leverage,
+        "resid_studentized": (np.sign(pull) if single else 1.0) * found.studentized,
+        "price_change": price,
+        "rmse_change": rmse,
+        "indicator": found.reach * np.max(np.abs(found.move) / scale, axis=1, initial=0.0),
+        "is_identified": found.is_identified,
+    }
+    columns |= {f"dfbetas_{name}": found.dfbetas[:, i] for i, name in enumerate(names)}
+    return columns | {f"change_{name}": found.move[:, i] for i, name in enumerate(names)}
+
+
+def _free(calibration: Calibration) -> list[str]:
+    held = {*calibration.fixed, *calibration.on_bound}
+    return [name for name in calibration.parameters if name not in held]
+
+
+def _loss(calibration: Calibration) -> Loss:
+    return Squared() if calibration.threshold is None else Huber(calibration.threshold)
+
+
+def quote_rows(calibration: Calibration) -> tuple[QuoteRows, list[int]]:
+    """Return the quotes of a plain calibration as rows at its parameters, in their order, and the free parameters.
 
     A quote of weight zero is a row of zeros.
 
     Raises:
         UsageError, RefusedError: as ``calibrate``, of the quotes and the weights.
     """
-    how, model = calibration.settings, calibration.model
+    how, model, loss = calibration.settings, calibration.model, _loss(calibration)
     objective, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)
-    loss = Huber(calibration.threshold) if calibration.threshold is not None else LOSSES[how.loss]
     difference, jacobian = rows(objective, model, model.parameters.vector(calibration.parameters))
-    held = {*calibration.fixed, *calibration.on_bound}
-    free = [i for i, name in enumerate(model.parameters.names) if name not in held]
+    free = [model.parameters.names.index(name) for name in _free(calibration)]
     e = objective.root_weight * difference
     noise = None if isinstance(loss, Squared) else noise_variance(loss, e, len(free))
 
@@ -149,38 +180,71 @@ def evidence_of(calibration: Calibration) -> tuple[Evidence, list[int]]:
 
     X = placed(objective.root_weight[:, None] * jacobian[:, free])
     charged = placed(loss.pull(e)), placed(loss.stiffness(e)), placed(loss.cost(e)), placed(np.ones(len(e)))
-    inflation = getattr(model, "inflation", INFLATION)
-    return Evidence(X, *charged, noise=noise, inflation=inflation), free
+    return QuoteRows(X, *charged, noise=noise, inflation=getattr(model, "inflation", INFLATION)), free
 
 
-def _columns(calibration: Calibration, groups: Groups) -> dict[str, NDArray[Any]]:
-    evidence, free = evidence_of(calibration)
+def _plain_effects(calibration: Calibration, groups: Groups) -> Effects:
+    evidence, free = quote_rows(calibration)
     found = deletions(evidence, groups.number, groups.count)
-    space = calibration.model.parameters
-    names = [space.names[i] for i in free]
-    scale = np.array(sizes(space, tuple(calibration.parameters.values())))[free]
-    single = "id" in groups.keys and groups.count == len(calibration.quotes)
-    sign = np.sign(evidence.pull) if single else 1.0
-    price, rmse = _money(calibration, groups, evidence.counted, found, free)
-    columns: dict[str, NDArray[Any]] = {
-        **groups.keys,
-        "count": found.count,
-        "cooks_d": found.cooks_d,
-        "leverage": found.leverage,
-        "resid_studentized": sign * found.studentized,
-        "price_change": price,
-        "rmse_change": rmse,
-        "indicator": found.reach * np.max(np.abs(found.move) / scale, axis=1),
-        "is_identified": found.is_identified,
-    }
-    columns |= {f"dfbetas_{name}": found.dfbetas[:, i] for i, name in enumerate(names)}
-    return columns | {f"change_{name}": found.move[:, i] for i, name in enumerate(names)}
+    return found, evidence.pull, _plain_money(calibration, groups, evidence.counted, found, free)
 
 
-def _money(
+def _panel_effects(calibration: Calibration, groups: Groups) -> Effects:
+    """Return the effects on the shared parameters; latent parameters follow, and a day without quotes has none."""
+    evidence, prices = panel_rows(calibration)
+    days = days_of(evidence)
+    cells = cells_of(evidence, groups.number, days)
+    found = panel_deletions(evidence, cells, days, groups.count)
+    return found, evidence.rows[:, -1], _panel_money(calibration, evidence, prices, cells, days, found)
+
+
+def panel_rows(calibration: Calibration) -> tuple[PanelRows, Floats]:
+    """Return the quotes of a panel as weighted rows at its parameters, in their order, and as rows of prices.
+
+    A latent parameter on a bound is held: its column is zero.
+
+    Raises:
+        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights.
+    """
+    model, quotes, loss = calibration.model, calibration.quotes, _loss(calibration)
+    space, latent = model.parameters, calibration.latent_name
+    columns = [space.names.index(name) for name in (*_free(calibration), str(latent))]
+    weighted, prices = (np.zeros((len(quotes), len(columns) + 1)) for _ in range(2))
+    day = np.zeros(len(quotes), np.intp)
+    for number, places in enumerate(calibration.rows.values()):
+        day[places] = number
+    asked = Question.of(calibration)
+    for group, objective in asked.parts.items():
+        places = calibration.rows[group]
+        part, theta = quotes[places], space.vector(calibration.theta(group))
+        difference, jacobian = rows(objective, model, theta)
+        at = places[objective.order]
+        weighted[at, :-1] = objective.root_weight[:, None] * jacobian[:, columns]
+        weighted[at, -1] = objective.root_weight * difference
+        value, jacobian = model.linearize(theta, part.contracts)
+        prices[places, :-1], prices[places, -1] = jacobian[:, columns], part.observed - value
+        if group in calibration.latent_on_bound:
+            weighted[at, -2] = prices[places, -2] = 0.0
+    inflation, sensitivity = getattr(model, "inflation", INFLATION), weighted[:, :-1]
+    counted = np.asarray(np.any(weighted != 0.0, axis=1), float)
+    if isinstance(loss, Squared):
+        return PanelRows(weighted, sensitivity, day, len(calibration.rows), counted, inflation=inflation), prices
+    e = weighted[:, -1]
+    moving = len(columns) - 1 + len(calibration.latent) - len(calibration.latent_on_bound)
+    noise = noise_variance(loss, e[counted > 0.0], moving)
+    stiff = np.concatenate([sensitivity * np.sqrt(loss.stiffness(e))[:, None], e[:, None]], axis=1)
+    return (
+        PanelRows(
+            stiff, sensitivity, day, len(calibration.rows), counted, loss.pull(e), loss.cost(e), noise, inflation
+        ),
+        prices,
+    )
+
+
+def _plain_money(
     calibration: Calibration, groups: Groups, counted: Floats, found: Deletions, free: list[int]
 ) -> tuple[Floats, Floats]:
-    """The largest price change over the book, and the RMSE of the rest after less that of the book now."""
+    """Return the largest price change over the book, and the RMSE of the rest after less that of the book now."""
     quotes = calibration.quotes
     price, jacobian = calibration.model.linearize(calibration.parameters, quotes.contracts)
     J, r = jacobian[:, free], quotes.observed - price
@@ -200,7 +264,7 @@ def _money(
 
 
 def _largest(J: Floats, move: Floats, rank: Floats) -> Floats:
-    """``max |J move|`` a group; not-a-number for all but the first thousand where there are too many."""
+    """Return ``max |J move|`` per group; not-a-number beyond the first thousand if there are too many."""
     out = np.full(len(move), np.nan)
     asked = np.arange(len(move)) if len(J) * len(move) <= PAIRS else np.argsort(-rank, kind="stable")[:MOST]
     out[asked] = 0.0
@@ -213,29 +277,89 @@ def _largest(J: Floats, move: Floats, rank: Floats) -> Floats:
     return out
 
 
-def _confirmed(
-    calibration: Calibration, number: NDArray[np.intp], first: NDArray[np.intp], count: int
-) -> dict[str, Any]:
-    quotes, space = calibration.quotes, calibration.model.parameters
-    before = space.vector(calibration.parameters)
-    prices = calibration.model.price(before, quotes.contracts)
-    out: dict[str, Any] = {name: np.full(count, np.nan) for name in ("confirmed_price_change", "confirmed_rmse_change")}
-    out |= {f"confirmed_{name}": np.full(count, np.nan) for name in space.names}
+def _panel_money(
+    calibration: Calibration, evidence: PanelRows, prices: Floats, cells: Cells, days: Floats, found: Deletions
+) -> tuple[Floats, Floats]:
+    """Return the largest price change over what is left, and the RMSE of that after less that of the book now."""
+    # A residual changes by (1, -move) times its own sensitivities and those to the latent parameter of its day.
+    ahead = np.concatenate([np.ones((len(found.move), 1)), -found.move], axis=1)
+    follow, left = followers(days), followers(cells.left)
+    priced = np.concatenate([prices[:, -1:], prices[:, :-1]], axis=1) * evidence.counted[:, None]  # (r, J, J latent)
+    squares = outer_sums(priced, evidence.day, evidence.days)
+    rest = squares[cells.day] - outer_sums(priced, cells.of_row, len(cells.day))
+    now, then = _followed(squares, follow), _followed(rest, left)
+    part = ahead[cells.group]
+    change = inner(inner(then - now[cells.day], part[:, None, :]), part)
+    total = inner(product(ahead, now.sum(axis=0)), ahead) + np.bincount(cells.group, change, len(ahead))
+    count = evidence.counted.sum() - np.bincount(cells.group[cells.of_row], evidence.counted, len(ahead))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rmse = np.sqrt(np.maximum(total, 0.0) / count) - calibration.rmse
+    return _largest_by_day(evidence, priced, ahead, cells, follow, left, rank=found.cooks_d), rmse
+
+
+def _followed(squares: Floats, follow: Floats) -> Floats:
+    """Return the sums of squares as a form in (1, -move) alone: the latent parameter of each day follows."""
+    own, latent = squares[:, :-1, :-1], squares[:, :-1, -1]
+    cross = latent[:, :, None] * follow[:, None, :]
+    return (
+        own
+        - cross
+        - cross.transpose(0, 2, 1)
+        + squares[:, -1, -1, None, None] * follow[:, :, None] * follow[:, None, :]
+    )
+
+
+def _largest_by_day(
+    evidence: PanelRows, priced: Floats, ahead: Floats, cells: Cells, follow: Floats, left: Floats, *, rank: Floats
+) -> Floats:
+    """Return the largest price change per group; not-a-number beyond the first thousand if there are too many."""
+    out = np.full(len(ahead), np.nan)
+    many = len(priced) * len(ahead) > PAIRS
+    order = np.argsort(evidence.day, kind="stable")
+    edges = np.searchsorted(evidence.day[order], np.arange(evidence.days + 1))
+    b, owner = priced[order], cells.of_row[order]
+    moving = np.asfortranarray(b[:, :-1] - b[:, -1:] * follow[evidence.day[order]])  # added column by column
+    by_group = np.argsort(cells.group, kind="stable")
+    ends = np.searchsorted(cells.group[by_group], np.arange(len(ahead) + 1))
+    for group in (np.argsort(-rank, kind="stable")[:MOST] if many else np.arange(len(ahead))).tolist():
+        change = np.abs(inner(moving, ahead[group]) - b[:, 0])
+        for cell in by_group[ends[group] : ends[group + 1]].tolist():
+            day = slice(edges[cells.day[cell]], edges[cells.day[cell] + 1])
+            again = b[day, :-1] - b[day, -1:] * left[cell]
+            change[day] = np.where(owner[day] == cell, 0.0, np.abs(inner(again, ahead[group]) - b[day, 0]))
+        out[group] = change.max(initial=0.0)
+    return out
+
+
+def _confirmed(calibration: Calibration, number: NDArray[np.intp], first: NDArray[np.intp], count: int) -> Columns:
+    """Return the calibration repeated without each of the first groups, as columns; not-a-number if it fails."""
+    names = ("price_change", "rmse_change", *calibration.parameters)
+    out: Columns = {f"confirmed_{name}": np.full(count, np.nan) for name in names}
     out["confirmed_status"] = np.full(count, "", object)
+    quotes = calibration.quotes
     for row, group in enumerate(first):
-        # A move is between parameters of the same name: no panel.
-        after, status = refit_without(calibration, quotes.ids[number == group], panel=None)
+        kept = number != group
+        after, status = refit_without(calibration, quotes.ids[~kept])
         out["confirmed_status"][row] = status.value
         if after is None:
             continue
-        change = space.vector(after.parameters) - before
-        out["confirmed_price_change"][row] = np.abs(
-            after.model.price(after.parameters, quotes.contracts) - prices
-        ).max()
+        out["confirmed_price_change"][row] = _farthest(calibration, after, kept)
         out["confirmed_rmse_change"][row] = after.rmse - calibration.rmse
-        for name, value in zip(space.names, change, strict=True):
-            out[f"confirmed_{name}"][row] = value
+        for name in calibration.parameters:
+            out[f"confirmed_{name}"][row] = after.parameters.get(name, np.nan) - calibration.parameters[name]
     return out
+
+
+def _farthest(before: Calibration, after: Calibration, kept: NDArray[np.bool_]) -> float:
+    """Return the largest change of the price of a contract with its old forward; in a panel of quotes that stay."""
+    quotes, found = before.quotes, 0.0
+    for group, places in before.rows.items():
+        left = places[kept[places]] if before.is_panel else places
+        if len(left) and group in after.blocks and group in before.blocks:
+            then = after.model.price(after.theta(group), quotes.contracts[left])
+            apart = then - before.model.price(before.theta(group), quotes.contracts[left])
+            found = max(found, float(np.abs(apart).max()))
+    return found
 
 
 def _cell(value: Any) -> str:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.assurance.deletions import Evidence, deletions
+from strikeout.assurance.deletions import QuoteRows, deletions
 from strikeout.assurance.groups import By, Groups, groups_of
-from strikeout.assurance.influence import evidence_of
+from strikeout.assurance.influence import quote_rows
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.feller import feller_ratio
-from strikeout.calibration.notebook import html_table
+from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import inverse
 from strikeout.wording import Argument, as_lines, many, printable
@@ -131,7 +131,7 @@ def robustness(
     most = _most(count, share, groups.count)
     value = _function(calibration, target)
     try:
-        evidence, free = evidence_of(calibration)
+        evidence, free = quote_rows(calibration)
         chosen = [_greedy(calibration, evidence, free, groups, value, sign=sign, most=most) for sign in (1.0, -1.0)]
     except np.linalg.LinAlgError as error:
         raise RefusedError(
@@ -172,7 +172,7 @@ def _function(calibration: Calibration, target: Target) -> Callable[[Mapping[str
 
 def _greedy(
     calibration: Calibration,
-    evidence: Evidence,
+    evidence: QuoteRows,
     free: list[int],
     groups: Groups,
     value: Callable[[Mapping[str, float]], float],
@@ -203,7 +203,7 @@ def _greedy(
     return order, predicted
 
 
-def _only(evidence: Evidence, kept: NDArray[np.bool_]) -> Evidence:
+def _only(evidence: QuoteRows, kept: NDArray[np.bool_]) -> QuoteRows:
     return replace(
         evidence,
         **{name: getattr(evidence, name)[kept] for name in ("X", "pull", "stiffness", "cost", "counted")},

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from strikeout.assurance.case import Case
 from strikeout.assurance.certificate import Certificate, Claim
-from strikeout.assurance.panel_case import PanelCase
+from strikeout.assurance.claim_checks import ClaimChecker
 from strikeout.assurance.verification import Check, Verification
 from strikeout.errors import StrikeoutError
 from strikeout.models.model import Model
@@ -34,15 +33,14 @@ def verify_claims(
 ) -> Verification:
     """Compute every claim of a certificate again from the retained quotes alone; see ``store.signing.verify``."""
     try:
-        kind = PanelCase if "panel" in certificate.objective else Case
-        case = kind(certificate, retained, model, weights)
+        checker = ClaimChecker(certificate, retained, model, weights)
     except FAILURES as error:
         return Verification((Check("OBJECTIVE", False, _sentence(error)),))
     claims = {
-        Claim.STATE: case.state,
-        Claim.STEP: case.step,
-        Claim.OPTIMUM: case.optimum,
-        Claim.NEVER_SEEN: case.never_seen,
+        Claim.STATE: checker.state,
+        Claim.STEP: checker.step,
+        Claim.OPTIMUM: checker.optimum,
+        Claim.NEVER_SEEN: checker.never_seen,
     }
     made = [
         _judged(claim.name, check)
@@ -50,7 +48,7 @@ def verify_claims(
         else Check(claim.name, None, f"The issuer says: {certificate.said(claim)}.")
         for claim, check in claims.items()
     ]
-    return Verification((_judged("COUNT", case.count), *made), case.laid_down(), case.stated())
+    return Verification((_judged("COUNT", checker.count), *made), checker.laid_down(), checker.stated())
 
 
 def _unreadable(sentence: str) -> Verification:

@@ -17,7 +17,7 @@ from strikeout.book.spec import Asking
 from strikeout.book.state_check import check_members, check_states
 from strikeout.book.step import free_numbers
 from strikeout.book.version import Version, state_of
-from strikeout.calibration.panel_calibration import AnyCalibration
+from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.statistics.system import OneStep
 from strikeout.store.keyring import Keyring
@@ -200,7 +200,7 @@ def _parameters(records: Records) -> Found:
     return False, f"Calibrated anew, the retained quotes give another {', '.join(apart)}.{builds}"
 
 
-def _step(records: Records, version: Version, found: AnyCalibration) -> Found:
+def _step(records: Records, version: Version, found: Calibration) -> Found:
     """Whether the parameters are one step from the state that is kept, and as near the optimum as was certified."""
     standing, tolerance = records.standing(), version.tolerance or 0.0
     if standing is not None:  # an erasure takes the states away that a step was taken from; the result stays

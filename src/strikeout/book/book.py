@@ -19,7 +19,7 @@ from strikeout.book.known_files import remove
 from strikeout.book.records import SMALLEST, SMALLEST_ERASURE, Position, Records, Why
 from strikeout.book.results import Audit, Change, Rotation
 from strikeout.book.spec import as_the_last_time
-from strikeout.calibration.panel_choice import AUTO
+from strikeout.calibration.panels import AUTO
 from strikeout.errors import DamagedBookError, UsageError
 from strikeout.models.model import Model
 from strikeout.store.keyring import Keyring, key_file

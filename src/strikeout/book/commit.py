@@ -21,12 +21,10 @@ from strikeout.book.state_update import Following, following
 from strikeout.book.step import Stepped, stepped
 from strikeout.book.version import Version, perturbed
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.panel_forgetting import PanelForgetting
-from strikeout.forgetting.rolling import learn
+from strikeout.forgetting.update import learn
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.signing import signed
@@ -38,7 +36,7 @@ FROM_COLD = ("recalibrate: the reference of the step knew quotes that are erased
 class ConcludingDesk(ImportingDesk):
     """What the verbs of a desk have in common once it is clear which quotes come or go."""
 
-    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | PanelForgetting | None:
+    def _forgotten_with(self, seen: Position, held: Quotes) -> Forgetting | None:
         """The forget that goes with an erasure; None where no calibration knows the quotes, or none is left."""
         if not len(held) or not self._records.is_current():
             return None
@@ -49,7 +47,7 @@ class ConcludingDesk(ImportingDesk):
             return None
         return done
 
-    def _made_anew(self, seen: Position, held: Quotes, aside: Quotes) -> AnyCalibration | None:
+    def _made_anew(self, seen: Position, held: Quotes, aside: Quotes) -> Calibration | None:
         """The calibration that takes the place of one step from a reference which quotes set aside were in.
 
         None where quotes held are erased too, the parameters are no such step, or no calibration is found.
@@ -64,9 +62,7 @@ class ConcludingDesk(ImportingDesk):
         except RefusedError:
             return None
 
-    def _struck_out(
-        self, before: AnyCalibration, *, ids: ArrayLike | None = None, where: str | None = None
-    ) -> Forgetting | PanelForgetting:
+    def _struck_out(self, before: Calibration, *, ids: ArrayLike | None = None, where: str | None = None) -> Forgetting:
         """A forget from the current calibration; through moments only the quotes that go are read, unless forwards rest
         on them."""
         if before.moments is None and where is not None and ids is None:
@@ -76,17 +72,17 @@ class ConcludingDesk(ImportingDesk):
         gone = select.held(self._records.store, ids=ids, where=where, verb="forget")
         return forget(before, quotes=whole_slices(self.quotes(), gone) if is_derived(gone).any() else gone)
 
-    def _learnt(self, before: AnyCalibration, new: Quotes) -> AnyCalibration:
+    def _learnt(self, before: Calibration, new: Quotes) -> Calibration:
         through_moments = before.moments is not None and is_derived(new).any()
         return learn(before, new_slices(self.quotes(), new) if through_moments else new)
 
-    def _taken(self, after: AnyCalibration, *, entry: int, noise: float = 0.0) -> Following:
+    def _taken(self, after: Calibration, *, entry: int, noise: float = 0.0) -> Following:
         """Footprints and states at a reference that is found anew; none of a panel, or of moments."""
-        if not isinstance(after, Calibration) or after.moments is not None:
+        if after.is_panel or after.moments is not None:
             return Following()
         return Following(taken(after, entry=entry, noise=noise))
 
-    def _follow(self, after: AnyCalibration, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY) -> Following:
+    def _follow(self, after: Calibration, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY) -> Following:
         """What becomes of footprints and states when quotes come and go.
 
         Where the book keeps none they are taken, as when it is calibrated: it was a panel until now, or the reference
@@ -103,7 +99,7 @@ class ConcludingDesk(ImportingDesk):
 
     def _decided(
         self, seen: Position, *, ids: ArrayLike | None, where: str | None = None, tolerance: float | None
-    ) -> tuple[Forgetting | PanelForgetting | Stepped, tuple[str, ...]]:
+    ) -> tuple[Forgetting | Stepped, tuple[str, ...]]:
         """Return the forget to be done, one step if the tolerance allows it, else the exact solution; and what was
         passed over.
 
@@ -130,7 +126,7 @@ class ConcludingDesk(ImportingDesk):
         select.refuse_nothing(done.count, verb="forget")
         return done, passed
 
-    def _followed(self, done: Forgetting | PanelForgetting | Stepped, *, entry: int) -> Following:
+    def _followed(self, done: Forgetting | Stepped, *, entry: int) -> Following:
         """What a forget makes of what the book keeps."""
         if isinstance(done, Stepped):
             return done.follow
@@ -142,7 +138,7 @@ class ConcludingDesk(ImportingDesk):
         book: Transaction,
         what: str,
         reason: Why,
-        done: Forgetting | PanelForgetting | Stepped,
+        done: Forgetting | Stepped,
         *,
         follow: Following,
         passed: tuple[str, ...] = (),
@@ -180,8 +176,8 @@ class ConcludingDesk(ImportingDesk):
         book: Transaction,
         what: str,
         reason: Why,
-        before: AnyCalibration | None,
-        after: AnyCalibration,
+        before: Calibration | None,
+        after: Calibration,
         *,
         touched: ArrayLike,
         counts: dict[str, int],

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from strikeout.calibration.panel_choice import LABEL
-from strikeout.calibration.panel_groups import values_of
+from strikeout.calibration.panels import LABEL, values_of
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.store import Reading
 

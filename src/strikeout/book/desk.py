@@ -17,11 +17,10 @@ from strikeout.book.results import Change, moved
 from strikeout.book.spec import Asking
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.step import Stepped
-from strikeout.calibration.panel_choice import AUTO
+from strikeout.calibration.panels import AUTO
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.refusal import determined
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
@@ -186,7 +185,7 @@ class Desk(ErasingDesk):
     def _planned(
         self,
         seen: Position,
-        done: Forgetting | PanelForgetting | Stepped,
+        done: Forgetting | Stepped,
         passed: tuple[str, ...],
         *,
         tolerance: float | None,

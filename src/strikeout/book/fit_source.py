@@ -10,12 +10,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from strikeout.assurance.issuing import THROUGH_MOMENTS
+from strikeout.assurance.issue import THROUGH_MOMENTS
 from strikeout.book.spec import Asking, Through
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.interpolation import interpolation_error
-from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
-from strikeout.calibration.panel_choice import chosen_panel
+from strikeout.calibration.moment_error import interpolation_error
+from strikeout.calibration.panels import chosen_panel
 from strikeout.calibration.settings import Settings
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.models.model import Model
@@ -104,9 +103,9 @@ class FitSource:
         """Return the source without what was measured on quotes that are erased now."""
         return replace(self, error=None, count=None if self.reason is SourceReason.OFF_GRID else self.count)
 
-    def onward(self, after: AnyCalibration) -> FitSource:
+    def onward(self, after: Calibration) -> FitSource:
         """Return the source of the next calibration, whatever the number of quotes is then."""
-        if isinstance(after, PanelCalibration):
+        if after.is_panel:
             return replace(self, reason=SourceReason.PANEL)
         return replace(self, reason=SourceReason.FORMER_PANEL) if self.reason is SourceReason.PANEL else self
 
@@ -127,7 +126,7 @@ class FitSource:
 
 def calibrate_from(
     model: Model, settings: Settings, asked: Asked, held: Quotes, *, entry: int | None = None, **options: Any
-) -> tuple[AnyCalibration, FitSource]:
+) -> tuple[Calibration, FitSource]:
     """Calibrate the quotes of a book from the source that was asked for; with "auto", from the one that suits.
 
     "auto" takes moments if the book is large and nothing is lost: ``FEWEST`` quotes or more, more quotes than nodes of
@@ -189,7 +188,7 @@ def _unsupported(model: Model, settings: Settings, held: Quotes) -> SourceReason
     return SourceReason.DERIVED_FORWARDS if is_derived(held).any() else None
 
 
-def _unusable(found: AnyCalibration, error: float | None) -> SourceReason | None:
+def _unusable(found: Calibration, error: float | None) -> SourceReason | None:
     if not found.converged:
         return SourceReason.NOT_CONVERGED
     if error is None:
@@ -205,9 +204,8 @@ def _refused(source: FitSource, error: StrikeoutError) -> FitSource:
     return replace(source, through="quotes", reason=reason)
 
 
-def _error_of(found: AnyCalibration, held: Quotes) -> float | None:
+def _error_of(found: Calibration, held: Quotes) -> float | None:
     """Measure the interpolation error; None if there is no such number."""
-    assert isinstance(found, Calibration), "a panel is never made from moments"
     try:
         error = interpolation_error(found, held)
     except (StrikeoutError, ArithmeticError, ValueError):  # nothing is determined, or nothing is left over

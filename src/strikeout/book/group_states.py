@@ -9,10 +9,9 @@ import numpy as np
 
 from strikeout.assurance.canonical import canonical, from_canonical
 from strikeout.book.linearization import described_state, remade_state
-from strikeout.calibration.choosing import chosen
-from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
-from strikeout.calibration.panel_choice import AUTO, LABEL
-from strikeout.calibration.panel_groups import grouped
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.otm_filter import chosen
+from strikeout.calibration.panels import AUTO, LABEL, grouped
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError
 from strikeout.models.model import Model
@@ -35,16 +34,16 @@ class GroupStates:
     states: dict[str, NormalEquations]
 
     @staticmethod
-    def of(calibration: AnyCalibration) -> GroupStates | None:
+    def of(calibration: Calibration) -> GroupStates | None:
         """Those of a panel; None of a plain calibration, or where a quote is too large for a state."""
-        if not isinstance(calibration, PanelCalibration):
+        if calibration.panel is None:
             return None
         try:
             parts = calibration.state.blocks
         except RefusedError:
             return None
         return GroupStates(
-            calibration.model, calibration.latent_name, {str(group): part for group, part in parts.items()}
+            calibration.model, str(calibration.latent_name), {str(group): part for group, part in parts.items()}
         )
 
     def anew(self, held: Quotes, how: Settings) -> System:

@@ -16,11 +16,12 @@ from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.models.model import Model
 from strikeout.models.named import described, remade
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.bending import Bending, bending_of
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
+from strikeout.statistics.second_order import SecondOrder, second_order_of
+from strikeout.statistics.system import WHOLE
 
 FORMAT = "strikeout standing 1"
 PAGE = "standing"  # its name on the shelf of states
@@ -32,17 +33,17 @@ class Standing:
     """What a book that is calibrated through its quotes knows of all of them together.
 
     ``equations`` is the sum of every live footprint at the reference of its schema, ``start`` the state of the same
-    quotes at the model's first start, by which a version is named; None where a quote is too large for it. ``bending``
-    says what one step leaves out. The reference was found with ``entry``, and stays until the book is calibrated again
-    or a quote it was found with is erased. ``noise`` is the share by which footprints are perturbed, ``drift`` how far
-    that can move the parameters.
+    quotes at the model's first start, by which a version is named; None if a quote is too large for it.
+    ``second_order`` is what one step leaves out. The reference was found with ``entry``, and stays until the book is
+    calibrated again or a quote it was found with is erased. ``noise`` is the share by which footprints are perturbed,
+    ``drift`` how far that can move the parameters.
     """
 
     model: Model
     entry: int
     equations: NormalEquations
     start: NormalEquations | None
-    bending: Bending
+    second_order: SecondOrder
     noise: float = 0.0
     drift: float = 0.0
 
@@ -71,13 +72,13 @@ class Standing:
         at = self.model.parameters.starts[0]
         return footprints_of(quotes, self.model, at, residual=how.residual, weights=how.weights).total()
 
-    def bent(self, quotes: Quotes, how: Settings) -> Bending:
+    def bent(self, quotes: Quotes, how: Settings) -> SecondOrder:
         """How residuals and prices of quotes bend around the reference.
 
         Raises:
             ParameterError: the reference is too close to where the model ends.
         """
-        return bending_of(quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
+        return second_order_of(quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
 
     def to_bytes(self) -> bytes:
         """A line that says what follows, then the words of both states and the sums that bend, little-endian."""
@@ -90,7 +91,7 @@ class Standing:
             "states": [None if state is None else described_state(state) for state in (self.equations, self.start)],
         }
         states = [state.words.astype("<u8").tobytes() for state in (self.equations, self.start) if state is not None]
-        bent = [sums.astype("<f8").tobytes() for sums in (self.bending.residual, self.bending.sensitivity)]
+        bent = [sums.astype("<f8").tobytes() for sums in (self.second_order.residual, self.second_order.sensitivity)]
         return b"\n".join([canonical(head), b"".join([*states, *bent])])
 
     @staticmethod
@@ -112,10 +113,12 @@ class Standing:
         if len(rest) != 8 * size * size * (1 + size):
             raise RefusedError(f"A page of {len(data):,} bytes is not all there. Calibrate the book again.")
         bent = np.frombuffer(rest, "<f8")
-        bending = Bending(bent[: size * size].reshape(size, size), bent[size * size :].reshape(size, size, size))
+        second_order = SecondOrder(
+            bent[: size * size].reshape(size, size), bent[size * size :].reshape(size, size, size)
+        )
         numbers = (float.fromhex(head["noise"]), float.fromhex(head["drift"]))
         equations = cast(NormalEquations, states[0])
-        return Standing(remade(head["model"]), head["entry"], equations, states[1], bending, *numbers)
+        return Standing(remade(head["model"]), head["entry"], equations, states[1], second_order, *numbers)
 
 
 def reference_of(calibration: Calibration) -> dict[str, float]:
@@ -126,14 +129,13 @@ def reference_of(calibration: Calibration) -> dict[str, float]:
     """
     quotes = calibration.quotes
     if len(quotes) <= SAMPLED or calibration.loss == "huber":
-        return calibration.reference
+        return calibration.references[WHOLE]
     part = quotes[np.linspace(0, len(quotes) - 1, SAMPLED).astype(np.intp)]
     try:
         found = calibrate(part, calibration.model, **calibration.settings.keywords())
     except StrikeoutError:  # a part may lack what the whole determines
         return dict(calibration.parameters)
-    assert isinstance(found, Calibration), "a panel keeps no footprints"
-    return found.reference
+    return found.references[WHOLE]
 
 
 def remade_state(plain: Mapping[str, Any], data: bytes) -> tuple[NormalEquations, bytes]:

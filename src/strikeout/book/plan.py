@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
-from strikeout.calibration.latent_moves import latent_moves
+from strikeout.calibration.panels import latent_moves
 from strikeout.errors import UsageError
-from strikeout.forgetting.forgetting import Answered
-from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.wording import as_lines, many
@@ -230,10 +228,19 @@ def _moved(value: float | None) -> str:
     return "-" if value is None else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"
 
 
-def paths_of(done: Answered) -> dict[str, tuple[float | None, float | None]]:
+class Paths(Protocol):
+    """The latent paths before and after a strike-out; empty for a plain calibration."""
+
+    @property
+    def latent(self) -> Mapping[Any, float]: ...
+
+    @property
+    def latent_before(self) -> Mapping[Any, float]: ...
+
+
+def paths_of(done: Paths) -> dict[str, tuple[float | None, float | None]]:
     """The latent parameter of every group before and after, None where it has none; empty but between two panels."""
-    before = done.latent_before if isinstance(done, PanelForgetting) else {}
-    after = done.latent if isinstance(done, PanelForgetting) else {}
+    before, after = done.latent_before if done.latent else {}, done.latent
     return {str(group): (before[group], after.get(group)) for group in before}
 
 

@@ -20,7 +20,6 @@ from strikeout.book.results import Audit, Comparison, Status, moved
 from strikeout.book.spec import Asking
 from strikeout.book.version import Version
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import weights_of
@@ -36,7 +35,7 @@ class ReadingDesk:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._last: tuple[Position, AnyCalibration] | None = None
+        self._last: tuple[Position, Calibration] | None = None
 
     def status(self) -> Status:
         """The book at a glance: what it holds, its calibration and whether that is current."""
@@ -200,7 +199,7 @@ class ReadingDesk:
             raise RefusedError("The book is not calibrated yet. Calibrate it first.")
         return version
 
-    def calibration(self) -> AnyCalibration:
+    def calibration(self) -> Calibration:
         """The current calibration in full, made anew, beside the quotes the book holds: to look at, plot and preview.
 
         Raises:
@@ -209,11 +208,10 @@ class ReadingDesk:
         found = self._current(self._records.position())
         if found.moments is None:
             return found
-        assert isinstance(found, Calibration), "a panel is never made from moments"
         plain = replace(found.settings, panel=None)  # with its quotes beside it, it could be asked for a panel
         return _in_price(replace(found, quotes=self.quotes(), moments=None, settings=plain))
 
-    def _current(self, seen: Position) -> AnyCalibration:
+    def _current(self, seen: Position) -> Calibration:
         """The calibration of the quotes held, found anew: what is kept of it are results, not what they rest on."""
         if self._last is not None and self._last[0] == seen:
             return self._last[1]

@@ -11,7 +11,7 @@ from strikeout.assurance.verification import Check
 from strikeout.book.describe import described_version
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.version import Version
-from strikeout.calibration.latent_moves import latent_moves
+from strikeout.calibration.panels import latent_moves
 from strikeout.store.residue_search import Search
 from strikeout.wording import agreeing, as_lines, many
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from strikeout.calibration.calibrate import calibrate
-from strikeout.calibration.panel_calibration import AnyCalibration
-from strikeout.calibration.panel_choice import AUTO
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panels import AUTO
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
 from strikeout.models.expiries import label
@@ -60,12 +60,12 @@ class Asking:
             )
 
     @staticmethod
-    def of(calibration: AnyCalibration) -> Asking:
+    def of(calibration: Calibration) -> Asking:
         """How this calibration was asked for."""
         through: Through = "quotes" if calibration.moments is None else "moments"
         return Asking(calibration.asked, calibration.settings, through)
 
-    def calibrate(self, source: Quotes | Moments, **options: Any) -> AnyCalibration:
+    def calibrate(self, source: Quotes | Moments, **options: Any) -> Calibration:
         """The calibration of these quotes; ``options`` are those that change no bit, such as ``progress``.
 
         Raises:
@@ -74,8 +74,7 @@ class Asking:
         """
         if self.through == "moments" and isinstance(source, Quotes):
             source = moments_of(source, weights=self.settings.weights)
-        found: AnyCalibration = calibrate(source, self.model, **self.settings.keywords(), **options)
-        return found
+        return calibrate(source, self.model, **self.settings.keywords(), **options)
 
     def to_plain(self) -> dict[str, Any]:
         """Names, whole numbers and text; other numbers as ``float.hex`` writes them, so that not a bit is lost.
@@ -139,8 +138,6 @@ class Asking:
             how["fixed"] = _numbers(how["fixed"])
         if not isinstance(how["starts"], int):
             how["starts"] = tuple(_numbers(start) for start in how["starts"])
-        if how.get("panel") == AUTO:
-            how["panel"] = AUTO  # said then, if it was; not now
         return Asking(remade(plain["model"]), Settings(**how), through)
 
 

@@ -12,7 +12,7 @@ from strikeout.book.linearization import Standing
 from strikeout.book.records import Records
 from strikeout.book.state_codec import ShardRows
 from strikeout.book.state_store import MissingFootprints, counting, rows_of, state_of_shard
-from strikeout.calibration.choosing import chosen
+from strikeout.calibration.otm_filter import chosen
 from strikeout.kernels.exact import Integers
 from strikeout.quotes.forwards import is_derived
 from strikeout.statistics.footprints import Footprints
@@ -151,8 +151,8 @@ def _whole(records: Records, standing: Standing, footprints: Footprints, *, is_c
             return False, "The state at the first start is not that of the quotes."
         found = standing.bent(used, settings)
         for kept, anew in (
-            (standing.bending.residual, found.residual),
-            (standing.bending.sensitivity, found.sensitivity),
+            (standing.second_order.residual, found.residual),
+            (standing.second_order.sensitivity, found.sensitivity),
         ):
             if not np.abs(kept - anew).max() <= BENDING * max(np.abs(anew).max(), 1e-300):
                 return False, "What is kept of how prices bend is not that of the quotes."

@@ -11,16 +11,16 @@ from strikeout.assurance.perturbation import perturb, with_noise
 from strikeout.book.linearization import PAGE, Standing, reference_of
 from strikeout.book.state_codec import ShardRows, rows_from_bytes, rows_to_bytes, state_from_bytes, state_to_bytes
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.choosing import is_out_of_the_money
+from strikeout.calibration.otm_filter import is_out_of_the_money
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError, RefusedError
 from strikeout.kernels import exact
 from strikeout.kernels.exact import Integers
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.bending import bending_of
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.second_order import second_order_of
 from strikeout.store.chunks import quotes_of
 from strikeout.store.store import LEAVINGS, Reading, Writing
 
@@ -82,7 +82,7 @@ def taken(
     asked = (calibration.quotes, calibration.model, reference)
     try:
         footprints = footprints_of(*asked, residual=how.residual, weights=how.weights)
-        bending = bending_of(*asked, residual=how.residual, weights=how.weights)
+        second_order = second_order_of(*asked, residual=how.residual, weights=how.weights)
     except ParameterError:
         return MissingFootprints.AT_BOUNDARY
     except RefusedError:
@@ -92,13 +92,13 @@ def taken(
         perturbed = perturb(footprints, noise, draw=np.random.default_rng())
         footprints, drift = perturbed.footprints, perturbed.drift.value
     states = footprints.total(), start_of(calibration)
-    return Taken(Standing(calibration.model, found, *states, bending, float(noise), float(drift)), footprints)
+    return Taken(Standing(calibration.model, found, *states, second_order, float(noise), float(drift)), footprints)
 
 
 def start_of(calibration: Calibration) -> NormalEquations | None:
     """The state a version is named by; None where a quote is too large for one."""
     try:
-        found: NormalEquations = calibration.state
+        found: NormalEquations = calibration.state.reduced()
     except RefusedError:
         return None
     return found

@@ -25,7 +25,6 @@ from strikeout.book.state_store import (
     taken,
 )
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.panel_calibration import AnyCalibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError
 from strikeout.kernels.exact import Integers
@@ -93,18 +92,18 @@ def move(
     Raises:
         ParameterError: the reference is too close to where the model ends.
     """
-    bending, whole = standing.bending, standing.equations
+    second_order, whole = standing.second_order, standing.equations
     gone, come = counting(gone, how), counting(come, how)
     if len(gone):
-        bending = bending - standing.bent(gone, how)
+        second_order = second_order - standing.bent(gone, how)
     if len(come):
-        bending = bending + standing.bent(come, how)
+        second_order = second_order + standing.bent(come, how)
     for shard, one in changes.items():
         whole = whole + (one.after - one.before)
         store.leave(shard, "states", state_to_bytes(one.after))
         if one.rows is not None:
             store.leave(shard, "footprints", rows_to_bytes(standing.schema, one.rows))
-    store.put("state", PAGE, replace(standing, equations=whole, start=start, bending=bending).to_bytes())
+    store.put("state", PAGE, replace(standing, equations=whole, start=start, second_order=second_order).to_bytes())
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +137,13 @@ class Following:
 
 
 def following(
-    after: AnyCalibration, standing: Standing, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY
+    after: Calibration, standing: Standing, *, entry: int, gone: Quotes = NOBODY, come: Quotes = NOBODY
 ) -> Following:
     """What follows for a book when quotes come and go, at the reference it has.
 
     Where forwards rest on quotes that come or go, or the model takes another form, every footprint is taken anew.
     """
-    if not isinstance(after, Calibration) or after.moments is not None:
+    if after.is_panel or after.moments is not None:
         return Following()
     if after.model.name == standing.schema.model and not is_derived(gone).any() and not is_derived(come).any():
         return Following(None, standing, after.settings, gone, come, start_of(after))

@@ -12,23 +12,22 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.issuing import issue
+from strikeout.assurance.issue import Answer, issue
 from strikeout.book.linearization import Standing
 from strikeout.book.records import Records
 from strikeout.book.state_store import MissingFootprints, counting
 from strikeout.book.state_update import Following, touched
 from strikeout.book.version import Version
-from strikeout.calibration.panel_choice import AUTO
+from strikeout.calibration.panels import AUTO
 from strikeout.calibration.settings import Settings
-from strikeout.forgetting.forgetting import answer_of
-from strikeout.forgetting.trust import Trust, Verdict, is_clear, known_error, trust
+from strikeout.forgetting.step_error import StepError, Verdict, is_clear, step_error
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.bending import Bending
 from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.system import OneStep
+from strikeout.statistics.second_order import SecondOrder
+from strikeout.statistics.system import WHOLE, Group, OneStep
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +49,19 @@ class Posed:
         return self.settings.fixed or {}
 
     @property
-    def bending(self) -> Bending:
-        return self.standing.bending
+    def second_order(self) -> Mapping[Group, SecondOrder]:
+        return {WHOLE: self.standing.second_order}
 
-    def bending_of(self, ids: ArrayLike) -> Bending:
-        return self.standing.bent(self.gone.only(ids), self.settings)
+    def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
+        return {WHOLE: self.standing.bent(self.gone.only(ids), self.settings)}
+
+    @property
+    def panel(self) -> None:
+        return None
+
+    @property
+    def latent_name(self) -> None:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +73,7 @@ class Stepped:
     last: Version
     posed: Posed
     step: OneStep
-    trust: Trust
+    step_error: StepError
     tolerance: float
     healed: int  # shards of which a footprint was missing
     start: NormalEquations | None
@@ -81,13 +88,21 @@ class Stepped:
         return len(self.forgotten)
 
     @property
+    def latent(self) -> dict[Group, float]:
+        return {}
+
+    @property
+    def latent_before(self) -> dict[Group, float]:
+        return {}
+
+    @property
     def parameters(self) -> dict[str, float]:
         return self.step.parameters
 
     @property
     def path(self) -> tuple[str, ...]:
         healed = f"; {self.healed:,} of the shards were built again, for want of footprints" if self.healed else ""
-        return (f"downdate: {known_error(self.trust)}, and {self.tolerance:g} were asked for{healed}",)
+        return (f"downdate: {self.step_error.sentence}, and {self.tolerance:g} were asked for{healed}",)
 
     @property
     def follow(self) -> Following:
@@ -97,13 +112,14 @@ class Stepped:
     @cached_property
     def certificate(self) -> Certificate:
         """What is claimed of it: STATE and STEP to the bit, OPTIMUM to the tolerance."""
-        return issue(self.posed, answer_of(self), equations=self.step.equations)
+        answer = Answer(self.parameters, self.operator, struck=self.count, tolerance=self.tolerance)
+        return issue(self.posed, answer, system=self.step.system)
 
     def version(self, *, entry: int) -> Version:
         """The results as a book keeps them. The RMSE is the one its state predicts after the step, weights included."""
         system, change = self.step.equations.system(), self.step.change.tolist()
         rest = system.cost - sum(g * d for g, d in zip(system.rows[-1], change, strict=False))
-        errors = self.trust.standard_errors
+        errors = self.step_error.standard_errors
         return replace(
             self.last,
             entry=entry,
@@ -112,7 +128,8 @@ class Stepped:
             rmse=sqrt(max(rest, 0.0) / system.count),
             count=system.count,
             converged=True,
-            termination=f"One step from the reference of entry {self.posed.standing.entry}: {known_error(self.trust)}.",
+            termination=f"One step from the reference of entry {self.posed.standing.entry}: "
+            f"{self.step_error.sentence}.",
             state=None if self.start is None else self.start.digest(),
             build=build_of(self.last.model),
             step={"reference": self.posed.standing.entry, "tolerance": self.tolerance.hex()},
@@ -143,13 +160,13 @@ class NoStep:
 
     reason: StepRefused
     missing: MissingFootprints | None = None  # why there are no footprints (NO_FOOTPRINTS)
-    trust: Trust | None = None  # the judged step (TOO_FAR)
+    step_error: StepError | None = None  # the judged step (TOO_FAR)
 
     @property
     def clause(self) -> str:
         """The reason in words."""
-        if self.trust is not None:
-            return known_error(self.trust)
+        if self.step_error is not None:
+            return self.step_error.sentence
         return self.reason.value if self.missing is None else f"{self.reason.value}: {self.missing.clause}"
 
 
@@ -187,10 +204,10 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | NoSte
     step = OneStep(equations, None, free_numbers(standing.model, how))
     size = standing.equations.count if how.select == "all" else records.store.counts().retained
     posed = Posed(standing, how, used, size)
-    judged = trust(step, posed, ids=lambda: used.ids)
+    judged = step_error(step, posed, ids=lambda: used.ids)
     verdict = judged.verdict(tolerance)
     if verdict is not Verdict.TRUSTED:
-        return NoStep(VERDICTS[verdict], trust=judged if verdict is Verdict.TOO_FAR else None)
+        return NoStep(VERDICTS[verdict], step_error=judged if verdict is Verdict.TOO_FAR else None)
     if not is_clear(judged, tolerance):
         return NoStep(StepRefused.UNCLEAR)
     start = None if standing.start is None else standing.start - standing.started(used, how)

@@ -10,11 +10,10 @@ from typing import Any, cast
 from strikeout.assurance.build import build_of
 from strikeout.book.fit_source import FitSource
 from strikeout.book.spec import Asking
-from strikeout.calibration.constancy import Constancy, one_value
-from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
-from strikeout.calibration.panel_choice import AUTO, LABEL, panel_choice
-from strikeout.calibration.panel_groups import counted_groups
-from strikeout.calibration.panel_groups import latent_of as latent_parameter
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.latent_test import LatentTest, one_value
+from strikeout.calibration.panels import AUTO, LABEL, counted_groups, panel_choice
+from strikeout.calibration.panels import latent_of as latent_parameter
 from strikeout.errors import RefusedError, UsageError
 
 
@@ -44,7 +43,7 @@ class Version:
 
     @staticmethod
     def of(
-        calibration: AnyCalibration,
+        calibration: Calibration,
         *,
         entry: int,
         source: FitSource,
@@ -176,7 +175,7 @@ class Version:
         why = f" (the default for several quote dates; {one_value} for one value)" if is_default else ""
         facts = [(name, f"{self._span()}{self.each}{why}")]
         if "factor" in kind:
-            cost = Constancy(name, kind["groups"], float.fromhex(kind["ratio"]), float.fromhex(kind["factor"]))
+            cost = LatentTest(name, kind["groups"], float.fromhex(kind["ratio"]), float.fromhex(kind["factor"]))
             facts.append(("", cost.cost()))
         return facts
 
@@ -209,7 +208,7 @@ class Version:
         """Standard errors within which one step was certified; None of a calibration, which is the optimum itself."""
         return None if self.step is None else float.fromhex(self.step["tolerance"])
 
-    def agrees(self, calibration: AnyCalibration) -> bool:
+    def agrees(self, calibration: Calibration) -> bool:
         """Whether a calibration has these parameters, this path and this state, bit for bit.
 
         Of one step only the state, and that only where the model has the same form: with fewer quotes it may suit them
@@ -227,10 +226,10 @@ def perturbed(asking: Mapping[str, Any]) -> float:
     return float.fromhex(asking.get("perturb", "0x0p+0"))
 
 
-def kind_of(calibration: AnyCalibration) -> dict[str, Any] | None:
+def kind_of(calibration: Calibration) -> dict[str, Any] | None:
     """What was decided where there are several dates: the label and the latent parameter of a panel, and what one
     value would cost it; of a plain calibration that might have been one, why it is not."""
-    if isinstance(calibration, PanelCalibration):
+    if calibration.is_panel:
         found = one_value(calibration)
         decided = {"label": calibration.panel, "latent": calibration.latent_name, "groups": len(calibration.latent)}
         return decided if found is None else {**decided, "ratio": found.ratio.hex(), "factor": found.factor.hex()}
@@ -242,7 +241,7 @@ def kind_of(calibration: AnyCalibration) -> dict[str, Any] | None:
     return {"label": None, "latent": latent_parameter(calibration.asked), "groups": choice.dates, "why": choice.why}
 
 
-def of_moments(calibration: AnyCalibration, source: FitSource) -> dict[str, Any] | None:
+def of_moments(calibration: Calibration, source: FitSource) -> dict[str, Any] | None:
     """As ``kind_of``, of a calibration made from the moments of quotes of several dates; None where it could be no
     panel from its quotes either. How many dates there are is not said: to count them is to read every quote."""
     try:
@@ -255,15 +254,15 @@ def of_moments(calibration: AnyCalibration, source: FitSource) -> dict[str, Any]
     return {"label": None, "latent": name, "why": f"moments know no dates; {remedy} for one a date"}
 
 
-def latent_of(calibration: AnyCalibration) -> dict[str, tuple[float, float]]:
+def latent_of(calibration: Calibration) -> dict[str, tuple[float, float]]:
     """The path of a panel by the text of the group, with standard errors; empty for a plain calibration."""
-    if not isinstance(calibration, PanelCalibration):
+    if calibration.panel is None:
         return {}
     errors = calibration.latent_standard_errors
     return {str(group): (value, errors[group]) for group, value in calibration.latent.items()}
 
 
-def state_of(calibration: AnyCalibration) -> str | None:
+def state_of(calibration: Calibration) -> str | None:
     """The digest of what a calibration knows of its quotes; None where a quote is too large to have one."""
     try:
         digest: str = calibration.state.digest()

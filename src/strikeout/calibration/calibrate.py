@@ -1,30 +1,46 @@
-"""Quotes and a model in, a calibration out."""
+"""Calibrate a model: quotes, or their moments, and a model in, a calibration out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from math import sqrt
-from typing import TYPE_CHECKING, Literal, overload
+from dataclasses import dataclass, replace
+from math import fsum, sqrt
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.choosing import Choice, chosen, weights_for
-from strikeout.calibration.conclusion import concluded
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
-from strikeout.calibration.descents import End, Problem
 from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.from_moments import calibrate_moments
-from strikeout.calibration.panel import calibrate_panel
-from strikeout.calibration.panel_calibration import PanelCalibration
-from strikeout.calibration.panel_choice import AUTO, chosen_panel
-from strikeout.calibration.settings import STARTS, Settings, settings_of
+from strikeout.calibration.identifiability import INFLATION
+from strikeout.calibration.latent_problem import (
+    UNKNOWN_THRESHOLD,
+    PanelObjective,
+    PanelProblem,
+    Settling,
+    latent_errors,
+    parts_of,
+)
+from strikeout.calibration.otm_filter import Choice, chosen, weights_for
+from strikeout.calibration.panels import (
+    AUTO,
+    chosen_panel,
+    counted_groups,
+    grouped,
+    latent_of,
+    panel_form,
+    shared_space,
+)
+from strikeout.calibration.problem import Problem, SearchEnd
+from strikeout.calibration.result import concluded
+from strikeout.calibration.settings import Settings, settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
+from strikeout.calibration.termination import Termination
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.linearize import price_residuals, rows
-from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
+from strikeout.statistics.losses import Loss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import Weighting
@@ -33,99 +49,50 @@ from strikeout.wording import Argument, many
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-LOSSES: dict[str, Loss] = {"squared": Squared(), "huber": Huber(1.0)}
+LOSSES: dict[str, Loss] = {"squared": Squared(), "huber": UNKNOWN_THRESHOLD}
 
 
-@overload
-def calibrate(
-    quotes: Quotes | Moments,
-    model: Model,
-    *,
-    weights: Weighting = "given",
-    residual: Residual = "price",
-    loss: Literal["squared", "huber"] = "squared",
-    bounds: Bounds | None = None,
-    fixed: Mapping[str, float] | None = None,
-    feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = STARTS,
-    select: Choice = "all",
-    panel: None = None,
-    progress: Progress | None = None,
-) -> Calibration: ...
+class Keywords(TypedDict, total=False):
+    """The settings of ``calibrate``, as keywords; the defaults are those of ``Settings``."""
 
-
-@overload
-def calibrate(  # type: ignore[overload-overlap]  # a word among the labels
-    quotes: Quotes | Moments,
-    model: Model,
-    *,
-    weights: Weighting = "given",
-    residual: Residual = "price",
-    loss: Literal["squared", "huber"] = "squared",
-    bounds: Bounds | None = None,
-    fixed: Mapping[str, float] | None = None,
-    feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = STARTS,
-    select: Choice = "all",
-    panel: Literal["auto"],
-    progress: Progress | None = None,
-) -> Calibration | PanelCalibration: ...
-
-
-@overload
-def calibrate(
-    quotes: Quotes | Moments,
-    model: Model,
-    *,
-    weights: Weighting = "given",
-    residual: Residual = "price",
-    loss: Literal["squared", "huber"] = "squared",
-    bounds: Bounds | None = None,
-    fixed: Mapping[str, float] | None = None,
-    feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = STARTS,
-    select: Choice = "all",
-    panel: str,
-    progress: Progress | None = None,
-) -> PanelCalibration: ...
+    weights: Weighting
+    residual: Residual
+    loss: Literal["squared", "huber"]
+    bounds: Bounds | None
+    fixed: Mapping[str, float] | None
+    feller: Literal["warn", "enforce", "ignore"]
+    starts: int | Start | Sequence[Start]
+    select: Choice
+    panel: str | None
 
 
 def calibrate(
-    quotes: Quotes | Moments,
-    model: Model,
-    *,
-    weights: Weighting = "given",
-    residual: Residual = "price",
-    loss: Literal["squared", "huber"] = "squared",
-    bounds: Bounds | None = None,
-    fixed: Mapping[str, float] | None = None,
-    feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = STARTS,
-    select: Choice = "all",
-    panel: str | None = None,
-    progress: Progress | None = None,
-) -> Calibration | PanelCalibration:
-    """The parameters that bring the model closest to the quotes, from cold starts, the same bits every time.
+    quotes: Quotes | Moments, model: Model, *, progress: Progress | None = None, **settings: Unpack[Keywords]
+) -> Calibration:
+    """Fit the parameters of a model to quotes, from cold starts; the same bits every time.
 
-    Minimises ``sum of loss(sqrt(w) (observed - model))`` by Levenberg-Marquardt. The rows' order cannot change a bit.
-    A search that did not converge, or quotes that leave a parameter undetermined, come back as a calibration whose
-    ``converged`` is False and whose ``termination`` says why.
+    Minimises ``sum of loss(sqrt(w) (observed - model))`` by Levenberg-Marquardt. The order of the rows does not affect
+    a bit. If the search does not converge, or the quotes leave a parameter undetermined, ``converged`` of the result is
+    False and ``termination`` gives the reason.
 
     Args:
-        quotes: or the moments of quotes (``moments_of``), which have their weights in them.
-        weights: of the squared residuals; see ``weights_of``. An array has one weight a quote, a mapping goes by id.
-        residual: what is compared, prices or Black implied volatilities.
-        bounds: (lower, upper) by parameter name, inside the model's own.
-        fixed: parameters that are known, by name.
-        feller: "warn" says when Feller's condition is not met, "enforce" keeps to it.
-        starts: how many canonical starts at most, or starts of your own by name.
-        select: which quotes count: "all", or "otm", puts below the forward and calls at it and above. The others stay
-            in ``Calibration.book``: forwards may rest on them.
-        panel: a label of the quotes, such as "date": the model's latent parameter (Heston's initial_variance) then
-            has a value of its own for every value of the label, and a ``PanelCalibration`` comes back. "auto" is a
-            panel by date where there are several dates and quotes enough (``panel_choice``), else plain; what is
-            forgotten or learnt later decides it anew.
+        quotes: or the moments of quotes (``moments_of``), which contain their weights.
+        model: such as ``Heston()``.
         progress: called with the number of the start and every accepted step.
+        weights: of the squared residuals; see ``weights_of``. A rule, an array with one weight per quote, or weights by
+            id. Default "given".
+        residual: what is compared, "price" (default) or "implied_vol", Black implied volatilities.
+        loss: "squared" (default), or "huber", which reduces the effect of outliers.
+        bounds: (lower, upper) by parameter name, inside the model's own: ``{"vol_of_vol": (0.1, 1.0)}``.
+        fixed: values of parameters that are not estimated, by name: ``{"correlation": -0.7}``.
+        feller: "warn" (default) if Feller's condition is not met, "enforce" it, or "ignore" it.
+        starts: the largest number of canonical starts, or starts of your own by name. Default 4.
+        select: the quotes that count: "all" (default), or "otm", puts below the forward and calls at it and above. The
+            others stay in ``Calibration.book``: forwards may depend on them.
+        panel: a label of the quotes, such as "date": the model's latent parameter (Heston's initial_variance) then has
+            a value of its own for every value of the label (``Calibration.latent``). "auto": a panel by date if there
+            are several dates and enough quotes (``panel_choice``); quotes that are forgotten or learnt later may change
+            the choice. Default None: one value for all quotes.
 
     Raises:
         UsageError: an unknown option, or weights that do not match the quotes.
@@ -133,61 +100,142 @@ def calibrate(
         RefusedError: a quote lacks what the residual or the weighting needs.
         UnidentifiedError: there are too few different contracts for the free parameters.
     """
-    _refuse_what_is_neither(quotes, model)
+    _check_arguments(quotes, model)
+    how = Settings(**settings)
     if isinstance(quotes, Moments):
-        _refuse_what_moments_fix(quotes, weights, residual, loss, select, panel)
-        found = calibrate_moments(
-            quotes, model, bounds=bounds, fixed=fixed, feller=feller, starts=starts, progress=progress
-        )
-        return found if panel is None else replace(found, settings=replace(found.settings, panel=panel))
-    how = Settings(weights, residual, loss, bounds, fixed, feller, starts, select, panel)
-    _refuse_unknown(how)
-    label = None if panel is None else chosen_panel(quotes, model, how)
-    if label is not None:
-        return calibrate_panel(quotes, model, label=label, settings=how, progress=progress)
-    return _plain(quotes, model, how, progress)
+        _check_moments(quotes, how)
+        return calibrate_moments(quotes, model, how, progress=progress)
+    if how.feller not in CHOICES:
+        raise UsageError(Argument("feller", how.feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
+    if how.loss not in LOSSES:
+        raise UsageError(Argument("loss", how.loss), f" is unknown. Use one of {', '.join(LOSSES)}.")
+    label = None if how.panel is None else chosen_panel(quotes, model, how)
+    return calibrate_as(quotes, model, how, label, progress=progress)
 
 
-def _plain(quotes: Quotes, model: Model, how: Settings, progress: Progress | None) -> Calibration:
-    """One value of every parameter for all the quotes that count."""
+def calibrate_as(
+    quotes: Quotes, model: Model, how: Settings, label: str | None, *, progress: Progress | None = None
+) -> Calibration:
+    """Calibrate as a panel by this label, or plain if it is None, whatever the settings leave open.
+
+    Raises:
+        StrikeoutError: as ``calibrate``.
+    """
+    found = (
+        _fit_plain(quotes, model, how, progress) if label is None else _fit_panel(quotes, model, how, label, progress)
+    )
+    return Calibration(
+        **found,
+        residual=how.residual,
+        loss=how.loss,
+        feller=how.feller,
+        settings=settings_of(quotes, **how.keywords()),
+        asked=model,
+        given=quotes,
+    )
+
+
+def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress | None) -> dict[str, Any]:
+    """Fit one value of every parameter to all quotes that count."""
     used = chosen(quotes, how.select)
     # A model may price scattered expiries in another way, or have parameters for every expiry of its own.
-    asked, suited = model, getattr(model, "suited", None)
+    suited = getattr(model, "suited", None)
     model = model if suited is None else suited(used.contracts)
     enforced = how.feller == "enforce"
     coordinates = coordinates_of(model.parameters, bounds=how.bounds, fixed=how.fixed, enforce_feller=enforced)
     points = starting_points(model, coordinates, how.starts)
     objective, rule = objective_of(used, residual=how.residual, weights=weights_for(used, quotes, how.weights))
-    _refuse_too_few(objective, coordinates)
+    _check_count(objective, coordinates)
     posed = objective if how.loss == "squared" else objective.with_loss(LOSSES[how.loss])
     ends = search(Problem(posed, model, coordinates), points, progress)
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
-    return Calibration(
+    return {
         **concluded(ends, best, model, coordinates, noise=_noise(best, model, theta), bounds=how.bounds),
-        quotes=used,
-        rmse=_rmse(best, model, theta),
-        count=len(objective),
-        residual=how.residual,
-        weights=rule,
-        loss=how.loss,
-        threshold=best.merit if how.loss == "huber" else None,
-        feller=how.feller,
-        settings=settings_of(quotes, **how.keywords()),
-        asked=asked,
-        given=quotes,
-    )
+        "quotes": used,
+        "rmse": _rmse(best, model, theta),
+        "count": len(objective),
+        "weights": rule,
+        "threshold": best.merit if how.loss == "huber" else None,
+    }
 
 
-def _refuse_unknown(how: Settings) -> None:
-    if how.feller not in CHOICES:
-        raise UsageError(Argument("feller", how.feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
-    if how.loss not in LOSSES:
-        raise UsageError(Argument("loss", how.loss), f" is unknown. Use one of {', '.join(LOSSES)}.")
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """As much of a model as the search for its shared parameters needs."""
+
+    name: str
+    parameters: ParameterSpace
+    inflation: float
 
 
-def _refuse_what_is_neither(quotes: object, model: object) -> None:
-    # By what they have: an import of Quotes here would let the data-free operators reach it.
+def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress: Progress | None) -> dict[str, Any]:
+    """Fit shared parameters and a latent one per group.
+
+    Minimises the sum over groups of the cost of a plain calibration, each group at its own latent parameter. The order
+    of rows and of groups does not affect a bit, and time and memory are linear in the number of groups.
+    """
+    latent, space = latent_of(model), model.parameters
+    if latent in (how.fixed or {}):
+        raise UsageError(
+            Argument("fixed"),
+            f" names {latent}, which a panel estimates for every group. Fix it with ",
+            Argument("panel", None),
+            ", or leave it free.",
+        )
+    k = space.names.index(latent)
+    shared = Shared(model.name, shared_space(model, latent), getattr(model, "inflation", INFLATION))
+    own = {name: ends for name, ends in (how.bounds or {}).items() if name != latent}
+    coordinates = coordinates_of(shared.parameters, bounds=own, fixed=how.fixed, enforce_feller=how.feller == "enforce")
+    lower, upper = _latent_bounds(space, k, how.bounds)
+    points = starting_points(shared, coordinates, _without_latent(how.starts, latent))  # type: ignore[arg-type]
+    used = chosen(quotes, how.select)
+    groups = grouped(used, label)
+    whole, rule = objective_of(used, residual=how.residual, weights=weights_for(used, quotes, how.weights))
+    objective = PanelObjective(parts_of(whole, groups))
+    _check_panel_count(objective, coordinates, latent, label)
+    formed = panel_form(model, used, groups)
+    start = min(max(float(space.starts[0][k]), lower), upper)
+    posed = objective if how.loss == "squared" else objective.with_loss(LOSSES[how.loss])
+    problem = PanelProblem(posed, formed, coordinates, k, lower, upper, start)
+    ends = search(problem, points, progress)
+    best = best_of(ends)
+    problem = replace(problem, objective=best.objective)  # with the threshold of the best end
+    at = problem.settle(coordinates.theta(best.descent.point), negligible=0.0)
+    noise = _panel_noise(problem, at, best)
+    found = concluded(ends, best, shared, coordinates, noise=noise, bounds=own)  # type: ignore[arg-type]
+    names, values = tuple(objective.parts), at.latents.tolist()
+    on_bound = {
+        g: x for g, x, held in zip(names, values, at.held.tolist(), strict=True) if held and x in (lower, upper)
+    }
+    return {
+        **found,
+        "model": formed,
+        "termination": _panel_termination(found["termination"], on_bound, how.bounds, latent),
+        "quotes": used,
+        "panel": label,
+        "latent": dict(zip(names, values, strict=True)),
+        "latent_standard_errors": dict(zip(names, latent_errors(problem, at, best.descent, noise), strict=True)),
+        "latent_on_bound": on_bound,
+        "counts": {group: len(part) for group, part in objective.parts.items()},
+        "rmse": _panel_rmse(problem, at),
+        "count": objective.count,
+        "weights": rule,
+        "threshold": best.merit if how.loss == "huber" else None,
+    }
+
+
+def _panel_termination(
+    ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | None, latent: str
+) -> Termination:
+    """Return the end of the search for the shared parameters, unless a latent one is on a bound."""
+    if not on_bound or not ended.converged:
+        return ended
+    return Termination.CONVERGED_ON_BOUND if latent in (bounds or {}) else Termination.AT_BOUND
+
+
+def _check_arguments(quotes: object, model: object) -> None:
+    # By their attributes: an import of Quotes here would let the data-free operators reach it.
     if not isinstance(quotes, Moments) and not (hasattr(quotes, "contracts") and hasattr(quotes, "observed")):
         raise UsageError(
             f"calibrate takes quotes, or the moments of quotes; got {type(quotes).__name__}. "
@@ -199,36 +247,34 @@ def _refuse_what_is_neither(quotes: object, model: object) -> None:
         raise UsageError(f"calibrate takes a model, such as Heston(); got {type(model).__name__}.")
 
 
-def _refuse_what_moments_fix(
-    moments: Moments, weights: Weighting, residual: str, loss: str, select: str, panel: str | None
-) -> None:
-    if panel not in (None, AUTO):
+def _check_moments(moments: Moments, how: Settings) -> None:
+    if how.panel not in (None, AUTO):
         raise UsageError(
-            Argument("panel", panel),
+            Argument("panel", how.panel),
             " needs the quotes: moments do not record which group a quote was in. Calibrate from the quotes.",
         )
-    if select != "all":
+    if how.select != "all":
         raise UsageError(
-            Argument("select", select),
+            Argument("select", how.select),
             ": moments do not distinguish their quotes. Select the quotes before you take the moments.",
         )
-    if not isinstance(weights, str) or weights not in ("given", moments.weights):
+    if not isinstance(how.weights, str) or how.weights not in ("given", moments.weights):
         raise UsageError(
             "These moments were taken with ",
             Argument("weights", moments.weights),
             ", which cannot be changed afterwards. Take them again: moments_of(quotes, weights=...).",
         )
-    if residual != "price" or loss != "squared":
+    if how.residual != "price" or how.loss != "squared":
         raise UsageError(
             "Moments support squared price residuals only, not ",
-            Argument("residual", residual),
+            Argument("residual", how.residual),
             " and ",
-            Argument("loss", loss),
+            Argument("loss", how.loss),
             ". Calibrate from the quotes.",
         )
 
 
-def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
+def _check_count(objective: Objective, coordinates: Coordinates) -> None:
     places, free = objective.places, len(coordinates.free)
     if len(objective) <= free or places < free:
         held = many(len(objective), "quote")
@@ -244,7 +290,45 @@ def _refuse_too_few(objective: Objective, coordinates: Coordinates) -> None:
         )
 
 
-def _rmse(best: End[Objective], model: Model, theta: list[float]) -> float:
+def _check_panel_count(objective: PanelObjective, coordinates: Coordinates, latent: str, panel: str) -> None:
+    free, groups = len(coordinates.free), len(objective.parts)
+    if len(objective) <= free:
+        raise UnidentifiedError(
+            f"{many(objective.count, 'quote')} of {counted_groups(groups, panel)} cannot determine "
+            f"{many(free, 'shared parameter')} and {many(groups, 'value')} of {latent} with standard errors: at least "
+            f"{free + groups + 1:,} are needed. Add "
+            "quotes, fix parameters (",
+            Argument("fixed", ...),
+            "), or have one value for all (",
+            Argument("panel", None),
+            ").",
+            count=objective.count,
+            groups=groups,
+            free=free,
+        )
+
+
+def _latent_bounds(space: ParameterSpace, k: int, bounds: Bounds | None) -> tuple[float, float]:
+    """Return the bounds of the latent parameter; raise for the same reasons as for any other."""
+    name = space.names[k]
+    alone = ParameterSpace((name,), space.lower[k : k + 1], space.upper[k : k + 1], space.starts[:, k : k + 1])
+    asked = {name: bounds[name]} if bounds is not None and name in bounds else None
+    found = coordinates_of(alone, bounds=asked, fixed=None, enforce_feller=False)
+    return found.lower[0], found.upper[0]
+
+
+def _without_latent(starts: Any, latent: str) -> Any:
+    """Return starts without the latent parameter, which is solved for at every point."""
+    if isinstance(starts, int):
+        return starts
+    given: Sequence[Any] = [starts] if isinstance(starts, Mapping) else list(starts)
+    return [
+        {name: value for name, value in start.items() if name != latent} if isinstance(start, Mapping) else start
+        for start in given
+    ]
+
+
+def _rmse(best: SearchEnd[Objective], model: Model, theta: list[float]) -> float:
     posed = best.objective
     if posed.residual == "price" and isinstance(posed.loss, Squared) and bool((posed.weights == 1.0).all()):
         return sqrt(best.descent.system.cost / len(posed))
@@ -252,8 +336,23 @@ def _rmse(best: End[Objective], model: Model, theta: list[float]) -> float:
     return sqrt(float(np.add.reduce(errors * errors)) / len(posed))
 
 
-def _noise(best: End[Objective], model: Model, theta: list[float]) -> float:
+def _panel_rmse(problem: PanelProblem, at: Settling) -> float:
+    squares = []
+    for part, x in zip(problem.objective.parts.values(), at.latents.tolist(), strict=True):
+        errors = price_residuals(part, problem.model, [*at.theta[: problem.latent], x, *at.theta[problem.latent :]])
+        squares.append(float(np.add.reduce(errors * errors)))
+    return sqrt(fsum(squares) / problem.objective.count)
+
+
+def _noise(best: SearchEnd[Objective], model: Model, theta: list[float]) -> float:
     if isinstance(best.objective.loss, Squared):
         return best.descent.system.cost / (len(best.objective) - len(best.descent.point))
     residual, _ = rows(best.objective, model, np.array(theta))
     return noise_variance(best.objective.loss, best.objective.root_weight * residual, len(best.descent.point))
+
+
+def _panel_noise(problem: PanelProblem, at: Settling, best: SearchEnd[PanelObjective]) -> float:
+    moving = len(best.descent.point) + int(np.count_nonzero(~at.held))
+    if isinstance(best.objective.loss, Squared):
+        return best.descent.system.cost / max(best.objective.count - moving, 1)
+    return noise_variance(best.objective.loss, problem.residuals_at(at), moving)

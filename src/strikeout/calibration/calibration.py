@@ -1,8 +1,9 @@
-"""What a calibration found, how well, and how it got there."""
+"""The result of a calibration: parameters, their errors, and what the quotes leave behind."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,18 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.feller import feller_ratio
 from strikeout.calibration.loop import Visit
+from strikeout.calibration.panels import Rows, grouped, latent_of
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model, Theta
-from strikeout.statistics.bending import AT_ONCE, Bending, Bends, bending_of, bends_of
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.second_order import AT_ONCE, QuoteTerms, SecondOrder, quote_terms_of, second_order_of
+from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.fit_errors import FitErrors
+    from strikeout.calibration.smoothing import SmoothedPanel
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -31,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Step:
-    """One accepted step of the best start; ``gradient`` is the next step's length in standard errors."""
+    """One accepted step of the best start; ``gradient`` is the length of the next step in standard errors."""
 
     cost: float
     gradient: float
@@ -40,20 +45,20 @@ class Step:
 
 
 class Trace(NamedTuple):
-    """The accepted points of the best start, as its search saw them."""
+    """The accepted points of the best start, in the coordinates of the search."""
 
     visits: tuple[Visit, ...]
     coordinates: Coordinates
 
     def steps(self) -> tuple[Step, ...]:
-        """The same by parameter."""
+        """Return the same by parameter."""
         named = self.coordinates.named
         return tuple(Step(v.cost, v.gradient, v.damping, named(v.point)) for v in self.visits)
 
 
 @dataclass(frozen=True)
 class StartEnd:
-    """Where one start ended; ``agrees`` where it is the optimum that was taken."""
+    """The end of one start; ``agrees`` is true if it is the optimum that was taken."""
 
     parameters: dict[str, float]
     cost: float
@@ -66,17 +71,20 @@ class StartEnd:
 class Calibration:
     """Parameters by name, their standard errors, and everything needed to judge them.
 
-    ``rmse`` is in the currency of the quotes, unweighted; made from moments, it is the weighted root mean square. A
-    standard error is not-a-number where the parameter was fixed or is held on a bound. ``relative_errors`` are standard
-    errors over the size of the parameter (over ``1 - rho^2`` for a correlation). ``equations`` are the normal equations
-    at the parameters.
+    ``rmse`` is in the currency of the quotes, unweighted; from moments, it is the weighted root mean square. A standard
+    error is not-a-number if the parameter was fixed or is held on a bound. ``relative_errors`` are standard errors over
+    the size of the parameter (over ``1 - rho^2`` for a correlation). ``equations`` are the normal equations at the
+    parameters; in a panel those of the shared parameters, the latent ones eliminated.
 
-    ``quotes`` are those the objective is made of, ``book`` all that were given: see ``select`` of ``calibrate``.
+    A panel has a ``panel`` label, and for every group of quotes a value of the latent parameter: ``parameters`` are the
+    shared ones, ``latent`` the others by group. A plain calibration has ``panel`` None and empty ``latent``.
+
+    ``quotes`` are the quotes of the objective, ``book`` all that were given: see ``select`` of ``calibrate``.
     ``calibrate(quotes, asked, **settings.keywords())`` calibrates other quotes the same way.
     """
 
     model: Model
-    quotes: Quotes
+    quotes: Quotes  # None if it was made from moments; ``used`` raises then
     parameters: dict[str, float]
     standard_errors: dict[str, float]
     relative_errors: dict[str, float]
@@ -93,12 +101,18 @@ class Calibration:
     residual: str
     weights: str
     loss: str
-    threshold: float | None  # Huber's, on weighted residuals
     feller: str
     settings: Settings
     asked: Model  # as it was given; ``model`` may be a form of it that suits the quotes
-    moments: Any = None  # what it was made from, where that was not quotes
-    given: Quotes | None = None  # all the quotes, where only some of them count
+    threshold: float | None = None  # of Huber's loss, on weighted residuals
+    moments: Any = None  # what it was made from, if not from quotes
+    given: Quotes | None = None  # all the quotes, if only some of them count
+    panel: str | None = None
+    latent: dict[Group, float] = field(default_factory=dict)
+    latent_standard_errors: dict[Group, float] = field(default_factory=dict)
+    latent_on_bound: dict[Group, float] = field(default_factory=dict)
+    counts: dict[Group, int] = field(default_factory=dict)
+    known: System | None = None  # states of groups that are known already, at the model's first canonical start
 
     @property
     def converged(self) -> bool:
@@ -111,7 +125,7 @@ class Calibration:
 
     @property
     def feller_ratio(self) -> float | None:
-        """``2 mean_reversion long_variance / vol_of_vol^2``; None where the model has no such parameters."""
+        """``2 mean_reversion long_variance / vol_of_vol^2``; None if the model has no such parameters."""
         return feller_ratio(self.parameters)
 
     @cached_property
@@ -121,20 +135,65 @@ class Calibration:
 
     @cached_property
     def condition(self) -> float:
-        """Condition number of the Jacobi-scaled curvature of the parameters that were estimated."""
-        names = self.model.parameters.names
-        kept = [i for i, name in enumerate(names) if name not in self.fixed and name not in self.on_bound]
+        """Condition number of the Jacobi-scaled curvature of the (shared) parameters that were estimated."""
+        kept = [i for i, name in enumerate(self.parameters) if name not in self.fixed and name not in self.on_bound]
         rows = self.equations.rows
         return condition([[rows[i][j] for j in kept] for i in kept])
 
+    @property
+    def is_panel(self) -> bool:
+        return self.panel is not None
+
+    @cached_property
+    def latent_name(self) -> str | None:
+        """The parameter that every group of a panel has for itself; None for a plain calibration."""
+        return None if self.panel is None else latent_of(self.model)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of a panel, in order."""
+        return tuple(self.latent)
+
+    @property
+    def blocks(self) -> tuple[Group, ...]:
+        """The groups of a panel; for a plain calibration the one group of all quotes, ``WHOLE``."""
+        return (WHOLE,) if self.panel is None else tuple(self.latent)
+
+    def theta(self, group: Group = WHOLE) -> dict[str, float]:
+        """Return all parameters of one group, in the model's order.
+
+        Raises:
+            KeyError: a group that is not in the panel.
+        """
+        if self.panel is None:
+            return self.parameters
+        latent = self.latent[group]
+        return {name: self.parameters.get(name, latent) for name in self.model.parameters.names}
+
+    @cached_property
+    def rows(self) -> dict[Group, Rows]:
+        """The row numbers of the quotes of every group; of a plain calibration all of them, under ``WHOLE``."""
+        return {WHOLE: np.arange(len(self.used))} if self.panel is None else grouped(self.used, self.panel)
+
+    def quotes_of(self, group: Group) -> Quotes:
+        """Return the quotes of one group."""
+        return self.used if self.panel is None else self.used[self.rows[group]]
+
     @cached_property
     def residuals(self) -> Floats:
-        """Observed less model price, one a quote, in the order of the quotes.
+        """Observed less model price, one per quote, in the order of the quotes.
 
         Raises:
             UsageError: the calibration was made from moments.
         """
-        return self.used.observed - self.model.price(self.parameters, self.used.contracts)
+        used = self.used
+        if self.panel is None:
+            return used.observed - self.model.price(self.parameters, used.contracts)
+        out = np.full(len(used), np.nan)
+        for group in self.latent:
+            rows = self.rows[group]
+            out[rows] = used.observed[rows] - self.model.price(self.theta(group), used.contracts[rows])
+        return out
 
     @property
     def book(self) -> Quotes:
@@ -152,7 +211,7 @@ class Calibration:
 
     @property
     def used(self) -> Quotes:
-        """The quotes that count, for whatever has to look at them.
+        """The quotes that count.
 
         Raises:
             UsageError: the calibration was made from moments and holds no quotes.
@@ -191,113 +250,168 @@ class Calibration:
 
     @cached_property
     def state(self) -> Any:
-        """What is known of the quotes, whatever the parameters: exact, and equal for equal books. See ``digest()``.
+        """What the quotes leave behind, whatever the parameters: exact, and equal for equal books. See ``digest()``.
 
-        ``NormalEquations`` at the model's first canonical start; the ``Moments``, if it was made from those.
+        A ``System`` at the model's first canonical start; the ``Moments``, if it was made from those.
 
         Raises:
             RefusedError: a quote is too large for the grid of the state; the error names it.
         """
         if self.moments is not None:
             return self.moments
-        return self._footprints_at(self.model.parameters.starts[0]).total()
+        start, known = self.model.parameters.starts[0], {} if self.known is None else self.known.blocks
+        blocks = {
+            group: known[group] if group in known else self.footprints_of(self.quotes_of(group), start).total()
+            for group in self.rows
+        }
+        return System(blocks, self.latent_name)
 
     @cached_property
-    def reference(self) -> dict[str, float]:
-        """Where footprints are taken: the parameters under Huber's loss, which a few bad quotes hardly move."""
+    def references(self) -> Mapping[Group, dict[str, float]]:
+        """The parameters at which footprints are taken, by group.
+
+        Of a plain calibration those under Huber's loss, which a few bad quotes hardly move; of a panel its own.
+        """
+        if self.panel is not None:
+            return {group: self.theta(group) for group in self.latent}
         from strikeout.calibration.reference import robust_reference
 
-        return robust_reference(self)
+        return {WHOLE: robust_reference(self)}
 
     @cached_property
-    def footprints(self) -> Footprints:
-        """What every quote leaves behind at the reference, under squared loss.
+    def footprints(self) -> FootprintBlocks:
+        """The footprint of every quote at its reference, under squared loss, by group.
 
         Raises:
             RefusedError: a quote is too large for the grid, or there are no quotes but moments.
         """
-        return self._footprints_at(self.reference)
-
-    @cached_property
-    def bending(self) -> Bending:
-        """How residuals and prices bend around the reference, summed over the quotes: what one step leaves out.
-
-        Raises:
-            ParameterError: the reference is too close to where the model ends.
-        """
-        return self._bends.total if len(self.quotes) <= AT_ONCE else self._bending_of(self.quotes)
-
-    def bending_of(self, ids: ArrayLike) -> Bending:
-        """The part of these quotes in ``bending``. A book of moderate size keeps every quote's; a large one does not.
-
-        Raises:
-            UnknownIdError: an id that no quote has, or one given twice.
-            ParameterError: the reference is too close to where the model ends.
-        """
-        if len(self.quotes) <= AT_ONCE:
-            return self._bends.only(self.footprints.places(ids))
-        return self._bending_of(self.quotes.only(ids))
-
-    @cached_property
-    def _bends(self) -> Bends:
-        how = self.settings
-        return bends_of(self.quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
-
-    def _bending_of(self, quotes: Quotes) -> Bending:
-        how = self.settings
-        return bending_of(quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
-
-    def _footprints_at(self, theta: Theta) -> Footprints:
         if self.moments is not None:
             raise RefusedError(
                 "Footprints of a calibration made from moments: it holds no quotes to take them from. "
                 "Calibrate from the quotes, or forget through the moments."
             )
+        blocks = {
+            group: self.footprints_of(self.quotes_of(group), reference) for group, reference in self.references.items()
+        }
+        return FootprintBlocks(blocks, self.latent_name, frozenset(self.latent_on_bound))
+
+    @property
+    def system(self) -> System:
+        """The exact sum of all footprints, by group.
+
+        Raises:
+            RefusedError: a quote is too large for the grid, or there are no quotes but moments.
+        """
+        return self.footprints.system
+
+    def footprints_of(self, quotes: Quotes, theta: Theta) -> Footprints:
+        """Return the footprints of these quotes at any parameters.
+
+        Raises:
+            RefusedError: a quote is too large for the grid; the error names it.
+        """
         how = self.settings
-        return footprints_of(self.quotes, self.model, theta, residual=how.residual, weights=how.weights)
+        return footprints_of(quotes, self.model, theta, residual=how.residual, weights=how.weights)
+
+    @cached_property
+    def second_order(self) -> Mapping[Group, SecondOrder]:
+        """The second-order sums around the references, by group: what one step leaves out.
+
+        Raises:
+            ParameterError: a reference is too close to the boundary of the model.
+        """
+        if self._keeps_terms:
+            return {WHOLE: self._quote_terms.total}
+        return {group: self._second_order_of(group, self.quotes_of(group)) for group in self.blocks}
+
+    def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
+        """Return the part of these quotes in ``second_order``, by group; groups without one of them are left out.
+
+        Raises:
+            UnknownIdError: an id that no quote has, or one given twice.
+            ParameterError: a reference is too close to the boundary of the model.
+        """
+        if self._keeps_terms:
+            return {WHOLE: self._quote_terms.only(self.footprints.blocks[WHOLE].places(ids))}
+        if self.panel is None:
+            return {WHOLE: self._second_order_of(WHOLE, self.quotes.only(ids))}
+        struck = self.quotes.only(ids)
+        groups = grouped(struck, self.panel) if len(struck) else {}
+        return {g: self._second_order_of(g, struck[rows]) for g, rows in groups.items() if g in self.latent}
+
+    @property
+    def _keeps_terms(self) -> bool:
+        """Whether the second-order terms of every quote are held: in a plain calibration of moderate size."""
+        return self.panel is None and len(self.quotes) <= AT_ONCE
+
+    @cached_property
+    def _quote_terms(self) -> QuoteTerms:
+        how = self.settings
+        return quote_terms_of(
+            self.quotes, self.model, self.references[WHOLE], residual=how.residual, weights=how.weights
+        )
+
+    def _second_order_of(self, group: Group, quotes: Quotes) -> SecondOrder:
+        how = self.settings
+        return second_order_of(quotes, self.model, self.references[group], residual=how.residual, weights=how.weights)
+
+    def smoothed(self) -> SmoothedPanel:
+        """Return the panel with a prior on its path: the variance moves from date to date as in the model.
+
+        Dates with many quotes hardly change; those with few follow their neighbours. The calibration itself has no such
+        prior. The smoothed path is computed from it and its quotes, so what is forgotten here is forgotten there.
+
+        Raises:
+            UsageError: this is not a panel of dates, the model has no mean_reversion, long_variance and vol_of_vol, or
+                Feller's condition is enforced.
+        """
+        from strikeout.calibration.smoothing import smoothed
+
+        return smoothed(self)
 
     @cached_property
     def identifiability(self) -> dict[str, str]:
-        """One sentence a parameter: how well the quotes determine it."""
+        """One sentence per parameter: how well the quotes determine it."""
         from strikeout.calibration.summary import identified
 
         return {name: identified(self, name) for name in self.parameters}
 
     @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """What a user must not overlook, in sentences; empty where there is nothing."""
-        from strikeout.calibration.haste import haste
-        from strikeout.calibration.resolution import coarseness
-        from strikeout.calibration.summary import warnings
+    def latent_identifiability(self) -> dict[Group, str]:
+        """One sentence per group: how well its quotes determine its latent parameter."""
+        from strikeout.calibration.summary import latent_identified
 
-        arbitrage = getattr(self.model, "arbitrage", None)  # of models that do not rule it out
-        if arbitrage is None:
-            more = haste(self)
-        else:
-            more = arbitrage(self.parameters, None if self.quotes is None else self.quotes.contracts)
-        return warnings(self, more if self.moments is None else (*more, *coarseness(self)))
+        return {group: latent_identified(self, group) for group in self.latent}
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user must not overlook, in sentences; empty if there is nothing."""
+        from strikeout.calibration.warnings import warnings
+
+        return warnings(self)
 
     def summary(self) -> str:
-        """A table of the parameters, how good they are, and how the search ended."""
+        """Return a table of the parameters, how good they are, and how the search ended."""
         from strikeout.calibration.summary import summary
 
         return summary(self)
 
     def report(self) -> str:
-        """The summary, every start, and every step of the best one."""
+        """Return the summary, every group, every start, and every step of the best one."""
         from strikeout.calibration.summary import report
 
         return report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the quotes and the model as plain values for JSON; a number that does not exist is None."""
+        """Return everything but the quotes and the model as plain values for JSON; a missing number is None."""
         from strikeout.calibration.summary import to_dict
 
         return to_dict(self)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
-        return f"Calibration({values}; rmse={self.rmse:.3g}, count={self.count}, {self.termination.name.lower()})"
+        path = f"{many(len(self.latent), 'value')} of {self.latent_name}, " if self.is_panel else ""
+        return f"Calibration({values}; {path}rmse={self.rmse:.3g}, count={self.count}, {self.termination.name.lower()})"
 
     def _repr_html_(self) -> str:
         from strikeout.calibration.summary import html

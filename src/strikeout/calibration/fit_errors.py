@@ -14,7 +14,7 @@ from strikeout.quotes.features import Features
 from strikeout.tables import Table, number
 
 if TYPE_CHECKING:
-    from strikeout.calibration.panel_calibration import AnyCalibration
+    from strikeout.calibration.calibration import Calibration
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ class FitErrors:
         return {**asdict(self.overall), "by_expiry": by_expiry}
 
 
-def fit_errors(calibration: AnyCalibration) -> FitErrors:
+def fit_errors(calibration: Calibration) -> FitErrors:
     """Return the fit errors of a calibration.
 
     Raises:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan, sqrt
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.conclusion import concluded
-from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
-from strikeout.calibration.descents import End
+from strikeout.calibration.convergence import Convergence
+from strikeout.calibration.coordinates import Coordinates, coordinates_of
 from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.loop import Evaluation, Watch, descend
-from strikeout.calibration.settings import STARTS, Settings
-from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
-from strikeout.calibration.yardstick import Yardstick
+from strikeout.calibration.problem import SearchEnd
+from strikeout.calibration.result import concluded
+from strikeout.calibration.settings import Settings
+from strikeout.calibration.starts import Progress, best_of, search, starting_points
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
@@ -29,31 +28,28 @@ from strikeout.wording import Argument
 
 Floats = NDArray[np.float64]
 
+DEFAULT = Settings()
+
 
 def calibrate_moments(
-    moments: Moments,
-    model: Model,
-    *,
-    bounds: Bounds | None = None,
-    fixed: Mapping[str, float] | None = None,
-    feller: Literal["warn", "enforce", "ignore"] = "warn",
-    starts: int | Start | Sequence[Start] = STARTS,
-    progress: Progress | None = None,
+    moments: Moments, model: Model, how: Settings = DEFAULT, *, progress: Progress | None = None
 ) -> Calibration:
-    """The parameters that bring the model closest to the quotes behind the moments; a pure function of the two.
+    """Fit the parameters of a model to the quotes behind the moments; a pure function of the two.
 
-    Equal moments give equal bits, whatever was added to them and taken away on the way. Squared price residuals with
-    the weights the moments were taken with. ``rmse`` is the weighted root mean square, in currency.
+    Equal moments give equal bits, whatever was added to them and subtracted before. Squared price residuals with the
+    weights of the moments. ``rmse`` is the weighted root mean square, in currency.
 
     Args:
-        bounds, fixed, feller, starts, progress: as for ``calibrate``.
+        how: bounds, fixed parameters, Feller's condition and starts count; the rest is that of the moments.
+        progress: as for ``calibrate``.
 
     Raises:
         UsageError: an unknown option.
         ParameterError: an unknown name, empty bounds, or a value outside them.
         UnidentifiedError: there are too few quotes for the free parameters.
-        RefusedError: no quotes can have left these moments behind, or the basis does not resolve the model's prices.
+        RefusedError: no quotes can have these moments, or the basis does not resolve the model's prices.
     """
+    bounds, fixed, feller, starts = how.bounds, how.fixed, how.feller, how.starts
     if feller not in CHOICES:
         raise UsageError(Argument("feller", feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
     coordinates = coordinates_of(model.parameters, bounds=bounds, fixed=fixed, enforce_feller=feller == "enforce")
@@ -81,15 +77,14 @@ def calibrate_moments(
         )
     return Calibration(
         **concluded(ends, best, model, coordinates, noise=cost / (count - free), bounds=bounds),
-        quotes=None,  # type: ignore[arg-type]  # there are none; what needs quotes says so
+        quotes=None,  # type: ignore[arg-type]  # there are none: ``used`` raises
         rmse=sqrt(cost / best.objective.total_weight),
         count=count,
         residual="price",
         weights=moments.weights,
         loss="squared",
-        threshold=None,
         feller=feller,
-        settings=Settings(weights=moments.weights, bounds=bounds, fixed=fixed, feller=feller, starts=starts),
+        settings=replace(how, weights=moments.weights, residual="price", loss="squared", select="all"),
         asked=model,
         moments=moments,
     )
@@ -114,14 +109,14 @@ class MomentProblem:
     def _linearize(self) -> Callable[[Floats], Linearization]:
         return self.quadrature.linearizer(self.model)
 
-    def follow(self, start: Sequence[float], watch: Watch | None = None) -> End[Quadrature]:
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[Quadrature]:
         """The end of one start."""
-        descent = descend(self.evaluate, start, box=self.coordinates.box, yardstick=self._yardstick, watch=watch)
-        return End(descent, self.quadrature, descent.system.cost)
+        descent = descend(self.evaluate, start, box=self.coordinates.box, convergence=self._convergence, watch=watch)
+        return SearchEnd(descent, self.quadrature, descent.system.cost)
 
-    def resolves(self, end: End[Quadrature]) -> bool:
+    def resolves(self, end: SearchEnd[Quadrature]) -> bool:
         """True where costs near the end have all the digits that a search makes use of."""
-        return self.quadrature.jitter <= self._yardstick.blur(end.descent.system.cost)
+        return self.quadrature.jitter <= self._convergence.blur(end.descent.system.cost)
 
     def centred(self, u: Sequence[float]) -> MomentProblem:
         """The same problem, with costs near u to all their digits."""
@@ -129,13 +124,13 @@ class MomentProblem:
         return self if theta[0] != theta[0] else replace(self, quadrature=self.quadrature.centred(self.model, theta))
 
     @cached_property
-    def _yardstick(self) -> Yardstick:
-        return Yardstick(max(len(self.quadrature) - len(self.coordinates.free), 1), self.quadrature.rounding)
+    def _convergence(self) -> Convergence:
+        return Convergence(max(len(self.quadrature) - len(self.coordinates.free), 1), self.quadrature.rounding)
 
 
 def _search(
     problem: MomentProblem, points: Sequence[Sequence[float]], progress: Progress | None
-) -> tuple[list[End[Quadrature]], End[Quadrature]]:
+) -> tuple[list[SearchEnd[Quadrature]], SearchEnd[Quadrature]]:
     """The end of every start, and the best of them with a cost to all digits."""
     first = search(problem, points[:1], progress)[0]
     if not problem.resolves(first):
@@ -149,7 +144,7 @@ def _search(
     return ends, best
 
 
-def _joined(first: End[Quadrature], then: End[Quadrature]) -> End[Quadrature]:
+def _joined(first: SearchEnd[Quadrature], then: SearchEnd[Quadrature]) -> SearchEnd[Quadrature]:
     visits = (*first.descent.visits, *then.descent.visits)
     evaluations = first.descent.evaluations + then.descent.evaluations
     return replace(then, descent=replace(then.descent, visits=visits, evaluations=evaluations))

@@ -4,7 +4,7 @@ symbol  meaning
 u       the point, in the free coordinates
 H, G    curvature and score there
 S       second-order part of the curvature, learnt once the steps are small
-reach   length of the next Gauss-Newton step in the metric of H (see yardstick.py)
+reach   length of the next Gauss-Newton step in the metric of H (see convergence.py)
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from strikeout.calibration.box import Box
-from strikeout.calibration.pace import BRISK, Pace
-from strikeout.calibration.secant import corrected, updated
+from strikeout.calibration.convergence import Convergence
+from strikeout.calibration.limits import BUILTIN, Limits
+from strikeout.calibration.sr1 import corrected, updated
 from strikeout.calibration.termination import Termination
-from strikeout.calibration.yardstick import Yardstick
 from strikeout.kernels.symmetric import length
 from strikeout.statistics.linearization import Linearization
 
@@ -74,25 +74,25 @@ def descend(
     start: Sequence[float],
     *,
     box: Box,
-    yardstick: Yardstick,
+    convergence: Convergence,
     watch: Watch | None = None,
-    pace: Pace = BRISK,
+    limits: Limits = BUILTIN,
 ) -> Descent:
     """Follow the cost down from ``start`` until the next step is negligible.
 
     ``watch`` looks at every accepted point and may end the search with a reason.
     """
     u, at = list(start), evaluate(start)
-    damping, evaluations, refused = pace.damping, 1, 0
-    scale = _grown(None, at.curvature) if pace.remembers else None
+    damping, evaluations, refused = limits.damping, 1, 0
+    scale = _grown(None, at.curvature) if limits.remembers else None
     S: Rows | None = None
     reach = _reach(at, box.pushed(u, at.score))
-    visits = [Visit(at.cost, yardstick.standard_errors(reach, at.cost), damping.value, tuple(u), 1)]
+    visits = [Visit(at.cost, convergence.standard_errors(reach, at.cost), damping.value, tuple(u), 1)]
     while True:
-        ended = yardstick.ended(reach, at.cost)
+        ended = convergence.ended(reach, at.cost)
         if watch is not None and not refused:
             ended = watch(u, at, visits[-1]) or ended
-        if ended is None and evaluations >= pace.cap:
+        if ended is None and evaluations >= limits.cap:
             ended = Termination.CAP
         if ended is not None:
             break
@@ -100,7 +100,7 @@ def descend(
         if S is not None and not promised > 0.0:  # the correction made the curvature indefinite: forget it
             S = None
             continue
-        blur, accepted, gain = yardstick.blur(at.cost), False, 1.0
+        blur, accepted, gain = convergence.blur(at.cost), False, 1.0
         if promised > 0.0 and trial != u:
             new = evaluate(trial)
             evaluations += 1
@@ -111,7 +111,7 @@ def descend(
                 accepted = _reach(new, box.pushed(trial, new.score)) < 0.9 * reach
         if accepted:
             before, reach = reach, _reach(new, box.pushed(trial, new.score))
-            gradient = yardstick.standard_errors(reach, new.cost)
+            gradient = convergence.standard_errors(reach, new.cost)
             if not gradient < LOCAL:
                 S = None
             elif visits[-1].gradient < LOCAL and reach > SLOW * before:
@@ -128,7 +128,7 @@ def descend(
         if S is not None:
             S = None
         elif trial == u or promised <= blur or refused > PATIENCE:
-            ended = yardstick.resolved(reach, at.cost)
+            ended = convergence.resolved(reach, at.cost)
             break
     return Descent(u, at, ended, tuple(visits), evaluations, box.pushed(u, at.score))
 

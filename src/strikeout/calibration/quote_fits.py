@@ -12,12 +12,12 @@ from strikeout.quotes.features import Features
 from strikeout.statistics.objective import objective_of
 
 if TYPE_CHECKING:
-    from strikeout.calibration.panel_calibration import AnyCalibration
+    from strikeout.calibration.calibration import Calibration
 
 LABELS = ("date", "expiry_date", "underlying")
 
 
-def quote_fits(calibration: AnyCalibration) -> dict[str, NDArray[Any]]:
+def quote_fits(calibration: Calibration) -> dict[str, NDArray[Any]]:
     """Return columns with one row per quote, in the order of the quotes.
 
     ``residual`` is market - model in price, ``vol_residual`` the same in implied volatility. A number that does not

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from strikeout.calibration.choosing import Choice
 from strikeout.calibration.coordinates import Bounds
+from strikeout.calibration.otm_filter import Choice
 from strikeout.calibration.starts import Start
 from strikeout.statistics.objective import Residual
 from strikeout.statistics.weights import Weighting

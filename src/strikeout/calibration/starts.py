@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import Coordinates
-from strikeout.calibration.descents import AnyPosed, End, Posed, Search
-from strikeout.calibration.joining import apart, basin_of, joins
+from strikeout.calibration.early_stop import apart, basin_of, joins
 from strikeout.calibration.loop import Evaluation, Visit, Watch
+from strikeout.calibration.problem import AnyPosed, Posed, Search, SearchEnd
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.model import Model
@@ -61,31 +61,31 @@ def search(
     points: Sequence[Sequence[float]],
     progress: Progress | None = None,
     *,
-    first: End[AnyPosed] | None = None,
-) -> list[End[AnyPosed]]:
+    first: SearchEnd[AnyPosed] | None = None,
+) -> list[SearchEnd[AnyPosed]]:
     """The end of every start, in their order. A later start stops once it is sure to end like an earlier one.
 
     ``first`` is the end of a start that was followed already; it comes before the others.
     """
-    ends: list[End[AnyPosed]] = [] if first is None else [first]
+    ends: list[SearchEnd[AnyPosed]] = [] if first is None else [first]
     best = first if first is not None and first.descent.termination.converged else None
     for number, point in enumerate(points, len(ends)):
         end = problem.follow(point, _watch(best, problem.coordinates.box, number, progress))
         if end.descent.termination is Termination.JOINED:
-            end = End(end.descent, end.objective, end.merit, joined=best)
+            end = SearchEnd(end.descent, end.objective, end.merit, joined=best)
         if end.descent.termination.converged and (best is None or end.merit < best.merit):
             best = end
         ends.append(end)
     return ends
 
 
-def best_of(ends: Sequence[End[AnyPosed]]) -> End[AnyPosed]:
+def best_of(ends: Sequence[SearchEnd[AnyPosed]]) -> SearchEnd[AnyPosed]:
     """The converged end of least merit, or, where none converged, simply the least; the first among equals."""
     converged = [end for end in ends if end.descent.termination.converged]
     return min(converged or ends, key=lambda end: end.merit if end.merit == end.merit else float("inf"))
 
 
-def agrees(end: End[Posed], best: End[Posed]) -> bool:
+def agrees(end: SearchEnd[Posed], best: SearchEnd[Posed]) -> bool:
     """True where the end is the same optimum as the best, to a thousandth of a standard error, or on its way there."""
     if end.joined is not None:  # perhaps an optimum that a still later start has bettered
         return end.joined is best or agrees(end.joined, best)
@@ -98,7 +98,7 @@ def agrees(end: End[Posed], best: End[Posed]) -> bool:
     return apart(end.descent.point, best.descent) <= limit
 
 
-def _watch(best: End[Posed] | None, box: Box, number: int, progress: Progress | None) -> Watch | None:
+def _watch(best: SearchEnd[Posed] | None, box: Box, number: int, progress: Progress | None) -> Watch | None:
     if best is None and progress is None:
         return None
     known = basin_of(best.descent) if best is not None and isinstance(best.objective.loss, Squared) else None

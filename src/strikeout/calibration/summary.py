@@ -1,44 +1,30 @@
-"""A calibration as sentences, text, HTML and plain values: all that plain ones and panels have in common."""
+"""A calibration as text, HTML and plain values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from strikeout.calibration.constancy import constancy
-from strikeout.calibration.notebook import html_table
-from strikeout.wording import as_lines
+from strikeout.calibration.latent_test import latent_test, one_value
+from strikeout.calibration.panels import AUTO, counted_groups
+from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import AnyCalibration
+    from strikeout.statistics.system import Group
 
 HEADINGS = ("parameter", "value", "standard error", "identified")
-Facts = Sequence[tuple[str, str]]
+Facts = list[tuple[str, str]]
 
 
 def summary(calibration: Calibration) -> str:
-    """A table of the parameters, then the fit, the search and the warnings, one fact a line."""
-    facts = fit_facts(calibration)
-    dates = constancy(calibration)
-    if dates is not None:
-        facts.append((dates.latent, str(dates)))
-    return told(calibration, facts)
-
-
-def report(calibration: Calibration) -> str:
-    """The summary, every start, and every step of the best one."""
-    return "\n".join([summary(calibration), as_lines(search_lines(calibration))])
-
-
-def html(calibration: Calibration) -> str:
-    """The summary for a notebook."""
-    return shown(calibration, fit_facts(calibration))
-
-
-def told(calibration: AnyCalibration, facts: Facts) -> str:
-    """The table of the parameters, these facts, and the warnings."""
+    """Return a table of the parameters, then the latent path, the fit, the search and the warnings, one per line."""
+    facts = _facts(calibration)
+    if not calibration.is_panel:
+        dates = latent_test(calibration)
+        facts += [] if dates is None else [(dates.latent, str(dates))]
     rows = [HEADINGS, *_parameters(calibration)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
     lines = [
@@ -51,14 +37,92 @@ def told(calibration: AnyCalibration, facts: Facts) -> str:
     return as_lines(lines)
 
 
-def shown(calibration: AnyCalibration, facts: Facts) -> str:
-    """The same as HTML."""
-    items = [f"{name}: {value}" if name else value for name, value in facts]  # one without a name says more
+def report(calibration: Calibration) -> str:
+    """Return the summary, every group, every start, and every step of the best one."""
+    lines = _path_lines(calibration) if calibration.is_panel else []
+    return "\n".join([summary(calibration), as_lines([*lines, *_search_lines(calibration)])])
+
+
+def html(calibration: Calibration) -> str:
+    """Return the summary for a notebook."""
+    # A fact without a name continues the one before.
+    items = [f"{name}: {value}" if name else value for name, value in _facts(calibration)]
     return html_table(HEADINGS, _parameters(calibration), items, warnings=calibration.warnings)
 
 
-def search_lines(calibration: AnyCalibration) -> list[str]:
-    """Every start, and every step of the best one."""
+def html_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], facts: Sequence[str] = (), *, warnings: Sequence[str] = ()
+) -> str:
+    """Return a table of plain text as HTML, with facts and then warnings as a list below it.
+
+    >>> html_table(("a",), [("<1",)])
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;1</td></tr></tbody></table>'
+    """
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    items = [escape(fact) for fact in facts] + [f"<strong>{escape(warning)}</strong>" for warning in warnings]
+    below = f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" if items else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def _facts(calibration: Calibration) -> Facts:
+    if not calibration.is_panel:
+        return fit_facts(calibration)
+    assert calibration.panel is not None
+    assert calibration.latent_name is not None
+    values = list(calibration.latent.values())
+    known = sorted(error for error in calibration.latent_standard_errors.values() if isfinite(error))
+    middle = f"; median standard error {known[len(known) // 2]:.2g}" if known else ""
+    path = f"{many(len(values), 'value')}, one per {calibration.panel}: {min(values):.4g} to {max(values):.4g}{middle}"
+    return [(calibration.latent_name, path), *one_value_facts(calibration, "panel=None"), *fit_facts(calibration)]
+
+
+def one_value_facts(calibration: Calibration, remedy: str) -> Facts:
+    """Return what one value for all groups of a panel would cost, and the remedy if "auto" chose the panel."""
+    found = one_value(calibration) if calibration.is_panel else None
+    if found is None:
+        return []
+    is_auto = calibration.settings.panel == AUTO
+    chosen = f" (a value each since there are several dates; {remedy} for one)" if is_auto else ""
+    return [("", f"{found.cost()}{chosen}")]
+
+
+def fit_facts(calibration: Calibration) -> Facts:
+    """Return how good the fit is and how the search ended."""
+    counting = of = ""
+    if calibration.panel is not None:
+        counting = f", of {counted_groups(len(calibration.latent), calibration.panel)}"
+        of = " of the shared parameters"
+    facts = [
+        ("status", str(calibration.termination)),
+        ("quotes", counted(calibration) + counting),
+        ("RMSE", rmse_of(calibration)),
+        ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
+        ("condition", f"{calibration.condition:.3g} (scaled curvature{of})"),
+        ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
+    ]
+    ratio = calibration.feller_ratio
+    if ratio is not None and calibration.feller != "ignore":
+        binds = calibration.feller == "enforce" and ratio < 1.0 + 1e-9
+        met = "enforced, and binding" if binds else "met" if ratio >= 1.0 else "not met"
+        facts.append(("Feller ratio", f"{ratio:.3g} ({met})"))
+    return facts
+
+
+def _path_lines(calibration: Calibration) -> list[str]:
+    """Return one line per group of a panel."""
+    width = max(len(str(group)) for group in calibration.groups)
+    lines = ["", f"{calibration.latent_name} by {calibration.panel}"]
+    for group, value in calibration.latent.items():
+        error, count = calibration.latent_standard_errors[group], calibration.counts[group]
+        shown = f"{error:.2g}" if isfinite(error) else "-"
+        sentence = calibration.latent_identifiability[group]
+        lines.append(f"  {group!s:<{width}}  {value:>10.6g}  {shown:>8}  {count:>6,} quotes  {sentence}")
+    return lines
+
+
+def _search_lines(calibration: Calibration) -> list[str]:
+    """Return every start, and every step of the best one."""
     lines = ["", "starts"]
     for number, start in enumerate(calibration.starts, 1):
         values = "  ".join(f"{name}={value:.6g}" for name, value in start.parameters.items())
@@ -72,33 +136,15 @@ def search_lines(calibration: AnyCalibration) -> list[str]:
     return lines
 
 
-def fit_facts(calibration: AnyCalibration, *, counting: str = "", of: str = "") -> list[tuple[str, str]]:
-    """How good the fit is and how the search ended; ``counting`` says more of the quotes, ``of`` of the curvature."""
-    facts = [
-        ("status", str(calibration.termination)),
-        ("quotes", counted(calibration) + counting),
-        ("RMSE", rmse_of(calibration)),
-        ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
-        ("condition", f"{calibration.condition:.3g} (scaled curvature{of})"),
-        ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
-    ]
-    ratio = calibration.feller_ratio
-    if ratio is not None and calibration.feller != "ignore":
-        binds = calibration.feller == "enforce" and ratio < 1.0 + 1e-9
-        says = "enforced, and binding" if binds else "met" if ratio >= 1.0 else "not met"
-        facts.append(("Feller ratio", f"{ratio:.3g} ({says})"))
-    return facts
-
-
-def rmse_of(calibration: AnyCalibration) -> str:
-    """How far the model is from the quotes, and in what: moments know only the residuals that were weighted."""
+def rmse_of(calibration: Calibration) -> str:
+    """Return the root mean square error with its unit; moments give the weighted one only."""
     if calibration.moments is None and calibration.quotes is not None:
         return calibration.fit_errors.sentence
     return rmse_text(calibration.rmse, weights="none" if calibration.moments is None else calibration.weights)
 
 
 def rmse_text(rmse: float, *, weights: str, is_of_price: bool = True) -> str:
-    """A root mean square of residuals with its unit, and the weights that have a part in it.
+    """Return a root mean square of residuals with its unit, and the weights it depends on.
 
     >>> rmse_text(0.0123, weights="none"), rmse_text(0.0123, weights="vega")
     ('0.0123 in price', '0.0123 in price, weighted (vega)')
@@ -106,16 +152,16 @@ def rmse_text(rmse: float, *, weights: str, is_of_price: bool = True) -> str:
     return f"{rmse:.4g}{' in price' if is_of_price else ''}{'' if weights == 'none' else f', weighted ({weights})'}"
 
 
-def counted(calibration: AnyCalibration) -> str:
-    """How many quotes count, and of how many where some do not."""
+def counted(calibration: Calibration) -> str:
+    """Return how many quotes count, and of how many if some do not."""
     count = f"{calibration.count:,}"
     if calibration.settings.select == "all":
         return count
     return f"{count} out of the money, of {calibration.size:,}"
 
 
-def identified(calibration: AnyCalibration, name: str) -> str:
-    """How well the quotes determine a parameter."""
+def identified(calibration: Calibration, name: str) -> str:
+    """Return how well the quotes determine a parameter."""
     if name in calibration.fixed:
         return "fixed"
     if name in calibration.on_bound:
@@ -129,28 +175,31 @@ def identified(calibration: AnyCalibration, name: str) -> str:
     return f"within {share:.2g} of its value" if isfinite(share) else "no standard error"
 
 
-def warnings(calibration: AnyCalibration, more: Sequence[str]) -> tuple[str, ...]:
-    """What a user must not overlook, in sentences; ``more`` are those that only this kind of calibration has."""
-    found = [] if calibration.converged else [f"{calibration.termination}."]
-    found += [
-        f"{name} is {calibration.identifiability[name]}: quote more expiries and strikes, or fix it."
-        for name in calibration.unidentified
-    ]
-    found += [
-        f"{name} is on its bound {bound:g}; it has no standard error, and the others hold given it."
-        for name, bound in calibration.on_bound.items()
-    ]
-    found += more
-    ratio = calibration.feller_ratio
-    if calibration.feller == "warn" and ratio is not None and ratio < 1.0:
-        found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
-    if len(calibration.starts) > 1 and calibration.agreement == 1:
-        found.append(f"Only 1 of {len(calibration.starts)} starts ended here; the optimum may not be the only one.")
-    return tuple(found)
+def latent_identified(calibration: Calibration, group: Group) -> str:
+    """Return how well the quotes of a group determine its latent parameter."""
+    if group in calibration.latent_on_bound:
+        return f"on its bound {calibration.latent_on_bound[group]:g}"
+    value, error = calibration.latent[group], calibration.latent_standard_errors[group]
+    if not isfinite(error):
+        return "free: no quote there moves with it"
+    share = error / abs(value) if value else float("inf")
+    if is_latent_free(calibration, group):
+        return f"free within {share:.3g} times its value"
+    if calibration.counts[group] == 1:
+        return f"within {share:.2g} of its value, by 1 quote, which does not affect the shared parameters"
+    return f"within {share:.2g} of its value"
 
 
-def to_dict(calibration: AnyCalibration) -> dict[str, Any]:
-    """Everything but the quotes and the model as plain values for JSON; a number that does not exist is None."""
+def is_latent_free(calibration: Calibration, group: Group) -> bool:
+    """Return whether the standard error of a group's latent parameter exceeds the parameter itself."""
+    if group in calibration.latent_on_bound:
+        return False
+    return not calibration.latent_standard_errors[group] <= abs(calibration.latent[group])
+
+
+def to_dict(calibration: Calibration) -> dict[str, Any]:
+    """Return everything but the quotes and the model as plain values for JSON; a missing number is None."""
+    panel = {} if not calibration.is_panel else {"panel": calibration.panel, "latent": _latent(calibration)}
     return {
         "model": calibration.model.name,
         "parameters": plain(calibration.parameters),
@@ -186,11 +235,23 @@ def to_dict(calibration: AnyCalibration) -> dict[str, Any]:
             for start in calibration.starts
         ],
         "warnings": list(calibration.warnings),
+        **panel,
+    }
+
+
+def _latent(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "name": calibration.latent_name,
+        "values": plain(calibration.latent),
+        "standard_errors": plain(calibration.latent_standard_errors),
+        "identifiability": {str(group): text for group, text in calibration.latent_identifiability.items()},
+        "on_bound": plain(calibration.latent_on_bound),
+        "counts": {str(group): count for group, count in calibration.counts.items()},
     }
 
 
 def plain(values: Mapping[Any, float]) -> dict[str, float | None]:
-    """By name, for JSON: a number that does not exist is None."""
+    """Return numbers by name for JSON; a missing number is None."""
     return {str(name): _number(value) for name, value in values.items()}
 
 
@@ -198,7 +259,7 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-def _parameters(calibration: AnyCalibration) -> list[tuple[str, str, str, str]]:
+def _parameters(calibration: Calibration) -> list[tuple[str, str, str, str]]:
     rows = []
     for name, value in calibration.parameters.items():
         error = calibration.standard_errors[name]

@@ -22,7 +22,6 @@ from strikeout.tables import Table, number
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.cli.terminal import Format
 
 OF_BOOKS = ("through", "perturb", "fresh")
@@ -92,7 +91,7 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
-def dated_names(calibration: Calibration | PanelCalibration) -> dict[str, str]:
+def dated_names(calibration: Calibration) -> dict[str, str]:
     """Return the names of parameters to show: those of an expiry carry its date instead of years, if it is known."""
     from strikeout.models.expiries import label
 
@@ -108,7 +107,7 @@ def dated_names(calibration: Calibration | PanelCalibration) -> dict[str, str]:
     }
 
 
-def parameter_table(calibration: Calibration | PanelCalibration) -> Table:
+def parameter_table(calibration: Calibration) -> Table:
     """Return parameters, standard errors and how well the quotes determine each."""
     names = dated_names(calibration)
     rows = [
@@ -118,7 +117,7 @@ def parameter_table(calibration: Calibration | PanelCalibration) -> Table:
     return Table(("parameter", "value", "standard error", "identified"), rows, numbers=(1, 2), whole=(0,))
 
 
-def _show(calibration: Calibration | PanelCalibration, *, report: bool, form: Format) -> None:
+def _show(calibration: Calibration, *, report: bool, form: Format) -> None:
     if report:
         terminal.say(calibration.report())
         return
@@ -135,34 +134,32 @@ def _show(calibration: Calibration | PanelCalibration, *, report: bool, form: Fo
     terminal.show_result(form, *parts)
 
 
-def latent_facts(calibration: Calibration | PanelCalibration) -> list[tuple[str, str]]:
+def latent_facts(calibration: Calibration) -> list[tuple[str, str]]:
     """Return the latent path of a panel in a line; for a plain calibration of several dates, what it would gain."""
-    from strikeout.calibration.constancy import constancy
-    from strikeout.calibration.panel_calibration import PanelCalibration
-    from strikeout.calibration.panel_groups import counted_groups
-    from strikeout.calibration.panel_summary import one_value_facts
+    from strikeout.calibration.latent_test import latent_test
+    from strikeout.calibration.panels import counted_groups
+    from strikeout.calibration.summary import one_value_facts
 
-    if not isinstance(calibration, PanelCalibration):
-        gain = constancy(calibration)
-        return [] if gain is None else [(gain.latent, gain.said("--panel date"))]
+    if calibration.panel is None:
+        gain = latent_test(calibration)
+        return [] if gain is None else [(gain.latent, gain.sentence("--panel date"))]
     values = list(calibration.latent.values())
     span = f"{min(values):.6g} to {max(values):.6g}"
     each = f"{span}, one for each of {counted_groups(len(values), calibration.panel)}"
-    return [(calibration.latent_name, each), *one_value_facts(calibration, ONE_VALUE)]
+    return [(str(calibration.latent_name), each), *one_value_facts(calibration, ONE_VALUE)]
 
 
-def remedy(calibration: Calibration | PanelCalibration) -> str:
+def remedy(calibration: Calibration) -> str:
     """Return the options with which a calibration that did not converge may converge.
 
     A parameter that the quotes leave free is fixed. Parameters on the model's own bounds, a panel's latent ones
     included, are given these bounds: a search that ends on a bound of the user has converged.
     """
-    from strikeout.calibration.panel_calibration import PanelCalibration
 
     space, asked = calibration.model.parameters, calibration.settings.bounds or {}
     latent: list[str] = []
-    if isinstance(calibration, PanelCalibration) and calibration.latent_on_bound:
-        latent = [calibration.latent_name]
+    if calibration.latent_on_bound:
+        latent = [str(calibration.latent_name)]
     limits = dict(zip(space.names, zip(space.lower.tolist(), space.upper.tolist(), strict=True), strict=True))
     own = {name: limits[name] for name in (*calibration.on_bound, *latent) if name not in asked}
     if own and not calibration.unidentified and all(map(isfinite, sum(own.values(), ()))):
@@ -171,7 +168,7 @@ def remedy(calibration: Calibration | PanelCalibration) -> str:
     return f'--fix "{name}={calibration.parameters[name]:.3g}"'
 
 
-def _hint(file: str, calibration: Calibration | PanelCalibration, plot: str | None) -> None:
+def _hint(file: str, calibration: Calibration, plot: str | None) -> None:
     if not calibration.converged:
         terminal.hint(
             f"strikeout inspect {file}", f"strikeout calibrate {file}{options_as_given()} {remedy(calibration)}"

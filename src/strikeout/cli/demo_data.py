@@ -17,14 +17,13 @@ from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.paper_step import paper_step
 from strikeout.forgetting.restep import restep
-from strikeout.forgetting.rolling import restore
+from strikeout.forgetting.update import restore
 from strikeout.kernels import black
 from strikeout.models.heston import Heston
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of
-from strikeout.statistics.system import FootprintBlocks
 from strikeout.store.signing import verify
 from strikeout.synthetic.heston_quotes import TRUTH
 
@@ -129,7 +128,7 @@ def story(seed: int = 42) -> Story:
         forgetting=forgetting,
         paper=step.parameters,
         paper_baseline=restep(retained, arrived.model, step.equations.schema, ridge="paper").parameters,
-        robust=downdate(FootprintBlocks.of(footprints), ids).parameters,
+        robust=downdate(footprints, ids).parameters,
         resolved=calibrate(moments_of(spoiled) - moments_of(spoiled.only(ids)), model),
         never_seen=calibrate(book.without(ids), model),
         restored=restore(forgetting, forgetting.calibration),

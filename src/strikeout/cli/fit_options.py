@@ -30,7 +30,6 @@ from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
@@ -179,9 +178,7 @@ def _typed(value: Any) -> str:
     return ":".join(str(end) for end in value) if isinstance(value, tuple) else str(value)
 
 
-def calibrate_file(
-    file: str, *, model: str, only: str | None = None, **options: Any
-) -> tuple[Reading, Calibration | PanelCalibration]:
+def calibrate_file(file: str, *, model: str, only: str | None = None, **options: Any) -> tuple[Reading, Calibration]:
     """Read a file and calibrate its quotes, as the options of ``calibration_options`` ask.
 
     Raises:

@@ -27,10 +27,8 @@ from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.cli.terminal import Format
     from strikeout.forgetting.forgetting import Forgetting
-    from strikeout.forgetting.panel_forgetting import PanelForgetting
     from strikeout.forgetting.preview import Preview
     from strikeout.store.entry import Reason
 
@@ -150,7 +148,7 @@ def restore(book: str, entry: int | None, last: bool, reason: Reason | None, who
         return report_change(held.restore(entry, reason=reason), as_json=as_json)
 
 
-def described(done: Forgetting | PanelForgetting) -> dict[str, Any]:
+def described(done: Forgetting) -> dict[str, Any]:
     """Return what was struck out and what it changed, as plain values."""
     errors = errors_after(done)
     certificate = done.certificate
@@ -160,7 +158,7 @@ def described(done: Forgetting | PanelForgetting) -> dict[str, Any]:
         "before": done.before.to_dict(),
         "parameters": done.parameters,
         "standard_errors": exit_codes.plain(errors),
-        "moved": exit_codes.plain(moved(done.before, done.parameters, errors)),
+        "moved": exit_codes.plain(done.moved),
         "operator": done.operator,
         "path": list(done.path),
         "state": certificate.state,
@@ -170,19 +168,18 @@ def described(done: Forgetting | PanelForgetting) -> dict[str, Any]:
     }
 
 
-def _latent_of(done: Forgetting | PanelForgetting) -> dict[str, Any]:
+def _latent_of(done: Forgetting) -> dict[str, Any]:
     """Return what only a panel has: its latent path and the groups that were removed as a whole."""
-    from strikeout.calibration.panel_groups import latent_of
-    from strikeout.forgetting.panel_forgetting import PanelForgetting
+    from strikeout.calibration.panels import latent_of
 
-    if not isinstance(done, PanelForgetting):
+    if not done.latent:
         return {}
     values = {str(group): value for group, value in done.latent.items()}
     latent = {"name": latent_of(done.before.asked), "values": values}
     return {"latent": latent, "dropped": [str(group) for group in done.dropped]}
 
 
-def _groups_left(done: Forgetting | PanelForgetting) -> list[tuple[str, str]]:
+def _groups_left(done: Forgetting) -> list[tuple[str, str]]:
     found = _latent_of(done)
     if not found:
         return []
@@ -191,27 +188,10 @@ def _groups_left(done: Forgetting | PanelForgetting) -> list[tuple[str, str]]:
     return [("groups", f"{left:,} of {left + len(gone):,} left{named}")]
 
 
-def _latent_moves(done: Forgetting | PanelForgetting) -> list[str]:
-    from strikeout.forgetting.panel_forgetting import PanelForgetting
-
-    return done.latent_moves if isinstance(done, PanelForgetting) else []
-
-
-def errors_after(done: Forgetting | PanelForgetting) -> dict[str, float]:
+def errors_after(done: Forgetting) -> dict[str, float]:
     """Return the standard errors of the retained quotes, by parameter."""
-    found = done.trust.standard_errors if done.trust is not None else done.calibration.standard_errors
+    found = done.standard_errors
     return {name: found.get(name, nan) for name in done.parameters}
-
-
-def moved(
-    before: Calibration | PanelCalibration, parameters: dict[str, float], errors: dict[str, float]
-) -> dict[str, float]:
-    """Return by how many standard errors after each parameter moved; not-a-number if it has none.
-
-    Not standard errors before: bad quotes enlarge those, and every move would look small.
-    """
-    apart = {name: value - before.parameters.get(name, nan) for name, value in parameters.items()}
-    return {name: change / errors[name] if errors[name] > 0.0 else nan for name, change in apart.items()}
 
 
 def _check(file: str, asked: dict[str, Any]) -> None:
@@ -232,7 +212,7 @@ def _check(file: str, asked: dict[str, Any]) -> None:
         )
 
 
-def _write(done: Forgetting | PanelForgetting, *, certificate: str | None, out: str | None) -> None:
+def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> None:
     content = done.certificate.to_bytes()
     if out is not None:
         from strikeout.quotes.writing import write_quotes
@@ -245,7 +225,7 @@ def _write(done: Forgetting | PanelForgetting, *, certificate: str | None, out: 
 
 
 def _preview(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     chosen: dict[str, Any],
     *,
     as_json: bool,
@@ -265,30 +245,27 @@ def _preview(
         ]
         pairs = [("preview", exit_codes.spelled(look.parts)), *latent]
         pairs += [("looked by", look.operator), ("changed", "nothing")]
-        heads = ("parameter", "before", "after", "moved (SE before)")
+        heads = ("parameter", "before", "after", "moved (SE after)")
         terminal.show_result(form, Table(heads, rows, numbers=(1, 2, 3), whole=(0,)), "", terminal.facts(pairs))
     return exit_codes.DONE if look.refusal is None else exit_codes.REFUSED
 
 
-def _value(calibration: Calibration | PanelCalibration, name: str) -> Cell:
+def _value(calibration: Calibration, name: str) -> Cell:
     """Return a parameter as it was; a dash if it is new."""
     return number(calibration.parameters.get(name))
 
 
-def _looked_moves(look: Preview, before: Calibration | PanelCalibration) -> list[str]:
-    from strikeout.calibration.latent_moves import latent_moves
-    from strikeout.calibration.panel_calibration import PanelCalibration
+def _looked_moves(look: Preview, before: Calibration) -> list[str]:
+    from strikeout.calibration.panels import latent_moves
 
-    if not isinstance(before, PanelCalibration):
+    if before.panel is None or before.latent_name is None:
         return []
     return latent_moves(before.latent, look.latent, name=before.latent_name, label=before.panel)
 
 
-def _described_look(look: Preview, before: Calibration | PanelCalibration) -> dict[str, Any]:
-    from strikeout.calibration.panel_calibration import PanelCalibration
-
+def _described_look(look: Preview, before: Calibration) -> dict[str, Any]:
     latent = {str(group): value for group, value in look.latent.items()}
-    known = [str(group) for group in before.latent] if isinstance(before, PanelCalibration) and latent else []
+    known = [str(group) for group in before.latent] if before.is_panel and latent else []
     return {
         "preview": exit_codes.spelled(look.parts),
         "forgotten": look.ids.tolist(),
@@ -302,9 +279,9 @@ def _described_look(look: Preview, before: Calibration | PanelCalibration) -> di
     }
 
 
-def _show(done: Forgetting | PanelForgetting, form: Format) -> None:
+def _show(done: Forgetting, form: Format) -> None:
     before, errors, certificate = done.before, errors_after(done), done.certificate
-    steps = moved(before, done.parameters, errors)
+    steps = done.moved
     rows = [
         (
             name,
@@ -318,10 +295,10 @@ def _show(done: Forgetting | PanelForgetting, form: Format) -> None:
     ]
     pairs = [("forgotten", f"{done.count:,} of {many(before.size, 'quote')}")]
     pairs += _groups_left(done)
-    pairs += [("" if n else "latent", sentence) for n, sentence in enumerate(_latent_moves(done))]
+    pairs += [("" if n else "latent", sentence) for n, sentence in enumerate(done.latent_moves)]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]
     pairs += [(name, f"{word}: {support}") for name, word, support in certificate.rows()]
-    pairs += [("warning", sentence) for sentence in (done.calibration.warnings if done.trust is None else ())]
+    pairs += [("warning", sentence) for sentence in (done.calibration.warnings if done.step_error is None else ())]
     pairs += [] if before.converged else [("before", str(before.termination))]
     heads = ("parameter", "before", "SE before", "after", "SE after", "moved (SE after)")
     drawn = Table(heads, rows, numbers=(1, 2, 3, 4, 5), whole=(0,), spare=(2,))

@@ -23,7 +23,6 @@ from strikeout.wording import Argument, many
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.cli.terminal import Format
 
 COLUMNS = ("quotes", "parameter", "moves by (SE)", "indicator", "price", "RMSE")
@@ -69,7 +68,7 @@ def influence(
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
-    calibration: Calibration | PanelCalibration
+    calibration: Calibration
     if is_book(file):
         refuse_given(options, "A book is calibrated as it was last:")
         with open_book(file) as book:
@@ -93,7 +92,7 @@ def influence(
     return exit_codes.DONE
 
 
-def _draw(file: str, calibration: Calibration | PanelCalibration, path: str, *, by: str | None) -> None:
+def _draw(file: str, calibration: Calibration, path: str, *, by: str | None) -> None:
     from strikeout.cli.plot import write_book_plot
     from strikeout.plots.writing import write_plot
 
@@ -104,7 +103,7 @@ def _draw(file: str, calibration: Calibration | PanelCalibration, path: str, *, 
         write_plot(calibration, path, "influence", by=by)
 
 
-def described(found: Influence, calibration: Calibration | PanelCalibration, top: int) -> dict[str, Any]:
+def described(found: Influence, calibration: Calibration, top: int) -> dict[str, Any]:
     """Return the first rows column by column, and the calibration they belong to, as plain values."""
     first = found.top(top)
     return {
@@ -142,7 +141,7 @@ def _money(found: Influence, row: int, kind: str) -> list[Cell]:
     return [number(price, ".3g"), number(rmse)._replace(text=terminal.move_text(rmse))]
 
 
-def _refuse_undetermined(found: Influence, calibration: Calibration | PanelCalibration) -> None:
+def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
     """Raise UnidentifiedError if all quotes together do not determine the parameters."""
     if not calibration.converged and not found["is_identified"].any():
         raise UnidentifiedError(
@@ -155,9 +154,7 @@ def _refuse_undetermined(found: Influence, calibration: Calibration | PanelCalib
         )
 
 
-def _show(
-    found: Influence, calibration: Calibration | PanelCalibration, *, top: int, confirmed: int, form: Format
-) -> None:
+def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: int, form: Format) -> None:
     heads, rows = influence_rows(found, top=top, confirmed=confirmed)
     keys, shown = keys_of(found), len(rows)
     numbers = [place for place, head in enumerate(heads) if head not in (*keys, "parameter")]

@@ -19,7 +19,7 @@ from strikeout.wording import many
 if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate
     from strikeout.book import Book
-    from strikeout.calibration.panel_calibration import AnyCalibration
+    from strikeout.calibration.calibration import Calibration
     from strikeout.store.entry import Entry
 
 MOST_GROUPS = 10
@@ -91,7 +91,7 @@ def book_page(book: Book, *, by: str | None = None) -> str:
     return page_of(f"strikeout: {name}", [*parts, *_certified(book, entries), *_log(entries)])
 
 
-def _fit(calibration: AnyCalibration) -> list[str]:
+def _fit(calibration: Calibration) -> list[str]:
     from strikeout.plots.page import fit_figures, picture_parts
 
     return [
@@ -102,7 +102,7 @@ def _fit(calibration: AnyCalibration) -> list[str]:
     ]
 
 
-def _influence(calibration: AnyCalibration, asked: str | None) -> list[str]:
+def _influence(calibration: Calibration, asked: str | None) -> list[str]:
     from strikeout.assurance.influence import influence
     from strikeout.plots.influence_map import plot_influence_map
     from strikeout.plots.page import figure_of, table_of
@@ -129,7 +129,7 @@ def _influence(calibration: AnyCalibration, asked: str | None) -> list[str]:
     ]
 
 
-def _label(calibration: AnyCalibration) -> str:
+def _label(calibration: Calibration) -> str:
     """Return the label of the groups: the date, or for a single day the expiry."""
     labels = calibration.used.labels
     several = (name for name in ("date", "expiry_date") if name in labels and len(set(labels[name].tolist())) > 1)

@@ -1,50 +1,41 @@
-"""The door: strike quotes out of a calibration, as if they had never been seen."""
+"""Strike quotes out of a calibration, as if they had never been seen: the choice of the operator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import isnan
-from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from strikeout.assurance.issuing import FARTHEST
+from strikeout.assurance.issue import FARTHEST
+from strikeout.assurance.optimality import Optimality, Question
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.choosing import chosen
-from strikeout.calibration.identifiability import INFLATION
-from strikeout.calibration.panel_calibration import PanelCalibration
-from strikeout.calibration.panel_choice import AUTO
+from strikeout.calibration.otm_filter import chosen
+from strikeout.calibration.panels import LABEL, PanelChoice, grouped, latent_of
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.confirming import measured, unconfirmed
-from strikeout.forgetting.crossing import crossing, forget_across
 from strikeout.forgetting.downdate import downdate
+from strikeout.forgetting.evidence import OPERATORS, Operator, Unsupported, free_parameters
+from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.panel import forget_panel
-from strikeout.forgetting.panel_forgetting import PanelForgetting
 from strikeout.forgetting.paper_step import paper_step
-from strikeout.forgetting.recalibrate import recalibrate
+from strikeout.forgetting.recalibrate import new_kind, recalibrate
 from strikeout.forgetting.recompute import recompute_shards
 from strikeout.forgetting.refine import refine
-from strikeout.forgetting.refusal import no_step, refuse_step
-from strikeout.forgetting.request import EITHER, Request, moments_for, request_of, slices_of, unstepped_forwards
+from strikeout.forgetting.refusal import check_step, no_step
+from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped
 from strikeout.forgetting.resolve import resolve
-from strikeout.forgetting.restep import restep
-from strikeout.forgetting.trust import Trust, Verdict, determined_to, known_error, outside_bounds, trust
-from strikeout.forgetting.vanishing import left, refuse_vanished, why_not_stepped
+from strikeout.forgetting.step_error import StepError, Verdict, outside_bounds, step_error
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.shards import Shards
-from strikeout.statistics.system import FootprintBlocks, OneStep
-from strikeout.wording import Argument
+from strikeout.statistics.system import WHOLE, OneStep, System
+from strikeout.statistics.weights import weights_of
+from strikeout.wording import Argument, many
 
-Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper"]
-OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper")
 Cuts = str | Sequence[str] | Shards
 
 
-@overload
 def forget(
     calibration: Calibration,
     *,
@@ -54,56 +45,32 @@ def forget(
     operator: Operator | None = None,
     tolerance: float | None = None,
     shards: Cuts | None = None,
-) -> Forgetting: ...
+) -> Forgetting:
+    """Return the calibration without these quotes, as if they had never been seen; the one given is not changed.
 
+    Forwards that were derived from forgotten quotes are refitted to the retained ones; ``path`` and ``refits`` list
+    them.
 
-@overload
-def forget(
-    calibration: PanelCalibration,
-    *,
-    ids: ArrayLike | None = None,
-    where: str | None = None,
-    quotes: Quotes | Moments | None = None,
-    operator: Operator | None = None,
-    tolerance: float | None = None,
-    shards: Cuts | None = None,
-) -> PanelForgetting: ...
-
-
-def forget(
-    calibration: Calibration | PanelCalibration,
-    *,
-    ids: ArrayLike | None = None,
-    where: str | None = None,
-    quotes: Quotes | Moments | None = None,
-    operator: Operator | None = None,
-    tolerance: float | None = None,
-    shards: Cuts | None = None,
-) -> Forgetting | PanelForgetting:
-    """The calibration without these quotes, as if they had never been seen; the calibration given is not changed.
-
-    Forwards that were derived from quotes that go are found anew from those that stay; ``path`` and ``refits`` say so.
-
-    By default the road is that of the calibration itself: one made from quotes is solved again from the retained
-    quotes, one made from moments from the subtracted moments. Parameters and state are then, bit for bit, those of a
-    fresh calibration of what is retained, whatever was learnt and forgotten before. Of a panel, a group that loses all
-    its quotes takes its latent parameter along, and the states of groups that lose none are taken over as they are.
-    Where a panel was left open (``panel="auto"``), what is retained decides anew: a panel may become a plain
-    calibration, or the reverse, and the answer is a ``Forgetting`` or a ``PanelForgetting`` accordingly.
+    By default a calibration made from quotes is solved again from the retained quotes, one made from moments from the
+    subtracted moments. Parameters and state are then, bit for bit, those of a fresh calibration of what is retained,
+    whatever was learnt and forgotten before. In a panel, a group that loses all its quotes is removed with its latent
+    parameter, and the states of groups that lose none are reused. With ``panel="auto"`` the retained quotes decide
+    again: a panel may become a plain calibration, or the reverse.
 
     Args:
         ids: of the quotes to strike out.
-        where: or a condition in SQL on their columns and labels; see ``quotes.selection``.
-        quotes: or the quotes themselves, the only way where a calibration was made from moments.
+        where: or a condition in SQL on their columns and labels, such as ``"date < '2024-01-10'"``.
+        quotes: or the quotes themselves, the only way if a calibration was made from moments.
         operator: this one and no other.
-        tolerance: in standard errors. The microsecond downdate is taken where its indicator certifies that much;
-            else the retained quotes are calibrated anew.
+        tolerance: in standard errors. The microsecond downdate is taken if it is certified to be within the tolerance;
+            otherwise the retained quotes are calibrated again.
         shards: with ``operator="recompute"``: how to partition the quotes, as ``states.shard`` takes it ("date:30",
-            "month", "product:30,60", ["date:30", "source"]) or its result; by expiry if not given. Only shards with a
-            forgotten quote are priced again.
+            "month", "product:30,60", ["date:30", "source"]) or its result; by expiry if not given, in a panel by its
+            groups. Only shards with a forgotten quote are priced again.
 
     Raises:
-        UsageError: what to forget is said in no way or in two, or operator, tolerance and shards are not as above.
+        UsageError: not exactly one of ids, where and quotes is given, or operator, tolerance and shards are not as
+            above.
         UnknownIdError: an id that no quote of the book has, or one given twice.
         UnidentifiedError: the retained quotes do not determine the parameters.
         RefusedError: everything is to be forgotten, the retained quotes lead out of the model's bounds, no optimum was
@@ -116,73 +83,79 @@ def forget(
     True
     """
     _check(operator, tolerance, shards)
-    if isinstance(calibration, EITHER) and calibration.settings.panel == AUTO:
-        request = request_of(calibration, ids=ids, where=where, quotes=quotes)
-        choice = crossing(calibration, request)
-        if choice is not None:
-            return forget_across(calibration, request, choice, operator=operator, tolerance=tolerance)
-        if request.book is not None:
-            ids, where, quotes = request.ids, None, None  # found once
-    if isinstance(calibration, PanelCalibration):
-        if shards is not None:
-            raise UsageError(Argument("shards"), ": a panel is recomputed by its groups. Leave them out.")
-        return forget_panel(calibration, ids=ids, where=where, quotes=quotes, operator=operator, tolerance=tolerance)
     request = request_of(calibration, ids=ids, where=where, quotes=quotes)
-    answer = partial(Forgetting, calibration, _request=request)
     if not request.count:
         nothing = ("nothing to forget: the calibration is as it was",)
-        return answer(dict(calibration.parameters), "none", _path=nothing, _calibrated=calibration)
+        return _whole(calibration, "none", request, nothing, calibration)
     if request.book is None:
-        return _by_moments(answer, calibration, request, operator)
-
-    def fresh() -> Calibration:
-        return recalibrate(request.retained, calibration.asked, calibration.settings)
-
+        return _by_moments(calibration, request, operator)
+    choice = new_kind(calibration, request)
+    if choice is not None:
+        return _as_other_kind(calibration, request, choice, operator, tolerance)
+    if operator is not None and operator != "recalibrate":
+        return _forced(calibration, request, operator, shards)
     path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
     if tolerance is not None:
-        step, judged, passed = _certified_step(calibration, request, tolerance)
-        path += passed
-        if step is not None and judged is not None:
-            path = (f"downdate: {known_error(judged)}, and {tolerance:g} were asked for",)
-            return answer(step.parameters, "downdate", step, judged, tolerance, _path=path, _calibrated=fresh)
-    elif operator not in (None, "recalibrate"):
-        return _forced(answer, calibration, request, operator, fresh, shards=shards)
-    found = fresh()
-    path = (*path, "recalibrate: the retained quotes, from cold starts")
-    return answer(dict(found.parameters), "recalibrate", tolerance=tolerance, _path=path, _calibrated=found)
+        taken, reason = _certified_step(calibration, request, tolerance)
+        if taken is not None:
+            step, judged = taken
+            path = (f"downdate: {judged.sentence}, and {tolerance:g} were asked for",)
+            how = request, path, lambda: recalibrate(request.retained, calibration), None
+            return Forgetting(
+                calibration, step.parameters, "downdate", taken, latent=step.latent, tolerance=tolerance, how=how
+            )
+        path += (f"downdate passed over: {reason}",)
+    found = recalibrate(request.retained, calibration)
+    path += (f"recalibrate: the retained quotes, from cold starts{_reused(found)}",)
+    return _whole(calibration, "recalibrate", request, path, found, tolerance)
 
 
-def unstepped(calibration: Calibration, request: Request) -> str | None:
-    """Why one step from the footprints cannot stand for forgetting these quotes; None where it can."""
-    return unstepped_forwards(request) or unsuited(calibration) or _vanishing(calibration, request)
+def _whole(
+    before: Calibration,
+    operator: str,
+    request: Request,
+    path: tuple[str, ...],
+    found: Calibration,
+    tolerance: float | None = None,
+) -> Forgetting:
+    """Return the result of an operator that calibrates."""
+    values, how = dict(found.parameters), (request, path, found, None)
+    return Forgetting(before, values, operator, latent=dict(found.latent), tolerance=tolerance, how=how)
 
 
-def free_parameters(calibration: Calibration) -> tuple[int, ...] | None:
-    """Numbers of the parameters that were not fixed; None where none was."""
-    if not calibration.fixed:
-        return None
-    return tuple(i for i, name in enumerate(calibration.model.parameters.names) if name not in calibration.fixed)
+def _reused(found: Calibration) -> str:
+    if found.known is None:
+        return ""
+    return f"; the states of {len(found.known.groups):,} of {many(len(found.latent), 'group')} are those of before"
 
 
-def _vanishing(calibration: Calibration, request: Request) -> str | None:
-    is_by_expiry = getattr(calibration.asked, "expiries", None) == "quoted"  # else no quote has to be copied
-    return why_not_stepped(calibration, request.retained) if is_by_expiry else None
-
-
-def unsuited(calibration: Calibration) -> str | None:
-    """Why one step from the footprints cannot stand for this calibration's optimum; None where it can."""
-    if calibration.loss != "squared":
-        return "a robust loss decides its weights again, which a step does not"
-    if calibration.feller == "enforce":
-        return "Feller's condition is enforced, and a step knows nothing of it"
-    return None
-
-
-def unresolvable(calibration: Calibration) -> str | None:
-    """Why moments cannot stand for this calibration's quotes; None where they can."""
-    if calibration.loss != "squared" or calibration.residual != "price":
-        return f"moments are of squared price residuals, and here they are {calibration.loss} {calibration.residual}"
-    return None
+def _as_other_kind(
+    calibration: Calibration,
+    request: Request,
+    choice: PanelChoice,
+    operator: str | None,
+    tolerance: float | None,
+) -> Forgetting:
+    """``forget`` if a panel becomes a plain calibration, or the reverse: only a calibration can do that."""
+    sentence = choice.sentence(latent_of(calibration.asked))
+    if operator not in (None, "recalibrate"):
+        raise UsageError(
+            Argument("operator", operator),
+            f": {sentence}, and one step keeps the parameters it began with. Leave ",
+            Argument("operator"),
+            " out, or calibrate with ",
+            Argument("panel"),
+            " given in full.",
+        )
+    try:
+        found = recalibrate(request.retained, calibration)
+    except RefusedError as error:  # perhaps only because the parameters are others now
+        remedy = (" With ", Argument("panel", LABEL), " the book stays a panel.") if calibration.is_panel else ()
+        raise error.extended(f" ({sentence}.", *remedy, ")") from error
+    path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
+    path += (sentence,) if tolerance is None else (sentence, f"downdate passed over: {Unsupported.OTHER_KIND}")
+    path += ("recalibrate: the retained quotes, from cold starts",)
+    return _whole(calibration, "recalibrate", request, path, found, tolerance)
 
 
 def _check(operator: Operator | None, tolerance: float | None, shards: Cuts | None) -> None:
@@ -209,10 +182,10 @@ def _check(operator: Operator | None, tolerance: float | None, shards: Cuts | No
         raise UsageError(
             Argument("tolerance", tolerance), ": give a number of standard errors above zero, such as 0.05."
         )
-    refuse_too_far(tolerance)
+    check_tolerance(tolerance)
 
 
-def refuse_too_far(tolerance: float) -> None:
+def check_tolerance(tolerance: float) -> None:
     """Raise UsageError if a tolerance is more than what may still be called an optimum."""
     if tolerance > FARTHEST:
         raise UsageError(
@@ -224,118 +197,169 @@ def refuse_too_far(tolerance: float) -> None:
         )
 
 
+def try_step(calibration: Calibration, request: Request) -> tuple[OneStep, StepError] | Unsupported:
+    """Return one step without the quotes of a request and its error; or why no step can be taken.
+
+    Raises:
+        RefusedError: what is left of a slice gives no forward.
+    """
+    why = unstepped(calibration, "downdate", request)
+    if why is not None:
+        return why
+    try:
+        step = _downdated(calibration, request)
+    except RefusedError:
+        return Unsupported.TOO_LARGE
+    if calibration.is_panel and not step.system.groups:
+        return Unsupported.NO_GROUP
+    if _loses_a_group(step, calibration, request):
+        return Unsupported.LOST_GROUP
+    return step, step_error(step, calibration, ids=lambda: request.used)
+
+
 def _certified_step(
     calibration: Calibration, request: Request, tolerance: float
-) -> tuple[OneStep | None, Trust | None, tuple[str, ...]]:
-    reason = unstepped(calibration, request)
-    if reason is None:
-        try:
-            step = _downdated(calibration, request)
-        except RefusedError:
-            reason = "a quote is too large to have a footprint"
-        else:
-            judged = trust(step, calibration, ids=lambda: request.used)
-            verdict = judged.verdict(tolerance)
-            reason = known_error(judged) if verdict is Verdict.TOO_FAR else verdict
-            if verdict is Verdict.TRUSTED:
-                reason = unconfirmed(measured(calibration, request.used, step.parameters), tolerance)
-                if reason is None:
-                    return step, judged, ()
-    return None, None, (f"downdate passed over: {reason}", "resolve passed over: no moments are held")
+) -> tuple[tuple[OneStep, StepError] | None, str]:
+    """Return the downdate if it is certified to be near enough; otherwise the reason."""
+    taken = try_step(calibration, request)
+    if isinstance(taken, Unsupported):
+        return None, taken
+    step, judged = taken
+    verdict = judged.verdict(tolerance)
+    if verdict is not Verdict.TRUSTED:
+        return None, judged.sentence if verdict is Verdict.TOO_FAR else verdict
+    found = _measured(step, calibration, request)
+    if found.is_certain(tolerance):
+        return taken, ""
+    if found.undetermined or found.is_within(tolerance):
+        named = ", ".join(found.undetermined) or "every parameter by enough"
+        return None, f"at its end, the retained quotes do not determine {named}"
+    return None, f"at its end, the next step is {found.apart:.2g} standard errors"
 
 
-def _forced(
-    answer: Callable[..., Forgetting],
-    calibration: Calibration,
-    request: Request,
-    operator: str,
-    fresh: Callable[[], Calibration],
-    *,
-    shards: Cuts | None,
-) -> Forgetting:
-    why = unresolvable(calibration) if operator == "resolve" else unstepped(calibration, request)
+def _measured(step: OneStep, calibration: Calibration, request: Request) -> Optimality:
+    """Return what the retained quotes show of the end of a step."""
+    retained = calibration.quotes.without(request.used)
+    asked = Question.of(calibration, retained, groups=step.groups)
+    return asked.optimality(step.parameters, step.latent, held=step.system.held)
+
+
+def _loses_a_group(step: OneStep, calibration: Calibration, request: Request) -> bool:
+    """Return whether a group with quotes that count is not in the state of a step, because their rows are all zeros.
+
+    Such a group is retained, and its latent parameter with it, but a step has nothing to solve it from.
+    """
+    lost = [group for group in calibration.latent if group not in step.system.blocks] if calibration.is_panel else []
+    for group in lost:
+        quotes = calibration.quotes_of(group)
+        left = quotes[~np.isin(quotes.ids, request.used)]
+        if len(left) and weights_of(left, calibration.settings.weights)[0].any():
+            return True
+    return False
+
+
+def _forced(calibration: Calibration, request: Request, operator: Operator, shards: Cuts | None) -> Forgetting:
+    why = unstepped(calibration, operator, request)
     if why is not None:
         raise UsageError(*no_step(operator, why))
+
+    def fresh() -> Calibration:
+        return recalibrate(request.retained, calibration)
+
     if operator == "resolve":
         moments = moments_for(calibration, chosen(request.retained, calibration.settings.select))
-        model = left(calibration.asked, request.retained, calibration.settings)
-        refuse_vanished(model, calibration.settings)
+        model = model_left(calibration.asked, request.retained, calibration.settings)
+        check_expiries(model, calibration.settings)
         found = resolve(moments, model, settings=calibration.settings)
-        path = ("resolve: as asked, from moments of the retained quotes",)
-        return answer(dict(found.parameters), operator, _path=path, _calibrated=fresh)
+        how = request, ("resolve: as asked, from moments of the retained quotes",), fresh, None
+        return Forgetting(calibration, dict(found.parameters), operator, how=how)
     if operator == "refine":
-        refined, kept = refine(calibration, request.used), free_parameters(calibration)
-        at, system = list(refined.parameters.values()), refined.system
-        numbers = range(len(at)) if kept is None else kept
-        space, inflation = calibration.model.parameters, getattr(calibration.model, "inflation", INFLATION)
-        still = np.zeros(len(at))
-        _, free = determined_to(system, space, at=tuple(at), kept=numbers, step=still, inflation=inflation)
-        refuse_step(free, outside_bounds(refined.parameters, calibration), count=len(request.retained))
+        refined = refine(calibration, request.used)
+        outside = outside_bounds(refined.parameters, calibration)
+        check_step(refined.undetermined, outside, count=len(request.retained))
         path = (f"refine: as asked, 2 passes; what is left is about {refined.error:.2g} standard errors",)
-        return answer(refined.parameters, operator, _path=path, _calibrated=fresh)
+        how = request, path, fresh, None
+        return Forgetting(calibration, refined.parameters, operator, latent=refined.latent, how=how)
     if operator == "paper":
-        return _as_published(answer, calibration, request, fresh)
-    if operator == "downdate":
-        step = _downdated(calibration, request)
-    else:
-        step = _step(calibration, request, operator, shards=shards)
-    judged = trust(step, calibration, ids=lambda: request.used)
+        return _as_published(calibration, request, fresh)
+    step = _downdated(calibration, request) if operator == "downdate" else _step(calibration, request, operator, shards)
+    if _loses_a_group(step, calibration, request):
+        raise RefusedError(*no_step(operator, Unsupported.LOST_GROUP))
+    judged = step_error(step, calibration, ids=lambda: request.used)
     if not judged.is_sound:
         assert request.book is not None
-        refuse_step(judged.free, judged.outside, count=len(request.book) - request.count)
-    return answer(
-        judged.parameters if step.free is None else step.parameters,
+        check_step(judged.free, judged.outside, count=len(request.book) - request.count)
+    values = judged.parameters if step.free is None else step.parameters
+    latent = step.latent if calibration.is_panel else None
+    return Forgetting(
+        calibration,
+        values,
         operator,
-        step,
-        judged,
-        _path=lambda: (f"{operator}: as asked; {known_error(judged)}",),
-        _found=lambda: measured(calibration, request.used, step.parameters),
-        _calibrated=fresh,
+        (step, judged),
+        latent=latent,
+        how=_forced_how(calibration, request, operator, (step, judged), fresh),
     )
 
 
-def _as_published(
-    answer: Callable[..., Forgetting], calibration: Calibration, request: Request, fresh: Callable[[], Calibration]
-) -> Forgetting:
+def _forced_how(
+    calibration: Calibration,
+    request: Request,
+    operator: str,
+    taken: tuple[OneStep, StepError],
+    fresh: Callable[[], Calibration],
+) -> tuple[Request, Callable[[], tuple[str, ...]], Callable[[], Calibration], Callable[[], Optimality]]:
+    step, judged = taken
+    return (
+        request,
+        lambda: (f"{operator}: as asked; {judged.sentence}",),
+        fresh,
+        lambda: _measured(step, calibration, request),
+    )
+
+
+def _as_published(calibration: Calibration, request: Request, fresh: Callable[[], Calibration]) -> Forgetting:
     """Take the paper's step. It is claimed to be near an optimum only if the retained quotes, asked there, show it."""
     step = paper_step(calibration, request.used, free=free_parameters(calibration))
-    outside = outside_bounds(step.parameters, calibration)
-    refuse_step((), outside, count=len(request.retained))
+    check_step((), outside_bounds(step.parameters, calibration), count=len(request.retained))
 
     def path() -> tuple[str, ...]:
-        apart = measured(calibration, request.used, step.parameters).apart
+        apart = _measured(step, calibration, request).apart
         return (
             "paper: as asked, one step from the calibrated parameters with a ridge of 1e-6; it equals the paper's "
             f"one-step retrain, not a refit: the next step from here is {apart:.2g} standard errors",
         )
 
-    return answer(step.parameters, "paper", _path=path, _calibrated=fresh)
+    return Forgetting(calibration, step.parameters, "paper", how=(request, path, fresh, None))
 
 
-def _step(calibration: Calibration, request: Request, operator: str, *, shards: Cuts | None) -> OneStep:
-    free, weights = free_parameters(calibration), calibration.settings.weights
-    if operator == "restep":
-        kept = chosen(request.retained, calibration.settings.select)
-        return restep(kept, calibration.model, calibration.footprints.schema, weights=weights, free=free)
-    return recompute_shards(calibration, request.used, shards=shards, free=free).step
+def _step(calibration: Calibration, request: Request, operator: str, shards: Cuts | None) -> OneStep:
+    if operator == "recompute":
+        return recompute_shards(calibration, request.used, shards=shards, free=free_parameters(calibration)).step
+    kept = chosen(request.retained, calibration.settings.select)
+    groups = {WHOLE: kept}
+    if calibration.panel is not None:
+        found = grouped(kept, calibration.panel)
+        groups = {group: kept[rows] for group, rows in found.items() if group in calibration.latent}
+    references = calibration.references
+    blocks = {group: calibration.footprints_of(part, references[group]).total() for group, part in groups.items()}
+    held = frozenset(calibration.latent_on_bound)
+    return System(blocks, calibration.latent_name, held).step(free=free_parameters(calibration))
 
 
 def _downdated(calibration: Calibration, request: Request) -> OneStep:
     footprints, free = calibration.footprints, free_parameters(calibration)
-    if request.counting is request.book:  # then the rows of the footprints are the book's, and were found there
-        return OneStep(footprints.total().less(footprints, request.places), None, free)
-    return downdate(FootprintBlocks.of(footprints), request.used, free=free)
+    if request.counting is request.book and footprints.latent is None:
+        # The rows of the footprints are those of the book, in which the ids were looked up already.
+        rows = footprints.blocks[WHOLE]
+        return OneStep(rows.total().less(rows, request.places), None, free)
+    return downdate(footprints, request.used, free=free)
 
 
-def _by_moments(
-    answer: Callable[..., Forgetting], calibration: Calibration, request: Request, operator: str | None
-) -> Forgetting:
+def _by_moments(calibration: Calibration, request: Request, operator: str | None) -> Forgetting:
     if operator not in (None, "resolve"):
-        raise UsageError(
-            Argument("operator", operator),
-            ' needs the quotes, and this calibration was made from moments. Use "resolve".',
-        )
+        raise UsageError(*no_step(operator, Unsupported.NO_QUOTES, instead="resolve"))
     moments = calibration.moments - moments_for(calibration, request.forgotten)
     found = resolve(moments, calibration.asked, settings=calibration.settings)
-    path = ("resolve: the moments of the retained quotes, from cold starts",)
-    return answer(dict(found.parameters), "resolve", _path=path, _calibrated=found)
+    return _whole(
+        calibration, "resolve", request, ("resolve: the moments of the retained quotes, from cold starts",), found
+    )

@@ -1,4 +1,4 @@
-"""The cheapest honest look at what forgetting would do; nothing is changed."""
+"""Preview what forgetting would do; nothing is changed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ from math import inf, isfinite
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.notebook import html_table
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.summary import html_table
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
-from strikeout.forgetting.crossing import crossing
-from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.forget import forget, free_parameters, unstepped
+from strikeout.forgetting.evidence import Unsupported
+from strikeout.forgetting.forget import forget, try_step
 from strikeout.forgetting.forgetting import aligned, moves
-from strikeout.forgetting.panel import look_at
-from strikeout.forgetting.panel_forgetting import PanelForgetting
+from strikeout.forgetting.recalibrate import new_kind
 from strikeout.forgetting.request import Request, request_of
-from strikeout.forgetting.trust import Trust, trust
+from strikeout.forgetting.step_error import StepError
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
-from strikeout.statistics.system import FootprintBlocks, Group
+from strikeout.statistics.system import Group
 from strikeout.wording import Mention, as_lines, many, render
 
 LOOKED = ("parameter", "would be", "moves by (SE)")
@@ -31,26 +28,36 @@ LOOKED = ("parameter", "would be", "moves by (SE)")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Preview:
-    """Where the parameters would go, and how far that can be relied on.
+    """The parameters after forgetting, and how accurate they are.
 
-    ``error`` is the tolerance, in standard errors, that is certified for ``parameters``: zero where the answer is the
-    final one, infinite where one step says nothing and ``forget`` would have to calibrate anew. ``refusal`` is the
-    error ``forget`` would raise, as far as a look can tell; None if there is none.
+    ``error`` is the tolerance, in standard errors, that is certified for ``parameters``: zero if the answer is the
+    final one, infinite if one step is not enough and ``forget`` would have to calibrate again. ``refusal`` is the error
+    ``forget`` would raise, as far as a preview can show; None if there is none.
     """
 
     ids: Names
-    count: int  # how many quotes would be struck out
-    retained: int
+    before: int  # how many quotes there are
     operator: str
     parameters: dict[str, float]
-    moved: dict[str, float]  # in standard errors of the calibration
+    moved: dict[str, float]  # in standard errors after
     error: float
     refusal: RefusedError | None
-    latent: dict[Group, float] = field(default_factory=dict)  # of a panel: what would be left of the path
+    latent: dict[Group, float] = field(default_factory=dict)  # what would be left of the path of a panel
+    given: int | None = None  # how many quotes would be struck out, if they have no ids here
+
+    @property
+    def count(self) -> int:
+        """How many quotes would be struck out."""
+        return len(self.ids) if self.given is None else self.given
+
+    @property
+    def retained(self) -> int:
+        """How many quotes would be left."""
+        return self.before - self.count
 
     @property
     def sentence(self) -> str:
-        """The look in one sentence."""
+        """The preview in one sentence."""
         return render(self.parts)
 
     @property
@@ -61,7 +68,7 @@ class Preview:
             return f"{what} and would be refused: ", *self.refusal.parts
         largest = max((abs(x) for x in self.moved.values() if isfinite(x)), default=0.0)
         if not isfinite(self.error):
-            return (f"{what} and moves the parameters too far for one step to tell: forget will calibrate again.",)
+            return (f"{what} and moves the parameters too far for one step: forget will calibrate again.",)
         sure = "exactly" if self.error == 0.0 else f"to within {self.error:.2g}"
         return (f"{what} and moves a parameter by up to {largest:.2g} standard errors, known {sure}.",)
 
@@ -69,7 +76,7 @@ class Preview:
         return f"<Preview: {self.sentence}>"
 
     def summary(self) -> str:
-        """Where every parameter would go, then the look in one sentence."""
+        """Return every parameter after forgetting, then the preview in one sentence."""
         return as_lines([*aligned([LOOKED, *self._rows()]), "", self.sentence])
 
     def _repr_html_(self) -> str:
@@ -80,77 +87,60 @@ class Preview:
 
 
 def preview(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
     quotes: Quotes | Moments | None = None,
 ) -> Preview:
-    """What striking these quotes out would do, as cheaply as it can be told honestly: one exact downdate.
+    """Return what striking these quotes out would do, as cheaply as possible: one exact downdate.
 
-    Where one step cannot stand for the answer (a robust loss, forwards that are found anew, moments, a panel that
-    becomes plain or the reverse), the real thing is done.
+    If one step cannot replace the answer (a robust loss, refitted forwards, moments, a panel that becomes plain or the
+    reverse), the quotes are forgotten in a trial.
 
     Raises:
-        UsageError: what to forget is said in no way or in two.
+        UsageError: not exactly one of ids, where and quotes is given.
         UnknownIdError: an id that no quote of the book has, or one given twice.
         RefusedError: the calibration holds no quotes, and none are given.
     """
     request = request_of(calibration, ids=ids, where=where, quotes=quotes, everything=True)
-    names = request.ids
-    if crossing(calibration, request) is not None:
-        return _rehearsed(calibration, request)
-    if isinstance(calibration, PanelCalibration):
-        return _of_panel(calibration, request)
-    if request.book is not None and 0 < len(names) < len(request.book) and _is_stepped(calibration, request):
+    taken = None
+    if request.book is not None and 0 < request.count < len(request.book) and new_kind(calibration, request) is None:
         try:
-            footprints = calibration.footprints
-        except RefusedError:  # a quote too large to have one: the real thing it is
-            return _rehearsed(calibration, request)
-        step = downdate(FootprintBlocks.of(footprints), request.used, free=free_parameters(calibration))
-        judged = trust(step, calibration, ids=lambda: request.used)
-        # A calibration that ran into the model's bound is torn, and what its rows determine there says nothing of the
-        # parameters that the others may lead to.
-        is_torn = calibration.termination is Termination.AT_BOUND
-        refusal = _undetermined(judged) if judged.free and not is_torn else None
-        moved = moves(calibration, step.parameters)
-        return Preview(
-            names, len(names), len(request.book) - len(names), "downdate", step.parameters, moved, judged.error, refusal
-        )
-    return _rehearsed(calibration, request)
+            taken = try_step(calibration, request)
+        except RefusedError:  # what is left of a slice gives no forward: the trial raises it
+            taken = None
+    if taken is None or isinstance(taken, Unsupported):
+        return _tried(calibration, request)
+    step, judged = taken
+    # A calibration that ran into the model's bound is torn between valleys: what its rows determine there does not
+    # show what the retained quotes determine elsewhere.
+    is_torn = calibration.termination is Termination.AT_BOUND and not calibration.is_panel
+    refusal = _undetermined(judged) if judged.free and not is_torn else None
+    return Preview(
+        request.ids,
+        calibration.size if request.book is None else len(request.book),
+        "downdate",
+        step.parameters,
+        moves(calibration.parameters, step.parameters, judged.standard_errors),
+        judged.error,
+        refusal,
+        dict(step.latent) if calibration.is_panel else {},
+    )
 
 
-def _is_stepped(calibration: Calibration, request: Request) -> bool:
-    try:
-        return unstepped(calibration, request) is None
-    except RefusedError:  # what is left of a slice gives no forward: the rehearsal will say so
-        return False
-
-
-def _of_panel(calibration: PanelCalibration, request: Request) -> Preview:
-    names, retained = request.ids, calibration.size - len(request.ids)
-    looked = look_at(calibration, request) if 0 < len(names) < len(calibration.book) else None
-    if looked is None:
-        return _rehearsed(calibration, request)
-    step, judged = looked
-    refusal = _undetermined(judged) if judged.free else None
-    moved = moves(calibration, step.parameters)
-    latent = dict(step.latent)
-    return Preview(names, len(names), retained, "downdate", step.parameters, moved, judged.error, refusal, latent)
-
-
-def _undetermined(judged: Trust) -> RefusedError:
+def _undetermined(judged: StepError) -> RefusedError:
     free = judged.free
     return UnidentifiedError(f"{', '.join(free)} would no longer be determined.", unidentified=list(free))
 
 
-def _rehearsed(calibration: Calibration | PanelCalibration, request: Request) -> Preview:
-    names, count = request.ids, len(request.forgotten)
-    retained = calibration.size - count
+def _tried(calibration: Calibration, request: Request) -> Preview:
+    names, size = request.ids, calibration.size
+    given = None if request.book is not None else request.count
     try:
         done = forget(calibration, quotes=request.forgotten) if request.book is None else forget(calibration, ids=names)
     except RefusedError as error:
-        before = calibration.parameters
-        return Preview(names, count, retained, "none", dict(before), moves(calibration, before), inf, error)
-    latent = dict(done.latent) if isinstance(done, PanelForgetting) else {}
-    return Preview(names, count, retained, done.operator, done.parameters, done.moved, 0.0, None, latent)
+        same = dict(calibration.parameters)
+        still = moves(same, same, calibration.standard_errors)
+        return Preview(names, size, "none", same, still, inf, error, given=given)
+    return Preview(names, size, done.operator, done.parameters, done.moved, 0.0, None, dict(done.latent), given)

@@ -19,8 +19,9 @@ from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations, Ridge
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
-from strikeout.statistics.system import OneStep
+from strikeout.statistics.system import WHOLE, OneStep, System
 from strikeout.statistics.weights import Weighting
+from strikeout.wording import Argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +92,16 @@ def recompute_shards(
 ) -> Recomputed:
     """Recompute a calibration's own footprints and quotes, cut into shards (by expiry if not given).
 
-    A quote that is too large for a footprint does not matter if it is struck out: its shard is rebuilt without it.
+    A panel is cut by its groups. A quote that is too large for a footprint does not matter if it is struck out: its
+    shard is rebuilt without it.
 
     Raises:
         UnknownIdError: an id that no quote has, or one given twice.
         UsageError: the shards are not of the calibration's quotes, or as ``shard``.
         RefusedError: a retained quote cannot be counted exactly.
     """
+    if calibration.panel is not None:
+        return _recompute_groups(calibration, ids, shards, free)
     quotes = calibration.quotes
     if shards is None:
         cut = one_shard(quotes) if isinstance(quotes.contracts, Features) else shards_of(quotes, "expiry")
@@ -118,10 +122,27 @@ def recompute_shards(
     return Recomputed(OneStep(kept + fresh.total(), None, free), states)
 
 
+def _recompute_groups(
+    calibration: Calibration, ids: ArrayLike, shards: object, free: tuple[int, ...] | None
+) -> Recomputed:
+    """Rebuild the groups of a panel that lose quotes; the blocks of the others are kept."""
+    if shards is not None:
+        raise UsageError(Argument("shards"), ": a panel is recomputed by its groups. Leave them out.")
+    system, gone = calibration.footprints.system, calibration.quotes.only(ids).ids
+    blocks = dict(system.blocks)
+    for group in calibration.latent:
+        quotes = calibration.quotes_of(group)
+        left = quotes[~np.isin(quotes.ids, gone)]
+        if len(left) < len(quotes):
+            blocks[group] = calibration.footprints_of(left, calibration.references[group]).total()
+    after = System(blocks, system.latent, system.held)
+    return Recomputed(after.step(free=free), lambda: {str(group): block for group, block in after.blocks.items()})
+
+
 def _countable(calibration: Calibration, ids: ArrayLike) -> Footprints:
     """The footprints of a calibration, without those that are too large to have one if they are struck out anyway."""
     try:
-        return calibration.footprints
+        return calibration.footprints.whole
     except RefusedError as refusal:
         lost = refusal.facts.get("ids", ())
         if not lost or not set(lost) <= set(np.asarray(ids).tolist()):
@@ -130,7 +151,7 @@ def _countable(calibration: Calibration, ids: ArrayLike) -> Footprints:
         return footprints_of(
             calibration.quotes.without(lost),
             calibration.model,
-            calibration.reference,
+            calibration.references[WHOLE],
             residual=how.residual,
             weights=how.weights,
         )

@@ -1,20 +1,18 @@
-"""When the retained quotes give no honest number, in a sentence; nothing has been changed by then."""
+"""Errors for retained quotes that give no answer; nothing has been changed when they are raised."""
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
-from strikeout.calibration.panel_calibration import AnyCalibration, PanelCalibration
-from strikeout.calibration.panel_summary import NAMED
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panels import NAMED
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
 from strikeout.wording import Argument, Mention, many
 
-One = TypeVar("One", bound=AnyCalibration)
 
-
-def determined(calibration: One) -> One:
-    """The calibration itself, where it found parameters that its quotes determine, inside the model's own bounds.
+def determined(calibration: Calibration) -> Calibration:
+    """Return the calibration if its quotes determine its parameters, inside the model's own bounds.
 
     Raises:
         UnidentifiedError: the quotes leave a parameter free.
@@ -36,10 +34,9 @@ def determined(calibration: One) -> One:
         )
     if calibration.termination is Termination.AT_BOUND:
         ran = [f"{name} ran into {bound:g}" for name, bound in calibration.on_bound.items()]
-        if isinstance(calibration, PanelCalibration):
-            held = list(calibration.latent_on_bound.items())
-            ran += [f"{calibration.latent_name} of {group} ran into {bound:g}" for group, bound in held[:NAMED]]
-            ran += [f"and so in {many(len(held) - NAMED, 'group')} more"] if len(held) > NAMED else []
+        held = list(calibration.latent_on_bound.items())
+        ran += [f"{calibration.latent_name} of {group} ran into {bound:g}" for group, bound in held[:NAMED]]
+        ran += [f"and so in {many(len(held) - NAMED, 'group')} more"] if len(held) > NAMED else []
         raise RefusedError(
             f"The {count} retained {what} lead out of the model's own bounds: {'; '.join(ran)}. "
             "Forget fewer quotes, or give bounds of your own (",
@@ -56,14 +53,13 @@ def determined(calibration: One) -> One:
     )
 
 
-def no_step(operator: str | None, why: str) -> tuple[str | Mention, ...]:
+def no_step(operator: str | None, why: str, *, instead: str = "recalibrate") -> tuple[str | Mention, ...]:
     """Return the parts of the message that an operator cannot be used, with the remedy."""
-    leave = ("Leave ", Argument("operator"), ' out, or use "recalibrate".')
-    return Argument("operator", operator), f": {why}. ", *leave
+    return Argument("operator", operator), f": {why}. Leave ", Argument("operator"), f' out, or use "{instead}".'
 
 
-def refuse_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) -> None:
-    """Nothing, where one step determines all parameters and stays inside the bounds.
+def check_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) -> None:
+    """Check that one step determines all parameters and stays inside the bounds.
 
     Raises:
         UnidentifiedError: the ``count`` retained quotes leave these parameters free.
@@ -81,7 +77,7 @@ def refuse_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) 
         )
     if outside:
         raise RefusedError(
-            f"This leads out of the bounds in {', '.join(outside)}: it is no answer. Leave ",
+            f"This leads out of the bounds in {', '.join(outside)}: it is not an answer. Leave ",
             Argument("operator"),
             " out, and the retained quotes are calibrated again.",
             count=count,
@@ -90,13 +86,9 @@ def refuse_step(free: tuple[str, ...], outside: tuple[str, ...], *, count: int) 
 
 
 def refuse_everything(count: int) -> NoReturn:
-    """Forgetting a whole book leaves no model to speak of.
-
-    Raises:
-        RefusedError: always.
-    """
+    """Raise RefusedError: forgetting a whole book leaves nothing to calibrate to."""
     raise RefusedError(
-        f"All {count:,} quotes of the book were to be forgotten, and no quotes determine no parameters. "
+        f"All {count:,} quotes of the book were to be forgotten, so nothing would determine the parameters. "
         "Keep some, or drop the calibration itself.",
         count=count,
     )

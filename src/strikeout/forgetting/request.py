@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.panel_calibration import PanelCalibration
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.evidence import STEPS, Unsupported, unsupported
+from strikeout.forgetting.expiry_parameters import model_left
 from strikeout.forgetting.refusal import refuse_everything
 from strikeout.quotes.forwards import Refit, is_derived, refits
 from strikeout.quotes.names import Names, Rows, as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.wording import many
-
-EITHER = (Calibration, PanelCalibration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ class Request:
 
 
 def request_of(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
@@ -103,14 +102,14 @@ def request_of(
         UnknownIdError: an id that no quote of the book has, or one given twice.
         RefusedError: everything is to be forgotten, or the calibration holds no quotes and none are given.
     """
-    if not isinstance(calibration, EITHER):
+    if not isinstance(calibration, Calibration):
         raise UsageError(
             f"What quotes are struck out of is a calibration; got a {type(calibration).__name__}. "
             "Give what so.calibrate returned, or the .calibration of an earlier forget."
         )
     if (ids is not None) + (where is not None) + (quotes is not None) != 1:
         raise UsageError('Say what to forget in one way: ids=[...], where="...", or quotes=....')
-    if isinstance(calibration, Calibration) and calibration.moments is not None:
+    if calibration.moments is not None:
         return _of_moments(calibration, quotes)
     if isinstance(quotes, Moments):
         raise UsageError("This calibration was made from quotes: say which ones to forget, by ids, where or quotes.")
@@ -129,13 +128,21 @@ def slices_of(request: Request) -> str:
     return many(count, "slice")
 
 
-def unstepped_forwards(request: Request) -> str | None:
-    """Why footprints cannot tell of these quotes, whatever the calibration; None where they can."""
-    if request.refits:
-        return f"the forwards of {slices_of(request)} change, and with them the footprints of the quotes that stay"
-    if request.counting is request.book or len(request.used):
-        return None
-    return "none of these quotes counts in the objective"
+def unstepped(calibration: Calibration, operator: str, request: Request) -> Unsupported | None:
+    """Return why an operator cannot strike these quotes out of a calibration; None if it can.
+
+    Raises:
+        RefusedError: what is left of a slice gives no forward.
+    """
+    if operator in STEPS and request.refits:
+        return Unsupported.FORWARDS
+    if operator in STEPS and request.counting is not request.book and not len(request.used):
+        return Unsupported.NOT_COUNTED
+    why = unsupported(operator, calibration.settings, is_panel=calibration.is_panel)
+    if why is not None or operator not in STEPS or getattr(calibration.asked, "expiries", None) != "quoted":
+        return why
+    names = model_left(calibration.asked, request.retained, calibration.settings).parameters.names
+    return None if names == calibration.model.parameters.names else Unsupported.EXPIRY
 
 
 def names_of(

@@ -1,4 +1,4 @@
-"""The same step rebuilt from the retained quotes: the paper's one-step "retrain", and the yardstick of `downdate`."""
+"""The same step rebuilt from the retained quotes: the paper's one-step "retrain", and the convergence of `downdate`."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _shape(t: float, theta: tuple[float, ...]) -> tuple[float, ...]:
     sd, spread = sqrt(variance), 1.0 - rho * rho
     rate = (1.0 / t + kappa) / sigma
     g = 0.5 * variance * rate * rate
-    core = asymptote * sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, bending the contour cannot help
+    core = asymptote * sqrt(spread) * (1.0 + g * spread)  # nearer to k* than this, second_order the contour cannot help
     # Wider, and 16 powers of x do not suffice; what they miss grows with sd, as prices do.
     widest = min(0.9 * sd, 0.03 + 0.7 * sd, 1.0)
     doublings = 0

@@ -1,6 +1,6 @@
 """Pictures of a calibration: smiles, residuals, total variance, influence, a panel's path. matplotlib, no window.
 
-Each takes a `Calibration` or a `PanelCalibration` and gives back a figure, plain values for JSON, or writes a file.
+Each takes a `Calibration` or a `Calibration` and gives back a figure, plain values for JSON, or writes a file.
 """
 
 from __future__ import annotations

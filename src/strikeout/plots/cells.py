@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.assurance.groups import column_of
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.calibration import Calibration
 from strikeout.kernels import black
 from strikeout.plots import style
 from strikeout.quotes.contracts import Contracts
@@ -85,7 +85,7 @@ def label_axis(quotes: Quotes, by: str) -> Axis:
     return Axis("quote date" if by == "date" else by, tuple(names.tolist()), place.ravel())
 
 
-def moneyness_axis(calibration: Calibration | PanelCalibration, quotes: Quotes) -> Axis:
+def moneyness_axis(calibration: Calibration, quotes: Quotes) -> Axis:
     """Return ln(strike / forward) in standard deviations to expiry, at the model's at-the-money volatility.
 
     The same column then means the same for a week and for five years. For a panel, the volatility of its last group.
@@ -94,7 +94,7 @@ def moneyness_axis(calibration: Calibration | PanelCalibration, quotes: Quotes) 
     expiries, which = np.unique(contracts.expiry, return_inverse=True)
     at_the_money = Contracts(forward=1.0, strike=1.0, expiry=expiries, discount=1.0, is_call=True)
     parameters = calibration.parameters
-    if isinstance(calibration, PanelCalibration):
+    if calibration.is_panel:
         parameters = calibration.theta(calibration.groups[-1])
     prices = calibration.model.price(parameters, at_the_money)
     deviation = black.implied_volatility(prices, 1.0, 1.0, expiries, 1.0, True) * np.sqrt(expiries)

@@ -16,7 +16,6 @@ from strikeout.plots.cells import Axis, expiry_axis, label_axis, moneyness_axis,
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -63,9 +62,7 @@ class InfluenceMap:
         }
 
 
-def influence_map(
-    calibration: Calibration | PanelCalibration, *, by: str | None = None, down: str | None = None
-) -> InfluenceMap:
+def influence_map(calibration: Calibration, *, by: str | None = None, down: str | None = None) -> InfluenceMap:
     """Return the effect of striking out each expiry and date; for a single day, each expiry and range of moneyness.
 
     Args:
@@ -87,7 +84,7 @@ def influence_map(
 
 
 def plot_influence_map(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     *,
     title: str | None = None,
     by: str | None = None,

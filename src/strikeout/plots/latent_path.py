@@ -11,13 +11,13 @@ from strikeout.plots import style
 from strikeout.wording import many
 
 if TYPE_CHECKING:
-    from strikeout.calibration.panel_calibration import PanelCalibration
+    from strikeout.calibration.calibration import Calibration
 
 MOST_NAMES = 6
 BAND = 2.0  # standard errors to either side: all but a twentieth of normal errors
 
 
-def path_data(panel: PanelCalibration) -> dict[str, Any]:
+def path_data(panel: Calibration) -> dict[str, Any]:
     """The path as plain values for JSON; a value on a bound has no standard error, and None for one."""
     return {
         "parameter": panel.latent_name,
@@ -28,7 +28,7 @@ def path_data(panel: PanelCalibration) -> dict[str, Any]:
     }
 
 
-def plot_latent_path(panel: PanelCalibration, *, title: str | None = None) -> Figure:
+def plot_latent_path(panel: Calibration, *, title: str | None = None) -> Figure:
     """A figure of the latent parameter, group by group in their order; the band is twice its standard error.
 
     A value that is held on a bound has no standard error and is drawn as a cross.
@@ -49,6 +49,6 @@ def plot_latent_path(panel: PanelCalibration, *, title: str | None = None) -> Fi
         axes.plot(places[held], values[held], linestyle="", marker="x", color=style.MODEL, markersize=5)
         named = np.unique(np.linspace(0, len(values) - 1, min(MOST_NAMES, len(values))).round().astype(int))
         axes.set_xticks(named, [str(panel.groups[n])[:10] for n in named])
-        axes.set_xlabel(panel.panel)
-        axes.set_ylabel(panel.latent_name)
+        axes.set_xlabel(str(panel.panel))
+        axes.set_ylabel(str(panel.latent_name))
     return figure

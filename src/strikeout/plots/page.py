@@ -7,7 +7,7 @@ from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING
 
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.latent_path import plot_latent_path
@@ -113,7 +113,7 @@ def table_of(
 
 
 def calibration_page(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     *,
     title: str | None = None,
     figures: Mapping[str, Figure] | None = None,
@@ -136,13 +136,13 @@ def calibration_page(
     return page_of(name, [*parts, *picture_parts(figures or _every_figure(calibration))])
 
 
-def fit_figures(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
+def fit_figures(calibration: Calibration) -> dict[str, Figure]:
     """The pictures that show the fit: of a panel its path, then smiles, residuals and total variance.
 
     Raises:
         UsageError: the calibration holds no quotes to draw.
     """
-    path = {"path": plot_latent_path(calibration)} if isinstance(calibration, PanelCalibration) else {}
+    path = {"path": plot_latent_path(calibration)} if calibration.is_panel else {}
     return {
         **path,
         "smiles": plot_smiles(calibration),
@@ -152,7 +152,7 @@ def fit_figures(calibration: Calibration | PanelCalibration) -> dict[str, Figure
     }
 
 
-def _every_figure(calibration: Calibration | PanelCalibration) -> dict[str, Figure]:
+def _every_figure(calibration: Calibration) -> dict[str, Figure]:
     drawn = fit_figures(calibration)
     with suppress(RefusedError):  # where nothing is determined the page says so above
         drawn["influence"] = plot_influence_map(calibration)

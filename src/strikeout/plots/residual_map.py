@@ -15,7 +15,6 @@ from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +55,7 @@ class ResidualMap:
         }
 
 
-def residual_map(calibration: Calibration | PanelCalibration) -> ResidualMap:
+def residual_map(calibration: Calibration) -> ResidualMap:
     """The residuals of a calibration by expiry and moneyness.
 
     Raises:
@@ -78,7 +77,7 @@ def residual_map(calibration: Calibration | PanelCalibration) -> ResidualMap:
     return ResidualMap(down, across, mean.reshape(cells), count.reshape(cells), unit, int(np.count_nonzero(~used)))
 
 
-def plot_residual_map(calibration: Calibration | PanelCalibration, *, title: str | None = None) -> Figure:
+def plot_residual_map(calibration: Calibration, *, title: str | None = None) -> Figure:
     """A figure of the mean residual, expiry by moneyness: blue where the market is dearer, orange where cheaper.
 
     Residuals are in spreads of the quotes; in RMSE where no spread is known. A tenth of the cells may lie beyond the

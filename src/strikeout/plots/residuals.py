@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
 
 Floats = NDArray[np.float64]
 MOST_DATES_NAMED = 4
 
 
 def plot_residuals(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     *,
     title: str | None = None,
     marked: ArrayLike = (),

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots import style
@@ -96,7 +96,7 @@ class Day:
     name: str
 
 
-def smiles_of(calibration: Calibration | PanelCalibration | Day, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
+def smiles_of(calibration: Calibration | Day, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
     """The smiles of a calibration by expiry; where there are more expiries than ``at_most``, evenly chosen ones.
 
     Of a panel, those of its last group.
@@ -116,7 +116,7 @@ def smiles_of(calibration: Calibration | PanelCalibration | Day, *, at_most: int
 
 
 def plot_smiles(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     *,
     title: str | None = None,
     at_most: int = MOST_PANELS,
@@ -164,7 +164,7 @@ def plot_smiles(
     return figure
 
 
-def smiles_data(calibration: Calibration | PanelCalibration, *, at_most: int = MOST_PANELS) -> dict[str, Any]:
+def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS) -> dict[str, Any]:
     """The smiles as plain values for JSON; a volatility that does not exist is None.
 
     Raises:
@@ -174,7 +174,7 @@ def smiles_data(calibration: Calibration | PanelCalibration, *, at_most: int = M
     return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(seen_in(calibration), smiles)}
 
 
-def expiries_shown(calibration: Calibration | PanelCalibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
+def expiries_shown(calibration: Calibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
     """Which expiries the smiles leave out and why, in words; nothing where they are all there are."""
     full, thin = _expiries(seen_in(calibration))
     notes = [f"{len(smiles)} of {len(full):,} expiries, evenly chosen"] if len(smiles) < len(full) else []
@@ -189,8 +189,8 @@ def _expiries(seen: Calibration | Day) -> tuple[Floats, int]:
     return full, len(expiries) - len(full)
 
 
-def seen_in(calibration: Calibration | PanelCalibration | Day) -> Calibration | Day:
-    if not isinstance(calibration, PanelCalibration):
+def seen_in(calibration: Calibration | Day) -> Calibration | Day:
+    if isinstance(calibration, Day) or calibration.panel is None:
         return calibration
     last = calibration.groups[-1]
     return Day(calibration.model, calibration.theta(last), calibration.used[calibration.rows[last]], str(last))

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from strikeout.calibration.calibration import Calibration
-    from strikeout.calibration.panel_calibration import PanelCalibration
 
 MOST_SLICES = 12
 MOST_NAMES = 7  # of expiries beside the bar
 
 
-def variance_data(calibration: Calibration | PanelCalibration, *, at_most: int = MOST_SLICES) -> dict[str, Any]:
+def variance_data(calibration: Calibration, *, at_most: int = MOST_SLICES) -> dict[str, Any]:
     """The slices as plain values for JSON: market and model, one entry an expiry.
 
     Raises:
@@ -48,9 +47,7 @@ def variance_data(calibration: Calibration | PanelCalibration, *, at_most: int =
     }
 
 
-def plot_variance(
-    calibration: Calibration | PanelCalibration, *, title: str | None = None, at_most: int = MOST_SLICES
-) -> Figure:
+def plot_variance(calibration: Calibration, *, title: str | None = None, at_most: int = MOST_SLICES) -> Figure:
     """A figure of total variance by expiry, in the colour of its expiry: dots are the market, lines the model.
 
     Total variance grows with expiry wherever there is no calendar arbitrage; the axis is logarithmic, so that a week

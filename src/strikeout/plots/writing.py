@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from strikeout.calibration.panel_calibration import PanelCalibration
+from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.plots import style
 from strikeout.plots.influence_map import influence_map, plot_influence_map
@@ -40,12 +40,12 @@ def check_ending(path: str | PathLike[str]) -> None:
         raise UsageError(f"{Path(path).name}: a picture ends in {', '.join(ENDINGS)}. Give the file one of them.")
 
 
-def first_kind(calibration: Calibration | PanelCalibration) -> Picture:
+def first_kind(calibration: Calibration) -> Picture:
     """What is drawn where no kind is asked for: of a panel its path, else the smiles."""
-    return "path" if isinstance(calibration, PanelCalibration) else "smiles"
+    return "path" if calibration.is_panel else "smiles"
 
 
-def plot(calibration: Calibration | PanelCalibration, kind: Picture | None = None, *, by: str | None = None) -> Figure:
+def plot(calibration: Calibration, kind: Picture | None = None, *, by: str | None = None) -> Figure:
     """A figure of one kind: smiles, residuals (a heat map), variance (total variance by expiry), influence, or path.
 
     Without a kind it is the smiles, of a panel its path.
@@ -60,14 +60,12 @@ def plot(calibration: Calibration | PanelCalibration, kind: Picture | None = Non
     kind = _kind(calibration, kind, by)
     if kind == "influence":
         return plot_influence_map(calibration, by=by)
-    if isinstance(calibration, PanelCalibration) and kind == "path":
+    if calibration.is_panel and kind == "path":
         return plot_latent_path(calibration)
     return {"smiles": plot_smiles, "residuals": plot_residual_map, "variance": plot_variance}[kind](calibration)
 
 
-def plot_data(
-    calibration: Calibration | PanelCalibration, kind: Picture | None = None, *, by: str | None = None
-) -> dict[str, Any]:
+def plot_data(calibration: Calibration, kind: Picture | None = None, *, by: str | None = None) -> dict[str, Any]:
     """What ``plot`` draws, as plain values for JSON; a number that does not exist is None.
 
     Raises:
@@ -79,13 +77,13 @@ def plot_data(
         "residuals": lambda: residual_map(calibration).to_dict(),
         "variance": lambda: variance_data(calibration),
         "influence": lambda: influence_map(calibration, by=by).to_dict(),
-        "path": lambda: path_data(calibration),  # type: ignore[arg-type]  # _kind saw to it
+        "path": lambda: path_data(calibration),
     }
     return {"kind": kind, "model": calibration.model.name, "quotes": calibration.count, **drawn[kind]()}
 
 
 def write_plot(
-    calibration: Calibration | PanelCalibration,
+    calibration: Calibration,
     path: str | PathLike[str],
     kind: Picture | None = None,
     *,
@@ -106,7 +104,7 @@ def write_plot(
     return replace_file(path, lambda target: Path(target).write_bytes(content))
 
 
-def _content(calibration: Calibration | PanelCalibration, ending: str, kind: Picture | None, by: str | None) -> bytes:
+def _content(calibration: Calibration, ending: str, kind: Picture | None, by: str | None) -> bytes:
     if ending == ".html":
         figures = None if kind is None else {str(kind): plot(calibration, kind, by=by)}
         return calibration_page(calibration, figures=figures).encode()
@@ -115,9 +113,9 @@ def _content(calibration: Calibration | PanelCalibration, ending: str, kind: Pic
     return style.to_bytes(plot(calibration, kind, by=by), style.format_of(ending))
 
 
-def _kind(calibration: Calibration | PanelCalibration, kind: Picture | None, by: str | None) -> Picture:
+def _kind(calibration: Calibration, kind: Picture | None, by: str | None) -> Picture:
     """The picture that is meant, where there is one."""
-    is_panel = isinstance(calibration, PanelCalibration)
+    is_panel = calibration.is_panel
     meant = kind or first_kind(calibration)
     if meant not in PICTURES:
         raise UsageError(f"kind={kind!r} is no picture. Use one of {', '.join(PICTURES)}.")

@@ -41,7 +41,7 @@ def linearizer(objective: Objective, model: Model) -> Callable[[Sequence[float]]
     def by_rows(theta: Sequence[float]) -> Linearization:
         with np.errstate(over="ignore", invalid="ignore"):  # a cost that overflows is a point to step back from
             residual, jacobian = rows(objective, model, np.array(theta))
-            return _summed(objective, residual, jacobian)
+            return summed(objective, residual, jacobian)
 
     return by_rows
 
@@ -80,7 +80,7 @@ def linearize_each(posed: Sequence[tuple[Objective, Sequence[float]]], model: Mo
         ends = np.cumsum([len(price) for price, _ in found])[:-1]
         parts = zip(posed, found, np.split(vol, ends), np.split(slope, ends), strict=True)
         return [
-            _summed(objective, objective.target - v, jacobian * s[:, None])
+            summed(objective, objective.target - v, jacobian * s[:, None])
             for (objective, _), (_, jacobian), v, s in parts
         ]
 
@@ -108,7 +108,8 @@ def price_residuals(objective: Objective, model: Model, theta: Sequence[float]) 
     return objective.observed - model.price(np.array(theta), objective.contracts)
 
 
-def _summed(objective: Objective, residual: Floats, jacobian: Floats) -> Linearization:
+def summed(objective: Objective, residual: Floats, jacobian: Floats) -> Linearization:
+    """Return curvature, score and cost from residuals and sensitivities in canonical order."""
     e = objective.root_weight * residual
     columns = [np.ascontiguousarray(column) * objective.root_weight for column in jacobian.T]
     pull, stiffness = objective.loss.pull(e), objective.loss.stiffness(e)

@@ -18,7 +18,7 @@ does not trust this one.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -27,6 +27,8 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import exact
 from strikeout.kernels.exact import Integers, Words
+from strikeout.kernels.products import inner, product
+from strikeout.kernels.symmetric import inverse, solve
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
 
@@ -71,6 +73,69 @@ def eliminate_each(blocks: Floats, k: int, held: NDArray[np.bool_]) -> Floats:
     # The two halves round differently; the upper one counts, so that S is symmetric to the bit.
     upper = np.triu(np.ones((len(kept), len(kept)), bool))
     return np.where(upper, whole, whole.transpose(0, 2, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowBlocks:
+    """The symmetric matrix of all groups in floating point, to judge by; nothing here is hashed.
+
+        symbol  meaning                                                                      shape
+        B       one block per group: shared parameters first, then the latent one if any     groups x q x q
+        held    groups whose latent parameter does not move                                  groups
+
+    The whole matrix has the sum of the shared blocks in one corner and every group's latent parameter on its diagonal.
+    Without latent parameters there is one block, and nothing is eliminated.
+    """
+
+    B: Floats
+    held: NDArray[np.bool_]
+    has_latent: bool = True
+
+    def reduced(self) -> Floats:
+        """Return the shared block once every latent parameter follows."""
+        if not self.has_latent:
+            total: Floats = self.B.sum(axis=0)
+            return total
+        pivots = self.B[:, -1, -1]
+        whole: Floats = eliminate_each(self.B, self.B.shape[-1] - 1, self.held | ~(pivots > 0.0)).sum(axis=0)
+        return whole
+
+    def solve(self, m: Floats) -> tuple[Floats, Floats]:
+        """Return x with ``B x = m`` over all groups, shared and latent; not-a-number if B is not positive definite."""
+        size = self.B.shape[1] - self.has_latent
+        nothing = np.full(size, np.nan), np.full(len(self.B) * self.has_latent, np.nan)
+        if self.has_latent and not (self.B[~self.held, -1, -1] > 0.0).all():
+            return nothing
+        whole = self.reduced()
+        if not (np.isfinite(whole).all() and (np.diag(whole) > 0.0).all()):
+            return nothing
+        if not self.has_latent:
+            return np.array(solve(whole.tolist(), m.sum(axis=0).tolist())), np.empty(0)
+        side, over = self.B[:, :-1, -1], self._over_pivots()
+        right = (m[:, :-1] - side * (m[:, -1] * over)[:, None]).sum(axis=0)
+        shared = np.array(solve(whole.tolist(), right.tolist()))
+        return shared, (m[:, -1] - inner(side, shared)) * over
+
+    def errors(self, noise: float) -> tuple[Floats, Floats]:
+        """Return standard errors of the shared and of the latent parameters; not-a-number if one is held.
+
+        ``noise^2 (1 / H_ll + c' C c)`` for a latent one: its uncertainty given the shared parameters, and that of the
+        shared parameters, whose covariance is C and which it follows by c.
+        """
+        C = np.array(inverse(self.reduced().tolist()))
+        with np.errstate(invalid="ignore"):
+            shared: Floats = noise * np.sqrt(np.diag(C))
+            if not self.has_latent:
+                return shared, np.empty(0)
+            over = self._over_pivots()
+            follow = self.B[:, :-1, -1] * over[:, None]
+            latent = np.where(self.held, np.nan, over + inner(product(follow, C), follow))
+            return shared, noise * np.sqrt(latent)
+
+    def _over_pivots(self) -> Floats:
+        pivot = self.B[:, -1, -1]
+        known = (pivot > 0.0) & ~self.held
+        return np.where(known, 1.0 / np.where(known, pivot, 1.0), 0.0)
 
 
 def place_of(schema: Schema, latent: str) -> int:

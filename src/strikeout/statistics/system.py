@@ -421,6 +421,17 @@ class FootprintBlocks:
         """Return the footprints of a plain system."""
         return FootprintBlocks({WHOLE: footprints})
 
+    @property
+    def whole(self) -> Footprints:
+        """The footprints of a plain system.
+
+        Raises:
+            UsageError: these are of a panel.
+        """
+        if self.latent is not None:
+            raise UsageError("A panel has footprints by group: use ``blocks``.")
+        return self.blocks[WHOLE]
+
     @cached_property
     def system(self) -> System:
         """The sum of all footprints."""

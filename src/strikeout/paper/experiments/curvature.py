@@ -17,6 +17,7 @@ from strikeout.paper.experiments.feeds import Feed, apart, feeds
 from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.system import WHOLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,7 +133,7 @@ def tried(book: Quotes, *, name: str, seed: int) -> Iterator[Tried]:
             continue
         space = model.parameters
         plain = cached(retained, before.model, space.vector(before.parameters))
-        robust = cached(retained, before.model, space.vector(before.reference))
+        robust = cached(retained, before.model, space.vector(before.references[WHOLE]))
         steps = _steps(plain, robust, learnt(before, rank_one), learnt(before, bfgs))
         ends = {
             way: (plain if way.reference == "least squares" else robust).reference + steps[way]  # a step may be NaN

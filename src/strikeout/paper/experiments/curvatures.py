@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.secant import updated
+from strikeout.calibration.sr1 import updated
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.bending import STEP, Bending
 from strikeout.statistics.linearize import linearize, rows
 from strikeout.statistics.objective import objective_of
+from strikeout.statistics.second_order import STEP, SecondOrder
 
 Floats = NDArray[np.float64]
 
@@ -54,8 +54,8 @@ class Cache:
         return np.asarray(self.J.T @ self.r)
 
     @property
-    def bending(self) -> Bending:
-        return Bending(np.einsum("n,nab->ab", self.r, self.D), np.einsum("nk,nab->kab", self.J, self.D))
+    def second_order(self) -> SecondOrder:
+        return SecondOrder(np.einsum("n,nab->ab", self.r, self.D), np.einsum("nk,nab->kab", self.J, self.D))
 
 
 def cached(quotes: Quotes, model: Model, reference: Floats) -> Cache:
@@ -120,13 +120,13 @@ def gauss_newton(cache: Cache) -> Floats:
 
 def newton(cache: Cache) -> Floats:
     """Step with the second-order term of the residuals, H - S, the true second derivative of the cost."""
-    return step(cache.curvature - cache.bending.residual, cache.score)
+    return step(cache.curvature - cache.second_order.residual, cache.score)
 
 
 def corrected(cache: Cache) -> Floats:
     """Take Gauss-Newton's step, then what it misses to second order: S and T."""
     d = gauss_newton(cache)
-    return d + cache.bending.left_out(cache.curvature, d)
+    return d + cache.second_order.left_out(cache.curvature, d)
 
 
 def quadratic(cache: Cache) -> Floats:

@@ -15,7 +15,6 @@ from strikeout.forgetting.restep import restep
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.normal_equations import PAPER_RIDGE
 from strikeout.statistics.shards import Shards, shard
-from strikeout.statistics.system import FootprintBlocks
 
 Floats = NDArray[np.float64]
 
@@ -67,9 +66,9 @@ def struck(calibration: Calibration, ids: NDArray[np.str_], *, shards: Shards, c
     """
     footprints = calibration.footprints
     steps = [
-        downdate(FootprintBlocks.of(footprints), ids),
+        downdate(footprints, ids),
         recompute_shards(calibration, ids, shards=shards).step,
-        restep(calibration.quotes.without(ids), calibration.model, footprints.schema),
+        restep(calibration.quotes.without(ids), calibration.model, footprints.whole.schema),
     ]
     states = {step.equations.digest() for step in steps}
     moves = {step.change.tobytes() for step in steps}

@@ -1,0 +1,315 @@
+"""The search of a panel: the shared parameters alone, every group's latent parameter solved for at each point.
+
+    symbol  meaning
+    theta   the shared parameters
+    x_g     the latent parameter of group g: the one of least cost, given theta, inside its bounds
+    T_g     normal equations of group g at (theta, x_g): upper triangle of (H, G; G', cost)
+    k       the column of the latent parameter
+    S       the sum over groups of T_ij - T_ik T_jk / T_kk: the normal equations of theta, all x_g following it
+
+The cost with every x_g at its best is a function of theta alone, and S are its Gauss-Newton equations (variable
+projection; Golub and Pereyra, 1973). The loop of a plain calibration therefore also searches panels, with as many
+coordinates as shared parameters, and one evaluation takes a few passes over the quotes for any number of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import fsum, isfinite, nan, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.calibration.convergence import Convergence
+from strikeout.calibration.coordinates import Coordinates
+from strikeout.calibration.latent_solve import FACTOR, NEGLIGIBLE, Line, settled
+from strikeout.calibration.limits import BUILTIN, CUSTOM, Limits
+from strikeout.calibration.loop import Descent, Evaluation, Watch, descend
+from strikeout.calibration.panels import Rows
+from strikeout.calibration.problem import SearchEnd, follow_robust
+from strikeout.kernels.symmetric import inverse, length
+from strikeout.models.model import Model
+from strikeout.quotes.features import Features
+from strikeout.statistics.linearization import Linearization, places
+from strikeout.statistics.linearize import linearize_each, rows, summed
+from strikeout.statistics.losses import Huber, Loss, Squared
+from strikeout.statistics.objective import Objective, canonical_order
+from strikeout.statistics.schur import eliminate_each
+from strikeout.statistics.system import Group
+
+Floats = NDArray[np.float64]
+
+Posed = Callable[[Rows, Floats], list[tuple[Objective, list[float]]]]
+
+UNKNOWN_THRESHOLD = Huber(1.0)  # the loss of a problem before a threshold is estimated
+NEAR = 10.0  # standard errors from the optimum, within which the latent parameters are solved to all digits
+
+
+@dataclass(frozen=True, eq=False)
+class PanelObjective:
+    """The objective of a panel by group; every group has a quote that counts."""
+
+    parts: dict[Group, Objective]
+    loss: Loss = field(default_factory=Squared)
+
+    def __len__(self) -> int:
+        """Quotes less groups: the degrees of freedom that the latent parameters leave for the shared ones."""
+        return self.count - len(self.parts)
+
+    @cached_property
+    def count(self) -> int:
+        return sum(len(part) for part in self.parts.values())
+
+    @cached_property
+    def rounding(self) -> float:
+        """As ``Objective.rounding``, of all quotes; the order of the groups does not affect it."""
+        return sqrt(fsum(part.rounding * part.rounding for part in self.parts.values()))
+
+    def with_loss(self, loss: Loss) -> PanelObjective:
+        """Return the same quotes under another loss."""
+        return PanelObjective({group: part.with_loss(loss) for group, part in self.parts.items()}, loss)
+
+
+def parts_of(whole: Objective, groups: Mapping[Group, Rows]) -> dict[Group, Objective]:
+    """Return the objective by group, without groups of which no quote counts; targets and weights are each quote's."""
+    parts = {}
+    for group, at in groups.items():
+        book, prices, weights = whole.book[at], whole.prices[at], whole.weights[at]
+        order, places = canonical_order(book, prices, weights)
+        if len(order):
+            parts[group] = Objective(book, prices, whole.targets[at], weights, whole.residual, order, places)
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Settling:
+    """Every group's latent parameter at its best for one theta, and the normal equations there."""
+
+    theta: tuple[float, ...]
+    latents: Floats  # in the order of the groups
+    triangles: Floats  # T_g, one row per group
+    held: NDArray[np.bool_]  # on a bound that the cost pushes against, or moving no price of its group
+    system: Linearization  # S
+
+    @property
+    def cost(self) -> float:
+        return self.system.cost
+
+
+@dataclass(frozen=True, eq=False)
+class PanelProblem:
+    """A panel, the model to fit to it, and the coordinates in which to search for the shared parameters."""
+
+    objective: PanelObjective
+    model: Model
+    coordinates: Coordinates
+    latent: int  # its place among the model's parameters
+    lower: float  # bounds of the latent parameter
+    upper: float
+    start: float
+
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[PanelObjective]:
+        """Return the end of one start."""
+        if isinstance(self.objective.loss, Huber):
+            return follow_robust(self, start, watch)
+        descent = self.descend(start, watch)
+        return SearchEnd(descent, self.objective, descent.system.cost)
+
+    def descend(
+        self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float | None = None
+    ) -> Descent:
+        freedom, limits = max(len(self.objective) - len(start), 1), self.limits
+        convergence = Convergence(freedom, self.objective.rounding, noise, tolerance or limits.tolerance)
+        best: Settling | None = None
+        negligible = NEGLIGIBLE
+
+        def evaluate(u: Sequence[float]) -> Evaluation:
+            # Latent parameters begin at the linear prediction from the best point so far.
+            nonlocal best, negligible
+            found = self.settle(self.coordinates.theta(u), best, negligible=negligible)
+            system = self.coordinates.system(found.system, u, found.theta)
+            if isfinite(found.cost) and (best is None or found.cost <= best.cost):
+                best = found
+                if convergence.standard_errors(length(system.curvature, system.score), found.cost) < NEAR:
+                    negligible = 0.0
+            return system
+
+        box = self.coordinates.box
+        return descend(evaluate, start, box=box, convergence=convergence, watch=watch, limits=limits)
+
+    @property
+    def limits(self) -> Limits:
+        """As for a plain calibration."""
+        books = (part.book for part in self.objective.parts.values())
+        return CUSTOM if any(isinstance(book, Features) for book in books) else BUILTIN
+
+    def with_threshold(self, width: float) -> PanelProblem:
+        return replace(self, objective=self.objective.with_loss(Huber(width)))
+
+    def weighted_residuals(self, u: Sequence[float]) -> Floats:
+        """Return the weighted residuals of all groups, the latent parameters at their best.
+
+        Before the first threshold is known, they are at their best for the squared loss.
+        """
+        theta = self.coordinates.theta(u)
+        loss = self.objective.loss
+        problem = replace(self, objective=self.objective.with_loss(Squared())) if loss is UNKNOWN_THRESHOLD else self
+        return self.residuals_at(problem.settle(theta, negligible=0.0))
+
+    def residuals_at(self, at: Settling) -> Floats:
+        """Return the weighted residuals of all groups, in the order of the groups."""
+        found = []
+        for part, x in zip(self.objective.parts.values(), at.latents.tolist(), strict=True):
+            residual, _ = rows(part, self.model, np.array(self._whole(at.theta, x)))
+            found.append(part.root_weight * residual)
+        return np.concatenate(found)
+
+    def settle(
+        self, theta: Sequence[float], near: Settling | None = None, *, negligible: float = NEGLIGIBLE
+    ) -> Settling:
+        """Solve for every latent parameter at this theta, from the start or from the prediction of ``near``."""
+        if theta[0] != theta[0]:
+            return self._nothing(theta)
+        begin = np.full(len(self.objective.parts), self.start) if near is None else self._following(near, theta)
+        parts = list(self.objective.parts.values())
+
+        def posed(groups: Rows, x: Floats) -> list[tuple[Objective, list[float]]]:
+            return [(parts[g], self._whole(theta, at)) for g, at in zip(groups.tolist(), x.tolist(), strict=True)]
+
+        if isinstance(self.objective.loss, Huber):
+            return self._settle_robust(theta, begin, posed, negligible)
+
+        def evaluate(groups: Rows, x: Floats) -> Floats:
+            return np.array([equations.triangle for equations in linearize_each(posed(groups, x), self.model)])
+
+        found = settled(evaluate, begin, self.line, rounding=self._rounding, negligible=negligible)
+        if found is None:
+            return self._nothing(theta)
+        x, T = found
+        return self._reduced(tuple(theta), x, T, self.line.held(x, T))
+
+    def _settle_robust(self, theta: Sequence[float], begin: Floats, posed: Posed, negligible: float) -> Settling:
+        """``settle`` under Huber's loss.
+
+        The second derivative counts no outlier, so it may vanish far from the optimum. There the step takes the
+        curvature of iteratively reweighted least squares instead, which always lowers the cost: column 0 of T.
+        """
+        k, line = self.latent, self.line
+
+        def evaluate(groups: Rows, x: Floats) -> Floats:
+            found = []
+            for part, at in posed(groups, x):
+                assert isinstance(part.loss, Huber)
+                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                    residual, jacobian = rows(part, self.model, np.array(at))
+                    triangle = summed(part, residual, jacobian).triangle
+                    e, column = part.root_weight * residual, part.root_weight * jacobian[:, k]
+                    share = np.minimum(1.0, part.loss.threshold / np.abs(e))
+                    reweighted = float(np.add.reduce(column * column * share))
+                true = triangle[line.curvature]
+                found.append((true if true > 0.5 * reweighted else reweighted, *triangle))
+            return np.array(found)
+
+        shifted = Line(line.lower, line.upper, 0, line.score + 1, line.is_edge)
+        found = settled(evaluate, begin, shifted, rounding=self._rounding, negligible=negligible)
+        if found is None:
+            return self._nothing(theta)
+        x, T = found[0], np.ascontiguousarray(found[1][:, 1:])
+        return self._reduced(tuple(theta), x, T, line.held(x, T))
+
+    @cached_property
+    def line(self) -> Line:
+        """The bounds of a latent parameter, and its places in the normal equations."""
+        k, space = self.latent, self.model.parameters
+        is_edge = space.names[k] in space.edges and self.lower == space.lower[k]
+        return Line(self.lower, self.upper, self.place(k, k), self.place(k, len(space)), is_edge)
+
+    @cached_property
+    def _rounding(self) -> Floats:
+        return np.array([part.rounding for part in self.objective.parts.values()])
+
+    def _reduced(self, theta: tuple[float, ...], x: Floats, T: Floats, held: NDArray[np.bool_]) -> Settling:
+        size, k = len(self.model.parameters) + 1, self.latent
+        S = eliminate_each(T[:, np.array(places(size))], k, held)
+        # Sums are correctly rounded, so the order of the groups does not affect them.
+        sums = tuple(fsum(S[:, i, j].tolist()) for i in range(size - 1) for j in range(i, size - 1))
+        system = Linearization(sums, self.objective.count)
+        pivot = np.where(held, np.inf, T[:, self.place(k, k)])
+        moved = np.clip(x + T[:, self.place(k, size - 1)] / pivot, self.lower, self.upper)
+        return Settling(theta, moved, T, held, system)
+
+    def slopes(self, at: Settling) -> Floats:
+        """Return how each latent parameter follows the shared ones, ``-T_ik / T_kk``: one row per shared parameter."""
+        k = self.latent
+        pivot = np.where(at.held, np.inf, at.triangles[:, self.place(k, k)])
+        shared = [i for i in range(len(self.model.parameters)) if i != k]
+        return np.array([-at.triangles[:, self.place(i, k)] / pivot for i in shared])
+
+    def _following(self, near: Settling, theta: Sequence[float]) -> Floats:
+        x = near.latents
+        for slope, a, b in zip(self.slopes(near), theta, near.theta, strict=True):
+            x = x + slope * (a - b)
+        if self.lower >= 0.0:
+            x = np.clip(x, near.latents / FACTOR, near.latents * FACTOR)
+        # Inside the bounds: one on a bound that the cost does not push against would be slow to leave it.
+        margin = 1e-3 * (self.upper - self.lower) if isfinite(self.upper - self.lower) else 0.0
+        inside: Floats = np.clip(x, self.lower + min(margin, 0.5 * abs(self.lower)), self.upper - margin)
+        return np.where(near.held, near.latents, inside)
+
+    def _whole(self, theta: Sequence[float], x: float) -> list[float]:
+        return [*theta[: self.latent], x, *theta[self.latent :]]
+
+    def place(self, i: int, j: int) -> int:
+        """Return the place of the product of columns i and j in the triangle."""
+        i, j = (i, j) if i <= j else (j, i)
+        size = len(self.model.parameters) + 1
+        return i * size - i * (i - 1) // 2 + j - i
+
+    def _nothing(self, theta: Sequence[float]) -> Settling:
+        size, groups = len(self.model.parameters), len(self.objective.parts)
+        system = Linearization((nan,) * (size * (size + 1) // 2), self.objective.count)
+        whole = np.full((groups, (size + 1) * (size + 2) // 2), nan)
+        return Settling(tuple(theta), np.full(groups, nan), whole, np.zeros(groups, bool), system)
+
+
+def latent_errors(problem: PanelProblem, at: Settling, descent: Descent, noise: float) -> list[float]:
+    """Return standard errors of the latent parameters, in the order of the groups; not-a-number if one is held.
+
+    The block of the inverse: ``s^2 (1 / H_ll + c' C c)`` with C the covariance of the shared parameters over s^2 and c
+    how the latent one follows them. The first term is the uncertainty given the shared parameters, the second that of
+    the shared parameters themselves.
+    """
+    coordinates, H = problem.coordinates, descent.system.curvature
+    kept = [i for i in range(len(descent.point)) if i not in descent.held]
+    C = inverse([[H[i][j] for j in kept] for i in kept])
+    chain = _chain(coordinates, descent.point)
+    slopes = problem.slopes(at)
+    follow = []
+    for i in kept:
+        total = np.zeros(len(at.latents))
+        for row, slope in zip(chain, slopes, strict=True):
+            total = total + row[i] * slope
+        follow.append(total)
+    own = at.triangles[:, problem.place(problem.latent, problem.latent)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = 1.0 / own
+        for m, a in enumerate(follow):
+            for n, b in enumerate(follow):
+                variance = variance + C[m][n] * (a * b)
+    known = zip(variance.tolist(), at.held.tolist(), strict=True)
+    return [nan if held or not v >= 0.0 else sqrt(noise * v) for v, held in known]
+
+
+def _chain(coordinates: Coordinates, u: Sequence[float]) -> list[list[float]]:
+    """Return derivatives of the shared parameters by the free coordinates: one row per parameter."""
+    place = {i: n for n, i in enumerate(coordinates.free)}
+    rows = [[0.0] * len(place) for _ in coordinates.names]
+    for i, n in place.items():
+        rows[i][n] = 1.0
+    share = coordinates.share
+    if share is not None:
+        slopes = share.slopes(coordinates.theta(u), u[place[share.replaced]])
+        rows[share.replaced] = [slopes.get(i, 0.0) for i in coordinates.free]
+    return rows

@@ -1,0 +1,155 @@
+"""One start followed to its end: the problem of a plain calibration, and what every kind of problem shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import nan
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.calibration.convergence import Convergence
+from strikeout.calibration.coordinates import Coordinates
+from strikeout.calibration.limits import BUILTIN, CUSTOM, Limits
+from strikeout.calibration.loop import Descent, Evaluation, Visit, Watch, descend
+from strikeout.calibration.termination import Termination
+from strikeout.errors import ParameterError
+from strikeout.models.model import Model
+from strikeout.quotes.features import Features
+from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearize import linearizer, rows
+from strikeout.statistics.losses import TUNING, Huber, Loss, robust_scale
+from strikeout.statistics.objective import Objective
+
+Floats = NDArray[np.float64]
+
+SETTLED = 1e-6  # relative change of Huber's threshold; its effect on the parameters is far smaller
+OUTER_CAP = 100
+
+
+class Posed(Protocol):
+    """The objective of a search, over quotes or their moments: as much of it as the comparison of ends needs."""
+
+    @property
+    def loss(self) -> Loss: ...
+
+    @property
+    def rounding(self) -> float: ...
+
+    def __len__(self) -> int: ...
+
+
+AnyPosed = TypeVar("AnyPosed", bound=Posed, covariant=True)
+
+
+@dataclass(frozen=True)
+class SearchEnd(Generic[AnyPosed]):
+    """The end of one start, with the objective it ended on (Huber's threshold is estimated on the way)."""
+
+    descent: Descent
+    objective: AnyPosed
+    merit: float  # what is compared between starts: the cost, or Huber's threshold
+    joined: SearchEnd[AnyPosed] | None = None  # whose basin it entered, if it was not followed further
+
+
+class Search(Protocol[AnyPosed]):
+    """A problem that can be followed from a start to its end."""
+
+    @property
+    def coordinates(self) -> Coordinates: ...
+
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[AnyPosed]: ...
+
+
+class RobustSearch(Protocol[AnyPosed]):
+    """A problem whose loss has a threshold that is estimated along with the parameters."""
+
+    @property
+    def objective(self) -> AnyPosed: ...
+
+    def with_threshold(self, width: float) -> RobustSearch[AnyPosed]: ...
+
+    def weighted_residuals(self, u: Sequence[float]) -> Floats: ...
+
+    def descend(
+        self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float | None = None
+    ) -> Descent: ...
+
+
+def follow_robust(problem: RobustSearch[AnyPosed], start: Sequence[float], watch: Watch | None) -> SearchEnd[AnyPosed]:
+    """Return the end of one start under Huber's loss.
+
+    Descend, estimate the threshold again at the end, and repeat until it stays; then descend to the end. The first
+    threshold is estimated from the residuals at the start itself: half the quotes can be absurd, and it still has the
+    size of the others.
+    """
+    smallest = 0.1 * problem.objective.rounding
+    visits: tuple[Visit, ...] = ()
+    u, evaluations, settled, moved = list(start), 0, False, 1.0
+    width = TUNING * max(robust_scale(problem.weighted_residuals(u)), smallest)
+    for _ in range(OUTER_CAP):
+        posed = problem.with_threshold(width)
+        end = posed.descend(u, watch, width / TUNING, None if settled else max(0.01 * moved, 1e-6))
+        u, visits, evaluations = end.point, visits + end.visits, evaluations + end.evaluations
+        if settled or not end.termination.converged:
+            break
+        before, width = width, TUNING * max(robust_scale(posed.weighted_residuals(u)), smallest)
+        moved = abs(width - before) / before
+        settled = not moved > SETTLED
+    ended = end.termination if settled or not end.termination.converged else Termination.CAP
+    whole = Descent(u, end.system, ended, visits, evaluations, end.held)
+    return SearchEnd(whole, posed.objective, width)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An objective, the model to fit to it, and the coordinates to search in."""
+
+    objective: Objective
+    model: Model
+    coordinates: Coordinates
+
+    def evaluate(self, u: Sequence[float]) -> Evaluation:
+        theta = self.coordinates.theta(u)
+        try:
+            if theta[0] == theta[0]:
+                return self.coordinates.system(self._linearize(theta), u, theta)
+        except ParameterError:  # inside the bounds, but beyond the boundary of the model: a point to step back from
+            pass
+        nothing = Linearization((nan,) * ((len(theta) + 1) * (len(theta) + 2) // 2), len(self.objective))
+        return Evaluation([[nan] * len(u)] * len(u), [nan] * len(u), nan, nothing)
+
+    @cached_property
+    def _linearize(self) -> Callable[[Sequence[float]], Linearization]:
+        return linearizer(self.objective, self.model)
+
+    def weighted_residuals(self, u: Sequence[float]) -> Floats:
+        residual, _ = rows(self.objective, self.model, np.array(self.coordinates.theta(u)))
+        return self.objective.root_weight * residual
+
+    def with_threshold(self, width: float) -> Problem:
+        return replace(self, objective=self.objective.with_loss(Huber(width)))
+
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[Objective]:
+        """Return the end of one start."""
+        if isinstance(self.objective.loss, Huber):
+            return follow_robust(self, start, watch)
+        descent = self.descend(start, watch)
+        return SearchEnd(descent, self.objective, descent.system.cost)
+
+    @property
+    def limits(self) -> Limits:
+        """Those of user-defined models if functions, bounds and starts are the user's own."""
+        return CUSTOM if isinstance(self.objective.book, Features) else BUILTIN
+
+    def descend(
+        self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float | None = None
+    ) -> Descent:
+        freedom, limits = max(len(self.objective) - len(start), 1), self.limits
+        convergence = Convergence(freedom, self.objective.rounding, noise, tolerance or limits.tolerance)
+        return descend(
+            self.evaluate, start, box=self.coordinates.box, convergence=convergence, watch=watch, limits=limits
+        )

@@ -1,0 +1,88 @@
+"""What the end of a search means: parameters, how well they are known, and how each start compares with the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from strikeout.calibration.calibration import StartEnd, Trace
+from strikeout.calibration.coordinates import Bounds, Coordinates
+from strikeout.calibration.identifiability import INFLATION, Precision, precision_of
+from strikeout.calibration.loop import Descent
+from strikeout.calibration.problem import Posed, SearchEnd
+from strikeout.calibration.starts import agrees
+from strikeout.calibration.termination import Termination
+from strikeout.models.model import Model
+
+
+def concluded(
+    ends: Sequence[SearchEnd[Posed]],
+    best: SearchEnd[Posed],
+    model: Model,
+    coordinates: Coordinates,
+    *,
+    noise: float,
+    bounds: Bounds | None,
+) -> dict[str, Any]:
+    """The part of a ``Calibration`` that follows from the search alone, whatever was searched; by keyword.
+
+    Args:
+        noise: variance of a weighted residual.
+        bounds: that were asked for; ending on one of these is no failure.
+    """
+    descent, names = best.descent, model.parameters.names
+    theta = coordinates.theta(descent.point)
+    precision = precision_of(
+        model.parameters,
+        coordinates,
+        descent,
+        noise_variance=noise,
+        inflation=getattr(model, "inflation", INFLATION),
+    )
+    held = {coordinates.free[i] for i in descent.held} - coordinates.replaced
+    return {
+        "model": model,
+        "parameters": dict(zip(names, theta, strict=True)),
+        "standard_errors": dict(zip(names, precision.standard_errors, strict=True)),
+        "relative_errors": dict(zip(names, precision.relative_errors, strict=True)),
+        "unidentified": tuple(names[i] for i in precision.free),
+        "on_bound": {names[i]: theta[i] for i in sorted(held)},
+        "fixed": {names[i]: value for i, value in sorted(coordinates.fixed.items())},
+        "cost": descent.system.cost,
+        "termination": termination_of(descent, coordinates, precision, {*(bounds or {})}),
+        "equations": descent.system.equations,
+        "trace": Trace(descent.visits, coordinates),
+        "starts": tuple(start_end(end, best, coordinates) for end in ends),
+    }
+
+
+def termination_of(descent: Descent, coordinates: Coordinates, precision: Precision, asked: set[str]) -> Termination:
+    """The search's own end, unless it ended on a bound or at parameters the quotes do not determine."""
+    ended = descent.termination
+    if ended is not Termination.NOT_FINITE and (precision.inseparable or (precision.free and ended.converged)):
+        return Termination.NOT_IDENTIFIED
+    if not ended.converged:
+        return ended
+    if not descent.held:
+        return ended
+    own = {
+        i
+        for i in descent.held
+        if coordinates.free[i] not in coordinates.replaced and coordinates.names[coordinates.free[i]] not in asked
+    }
+    if not own:
+        return Termination.CONVERGED_ON_BOUND
+    beyond = own - coordinates.on_edge(own, descent.point)
+    return Termination.AT_BOUND if beyond else Termination.CONVERGED_ON_EDGE
+
+
+def start_end(end: SearchEnd[Posed], best: SearchEnd[Posed], coordinates: Coordinates) -> StartEnd:
+    """Where one start ended, beside the best."""
+    descent = end.descent
+    return StartEnd(
+        parameters=coordinates.named(descent.point),
+        cost=descent.system.cost,
+        termination=descent.termination,
+        evaluations=descent.evaluations,
+        agrees=agrees(end, best),
+    )

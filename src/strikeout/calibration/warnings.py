@@ -1,0 +1,97 @@
+"""Warnings about a calibration: what a user must not overlook, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strikeout.calibration.feller import MEAN_REVERSION, VOL_OF_VOL
+from strikeout.calibration.moment_error import coarseness
+from strikeout.calibration.panels import NAMED
+from strikeout.calibration.summary import is_latent_free
+from strikeout.wording import many
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibration import Calibration
+
+FORGOTTEN = 5.0  # mean_reversion times the first expiry: exp(-5) = 0.7 % of the initial variance is left by then
+DAYS = 365.0
+LN_2 = 0.6931471805599453
+
+
+def warnings(calibration: Calibration) -> tuple[str, ...]:
+    """Return all warnings, the most important first."""
+    found = [] if calibration.converged else [f"{calibration.termination}."]
+    found += [
+        f"{name} is {calibration.identifiability[name]}: quote more expiries and strikes, or fix it."
+        for name in calibration.unidentified
+    ]
+    found += [
+        f"{name} is on its bound {bound:g}; it has no standard error, and the others hold given it."
+        for name, bound in calibration.on_bound.items()
+    ]
+    found += _latent_warnings(calibration) if calibration.is_panel else _plain_warnings(calibration)
+    ratio = calibration.feller_ratio
+    if calibration.feller == "warn" and ratio is not None and ratio < 1.0:
+        found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
+    if len(calibration.starts) > 1 and calibration.agreement == 1:
+        found.append(f"Only 1 of {len(calibration.starts)} starts ended here; the optimum may not be the only one.")
+    return tuple(found)
+
+
+def _plain_warnings(calibration: Calibration) -> list[str]:
+    arbitrage = getattr(calibration.model, "arbitrage", None)  # of models that do not exclude it
+    if arbitrage is None:
+        found = fast_mean_reversion(calibration)
+    else:
+        contracts = None if calibration.quotes is None else calibration.quotes.contracts
+        found = [*arbitrage(calibration.parameters, contracts)]
+    return found if calibration.moments is None else [*found, *coarseness(calibration)]
+
+
+def _latent_warnings(calibration: Calibration) -> list[str]:
+    latent, found = calibration.latent_name, []
+    held = list(calibration.latent_on_bound)
+    if held:
+        found.append(
+            f"{latent} is on its bound in {_named(held)}: it has no standard error there, and the rest holds given it."
+        )
+    free = [group for group in calibration.groups if is_latent_free(calibration, group)]
+    if free:
+        found.append(f"{latent} is free within its own size in {_named(free)}: quote more there, or leave them out.")
+    alone = [group for group in calibration.groups if calibration.counts[group] == 1]
+    if alone:
+        found.append(f"There is only 1 quote in {_named(alone)}: it determines {latent} there and nothing else.")
+    return found
+
+
+def fast_mean_reversion(calibration: Calibration) -> list[str]:
+    """Return a warning if mean reversion is too fast to be identified from the shortest expiry.
+
+    As mean_reversion and vol_of_vol grow together, Heston's model tends to a Levy process, the normal inverse Gaussian
+    one, which depends on a ratio of the two only: the cost hardly changes along the way.
+    """
+    speed, contracts = calibration.parameters.get(MEAN_REVERSION), getattr(calibration.quotes, "contracts", None)
+    if speed is None or contracts is None or VOL_OF_VOL not in calibration.parameters:
+        return []
+    first = float(np.min(contracts.expiry))
+    if not speed * first > FORGOTTEN:
+        return []
+    return [
+        f"Variance returns to its mean before the first expiry: half of any excess is gone in {_spell(LN_2 / speed)}, "
+        f"and the first expiry is in {_spell(first)}. The quotes determine vol_of_vol / mean_reversion, and little "
+        "more of either or of initial_variance."
+    ]
+
+
+def _spell(years: float) -> str:
+    days = DAYS * years
+    number, unit = (f"{24.0 * days:.2g}", "hour") if days < 1.0 else (f"{days:.3g}", "day")
+    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
+
+
+def _named(groups: list[Any]) -> str:
+    shown = ", ".join(map(str, groups[:NAMED]))
+    rest = len(groups) - NAMED
+    return f"{many(len(groups), 'group')} ({shown}{f' and {rest} more' if rest > 0 else ''})"

@@ -1,0 +1,118 @@
+"""What operators ask of a calibration, in memory or in a book, and which operators each kind of calibration supports.
+
+    operator      quotes, squared loss    quotes, Huber's loss     Feller enforced    moments
+    downdate      plain, panel            no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
+    restep        plain, panel            no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
+    recompute     plain, panel            no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
+    refine        plain, panel            no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
+    resolve       plain; panel: PANEL     no: NOT_SQUARED_PRICES   yes                yes
+    recalibrate   plain, panel            plain, panel             plain, panel       no: NO_QUOTES
+    paper         plain; panel: PAPER     no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
+
+``unsupported`` is this table. What depends on the quotes to strike out is checked where they are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.settings import Settings
+from strikeout.models.model import Model
+from strikeout.statistics.second_order import SecondOrder
+from strikeout.statistics.system import Group
+
+Operator = Literal["downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper"]
+OPERATORS: tuple[Operator, ...] = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper")
+STEPS = frozenset({"downdate", "restep", "recompute", "refine", "paper"})
+
+
+class Unsupported(StrEnum):
+    """Why an operator cannot replace a calibration of the retained quotes; the values are clauses."""
+
+    ROBUST_LOSS = "a robust loss changes its weights, which a step does not"
+    FELLER = "Feller's condition is enforced, which a step ignores"
+    NO_QUOTES = "it needs the quotes, and this calibration was made from moments"
+    NOT_SQUARED_PRICES = "moments support squared price residuals only"
+    PAPER = "the paper's step has no latent parameters"
+    PANEL = "moments have one state for all groups, and a panel needs one per group"
+    FORWARDS = "forwards depend on these quotes, and footprints of retained quotes depend on the forwards"
+    NOT_COUNTED = "none of these quotes counts in the objective"
+    EXPIRY = "the last quote of an expiry is struck out, and a step cannot remove its parameters"
+    TOO_LARGE = "a quote is too large to have a footprint"
+    LOST_GROUP = "the quotes left in a group have zero sensitivities, so a step would lose the group"
+    NO_GROUP = "no group is left"
+    OTHER_KIND = "the retained quotes are a panel and the calibration is not, or the reverse"
+    NO_FOOTPRINTS = "the book keeps no footprints"
+    NOISE = "the footprints are perturbed, and nothing can be certified from them"
+    UNDECIDED = "only a calibration decides whether the retained quotes form a panel"
+    LOST_FOOTPRINTS = "footprints of these quotes are missing, and their shards cannot be rebuilt"
+    UNIDENTIFIED = "unidentified"
+    OUT_OF_BOUNDS = "out of bounds"
+    TOO_FAR = "too far"
+    UNCONFIRMED = "the retained quotes do not confirm it"
+
+
+class Evidence(Protocol):
+    """What a step is judged and certified by: a calibration in memory, or what a book keeps of one.
+
+    A plain calibration has no latent parameter, and one group, ``WHOLE``.
+    """
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def fixed(self) -> Mapping[str, float]: ...
+
+    @property
+    def on_bound(self) -> Mapping[str, float]: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def panel(self) -> str | None: ...
+
+    @property
+    def latent_name(self) -> str | None: ...
+
+    @property
+    def second_order(self) -> Mapping[Group, SecondOrder]: ...
+
+    def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]: ...
+
+
+def unsupported(operator: str, settings: Settings, *, is_panel: bool, has_quotes: bool = True) -> Unsupported | None:
+    """Return why a calibration with these settings does not support an operator, whatever the quotes; None if it does.
+
+    >>> unsupported("downdate", Settings(loss="huber"), is_panel=False)
+    <Unsupported.ROBUST_LOSS: 'a robust loss changes its weights, which a step does not'>
+    """
+    if not has_quotes:
+        return None if operator == "resolve" else Unsupported.NO_QUOTES
+    if operator == "resolve":
+        if settings.loss != "squared" or settings.residual != "price":
+            return Unsupported.NOT_SQUARED_PRICES
+        return Unsupported.PANEL if is_panel else None
+    if operator not in STEPS:
+        return None
+    if operator == "paper" and is_panel:
+        return Unsupported.PAPER
+    if settings.loss != "squared":
+        return Unsupported.ROBUST_LOSS
+    return Unsupported.FELLER if settings.feller == "enforce" else None
+
+
+def free_parameters(evidence: Evidence) -> tuple[int, ...] | None:
+    """Return the numbers of the (shared) parameters that are not fixed; None if all are free."""
+    if not evidence.fixed:
+        return None
+    names = [name for name in evidence.model.parameters.names if name != evidence.latent_name]
+    return tuple(i for i, name in enumerate(names) if name not in evidence.fixed)

@@ -1,0 +1,101 @@
+"""Bring quotes back, learn new ones, roll a window: in any order and batching, the result is that of a fresh start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.from_moments import calibrate_moments
+from strikeout.errors import UsageError
+from strikeout.forgetting.forgetting import Forgetting
+from strikeout.forgetting.recalibrate import calibrate_again
+from strikeout.forgetting.refusal import determined
+from strikeout.forgetting.request import moments_for, names_of, refuse_derived
+from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import Moments
+
+
+def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> Calibration:
+    """The calibration from before, bit for bit; or another one with the forgotten quotes brought back into it.
+
+    Args:
+        calibration: one that has moved on since (more forgotten, more learnt); the one of before where not given.
+
+    Raises:
+        UsageError: a forgotten quote is in that calibration already, or these are no forgetting and no calibration.
+        RefusedError: a quote lacks what the calibration needs.
+    """
+    if not isinstance(forgetting, Forgetting):
+        raise UsageError(f"What is restored is what so.forget gave; got a {type(forgetting).__name__}.")
+    if calibration is None:
+        return forgetting.before
+    if not isinstance(calibration, Calibration):
+        raise UsageError(f"Quotes are restored into a calibration; got a {type(calibration).__name__}.")
+    back, weights = forgetting.forgotten, forgetting.before.settings.weights
+    own = calibration.settings.weights
+    if isinstance(own, Mapping) and isinstance(weights, Mapping):
+        known = {name: weights[name] for name in forgetting.ids.tolist()}
+        calibration = replace(calibration, settings=replace(calibration.settings, weights={**own, **known}))
+    return learn(calibration, back)
+
+
+def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
+    """The calibration of its quotes and these, from cold starts, as if all had been there from the beginning.
+
+    Of a panel, the states of groups that none of these quotes is in are taken over as they are.
+
+    Raises:
+        UsageError: an id is in the book already, a quote has no weight where weights were given by id, or these are no
+            quotes.
+        RefusedError: a quote lacks what the calibration needs.
+    """
+    if not isinstance(quotes, Quotes | Moments):
+        raise UsageError(f"What is learnt is quotes; got a {type(quotes).__name__}. Read it with so.read_quotes first.")
+    if not len(quotes):
+        return calibration
+    if calibration.moments is not None:
+        if isinstance(quotes, Quotes):
+            refuse_derived(quotes)
+        moments = calibration.moments + moments_for(calibration, quotes)
+        return calibrate_moments(moments, calibration.asked, calibration.settings)
+    if isinstance(quotes, Moments):
+        raise UsageError("This calibration was made from quotes: it can learn quotes, not moments.")
+    return calibrate_again(join(calibration.book, quotes), calibration)
+
+
+def roll(
+    calibration: Calibration,
+    learn: Quotes,
+    *,
+    forget: ArrayLike | None = None,
+    where: str | None = None,
+) -> Calibration:
+    """The window moved on: some quotes struck out, others learnt, calibrated once.
+
+    The same bits as forgetting and learning one after the other, in either order. Of a panel, the states of groups in
+    which no quote comes or goes are taken over as they are.
+
+    Args:
+        forget: ids to strike out.
+        where: or a condition in SQL that says which.
+
+    Raises:
+        UsageError: what to forget is said twice, or a quote to learn is in the book already and stays there.
+        UnknownIdError: an id that no quote of the book has, or one given twice.
+        RefusedError: what is left determines no parameters. Nothing is changed.
+    """
+    if forget is not None and where is not None:
+        raise UsageError('Say what to forget in one way: forget=[...] or where="...".')
+    if calibration.moments is not None:
+        raise UsageError(
+            "roll names what to forget, and a calibration made from moments holds no names. Forget, then learn."
+        )
+    names = names_of(calibration.book, ids=[] if where is None and forget is None else forget, where=where)
+    calibration.book.only(names)  # each known, and given once
+    kept = calibration.book[~np.isin(calibration.book.ids, names)]  # forwards are found once both sets are together
+    return determined(calibrate_again(join(kept, learn), calibration))

@@ -1,0 +1,149 @@
+"""What one Gauss-Newton step leaves out, as sums over quotes: how residuals and prices bend around a reference.
+
+    symbol    meaning                                                            shape
+    r, J, D   residual, sensitivities and second derivatives of a quote's price  -, p, p x p
+    S         sum w r D                                                          p x p
+    T         sum w J D                                                          p x p x p
+    d         the step, H d = G with H = sum w J J', G = sum w J r               p
+
+Put the optimum at reference + d + e and expand its equation, sum w J r = 0 there, to second order in d:
+
+    (H - S_d) e = S_d d - T(d, d) / 2,    S_d = S - T . d
+
+S_d belongs to the residuals that are left after the step: noise cancels in it, a misfit does not, and that is why H and
+G alone cannot tell how good a step is in a real market. Both sums add and subtract like every other state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strikeout.kernels.products import inner
+from strikeout.kernels.symmetric import solve
+from strikeout.models.model import Model, Theta
+from strikeout.statistics.linearize import rows
+from strikeout.statistics.objective import Residual, objective_of
+from strikeout.statistics.weights import Weighting, weights_of
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
+
+Floats = NDArray[np.float64]
+
+STEP = 1e-4  # of a parameter's size: central differences of sensitivities good to 1e-9 err by 1e-5 at most
+AT_ONCE = 1 << 14  # quotes, whose second derivatives are held at the same time: 20 MB of them
+
+
+def expand(S: Floats, T: Floats, d: Floats) -> tuple[Floats, Floats]:
+    """S_d and ``S_d d - T(d, d) / 2``, the two sides of the equation above; of many sums at once where d has rows."""
+    along = d[..., None, :]
+    after = S - inner(np.moveaxis(T, -3, -1), along[..., None, :])
+    return after, inner(after, along) - 0.5 * inner(inner(T, along[..., None, :]), along)
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """The sums S and T of some quotes at a reference, in floating point: they judge a step, they do not make one."""
+
+    residual: Floats
+    sensitivity: Floats
+
+    def __add__(self, other: SecondOrder) -> SecondOrder:
+        return SecondOrder(self.residual + other.residual, self.sensitivity + other.sensitivity)
+
+    def __sub__(self, other: SecondOrder) -> SecondOrder:
+        return SecondOrder(self.residual - other.residual, self.sensitivity - other.sensitivity)
+
+    def left_out(self, curvature: Floats, step: Floats) -> Floats:
+        """What the step ``H^-1 G`` misses the optimum by, to second order; not-a-number where there is no optimum.
+
+        Args:
+            curvature: H of the same quotes, for the parameters that may move.
+            step: of these parameters; the sums are of them too (see ``only``).
+        """
+        after, missed = expand(self.residual, self.sensitivity, step)
+        true = curvature - after
+        if not (np.isfinite(true).all() and (np.diag(true) > 0.0).all()):
+            return np.full(len(step), np.nan)
+        return np.array(solve(true.tolist(), missed.tolist()))
+
+    def curvature_after(self, curvature: Floats, step: Floats) -> Floats:
+        """The curvature where a step ends, to first order.
+
+        What that leaves out, ``sum w (D d)(D d)'``, is nowhere negative: no parameter is less determined by it.
+
+        Args:
+            curvature, step: as for ``left_out``.
+        """
+        turned = inner(self.sensitivity, step)
+        return curvature + turned + turned.T
+
+    def only(self, free: ArrayLike) -> SecondOrder:
+        """The sums for these parameters, by number, the others being fixed."""
+        i = np.asarray(free, np.intp)
+        return SecondOrder(self.residual[np.ix_(i, i)], self.sensitivity[np.ix_(i, i, i)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuoteTerms:
+    """What every quote of a book adds to the sums, in the order of the quotes, and the sums themselves."""
+
+    each: Floats  # (n, p + 1, p p): J and r times D, weighted
+    total: SecondOrder
+
+    def only(self, places: NDArray[np.integer]) -> SecondOrder:
+        """The sums of the quotes at these rows."""
+        return _summed(self.each[places])
+
+
+def second_order_of(
+    quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
+) -> SecondOrder:
+    """The sums of these quotes at a reference; zero for none of them. Large books are taken in parts.
+
+    Raises:
+        ParameterError: the reference is no point of the model, or too close to where the model ends.
+        UsageError, RefusedError: as for ``objective_of``.
+    """
+    size = len(model.parameters)
+    total = SecondOrder(np.zeros((size, size)), np.zeros((size, size, size)))
+    weight, _ = weights_of(quotes, weights)
+    for begin in range(0, len(quotes), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        total += quote_terms_of(quotes[part], model, reference, residual=residual, weights=weight[part]).total
+    return total
+
+
+def quote_terms_of(
+    quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
+) -> QuoteTerms:
+    """What every one of these quotes adds to the sums: p p (p + 1) numbers a quote.
+
+    Raises:
+        ParameterError: the reference is no point of the model, or too close to where the model ends.
+        UsageError, RefusedError: as for ``objective_of``.
+    """
+    theta, size = model.parameters.vector(reference), len(model.parameters)
+    each = np.zeros((len(quotes), size + 1, size * size))
+    weight, _ = weights_of(quotes, weights)
+    if weight.any():
+        objective, _ = objective_of(quotes, residual=residual, weights=weight)
+        r, J = rows(objective, model, theta)
+        D = np.empty((len(r), size, size))
+        for i, h in enumerate(STEP * np.maximum(np.abs(theta), np.abs(model.parameters.starts[0]))):
+            up, down = (rows(objective, model, theta + sign * h * np.eye(size)[i])[1] for sign in (1.0, -1.0))
+            D[:, :, i] = (up - down) / (2.0 * h)
+        flat = (D + D.transpose(0, 2, 1)).reshape(len(r), 1, -1) * (0.5 * objective.weight[:, None, None])
+        each[objective.order] = np.concatenate([J, r[:, None]], axis=1)[:, :, None] * flat
+    each.flags.writeable = False
+    return QuoteTerms(each, _summed(each))
+
+
+def _summed(each: Floats) -> SecondOrder:
+    sums = np.add.reduce(each, axis=0)
+    size = len(sums) - 1
+    return SecondOrder(sums[-1].reshape(size, size), sums[:-1].reshape(size, size, size))

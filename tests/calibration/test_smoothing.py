@@ -1,0 +1,144 @@
+"""A prior on the path of a panel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.calibration.smoothing import Smoothing, _smoothing
+from strikeout.errors import UsageError
+
+HESTON = so.Heston()
+ROUGH = 0.3  # standard deviation of the one quote that every second day has
+
+
+def thinned(days: int, seed: int) -> so.Quotes:
+    """Every second day has a single quote, sixty times as noisy as the others and weighted accordingly."""
+    quotes = so.synthetic.panel_quotes(days, seed=seed, noise=5e-3)
+    thin = quotes.labels["day"] % 2 == 1
+    kept = ~thin | np.char.endswith(quotes.ids, "-60-100")
+    noise = np.where(thin, ROUGH, 0.0) * np.random.default_rng(seed).standard_normal(len(quotes))
+    weight = np.where(thin, (5e-3 / np.hypot(ROUGH, 5e-3)) ** 2, 1.0)
+    rough = so.Quotes(
+        ids=quotes.ids,
+        contracts=quotes.contracts,
+        observed=quotes.observed + noise,
+        weight=weight,
+        labels=dict(quotes.labels),
+    )
+    return rough[kept]
+
+
+QUOTES = thinned(40, seed=4)
+PANEL = so.calibrate(QUOTES, HESTON, panel="date", starts=1)
+SMOOTH = PANEL.smoothed()
+VALUES = np.array(list(SMOOTH.latent.values()))
+
+
+def errors_of(latent: dict[str, float], quotes: so.Quotes) -> np.ndarray:
+    truth = dict(zip(quotes.labels["date"].tolist(), quotes.labels["variance"].tolist(), strict=True))
+    return np.array([latent[day] - truth[day] for day in latent])
+
+
+def total(smoothing: Smoothing, point: np.ndarray, weights: np.ndarray) -> float:
+    return smoothing.joint(point[:4], point[4:], weights).cost
+
+
+def test_days_with_one_rough_quote_lean_on_their_neighbours():
+    rough, smooth, scores = [], [], []
+    for seed in range(5):
+        quotes = thinned(40, seed)
+        panel = so.calibrate(quotes, HESTON, panel="date", starts=1)
+        found = panel.smoothed()
+        assert found.converged
+        rough.append(errors_of(panel.latent, quotes)[1::2])
+        smooth.append(errors_of(found.latent, quotes)[1::2])
+        scores.append(smooth[-1] / np.array(list(found.latent_standard_errors.values()))[1::2])
+    assert np.sqrt(np.mean(np.square(smooth))) < 0.5 * np.sqrt(np.mean(np.square(rough)))
+    # A hundred of them: the root mean square of standard normal numbers is within a quarter of one.
+    assert 0.75 < np.sqrt(np.mean(np.square(scores))) < 1.25
+
+
+def test_days_with_many_quotes_hardly_change():
+    moves = [
+        abs(SMOOTH.latent[day] - PANEL.latent[day]) / PANEL.latent_standard_errors[day] for day in PANEL.groups[::2]
+    ]
+    assert max(moves) < 1.0
+    shared = [abs(SMOOTH.parameters[n] - x) / PANEL.standard_errors[n] for n, x in PANEL.parameters.items()]
+    assert max(shared) < 1.0
+
+
+def test_no_parameter_alone_raises_the_posterior_any_further():
+    smoothing = _smoothing(PANEL)
+    weights = smoothing.weights(VALUES)
+    point = np.array([*SMOOTH.parameters.values(), *VALUES])
+    step = np.array([*SMOOTH.standard_errors.values(), *SMOOTH.latent_standard_errors.values()])
+    best = total(smoothing, point, weights)
+    for i in range(len(point)):
+        ahead, behind = point.copy(), point.copy()
+        ahead[i] += 0.1 * step[i]
+        behind[i] -= 0.1 * step[i]
+        up, down = total(smoothing, ahead, weights), total(smoothing, behind, weights)
+        assert min(up, down) > best
+        # The gradient over the curvature, in tenths of a standard error.
+        assert abs(up - down) < 0.01 * (up + down - 2.0 * best)
+
+
+def test_standard_errors_are_those_of_a_dense_inverse():
+    smoothing = _smoothing(PANEL)
+    weights, a = smoothing.weights(VALUES), smoothing.chain.a
+    size = 4 + len(VALUES)
+    H = np.zeros((size, size))
+    for n, day in enumerate(PANEL.groups):
+        rows = PANEL.rows[day]
+        theta = {**SMOOTH.parameters, "initial_variance": SMOOTH.latent[day]}
+        _, slopes = HESTON.linearize(theta, QUOTES.contracts[rows])
+        slopes = slopes * np.sqrt(QUOTES.weight[rows])[:, None]
+        at = [0, 1, 2, 3, 4 + n]
+        H[np.ix_(at, at)] += slopes.T @ slopes
+    for t, w in enumerate(weights):
+        H[4 + t, 4 + t] += w * a[t] ** 2
+        H[5 + t, 5 + t] += w
+        H[4 + t, 5 + t] -= w * a[t]
+        H[5 + t, 4 + t] -= w * a[t]
+    scale = 1.0 / np.sqrt(np.diag(H))
+    wanted = np.sqrt(smoothing.noise * np.diag(np.linalg.inv(H * np.outer(scale, scale)))) * scale
+    ours = [*SMOOTH.standard_errors.values(), *SMOOTH.latent_standard_errors.values()]
+    np.testing.assert_allclose(ours, wanted, rtol=1e-6)
+
+
+def test_a_panel_known_to_the_noise_converges_too():
+    # Residuals of 5e-4: the cost itself is known to thirteen digits only, and the last steps are smaller than that.
+    panel = so.calibrate(so.synthetic.panel_quotes(30, seed=1), HESTON, panel="date", starts=1)
+    found = panel.smoothed()
+    assert found.converged
+    moves = [abs(found.latent[day] - x) / panel.latent_standard_errors[day] for day, x in panel.latent.items()]
+    assert 0.0 < max(moves) < 0.1
+
+
+def test_the_order_of_the_rows_changes_no_bit():
+    shuffled = QUOTES[np.random.default_rng(1).permutation(len(QUOTES))]
+    again = so.calibrate(shuffled, HESTON, panel="date", starts=1).smoothed()
+    assert again.parameters == SMOOTH.parameters
+    assert again.latent == SMOOTH.latent
+    assert again.latent_standard_errors == SMOOTH.latent_standard_errors
+
+
+def test_a_day_on_its_bound_stays_there_or_is_pulled_inside():
+    ceiling = float(np.median(VALUES))
+    fixed = {name: PANEL.parameters[name] for name in ("mean_reversion", "long_variance", "vol_of_vol")}
+    bound = so.calibrate(QUOTES, HESTON, panel="date", fixed=fixed, bounds={"initial_variance": (1e-3, ceiling)})
+    found = bound.smoothed()
+    assert bound.latent_on_bound
+    assert max(found.latent.values()) <= ceiling
+    assert {n: found.parameters[n] for n in fixed} == fixed
+    assert any(np.isnan(error) for error in found.latent_standard_errors.values())
+
+
+def test_what_has_no_prior_is_said():
+    with pytest.raises(UsageError, match="only dates"):
+        so.calibrate(QUOTES, HESTON, panel="day", starts=1).smoothed()
+    with pytest.raises(UsageError, match="Feller"):
+        so.calibrate(QUOTES, HESTON, panel="date", starts=1, feller="enforce").smoothed()
+    assert "SmoothedPanel" in repr(SMOOTH)
