@@ -36,3 +36,11 @@ def test_an_erratum_has_a_command(row):
 def test_the_page_lists_what_it_should():
     assert len(SYMBOLS) > 15
     assert len(ERRATA) > 10
+
+
+@pytest.mark.parametrize(
+    "what", [*(f"proposition_{n}" for n in range(1, 8)), *(f"figure_{n}" for n in range(1, 6)), "table_1", "table_2"]
+)
+def test_everything_the_paper_numbers_has_a_test_under_its_number(what):
+    names = re.findall(r"^def test_(\w+)", "".join(p.read_text() for p in (ROOT / "tests/paper").glob("*.py")), re.M)
+    assert [name for name in names if name.startswith(f"{what}_")]

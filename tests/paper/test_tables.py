@@ -27,7 +27,7 @@ def points():
     return benchmark("large", seed=42, scale=QUICK, fractions=FRACTIONS, progress=lambda _: None)
 
 
-def test_the_rmse_of_the_retained_quotes_is_the_printed_one_at_every_fraction(points):
+def test_table_1_the_rmse_of_the_retained_quotes_is_the_printed_one_at_every_fraction(points):
     for point in points:
         # Printed: 0.00049, and 0.00050 at 25 %. One path differs from another by about 1.5 % (2,700 errors).
         assert all(0.000475 <= value <= 0.000505 for value in point.rmse.values()), (point.fraction, point.rmse)
@@ -54,7 +54,7 @@ def test_every_point_is_of_its_fraction_and_has_a_time_for_every_operator(points
         assert {"paper retrain", "paper fast", "NumPy pass", "retrain", "fast"} < point.times.keys()
 
 
-def test_the_printed_speed_ups_follow_from_the_printed_times():
+def test_table_2_the_printed_speed_ups_follow_from_the_printed_times_as_in_table_1():
     """Catches slips of transcription: the paper prints times and their ratio."""
     printed = {1: (120886.6, 75639.3, 40414.3, 19268.7, 6565.9), 2: (120110.6, 78171.0, 38550.8, 20276.0, 7059.7)}
     for table, speed_ups in ((TABLE_1, printed[1]), (TABLE_2, printed[2])):

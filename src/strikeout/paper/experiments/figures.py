@@ -362,7 +362,9 @@ def relinearization(lines: Sequence[Relinearizing]) -> Figure:
 def condition_shares(found: Sequence[Condition]) -> Figure:
     """Return a matrix: bounds down, forgotten quotes across, the share that meets the condition in every cell."""
     counts = list(dict.fromkeys(one.forgotten for one in found))
-    kinds = [kind for kind in dict.fromkeys((one.bound, one.scaled) for one in found) if kind[0] != "stability"]
+    kinds = [
+        kind for kind in dict.fromkeys((one.bound, one.scaled) for one in found) if not kind[0].startswith("stability")
+    ]
     kinds.sort(key=lambda kind: kind[1])
     shares = np.array(
         [

@@ -47,7 +47,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
     def drawn_map() -> Figure:
         from strikeout.plots.influence_map import plot_influence_map
 
-        return plot_influence_map(calibration, title="Influence of every date and maturity", down="maturity")
+        return plot_influence_map(calibration, title="Influence of every date and maturity", down="trading days")
 
     return Finding(
         paragraphs=_paragraphs(found),
@@ -177,6 +177,7 @@ def sourced(book: Quotes, *, seed: int) -> Quotes:
     labels["source"] = np.array(SOURCES)[number]
     labels["period"] = _periods(book)
     labels["maturity"] = np.array([f"{days} trading days" for days in book.labels["expiry_days"].tolist()])
+    labels["trading days"] = book.labels["expiry_days"]
     labels["strike"] = np.array([f"strike {strike:g}" for strike in book.contracts.strike.tolist()])
     observed = book.observed + np.where(number == len(SOURCES) - 1, HIGH, 0.0)
     return Quotes(ids=book.ids, contracts=book.contracts, observed=observed, weight=book.weight, labels=labels)
