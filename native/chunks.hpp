@@ -23,6 +23,26 @@ inline bool ascending(const double* k, int64_t count) {
     return sound;
 }
 
+// The next distinct numbers of an ascending column, at most MOST of them, and where the run of each ends. A call and a put, or
+// the same option of two series, share a strike: its values are found once and written to every row of its run.
+template <int MOST>
+struct Distinct {
+    double k[MOST] = {};  // zero behind the last
+    int64_t begin, end[MOST];
+    int count = 0;
+    Distinct(const double* column, int64_t begin_, int64_t size) : begin(begin_) {
+        for (int64_t i = begin; i < size; end[count - 1] = ++i) {
+            if (count > 0 && column[i] == k[count - 1]) continue;
+            if (count == MOST) return;
+            k[count++] = column[i];
+        }
+    }
+    int64_t last() const { return end[count - 1]; }
+    void write(int n, double value, double* out) const {
+        for (int64_t i = n == 0 ? begin : end[n - 1]; i < end[n]; i++) out[i] = value;
+    }
+};
+
 // Calls work(space, chunk) for every chunk; true if all of them were sound. Which thread takes which chunk is left open:
 // chunks are the same whatever the number of threads, and so is what comes out of each. Nothing in a thread asks for
 // memory, and where there is none for another thread, or no thread, those there are do all the work.

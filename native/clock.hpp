@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "chunks.hpp"
 #include "elementary.hpp"
 #include "kernel.hpp"
 
@@ -135,12 +136,13 @@ inline void clock_slice(Ticks& ticks, const double* theta, double T, const Erfcx
     m.slope = m.mean + 0.5 * (m.sigma * m.sigma), m.left = 1.0 - m.nu * m.slope;
     const bool exists = m.left > 0.0 && m.sigma > 0.0 && T / m.nu > SMALLEST_SHAPE && T / m.nu < LARGEST_SHAPE;
     if (exists) m.omega = elementary::log1p(all(-m.nu * m.slope))[0] / m.nu, find_ticks(ticks, m, T);
-    for (int64_t i = 0; i < count; i += 4) {
-        const int64_t some = std::min<int64_t>(4, count - i);
+    for (int64_t i = 0; i < count;) {
+        const Distinct<4> strikes(k, i, count);
+        i = strikes.last();
         vd found[CLOCK_FUNCTIONS] = {all(NAN), all(NAN), all(NAN), all(NAN)};
-        if (exists && ticks.count > 0) average(ticks, m, T, erfcx, load_some(k + i, some), found);
+        if (exists && ticks.count > 0) average(ticks, m, T, erfcx, load(strikes.k), found);
         for (int f = 0; f < CLOCK_FUNCTIONS; f++)
-            for (int64_t n = 0; n < some; n++) out[f * stride + i + n] = found[f][n];
+            for (int n = 0; n < strikes.count; n++) strikes.write(n, found[f][n], out + f * stride);
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "chunks.hpp"
 #include "elementary.hpp"
 #include "heston.hpp"
 #include "kernel.hpp"
@@ -296,16 +297,17 @@ inline void line_slice(const Line& line, const double* k, int64_t count, double*
         if (at >= first && at < last) continue;
         for (int f = 0; f < line.functions; f++) out[f * stride + i] = at >= low && at < high ? NAN : 0.0;
     }
-    for (int64_t i = first - k; i < last - k; i += 8) {
-        const int64_t some = std::min<int64_t>(8, last - k - i);
-        const vd side[2] = {load_some(k + i, some), load_some(k + i + 4, some - 4)};
+    for (int64_t i = first - k; i < last - k;) {
+        const Distinct<8> strikes(k, i, last - k);
+        const vd side[2] = {load(strikes.k), load(strikes.k + 4)};
+        i = strikes.last();
         sum_line(line, side[0], side[1], sum);
         for (int half = 0; half < 2; half++) {
             const vd growth = exp(side[half]), root_growth = exp(0.5 * side[half]);
             for (int f = 0; f < line.functions; f++) {
                 vd value = -(root_growth * sum[f][half]);
                 if (f == 0) value += fma(1.0 + growth, all(line.image), smaller(growth, all(1.0)));
-                for (int n = 0; n < 4 && 4 * half + n < some; n++) out[f * stride + i + 4 * half + n] = value[n];
+                for (int n = 0; n < 4 && 4 * half + n < strikes.count; n++) strikes.write(4 * half + n, value[n], out + f * stride);
             }
         }
     }
