@@ -22,6 +22,7 @@ from strikeout.calibration.latent_problem import (
     latent_errors,
     parts_of,
 )
+from strikeout.calibration.misfit import far_from_smooth
 from strikeout.calibration.otm_filter import Choice, chosen, weights_for
 from strikeout.calibration.panels import (
     AUTO,
@@ -34,7 +35,7 @@ from strikeout.calibration.panels import (
 )
 from strikeout.calibration.problem import Problem, SearchEnd
 from strikeout.calibration.result import concluded
-from strikeout.calibration.settings import Settings, settings_of
+from strikeout.calibration.settings import STARTS, Settings, settings_of
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.errors import UnidentifiedError, UsageError
@@ -147,7 +148,10 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
     objective, rule = objective_of(used, residual=how.residual, weights=weights_for(used, quotes, how.weights))
     _check_count(objective, coordinates)
     posed = objective if how.loss == "squared" else objective.with_loss(LOSSES[how.loss])
-    ends = search(Problem(posed, model, coordinates), points, progress)
+    problem = Problem(posed, model, coordinates)
+    ends = search(problem, points, progress)
+    if how.starts == STARTS:
+        ends = _with_more_starts(problem, ends, progress)
     best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
     return {
@@ -158,6 +162,21 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
         "weights": rule,
         "threshold": best.merit if how.loss == "huber" else None,
     }
+
+
+def _with_more_starts(
+    problem: Problem, ends: list[SearchEnd[Objective]], progress: Progress | None
+) -> list[SearchEnd[Objective]]:
+    """Follow the model's further starts if the best end is far from smooth; keep them if one of them is better."""
+    best, coordinates, more = best_of(ends), problem.coordinates, problem.model.parameters.more_starts
+    if not len(more) or not best.descent.termination.converged or not isinstance(best.objective.loss, Squared):
+        return ends
+    theta = np.array(coordinates.theta(best.descent.point))
+    if not far_from_smooth(best.objective, problem.model, theta, len(coordinates.free)):
+        return ends
+    further = search(problem, [coordinates.point(row) for row in more.tolist()], progress, first=best)[1:]
+    all_ends = [*ends, *further]
+    return ends if best_of(all_ends) is best else all_ends
 
 
 @dataclass(frozen=True, eq=False)

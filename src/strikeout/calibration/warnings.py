@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 FORGOTTEN = 5.0  # mean_reversion times the first expiry: exp(-5) = 0.7 % of the initial variance is left by then
 DAYS = 365.0
 LN_2 = 0.6931471805599453
+RARE = 0.02  # jumps expected up to the last expiry
+ONE_SIZE = 0.1  # jump_deviation over |jump_mean|
+TRADING_DAYS = 252.0
 
 
 def warnings(calibration: Calibration) -> tuple[str, ...]:
@@ -43,7 +47,7 @@ def warnings(calibration: Calibration) -> tuple[str, ...]:
 def _plain_warnings(calibration: Calibration) -> list[str]:
     arbitrage = getattr(calibration.model, "arbitrage", None)  # of models that do not exclude it
     if arbitrage is None:
-        found = fast_mean_reversion(calibration)
+        found = [*fast_mean_reversion(calibration), *degenerate_jumps(calibration)]
     else:
         contracts = None if calibration.quotes is None else calibration.quotes.contracts
         found = [*arbitrage(calibration.parameters, contracts)]
@@ -82,6 +86,32 @@ def fast_mean_reversion(calibration: Calibration) -> list[str]:
         f"Variance returns to its mean before the first expiry: half of any excess is gone in {_spell(LN_2 / speed)}, "
         f"and the first expiry is in {_spell(first)}. The quotes determine vol_of_vol / mean_reversion, and little "
         "more of either or of initial_variance."
+    ]
+
+
+def degenerate_jumps(calibration: Calibration) -> list[str]:
+    """Return one sentence if the fitted jumps are not what jumps are for: rare, of one size, or lost in ordinary moves.
+
+    Such an end is a corner of the model: prices then depend on one product of the jump parameters, and characteristic
+    functions decay so slowly that a search takes many times as long.
+    """
+    found, contracts = calibration.parameters, getattr(calibration.quotes, "contracts", None)
+    if contracts is None or not {"jump_intensity", "jump_mean", "jump_deviation"} <= set(found):
+        return []
+    intensity, mean, deviation = found["jump_intensity"], found["jump_mean"], found["jump_deviation"]
+    expected, size = intensity * float(np.max(contracts.expiry)), sqrt(mean * mean + deviation * deviation)
+    ordinary = sqrt(found.get("initial_variance", 0.0) / TRADING_DAYS)
+    if expected < RARE:
+        reason = f"{expected:.2g} jumps are expected up to the last expiry, so the quotes hardly depend on their size"
+    elif deviation < ONE_SIZE * abs(mean):
+        reason = f"all of them have nearly one size ({mean:.3g}, deviation {deviation:.2g})"
+    elif size < ordinary:
+        reason = f"one of them ({size:.2g}) is smaller than the move of an ordinary day ({ordinary:.2g})"
+    else:
+        return []
+    return [
+        f"The jumps are degenerate: {reason}. Fix jump_mean and jump_deviation, or compare with Heston, "
+        "which has no jumps."
     ]
 
 

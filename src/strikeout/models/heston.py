@@ -39,6 +39,8 @@ SPACE = ParameterSpace(
         ]
     ),
     edges=("initial_variance",),
+    # Slow and gentle ones, for what the brisk ones miss, and one brisker than all of them.
+    more_starts=np.array([[0.5, 0.05, 0.3, -0.5, 0.1], [0.2, 0.1, 0.2, 0.0, 0.1], [30.0, 0.05, 5.0, -0.5, 0.1]]),
 )
 # For models with something else to bend short smiles, jumps or a second variance, and for the paper's scheme, which
 # does not resolve such densities: without the far end at which variance acts like jumps.
@@ -47,6 +49,7 @@ SLOWER = replace(
     lower=np.array([1e-3, 1e-4, 1e-2, -0.999, 1e-5]),
     upper=np.array([60.0, 3.0, 20.0, 0.999, 3.0]),
     edges=(),
+    more_starts=np.empty((0, 0)),
 )
 ARRAY, DOUBLE = np.ndarray, np.dtype(np.float64)
 QUOTES_AN_EXPIRY, MANY = 16, 1000  # fewer quotes an expiry than this, in a book of more than this, are scattered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Protocol, runtime_checkable
 
@@ -22,8 +22,9 @@ class ParameterSpace:
     """Where a model's parameters live. Always by name: four libraries use four orders.
 
     ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one a row).
-    ``edges`` names the parameters at whose lower bound the model itself ends, such as a variance of zero:
-    there is nothing beyond, so a search that ends there has found its optimum. All arrays are read-only copies.
+    ``edges`` names the parameters at whose lower bound the model itself ends, such as a variance of zero: there is
+    nothing beyond, so a search that ends there has found its optimum. ``more_starts`` are tried too if the canonical
+    ones lead to a fit far worse than smooth curves through the expiries. All arrays are read-only copies.
     """
 
     names: tuple[str, ...]
@@ -31,9 +32,10 @@ class ParameterSpace:
     upper: Floats
     starts: Floats
     edges: tuple[str, ...] = ()
+    more_starts: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper", "starts"):
+        for name in ("lower", "upper", "starts", "more_starts"):
             own = np.array(getattr(self, name), dtype=float)  # of this space alone, and nobody's to change
             own.flags.writeable = False
             object.__setattr__(self, name, own)
