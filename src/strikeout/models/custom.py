@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from itertools import pairwise
-from math import inf
+from itertools import pairwise, product
+from math import inf, isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import derivatives
+from strikeout.kernels.elementary import nearest_exponent
 from strikeout.models import jax_function
 from strikeout.models.jax_function import is_jax
 from strikeout.models.model import ParameterSpace, Theta
@@ -24,12 +25,17 @@ Floats = NDArray[np.float64]
 Function = Callable[..., Any]
 Starts = Mapping[str, float] | Sequence[Mapping[str, float]]
 Bounds = Mapping[str, tuple[float, float]]
+Ranges = Mapping[str, tuple[float, float]]
 
 VERSION = 1  # of the rule in kernels/derivatives.py: another one moves the last bits of a footprint
 GRID = 50
 # How far the other parameters may inflate a variance before it is lost: only where rounding would decide. Whether a
 # function is truer than that is for its author to know.
 INFLATION = 1e13
+# With ranges: bits below the largest value or derivative over them, out of 62. The other twelve are for rows beyond it.
+KEPT = 50
+PROBES = 1024  # points of Halton's sequence over the ranges, beside their corners
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19)
 FINEST = 300  # 2^-300 is far below the rounding of anything a double can hold beside one
 
 
@@ -37,7 +43,8 @@ FINEST = 300  # 2^-300 is far below the rounding of anything a double can hold b
 class CustomModel:
     """A function of parameters and features as a model. Made by ``custom_model``.
 
-    ``grid``: residuals are kept on multiples of ``2^-grid`` where footprints are exact integers.
+    ``grid``: residuals are kept on multiples of ``2^-grid`` where footprints are exact integers. ``ranges``: where the
+    columns lie, from which the grid follows instead.
     """
 
     name: str
@@ -48,6 +55,7 @@ class CustomModel:
     grid: int
     inflation: float = INFLATION
     latent: str | None = None  # the parameter that every group of a panel has for itself
+    ranges: Ranges | None = None
 
     def price(self, theta: Theta, contracts: Contracts | Features) -> Floats:
         """What the function gives, one value a row; not-a-number where it has none.
@@ -75,6 +83,27 @@ class CustomModel:
             if self.jacobian is not None:
                 return value, self._given(vector, columns, count)
             return value, derivatives.rows(lambda x: self._evaluated(x, columns, count), vector, self._scales)
+
+    def exponents(self, reference: Theta) -> tuple[int, ...] | None:
+        """Return the grid of exact rows at a reference, one exponent per parameter and one for the residual.
+
+        It follows from the sizes of the function and of its derivatives over ``ranges``, so no quote can move it.
+        None without ``ranges``: then it follows from ``grid``.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or not finite, or the function has no value over ``ranges``.
+        """
+        if self.ranges is None:
+            return None
+        value, slopes = self.linearize(reference, _probes(self.ranges, self.features))
+        sizes = np.abs(np.column_stack([slopes, value]))
+        largest = np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0).tolist()
+        if not all(largest[-1:]):
+            raise ParameterError(
+                f"{self.name}: the function is zero or has no value anywhere in its ranges at {reference}. Give ranges "
+                "in which it has one, or a grid."
+            )
+        return tuple(KEPT - nearest_exponent(size) if size > 0.0 else KEPT for size in largest)
 
     def suited(self, contracts: Contracts | Features) -> CustomModel:
         """This model, tried out on these rows: a row alone must give the bits it gives among the others.
@@ -172,6 +201,7 @@ def custom_model(
     bounds: Bounds | None = None,
     grid: int = GRID,
     latent: str | None = None,
+    ranges: Ranges | None = None,
 ) -> CustomModel:
     """Any function of parameters and named columns as a model that calibrates and forgets like every other.
 
@@ -189,6 +219,9 @@ def custom_model(
             by a thousandth of the parameter.
         grid: footprints keep residuals on multiples of ``2^-grid``; they must stay below ``2^(62 - grid)``.
         latent: the parameter that has a value of its own in every group of a panel (``calibrate(panel=...)``).
+        ranges: (lowest, highest) of every column, by name. The grid of exact states then follows from the size of the
+            function and of its derivatives over these ranges, in place of ``grid``: for functions whose values or
+            derivatives are far from one. State what the columns can be, not what these quotes have.
 
     Raises:
         UsageError: no name, no start, a function that takes no such parameter, a grid out of reach, or no JAX.
@@ -208,15 +241,18 @@ def custom_model(
     if latent is not None and latent not in space.names:
         raise ParameterError(f"latent={latent!r} is no parameter of {name}. They are {', '.join(space.names)}.")
     features = _features(name, price, space.names)
+    _check_ranges(name, ranges, features)
     if jacobian == "jax":
         traced = jax_function.jax_function(name, price, space.names)
         kind = f"jax-{jax_function.VERSION}-{traced.version}"
-        return CustomModel(f"{name}/{kind}", space, traced.values, traced.derivatives, features, grid, latent=latent)
+        return CustomModel(
+            f"{name}/{kind}", space, traced.values, traced.derivatives, features, grid, latent=latent, ranges=ranges
+        )
     if isinstance(jacobian, str):
         raise UsageError(f'custom_model: jacobian={jacobian!r}: give a function, "jax", or nothing.')
     if jacobian is not None:
         _features(name, jacobian, space.names)
-    return CustomModel(f"{name}/custom-{VERSION}", space, price, jacobian, features, grid, latent=latent)
+    return CustomModel(f"{name}/custom-{VERSION}", space, price, jacobian, features, grid, latent=latent, ranges=ranges)
 
 
 def _space(parameters: Starts | ParameterSpace, bounds: Bounds) -> ParameterSpace:
@@ -248,6 +284,43 @@ def _space(parameters: Starts | ParameterSpace, bounds: Bounds) -> ParameterSpac
                 parameter=parameter,
             )
     return ParameterSpace(names, lower, upper, points)
+
+
+def _check_ranges(name: str, ranges: Ranges | None, features: tuple[str, ...]) -> None:
+    """Raise UsageError if ranges are given and not one finite range per column."""
+    if ranges is None:
+        return
+    if set(ranges) != set(features) or len(features) > len(PRIMES):
+        raise UsageError(
+            f"{name}: ranges has {', '.join(ranges) or 'nothing'}, but the function takes the columns "
+            f"{', '.join(features)}. Give one range per column, {len(PRIMES)} columns at most."
+        )
+    for column, (low, high) in ranges.items():
+        if not (isfinite(low) and isfinite(high) and low <= high):
+            raise UsageError(f"{name}: the range of {column} is ({low:g}, {high:g}). Give (lowest, highest), finite.")
+
+
+def _probes(ranges: Ranges, features: tuple[str, ...]) -> Features:
+    """Return the corners of the ranges, and points spread evenly between them."""
+    corners = np.array(list(product((0.0, 1.0), repeat=len(features))))
+    inside = np.array([[_radical_inverse(i, PRIMES[j]) for j in range(len(features))] for i in range(1, PROBES + 1)])
+    share = np.concatenate([corners, inside]) if features else np.zeros((1, 0))
+    sides = [ranges[name] for name in features]
+    return Features(
+        {
+            name: low + (high - low) * share[:, j]
+            for j, (name, (low, high)) in enumerate(zip(features, sides, strict=True))
+        }
+    )
+
+
+def _radical_inverse(index: int, base: int) -> float:
+    """Return the digits of the index in a base, mirrored behind the point."""
+    total, scale = 0.0, 1.0 / base
+    while index:
+        total += scale * (index % base)
+        index, scale = index // base, scale / base
+    return total
 
 
 def _features(name: str, function: Function, parameters: tuple[str, ...]) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def _refuse(quotes: Quotes, schema: Schema, values: Floats, unfit: NDArray[np.in
         f"{first[column]:g}; the grid of 2^-{schema.exponents[column]} holds less than {largest[column]:.3g}. Nothing "
         "was changed. Strike them out (",
         Advice.STRIKE_OUT,
-        "), weigh them less, or take a coarser grid (grid=).",
+        "), weigh them less, or take a coarser grid (grid=; custom_model: ranges=).",
         ids=ids,
         column=name,
         value=float(first[column]),

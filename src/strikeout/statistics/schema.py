@@ -85,7 +85,8 @@ def schema_of(
     """The schema of a model at a reference.
 
     The grid of a parameter's column follows the size of the parameter's first canonical start, so that a column times
-    its parameter is on the grid of the residual, to a factor of two.
+    its parameter is on the grid of the residual, to a factor of two. A model that knows the sizes of its values and
+    derivatives at the reference (``exponents``) sets the whole grid itself.
 
     Args:
         weights: the name of the weighting.
@@ -96,13 +97,15 @@ def schema_of(
         UsageError: the grid is too fine or too coarse for doubles.
     """
     space = model.parameters
+    own = getattr(model, "exponents", None)
+    stated = own(reference) if own is not None and grid is None else None
     finest = int(getattr(model, "grid", GRID)) if grid is None else int(grid)
     sizes = [abs(float(x)) for x in space.starts[0]]
     return Schema(
         model=model.name,
         parameters=tuple(space.names),
         reference=tuple(float(x) for x in space.vector(reference)),
-        exponents=(*(finest + _exponent(size) for size in sizes), finest),
+        exponents=stated or (*(finest + _exponent(size) for size in sizes), finest),
         residual=residual,
         weights=weights,
     )
