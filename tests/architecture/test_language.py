@@ -76,13 +76,10 @@ NOT_YET: list[str] = [
     "src/strikeout/calibration/",
     "src/strikeout/book/",
     "src/strikeout/forgetting/",
-    "src/strikeout/kernels/",
-    "src/strikeout/models/",
     "src/strikeout/plots/",
     "src/strikeout/quotes/",
     "src/strikeout/statistics/",
     "src/strikeout/store/",
-    "src/strikeout/synthetic/",
 ]
 
 

@@ -119,7 +119,7 @@ def test_what_jax_cannot_do_is_said_in_a_sentence(price, says):
 
 def test_jax_numbers_from_a_function_that_was_not_announced_are_refused():
     silent = so.custom_model("svi", parameters=START, price=traced)
-    with pytest.raises(UsageError, match='Say jacobian="jax"'):
+    with pytest.raises(UsageError, match='jacobian="jax"'):
         silent.price(TRUTH, X)
 
 

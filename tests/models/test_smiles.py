@@ -96,7 +96,7 @@ def test_options_that_cannot_be_are_refused():
         so.SABR(volatility="black")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="natural"):
         so.SVI("jw")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no room"):
+    with pytest.raises(UsageError, match="border"):
         so.DoubleHeston(border=100.0)
     with pytest.raises(ParameterError, match="correlation is -2"):
         so.SABR().price({"alpha": 0.2, "correlation": -2.0, "vol_of_vol": 0.3}, CONTRACTS[:1])

@@ -1,4 +1,4 @@
-"""Independent Heston variances and lognormal jumps on the line: compiled where that is there, else its NumPy twin.
+"""Independent Heston variances and lognormal jumps on the line, compiled if that is installed, else by NumPy.
 
 X = ln(S_T / forward) is a sum of independent parts, so everything the line asks about it is a sum over parts: the
 logarithm of the characteristic function (heston_cf.py, jump_cf.py), of the moments, and of the bound. theta is that of
@@ -34,7 +34,7 @@ class Family:
     jumps: bool
 
     def log_cf(self, z: Complexes, T: float, theta: Floats) -> tuple[Complexes, Sequence[Complexes]]:
-        """``ln E[exp(i z X)]`` and its derivatives, in the order of the parameters."""
+        """Return ``ln E[exp(i z X)]`` and its derivatives, in the order of the parameters."""
         q = z * z + 1j * z
         found = [heston_cf.log_cf(z, q, T, part) for part in self._variances(theta)]
         if self.jumps:
@@ -45,7 +45,7 @@ class Family:
         return total, tuple(slope for _, gradient in found for slope in gradient)
 
     def known(self, T: float, theta: Floats) -> fourier_trapezoid.Known:
-        """The moments and the bound, which a formula of log_cf alone would not tell."""
+        """Return the moments and the bound, which do not follow from log_cf alone."""
 
         def log_mgf(p: Floats) -> Floats:
             found = [heston_cf.log_mgf(p, T, part) for part in self._variances(theta)]

@@ -5,7 +5,7 @@
     s, d         sigma sqrt(T); |F - K| / s, how far out of the money
 
 Bachelier (1900). Every option is priced through its out-of-the-money twin, so that small prices keep their digits.
-Elementwise: a row never depends on its neighbours. Nothing raises: not-a-number out where there is no answer.
+Elementwise: a row never depends on its neighbours. Nothing raises: the result is not-a-number if there is no answer.
 """
 
 from __future__ import annotations

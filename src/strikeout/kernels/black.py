@@ -13,8 +13,8 @@ Black (1976). The normalised function, the inflection at s = sqrt(2 |x|) as the 
 steps on an objective chosen by the size of the price are ideas of P. Jaeckel, "Let's be rational" (Wilmott, 2015); the
 evaluation of b, the starting values and the objectives are our own (docs/explanation/implied-volatility.md).
 
-Elementwise throughout: a row never depends on its neighbours, to the last bit. Nothing raises: not-a-number out where
-there is no answer.
+Elementwise throughout: a row never depends on its neighbours, to the last bit. Nothing raises: the result is
+not-a-number if there is no answer.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def implied_volatility(
     """The volatility at which Black's formula gives each price, to the last few bits that the price determines.
 
     An out-of-the-money price determines it to a few eps, down to prices of 1e-300 of the forward. An in-the-money price
-    holds it in its time value only: the error is eps * price / (volatility * vega) relative, whoever computes it.
+    holds it in its time value only: the error is eps * price / (volatility * vega) relative, in any implementation.
 
     Returns:
-        0 where the price is the intrinsic value exactly, infinity where it is the upper bound exactly
+        0 if the price is the intrinsic value exactly, infinity if it is the upper bound exactly
         (discount * forward for a call, discount * strike for a put).
 
     Raises:
@@ -298,7 +298,7 @@ def _solve_high(s: Floats, x: Floats, b_bar: Floats, b_max: Floats) -> Floats:
     # b_bar tends to exp(-s^2 / 8) 4 / (sqrt(2 pi) s); solved for s^2, with the first guess inside the logarithm.
     guess = np.sqrt(-8.0 * elementary.log(b_bar))
     guess = np.sqrt(-8.0 * elementary.log(b_bar * guess / (4.0 * INVERSE_SQRT_TWO_PI)))
-    s = np.fmax(s, guess)  # fmax and fmin pass over NaN: where the asymptote says nothing the tangent stands
+    s = np.fmax(s, guess)  # fmax and fmin ignore NaN: without an asymptote the tangent is kept
     for _ in range(STEPS):
         _, b_bar, e = _normalised_price(x, s, b_max)
         s = s + _step_on_log(
@@ -317,7 +317,7 @@ def _low_asymptote(x: Floats, a: Floats) -> Floats:
     t2 = x * x / (4.0 * H)
     a = a - elementary.log(
         2.0 * np.pi * H * np.square(H - t2 + 2.0)
-    )  # the 2 stands for the next order; it helps where H is small
+    )  # the 2 represents the next order; it helps if H is small
     return -x / np.sqrt(0.5 * (a + np.sqrt(a * a - x * x)))
 
 

@@ -8,7 +8,7 @@
     E        from the moments of degree below m to weights at the nodes            (m, m)
 
 A sum over points of f(x) is, for every polynomial f of degree below m, the sum over the m nodes of f times weights that
-follow linearly from the m moments ``sum T_q(x)``: so m numbers stand for any number of points.
+follow linearly from the m moments ``sum T_q(x)``: so m numbers represent any number of points.
 
 Each basis value is rounded once to a multiple of 2^-48 and each factor once to a multiple of 2^-72, ties to even; the
 products are then summed as integers, exactly. An auditor needs one line of Python: ``sum(a * t for a, t in rows)``.
@@ -37,7 +37,7 @@ _QUIET = 1 << 17  # multiplications: a larger product wakes the threads of BLAS,
 
 
 def polynomials(x: Floats, count: int) -> Floats:
-    """``T_0(x) .. T_{count-1}(x)``, one a row, by the three-term recurrence; elementwise, so the twin has its bits."""
+    """Return ``T_0(x) .. T_{count-1}(x)``, one per row; elementwise recurrence, so the twin has the same bits."""
     module = native()
     if module is None:
         return polynomials_twin(x, count)
@@ -111,7 +111,7 @@ def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> int192.Words:
     # all of them.
     sizes = np.diff(np.r_[starts, factors.shape[1]])
     most = min(AT_ONCE, max(1, _QUIET // (len(basis) * len(digits))))
-    # The power of two at the mean size or above, where that is not too many.
+    # The power of two at the mean size or above, up to the most.
     width = 1 << min((-(-factors.shape[1] // groups) - 1).bit_length(), most.bit_length() - 1)
     blocks = -(-sizes // width)
     first = np.cumsum(blocks) - blocks

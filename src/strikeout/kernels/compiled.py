@@ -34,7 +34,7 @@ def compiled() -> Any:
 
 
 def default_kernel() -> Kernel:
-    """The compiled kernel where it is there; ``STRIKEOUT_KERNEL=numpy`` asks for the twin."""
+    """Return "native" if the compiled kernel is installed and ``STRIKEOUT_KERNEL`` is not "numpy", else "numpy"."""
     wanted = os.environ.get("STRIKEOUT_KERNEL", "native")
     return "numpy" if wanted == "numpy" or native() is None else "native"
 

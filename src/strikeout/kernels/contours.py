@@ -40,7 +40,7 @@ USUAL_STEPS = STRIP_STEPS[36:68]
 MOST_NODES = 512
 MOST_DOUBLINGS = 60
 NODES_A_TURN = 16  # contours end in zeros, up to a multiple of this: cells whose contours are as long go together
-USUAL_SHARE = 0.66  # of the nodes that could matter do as a rule; more are looked at where that was too few
+USUAL_SHARE = 0.66  # of the nodes that could matter do as a rule; more are evaluated if these were too few
 MIDDLE = 3.0  # added to the tolerance of the middle group, whose contour is the most confined
 PUT_ONE = np.array([[1.0], [0.0]])  # a put falls by a power of K more than its moment
 FAR = 4.0  # standard deviations within which no strike is so far out
@@ -130,7 +130,7 @@ def _count(holds: NDArray[np.bool_]) -> NDArray[np.intp]:
 def wings(slices: Geometry, known: Moments, strip: Floats) -> tuple[Floats, Floats]:
     """Log-strikes below the first and from the second on are worth nothing: Chernoff's bound on a few slopes.
 
-    The strip's own step is one of them, for tails so heavy that no usual step has a moment.
+    The strip's own step is one of them, for tails so heavy that E[exp(p X)] is infinite at every usual step.
     """
     slope = known.step[:, None, ::2] + PUT_ONE
     bound = np.minimum.reduce((known.value[:, :, ::2] + LEVEL) / slope, axis=2)
@@ -163,7 +163,7 @@ class Contours:
 def contours(
     slices: Geometry, strip: Floats, pair_slice: NDArray[np.intp], pair_group: NDArray[np.intp], theta: Floats
 ) -> Contours:
-    """The contours of some slices' groups; b is not-a-number where there is no strip, and so no contour."""
+    """Return the contours of some slices' groups; b is not-a-number if there is no strip, and so no contour."""
     rho = theta.tolist()[3]
     root = sqrt(1.0 - rho * rho)
     limit = atan2(root, abs(rho))

@@ -1,16 +1,16 @@
 """Derivatives of a function that is only given: complex steps, each held against differences.
 
     symbol  meaning                                                                shape
-    f       a function of p parameters, one value a row                            p -> n
+    f       a function of p parameters, one value per row                          p -> n
     x       the point                                                              p
     D_h     (f(x + h) - f(x - h)) / 2 h, off by h^2 f''' / 6                       n, a parameter
     D       (4 D_(h/2) - D_h) / 3, Richardson's: of fourth order, off by h^4 f^(5) / 480
     C       Im f(x + i e) / e: exact to rounding, for nothing is subtracted
 
-C is right only where f carries imaginary parts through (``abs`` and ``real`` drop them). It is taken where it agrees
+C is right only if f keeps imaginary parts (``abs`` and ``real`` drop them). It is taken for rows at which it agrees
 with D to within a few |D_(h/2) - D_h|, which is far more than D is off by, or to the rounding of the differences;
 elsewhere D is. The choice follows from the row and x alone, never from other rows. Four real evaluations and a complex
-one a parameter. Squire and Trapp (1998), "Using complex variables to estimate derivatives of real functions".
+one per parameter. Squire and Trapp (1998), "Using complex variables to estimate derivatives of real functions".
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def differences(f: Function, x: Floats, i: int, h: float) -> tuple[Floats, Float
 
 
 def complex_steps(f: Function, x: Floats) -> Floats | None:
-    """C by every parameter, ``(n, p)``; None where f takes no complex numbers."""
+    """Return C by every parameter, ``(n, p)``; None if f takes no complex numbers."""
     columns = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # a dropped imaginary part shows against D

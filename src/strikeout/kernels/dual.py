@@ -3,7 +3,7 @@
     symbol  meaning                                                            shape
     x       value, real or complex                                             s
     dx      its derivatives                                                    p, s
-    f'      derivative of an elementary function, analytic where it is used
+    f'      derivative of an elementary function, analytic at its argument
 
     (x, dx) + (y, dy) = (x + y, dx + dy)        (x, dx) (y, dy) = (x y, x dy + y dx)        f(x, dx) = (f(x), f'(x) dx)
 

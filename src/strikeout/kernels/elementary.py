@@ -88,7 +88,7 @@ def nearest_exponent(x: float) -> int:
 
 
 def _of_one(numpy: Callable[..., Any], real: str | None, complex_: str | None) -> Callable[[ArrayLike], Any]:
-    """A function of one array: the compiled ones of these names, NumPy's where there is no compiled module."""
+    """Return a function of one array: the compiled ones of these names, or NumPy's without a compiled module."""
     module = native()
     if module is None:
         return _quiet(numpy)

@@ -70,7 +70,7 @@ class Slice:
     def add(self, terms: Floats, level: int, cells: Iterable[int], total: Floats) -> bool:
         """Adds ``a a'`` of all strikes to the total, with the first number of cells that resolves what terms give.
 
-        Terms ``(FUNCTIONS, 2 nodes)``, real and imaginary parts in turn. False, and nothing is added, where none does.
+        Terms ``(FUNCTIONS, 2 nodes)``, real and imaginary parts in turn. Return False, and add nothing, if none does.
         """
         for count in cells:
             mesh = self.mesh(count)
@@ -85,7 +85,7 @@ class Slice:
         return False
 
     def mesh(self, cells: int) -> Mesh:
-        """Samples in so many cells, unless the strikes themselves are no more than those."""
+        """Return samples in this number of cells, unless the strikes themselves are no more than those."""
         if cells * DEGREE >= len(self._k):
             cells = 0
         found = self._meshes.get(cells)
@@ -122,7 +122,7 @@ class Mesh:
         return COLUMNS * self.cells or len(self._samples)
 
     def resolves(self, values: Floats) -> bool:
-        """Whether the polynomials of the cells end where they are cut: what is missing is below a third of the last."""
+        """Return True if the polynomials of the cells may be cut: what is missing is below a third of the last."""
         if not self.cells:
             return True
         last = values.reshape(FUNCTIONS, self.cells, COLUMNS)[:6, :, DEGREE - 2 : DEGREE]

@@ -6,11 +6,11 @@
 is the rule of line.py, with nodes half-way between its own: the images alternate in sign, and the terms add up to one
 at most however short the period L is. What is subtracted from min(1, e^k) is smooth in k; so it is summed at a few
 dozen log-strikes, the samples of its slice, and goes from there to the strikes by polynomials (samples.py). Two
-products of small matrices, which know theta through L alone.
+products of small matrices, which depend on theta through L alone.
 
 These sums lead a search, and nothing that is hashed is added up here: for that, quotes are kept apart
 (heston_twin.rows). They still follow from the book and theta alone, to the bit: a slice's first and last strike choose
-L, matrices that were kept are those that would be made anew, and none is so large that BLAS would share it among
+L, matrices that were kept are those that would be computed again, and none is so large that BLAS would share it among
 threads. A slice that decays too slowly for a series is priced on its contours.
 
     symbol   meaning                                                        shape
@@ -48,7 +48,7 @@ MOST_NODES, MOST_CELLS = 136, 64
 SLICES = 16  # whose terms are found at once, to the last node of the longest
 COLUMNS = 1024  # of rows that are multiplied by themselves at once
 # What is kept of a book, those made last: lines, matrices of phases (some 50 kB each), and meshes of a slice, with the
-# polynomials of its strikes (192 bytes each) in books of no more than so many.
+# polynomials of its strikes (192 bytes each) in books up to KEPT quotes.
 LINES, PHASES, TABLES, KEPT = 512, 256, 3, 1 << 16
 NUMBERS = np.arange(MOST_NODES) + 0.5
 UPPER = np.flatnonzero(np.triu(np.ones((6, 6))))
@@ -90,7 +90,7 @@ class Sums:
         return total.take(UPPER)
 
     def _add_series(self, theta: Floats, these: list[int], stretch: float, total: Floats) -> list[int]:
-        """Adds the slices whose series and polynomials end where they are cut, and returns the others."""
+        """Add the slices whose series and polynomials may be cut, and return the others."""
         numbers = tuple(theta.tolist())
         plans = [(one, self._plan(numbers, one, stretch)) for one in these]
         chosen = [(one, plan) for one, plan in plans if plan is not None]
@@ -108,7 +108,7 @@ class Sums:
         return rest
 
     def _plan(self, theta: tuple[float, ...], one: int, stretch: float) -> Plan | None:
-        """None where there is no period, or no end within the most nodes."""
+        """Return the line, or None without a period or an end within the most nodes."""
         # Number by number: for the few slices of a book that costs less than arrays.
         T, found = self._expiries[one], self._slices[one]
         variance, asymptote = contours.scales(T, theta)
@@ -173,7 +173,7 @@ def _one_side(
         for probe in probes:
             s = probe / sd
             p = begin + sign * s
-            # What the bound leaves out, s (1 + s) times the standard deviation of X where it is tilted, is put in.
+            # What the bound leaves out, s (1 + s) times the standard deviation of the tilted X, is added.
             cut = IMAGES - log(s * (1.0 + s) * sd)
             found = (log_moment(p, T, theta) + cut + (1.0 - p) * edge) / (s + 0.5)
             if found > best:

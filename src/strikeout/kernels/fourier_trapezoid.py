@@ -13,7 +13,7 @@ and the sum is a polynomial in w: blocks of nodes by their powers, the blocks by
 block's for each strike.
 
 How many nodes there must be is asked of a bound on |cf| that never rises with u, where one is known (``Known``): what
-is left out is then below exp(-LEVEL) whatever cf does. A function of somebody's own has no known bound, and its decay
+is left out is then below exp(-LEVEL) whatever cf does. A user's own function has no known bound, and its decay
 proves nothing: jumps of nearly one size make |cf| almost periodic, and it comes back after falling to exp(-2 n), n the
 expected number of jumps. So the rule looks beyond the end it found, ``REACH`` times as far. Jumps of one size that fall
 to exp(-LEVEL) by u are back at 0.8 sqrt(n) u or before, in a lobe about as wide as the first one: probes a quarter of
@@ -21,7 +21,7 @@ it apart see every lobe of up to (REACH / 0.8)^2 = 6,400 expected jumps. Where c
 
     symbol   meaning                                              shape
     z        complex frequency, on the line Im z = -1/2           (nodes,)
-    s        how far beyond 0 and 1 a moment is probed            (2, probes)
+    s        how far beyond 0 and 1 E[exp(p X)] is probed           (2, probes)
     L        period; the step is 2 pi / L                         -
 
 Source of the line: Lewis (2001). The rule never looks at the strikes: that is what makes a price independent of its
@@ -71,7 +71,7 @@ class Line:
 class Known:
     """What is known of a distribution at one T besides its characteristic function."""
 
-    log_mgf: Callable[[Floats], Floats]  # ln E[exp(p X)] for real p, +inf where there is no such moment
+    log_mgf: Callable[[Floats], Floats]  # ln E[exp(p X)] for real p, +inf if it is infinite
     bound: Callable[[Floats], tuple[Floats, Floats]]  # on ln |cf(u - i/2)|, never rising; on its derivatives' sizes
 
 
@@ -107,14 +107,14 @@ def rule(
 def moments(log_cf: LogCf, T: float, theta: Floats) -> tuple[Floats, Floats, float]:
     """``ln E[exp((1 + s) X)]`` and ``ln E[exp(-s X)]`` at s = 0 and the probes, and the defect.
 
-    +inf where the moment does not exist. Beyond an explosion a formula goes on, but not as a moment: it turns complex,
+    +inf if it does not exist. Beyond an explosion the formula still gives a number, but another one: it turns complex,
     or falls, or bends downwards.
     """
     p = np.concatenate([[0.0, 1.0, INSIDE, 1.0 - INSIDE], 1.0 + PROBES, -PROBES])
     value = np.asarray(log_cf(-1j * p, T, theta)[0])
     at, inside, sides = np.abs(value[:2]), np.abs(value[2:4]), value[4:].reshape(2, -1)
-    # A formula may be 0 / 0 at the point itself. Just inside the strip ln cf is as small as INSIDE E[X e^X]: that tells
-    # a missing drift from a formula's weakness, but no more.
+    # A formula may be 0 / 0 at the point itself. Just inside the strip ln cf is as small as INSIDE E[X e^X]: that
+    # distinguishes a missing drift from a formula's weakness, but no more.
     defect = float(np.max(np.where(np.isfinite(at), at, np.maximum(inside - 1e-4, 0.0))))
     real = np.isfinite(sides.real) & (np.abs(sides.imag) <= 1e-8 * (1.0 + np.abs(sides.real)))
     grown = np.concatenate([np.zeros((2, 1)), sides.real], axis=1)

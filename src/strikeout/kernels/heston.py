@@ -1,4 +1,4 @@
-"""Heston prices and sensitivities: the compiled kernel where it is there, else its NumPy twin.
+"""Heston prices and sensitivities: the compiled kernel if it is installed, else its NumPy twin.
 
 Both take strikes in ``Parts``, agree to rounding, and treat every strike on its own: its bits depend on theta, its
 expiry and its k, never on its neighbours, the number of threads or the size of the batch. theta is (kappa, vbar,

@@ -37,11 +37,11 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
 
     Of d + xi and d - xi one may cancel; (d + xi) (d - xi) = sigma^2 q gives it from the other. For small sigma P / 2d
     is near one, and kappa vbar / sigma^2 amplifies what its logarithm loses: it is found from 1 - P / 2d. q is an
-    argument because near the poles z = 0 and z = -i the caller knows it better than z does. T is one number, or an
-    array like z: complex, because NumPy is quicker where nothing has to be converted.
+    argument because near the poles z = 0 and z = -i the caller has it to more digits. T is one number, or an
+    array like z: complex, because NumPy is faster without conversions.
 
     The derivatives are written in R = (d - xi) E / P and S = (d + xi) / P, which sum to one and are small or of order
-    one wherever cf is not about to explode, even where q and P are both all but zero: near z = -i with rho sigma >
+    one wherever cf is not about to explode, even if q and P are both nearly zero: near z = -i with rho sigma >
     kappa over years. No two large terms cancel, and nothing grows with c = kappa vbar / sigma^2. By xi, d moves along;
     by sigma, xi moves along as well.
     """
@@ -107,7 +107,7 @@ def log(w: Complexes) -> Complexes:
 
 
 def log_near_one(w: Complexes, lack: Complexes) -> Complexes:
-    """``log``, with all the digits of ``lack = 1 - w`` where that is small."""
+    """Return ``log``, with all the digits of ``lack = 1 - w`` if that is small."""
     re, im = lack.real, lack.imag
     x = re * (re - 2.0) + im * im  # |w|^2 - 1
     out = log(w)
@@ -118,7 +118,7 @@ def log_near_one(w: Complexes, lack: Complexes) -> Complexes:
 
 
 def log_mgf(p: Floats, T: Floats | float, theta: Floats) -> Floats:
-    """``ln E[exp(p X)]`` for real p, +inf where that moment no longer exists at T.
+    """Return ``ln E[exp(p X)]`` for real p, +inf if it no longer exists at T.
 
     With D = xi^2 + sigma^2 q and d = sqrt(|D|), the functions of d T / 2 are hyperbolic for D >= 0 (both over
     exp(d T / 2), which cannot overflow), trigonometric for D < 0:
@@ -162,7 +162,7 @@ def log_moment(p: float, T: float, theta: tuple[float, ...]) -> float:
     if not Q > 0.0:
         return math.inf
     found = kappa * vbar / (sigma * sigma) * (linear - 2.0 * math.log(Q / d)) - v0 * q * (s / Q)
-    return found if found < math.inf else math.inf  # not-a-number, where numbers overflow, is no moment either
+    return found if found < math.inf else math.inf  # not-a-number, after an overflow, is infinite too
 
 
 def total_variance(T: Floats | float, theta: Floats) -> Floats:

@@ -123,7 +123,7 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
     along = contours.contours(nodes, strips, pairs // 3, pairs % 3, theta)
     wide = found.half[:, None] * node_root[node]
     coefficients = _coefficients(contours.terms(along, theta), pair_of, at.ravel(), wide.ravel())
-    # All six functions, whatever is asked for: which cells say enough is decided by all of them. Sums over nodes are
+    # Always all six functions, because all of them decide which cells are accurate enough. Sums over nodes are
     # added one after the other because nodes are the leading axis.
     by_node = np.ascontiguousarray(np.moveaxis(coefficients.reshape(taylor_cells.DEGREE, 6, -1, NODES), 3, 0))
     in_t = np.stack([np.add.reduce(row[:, None, None, None] * by_node, axis=0) for row in to_powers])
@@ -138,7 +138,7 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
 
 
 def _resolved(a: Floats) -> NDArray[np.bool_]:
-    """The cells, of coefficients of t^q x^p ``(NODES, DEGREE, functions, cells)``, for which eight expiries say enough.
+    """The cells, of coefficients of t^q x^p ``(NODES, DEGREE, functions, cells)``, for which eight expiries are enough.
 
     With a correlation near one the surface has a kink at k*, which moves within a panel. The last four coefficients by
     Chebyshev's polynomials of t, two and two, fall as fast as the next two will. Where those would add too much, every

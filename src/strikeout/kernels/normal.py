@@ -4,10 +4,10 @@
     z   an argument of erfc; the two are linked by z = -x / sqrt(2)
     E   erfcx(z) = exp(z^2) erfc(z), between 0 and 1 for z >= 0: what is left of erfc when its size is taken out
 
-Everything rests on one polynomial: (1 + 2 z) E(z) is tame on the whole half-line (between 1 and 1.29), and after
+Everything depends on one polynomial: (1 + 2 z) E(z) is tame on the whole half-line (between 1 and 1.29), and after
 y = (z - 3.5) / (z + 3.5) a polynomial of degree 23 in y holds it to 4e-17. The variable and the factor 1 + 2 z are
 those of Shepherd and Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (Math. Comp. 36, 1981); the
-coefficients are our own, by Chebyshev interpolation in 40 digits (tests/kernels/test_normal.py derives them anew).
+coefficients are our own, by Chebyshev interpolation in 40 digits (tests/kernels/test_normal.py derives them again).
 
 Elementwise throughout: a value never depends on its neighbours. Nothing raises; not-a-number in, not-a-number out.
 """
@@ -22,7 +22,7 @@ from strikeout.kernels.compiled import native
 
 Floats = NDArray[np.float64]
 
-CENTRE = 3.5  # the z that y = 0 stands for; near 3.5 the coefficients fall fastest
+CENTRE = 3.5  # the z at which y = 0; near 3.5 the coefficients fall fastest
 COEFFICIENTS = (
     1.2423492448711544,
     -0.14000918013761943,

@@ -2,7 +2,7 @@
 
 BLAS and einsum choose the order of their sums, and whether a product and a sum are rounded once or twice, by the
 processor. Here every product is rounded, then added: along a short axis from the first to the last, along rows in pairs
-(``np.add.reduce``, which knows no other order).
+(``np.add.reduce``, which has no other order).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a Gauss-Newton step comes to: where it leads, how well that is determined, and whether it stays in bounds.
+"""Check a Gauss-Newton step: where it leads, how well that is determined, and whether it stays in bounds.
 
     symbol     meaning                                                                          shape
     H, G       curvature and score of the retained quotes at the reference; cost there
@@ -6,7 +6,7 @@
     solved     the upper triangle, row by row, of (H, G; G', cost), then d                      (p+1)(p+2)/2 + p
     limits     of each parameter: reference, size, error beyond which it is free, bounds        5, p
     freedom    quotes less parameters
-    inflation  of a variance by the other parameters, [H^-1]_ii H_ii, from which on they cannot be told apart
+    inflation  of a variance by the other parameters, [H^-1]_ii H_ii, from which on they cannot be distinguished
     far        a step is near if it moves no parameter by more than this share of its size
     s^2        variance of a weighted residual: (cost - G'd) / freedom after a step that is near, else cost / freedom
 

@@ -14,8 +14,8 @@
     phi      curvature at the money                           curvature
     eta, gamma   of SSVI: its size, and how it fades with theta      curvature, fading
 
-Gatheral (2004) and Gatheral and Jacquier, "Arbitrage-free SVI volatility surfaces" (2014), sections 3 and 4. low stands
-for a because it is above zero wherever w is. Elementwise; nothing raises.
+Gatheral (2004) and Gatheral and Jacquier, "Arbitrage-free SVI volatility surfaces" (2014), sections 3 and 4. low
+replaces a because it is above zero wherever w is. Elementwise; nothing raises.
 """
 
 from __future__ import annotations

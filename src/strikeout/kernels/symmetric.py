@@ -32,7 +32,7 @@ SWEEPS = 60  # far more than any matrix needs: each one squares what is off the 
 def factor(A: Matrix, damping: float = 0.0) -> tuple[list[float], list[list[float]]]:
     """The scaling d and the factor L of ``d A d + damping * I``; not-a-number from the first bad pivot on.
 
-    A row whose diagonal is zero gets d = 0 and a unit pivot: nothing is known about it, and nothing is said.
+    A row whose diagonal is zero gets d = 0 and a unit pivot: the system does not determine it.
     """
     module = native()
     if module is not None and type(A) is list:
@@ -218,7 +218,7 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 def eigen(A: Matrix, sweeps: int = 30) -> tuple[list[float], list[list[float]]]:
-    """Eigenvalues, ascending, of the scaled ``d A d`` and their unit eigenvectors (one a row), by Jacobi rotations."""
+    """Return eigenvalues, ascending, of the scaled ``d A d``, and their unit eigenvectors (one per row)."""
     p = len(A)
     d, _ = factor(A)
     S = [[1.0 if i == j else A[i][j] * d[i] * d[j] for j in range(p)] for i in range(p)]
@@ -234,7 +234,7 @@ def eigen(A: Matrix, sweeps: int = 30) -> tuple[list[float], list[list[float]]]:
 
 
 def condition(A: Matrix) -> float:
-    """Largest over smallest eigenvalue of the Jacobi-scaled A: how far the parameters are from being told apart."""
+    """Largest over smallest eigenvalue of the Jacobi-scaled A: how hard it is to distinguish the parameters."""
     values, _ = eigen(A)
     if not values or values[0] != values[0]:
         return nan

@@ -70,7 +70,7 @@ def occupied(k: Floats, offsets: NDArray[np.intp], kstar: Floats, widest: Floats
 def _number(distance: Floats, widest: Floats, doublings: Floats) -> Floats:
     """Of the edge at or before this distance from k*, counted from k* and below it negative; rounding may miss by one.
 
-    Not-a-number where cells are too narrow, and k* too far, to tell their edges apart.
+    Not-a-number if cells are too narrow, and k* too far, to distinguish their edges.
     """
     x = np.abs(distance) / widest
     e = np.minimum(np.maximum(np.frexp(np.maximum(x, LEAST_HALF))[1] + (doublings - 3.0), 0.0), doublings)

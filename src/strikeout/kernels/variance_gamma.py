@@ -104,8 +104,8 @@ def values(theta: Floats, T: float, k: Floats) -> Floats:
 
 
 def nodes_of(a: float, left: float, haste: float) -> Nodes | None:
-    """The rule for a gamma time of shape a, whose density may be tilted to the rate ``left`` by the forward; None where
-    it has too many nodes."""
+    """Return the rule for a gamma time of shape a, whose density the forward may tilt to the rate ``left``; None if it
+    has too many nodes."""
     tilt, b = float(log(left)), a + 1.0
     # The integral over x of exp(b (x - (e^x - 1))) is sqrt(2 pi / b), to 8 % or better: near enough for a cut.
     constant = float(log(a / b * sqrt(b / (2.0 * pi))))

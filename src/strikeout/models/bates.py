@@ -53,7 +53,7 @@ class Bates:
     Bates (1996), "Jumps and stochastic volatility".
 
     Args:
-        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+        kernel: "native" (compiled) or "numpy"; by default the compiled one if it is installed. They agree to
             rounding, and which one ran is part of ``name``.
 
     Raises:

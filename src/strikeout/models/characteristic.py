@@ -44,8 +44,8 @@ class CharacteristicModel:
         parameters: names, bounds and starts. ``log_cf`` is tried out at the first start.
 
     Raises:
-        UsageError: ``log_cf`` gives back the wrong shapes, is no martingale, has a derivative that is not one, or gives
-            none and uses what dual numbers cannot follow.
+        UsageError: ``log_cf`` returns the wrong shapes, is not a martingale, has a wrong derivative, or returns none
+            and uses what dual numbers cannot follow.
 
     >>> def black(z, T, theta):
     ...     return -0.5 * T * theta[0] ** 2 * (z * z + 1j * z)
@@ -77,7 +77,7 @@ class CharacteristicModel:
         """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
 
         Raises:
-            ParameterError: a parameter is missing, unknown or not finite, or the model is no martingale there.
+            ParameterError: a parameter is missing, unknown or not finite, or the model is not a martingale there.
         """
         return self.linearize(theta, contracts)[0]
 
@@ -85,7 +85,7 @@ class CharacteristicModel:
         """Prices ``(n,)`` and their derivatives by the parameters ``(n, p)``.
 
         Raises:
-            ParameterError: a parameter is missing, unknown or not finite, or the model is no martingale there.
+            ParameterError: a parameter is missing, unknown or not finite, or the model is not a martingale there.
         """
         vector, layout = self.parameters.vector(theta), contracts.slices
         values = np.empty((1 + len(vector), len(contracts)))

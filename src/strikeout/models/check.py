@@ -22,7 +22,7 @@ POINTS = 12  # inside the bounds, beside the starts
 
 @dataclass(frozen=True)
 class Finding:
-    """One promise: kept or broken, and the sentence that says how."""
+    """One promise, whether it is kept, and a sentence with the evidence."""
 
     promise: str
     holds: bool
@@ -75,7 +75,7 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
         points: how many places inside the bounds are tried, beside the starts.
 
     Raises:
-        UsageError: what is given is no model, or a model of named columns comes without rows.
+        UsageError: what is given is not a model, or a model of named columns comes without rows.
 
     >>> from strikeout.models.heston import Heston
     >>> check_model(Heston()).holds
@@ -95,7 +95,7 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
     try:
         suited = getattr(model, "suited", None)
         model = model if suited is None else suited(contracts)
-    except conformance.FAILURES as error:  # a model of somebody's own may refuse rows that it would mix
+    except conformance.FAILURES as error:  # a user's model may refuse rows that it would mix
         return ModelCheck(model.name, (*found, Finding("suited to these rows", False, str(error))))
     theta, rows = np.array(model.parameters.starts[0], float), contracts
     tests: list[tuple[str, Callable[[], str | None]]] = [
@@ -123,7 +123,7 @@ def check_model(model: Model, contracts: Contracts | Features | None = None, *, 
 
 KEPT = {
     "bounds and starts": "every start lies inside the bounds.",
-    "shapes": "one price a row, one derivative a row and parameter.",
+    "shapes": "one price per row, one derivative per row and parameter.",
     "determinism": "the same call gives the same bits.",
     "one price": "price and linearize agree to the bit.",
     "row independence": "a row gives the same bits alone, among others and in any order.",

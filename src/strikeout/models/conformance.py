@@ -21,7 +21,7 @@ from strikeout.quotes.features import Features
 Floats = NDArray[np.float64]
 Wares = Any  # contracts, or rows of named columns
 
-# What somebody's own code may raise; each becomes a sentence.
+# What a user's code may raise; each becomes a sentence.
 FAILURES = (StrikeoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 # A price of discount * forward may be off by this much; Fourier models promise 1e-10.
 ACCURACY = 1e-9
@@ -33,7 +33,7 @@ SINGLE = 12  # rows that are tried alone
 
 
 def shapes(model: Model, theta: Floats, wares: Wares) -> str | None:
-    """Prices are one a row, sensitivities one a row and parameter."""
+    """Check that there is one price per row and one sensitivity per row and parameter."""
     n, p = len(wares), len(model.parameters)
     price, (again, jacobian) = np.asarray(model.price(theta, wares)), model.linearize(theta, wares)
     if price.shape == np.shape(again) == (n,) and np.shape(jacobian) == (n, p):
@@ -57,7 +57,7 @@ def one_price(model: Model, theta: Floats, wares: Wares) -> str | None:
 
 
 def space(model: Model) -> str | None:
-    """Names are different, bounds hold room, and every start lies inside them."""
+    """Check that names differ, bounds are not empty, and every start lies inside them."""
     s = model.parameters
     if len(set(s.names)) != len(s.names):
         return f"the names {', '.join(s.names)} are not all different."
@@ -66,7 +66,7 @@ def space(model: Model) -> str | None:
         return f"{len(s.names)} names need bounds and starts of as many numbers; starts have shape {starts.shape}."
     for i, name in enumerate(s.names):
         if not s.lower[i] < s.upper[i]:
-            return f"the bounds of {name}, {s.lower[i]:g} and {s.upper[i]:g}, hold no room."
+            return f"the bounds of {name}, {s.lower[i]:g} and {s.upper[i]:g}, are empty."
         outside = [x for x in starts[:, i].tolist() if not s.lower[i] <= x <= s.upper[i]]
         if outside:
             return f"a start of {name}, {outside[0]:g}, lies outside {s.lower[i]:g} .. {s.upper[i]:g}."
@@ -116,7 +116,7 @@ def finite(model: Model, points: Floats, wares: Wares) -> tuple[bool, str]:
         try:
             found = _bits(model, theta, wares)
         except FAILURES as error:
-            return False, f"at {at}: {type(error).__name__}: {error}. Give not-a-number where there is no price."
+            return False, f"at {at}: {type(error).__name__}: {error}. Return not-a-number if there is no price."
         if np.isinf(found).any():
             return False, f"at {at}, row {int(np.argmax(np.isinf(found).any(axis=1)))} is infinite. Give not-a-number."
         if np.isnan(found).any():
@@ -191,7 +191,7 @@ def inversion(model: CharacteristicModel, points: Floats, contracts: Contracts) 
             usual = fourier_trapezoid.rule(model.log_cf, T, theta)
             price = fourier_trapezoid.values(usual, k, model.kernel)[0]
             if np.isnan(price).any() or not usual.defect <= MARTINGALE:
-                continue  # there is no price, and the model says so
+                continue  # there is no price, and the model reports it
             where = f"at {_named(model, theta)} and T = {T:g} "
             finer = fourier_trapezoid.rule(model.log_cf, T, theta, level=1.5 * fourier_trapezoid.LEVEL)
             apart = np.abs(price - fourier_trapezoid.values(finer, k, model.kernel)[0])
@@ -210,8 +210,8 @@ def inversion(model: CharacteristicModel, points: Floats, contracts: Contracts) 
 def inside_points(model: Model, count: int) -> Floats:
     """Points around the starts, each up to half of the way to the bounds; the same every time.
 
-    By ratio where a bound is a thousandth of the other or less. The corners of a box of many parameters are no places a
-    search goes to, and what is asked here is whether it can move.
+    By ratio if a bound is a thousandth of the other or less. A search does not go to the corners of a box of many
+    parameters, and what is checked here is whether it can move.
     """
     s = model.parameters
     starts = np.atleast_2d(s.starts)

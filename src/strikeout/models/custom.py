@@ -29,8 +29,8 @@ Ranges = Mapping[str, tuple[float, float]]
 
 VERSION = 1  # of the rule in kernels/derivatives.py: another one moves the last bits of a footprint
 GRID = 50
-# How far the other parameters may inflate a variance before it is lost: only where rounding would decide. Whether a
-# function is truer than that is for its author to know.
+# How far the other parameters may inflate a variance before it counts as undetermined: only if rounding would decide.
+# The author of a function must judge whether it is more accurate than that.
 INFLATION = 1e13
 # With ranges: bits below the largest value or derivative over them, out of 62. The other twelve are for rows beyond it.
 KEPT = 50
@@ -58,11 +58,11 @@ class CustomModel:
     ranges: Ranges | None = None
 
     def price(self, theta: Theta, contracts: Contracts | Features) -> Floats:
-        """What the function gives, one value a row; not-a-number where it has none.
+        """Return the values of the function, one per row; not-a-number if it has none.
 
         Raises:
             ParameterError: a parameter is missing, unknown or not finite.
-            UsageError: a feature is missing, or the function gives back no number a row.
+            UsageError: a feature is missing, or the function does not return one number per row.
         """
         vector, columns = self.parameters.vector(theta), self._columns(contracts)
         with np.errstate(all="ignore"):
@@ -71,11 +71,11 @@ class CustomModel:
     def linearize(self, theta: Theta, contracts: Contracts | Features) -> tuple[Floats, Floats]:
         """Values ``(n,)`` and their derivatives by the parameters ``(n, p)``.
 
-        The derivatives are those of ``jacobian`` where it was given, else as in ``kernels/derivatives.py``.
+        The derivatives are those of ``jacobian`` if it was given, else as in ``kernels/derivatives.py``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or not finite.
-            UsageError: a feature is missing, or a function gives back no number a row.
+            UsageError: a feature is missing, or a function does not return one number per row.
         """
         vector, columns, count = self.parameters.vector(theta), self._columns(contracts), len(contracts)
         with np.errstate(all="ignore"):
@@ -100,7 +100,7 @@ class CustomModel:
         largest = np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0).tolist()
         if not all(largest[-1:]):
             raise ParameterError(
-                f"{self.name}: the function is zero or has no value anywhere in its ranges at {reference}. Give ranges "
+                f"{self.name}: the function is zero or has no value in its ranges at {reference!r}. Give ranges "
                 "in which it has one, or a grid."
             )
         return tuple(KEPT - nearest_exponent(size) if size > 0.0 else KEPT for size in largest)
@@ -158,20 +158,22 @@ class CustomModel:
         return {name: contracts.columns[name] for name in self.features}
 
     def _evaluated(self, vector: NDArray[Any], columns: Mapping[str, Floats], count: int) -> NDArray[Any]:
-        """Real where the vector is real, complex where it is complex."""
+        """Return values of the dtype of the vector, real or complex."""
         found = self.function(**dict(zip(self.parameters.names, vector, strict=True)), **columns)
         if is_jax(found):
             raise UsageError(
-                f'{self.name}: the function gave back JAX\'s numbers. Say jacobian="jax": they are then in double '
+                f'{self.name}: the function returned JAX\'s numbers. Pass jacobian="jax": they are then in double '
                 "precision, and the derivatives JAX's own."
             )
         values = np.asarray(found)
         if values.shape != (count,) and values.shape != ():
             raise UsageError(
-                f"{self.name}: for {count} rows the function gave back shape {values.shape}. Give one number a row."
+                f"{self.name}: for {count} rows the function returned shape {values.shape}. Return one number per row."
             )
         if vector.dtype.kind != "c" and values.dtype.kind not in "fiub":
-            raise UsageError(f"{self.name}: the function gave back {values.dtype}, not numbers. Give one number a row.")
+            raise UsageError(
+                f"{self.name}: the function returned {values.dtype}, not numbers. Return one number per row."
+            )
         return np.array(np.broadcast_to(values, (count,)), vector.dtype)
 
     def _given(self, vector: Floats, columns: Mapping[str, Floats], count: int) -> Floats:
@@ -186,7 +188,7 @@ class CustomModel:
         try:
             return np.stack([np.broadcast_to(np.asarray(found[name], float), (count,)) for name in names], axis=1)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"{self.name}: jacobian must give one number a row and parameter: {error}.") from error
+            raise UsageError(f"{self.name}: jacobian must return one number per row and parameter: {error}.") from error
 
     def __repr__(self) -> str:
         return f"<CustomModel {self.name}: {', '.join((*self.parameters.names, *self.features))}>"
@@ -205,8 +207,8 @@ def custom_model(
 ) -> CustomModel:
     """Any function of parameters and named columns as a model that calibrates and forgets like every other.
 
-    ``price`` takes every parameter and every column it needs by name, and gives one number a row. A row's value must
-    follow from that row alone.
+    ``price`` takes every parameter and every column it needs by name, and returns one number per row. A row's value
+    must depend on that row alone.
 
     Args:
         name: fingerprints the function: give another one whenever ``price`` changes.
@@ -239,7 +241,7 @@ def custom_model(
         raise UsageError(f"custom_model: grid={grid} must lie between 0 and {FINEST}.")
     space = _space(parameters, bounds or {})
     if latent is not None and latent not in space.names:
-        raise ParameterError(f"latent={latent!r} is no parameter of {name}. They are {', '.join(space.names)}.")
+        raise ParameterError(f"latent={latent!r} is not a parameter of {name}. They are {', '.join(space.names)}.")
     features = _features(name, price, space.names)
     _check_ranges(name, ranges, features)
     if jacobian == "jax":
@@ -273,9 +275,7 @@ def _space(parameters: Starts | ParameterSpace, bounds: Bounds) -> ParameterSpac
     points = np.array([space.vector(start) for start in starts])
     for i, parameter in enumerate(names):
         if not lower[i] < upper[i]:
-            raise ParameterError(
-                f"bounds of {parameter}: ({lower[i]:g}, {upper[i]:g}) hold no room. Give (lower, upper)."
-            )
+            raise ParameterError(f"bounds of {parameter}: ({lower[i]:g}, {upper[i]:g}) are empty. Give (lower, upper).")
         outside = points[(points[:, i] < lower[i]) | (points[:, i] > upper[i]), i]
         if outside.size:
             raise ParameterError(
@@ -324,7 +324,7 @@ def _radical_inverse(index: int, base: int) -> float:
 
 
 def _features(name: str, function: Function, parameters: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns a function takes: its arguments that are no parameter and have no default."""
+    """Return the columns a function takes: its arguments that are not parameters and have no default."""
     try:
         taken = list(signature(function).parameters.values())
     except (TypeError, ValueError) as error:

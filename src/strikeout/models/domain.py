@@ -1,4 +1,4 @@
-"""Parameters checked against where a model is defined, with the sentence that says what is wrong."""
+"""Check parameters against the domain of a model."""
 
 from __future__ import annotations
 

@@ -40,13 +40,13 @@ class DoubleHeston:
     (2009), "The shape and term structure of the index option smirk".
 
     Args:
-        border: a year's mean reversion that tells the two apart; the slow one's lies below, the fast one's above.
+        border: a year's mean reversion that separates the two; the slow one's lies below, the fast one's above.
             Without it every optimum would come twice, with the two exchanged.
-        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+        kernel: "native" (compiled) or "numpy"; by default the compiled one if it is installed. They agree to
             rounding, and which one ran is part of ``name``.
 
     Raises:
-        UsageError: the border leaves one of the two no room, or the kernel asked for is not there.
+        UsageError: the border leaves one of the two no values, or the kernel asked for is not there.
 
     >>> c = Contracts(forward=100.0, strike=100.0, expiry=1.0, discount=1.0, is_call=True)
     >>> DoubleHeston().price([1.0, 0.03, 0.3, -0.6, 0.03, 6.0, 0.03, 0.6, -0.6, 0.03], c).round(6)
@@ -61,7 +61,7 @@ class DoubleHeston:
         low, high = heston.SLOWER.lower[0], heston.SLOWER.upper[0]
         if not (isfinite(self.border) and low < self.border < high):
             raise UsageError(
-                f"border={self.border:g} leaves no room on one side. Give one between {low:g} and {high:g}."
+                f"border={self.border:g} leaves no values on one side. Give one between {low:g} and {high:g}."
             )
 
     @property

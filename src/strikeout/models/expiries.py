@@ -1,7 +1,7 @@
 """Parameters that belong to an expiry: one set a smile, or one number a knot of the term structure.
 
-A model of smiles says ``expiries="quoted"``: ``calibrate`` then gives it those of its quotes, so that a book without an
-expiry has no parameters for it. Their names carry the expiry in years, as in ``alpha[0.25]``.
+A model of smiles has ``expiries="quoted"``: ``calibrate`` then replaces it by those of its quotes, so that a book
+without an expiry has no parameters for it. Their names carry the expiry in years, as in ``alpha[0.25]``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def settled(given: Sequence[float] | str, model: str) -> Expiries:
     for low, high in pairwise(years):
         if label(low) == label(high):
             raise UsageError(
-                f"{model}: the expiries {low!r} and {high!r} are too close to be told apart, and each is to have "
+                f"{model}: the expiries {low!r} and {high!r} are too close to be distinguished, and each must have "
                 "parameters of its own. Round the expiries, or take a model without parameters for each, as Heston."
             )
     return years

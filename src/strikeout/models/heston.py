@@ -19,13 +19,13 @@ from strikeout.quotes.contracts import Contracts, Layout
 
 Floats = NDArray[np.float64]
 
-# The bounds of a calibration hold every published one we know of (DAX 2002: mean_reversion 15.7, vol_of_vol 3.4), days
+# The bounds of a calibration contain every published one we found (DAX 2002: mean_reversion 15.7, vol_of_vol 3.4), days
 # of bitcoin options (2020-09-12, by implied volatility: 23.7 and 16.2) and days of index options whose variance is so
 # fast that the model is all but a Levy process (S&P 500, 2023-12-08, vega-weighted: 760 and 33). At 2,000 a year
 # variance returns within hours. The starts are brisk and volatile on purpose: a search that begins with small
 # mean_reversion or vol_of_vol sees flat costs and takes up to five times as long.
 #
-# A variance may begin at zero: 1e-8, a volatility of 0.01 %, stands for that. Some days have their optimum there.
+# A variance may begin at zero: 1e-8, a volatility of 0.01 %, represents that. Some days have their optimum there.
 SPACE = ParameterSpace(
     names=("mean_reversion", "long_variance", "vol_of_vol", "correlation", "initial_variance"),
     lower=np.array([1e-3, 1e-4, 1e-2, -0.999, 1e-8]),
@@ -67,7 +67,7 @@ class Heston:
     alone.
 
     Args:
-        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+        kernel: "native" (compiled) or "numpy"; by default the compiled one if it is installed. They agree to
             rounding, and which one ran is part of ``name``.
         expiries: "shared" prices expiry by expiry; "scattered" interpolates between expiries, to the same accuracy,
             and is far faster where hardly two quotes share one, as with tick data. By default ``calibrate`` chooses
@@ -175,7 +175,7 @@ class Heston:
         above = kappa > 0.0 and vbar > 0.0 and sigma >= SMALLEST_VOL_OF_VOL and v0 > 0.0
         if above and -1.0 < rho < 1.0 and kappa < inf and vbar < inf and sigma < inf and v0 < inf:
             return vector
-        SPACE.vector(vector)  # says so where a number is not finite
+        SPACE.vector(vector)  # raises if a number is not finite
         for parameter, value, holds, need in (
             ("mean_reversion", kappa, kappa > 0, "above 0"),
             ("long_variance", vbar, vbar > 0, "above 0"),

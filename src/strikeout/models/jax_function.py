@@ -35,11 +35,11 @@ class JaxFunction:
 
     @property
     def version(self) -> str:
-        """Of the compiler: another one may round otherwise, so it belongs to the name of a model."""
+        """Version of the compiler. Another one may round otherwise, so it is part of the name of a model."""
         return str(import_module("jaxlib").__version__)
 
     def values(self, **named: Any) -> Floats:
-        """One number a row.
+        """Return one number per row.
 
         Raises:
             UsageError: JAX cannot follow the function, or it gives back no double a row.
@@ -71,8 +71,8 @@ class JaxFunction:
         rows = next((column.shape for column in columns.values()), ())
         if found.shape not in (rows, ()) or found.dtype != np.float64:
             raise UsageError(
-                f"{self.name}: for {BLOCK} rows the function gave back {found.dtype} of shape {found.shape}. Give one "
-                "number a row, in double precision: make constants with NumPy, and cast nothing."
+                f"{self.name}: for {BLOCK} rows the function returned {found.dtype} of shape {found.shape}. Return one "
+                "number per row, in double precision: make constants with NumPy, and cast nothing."
             )
         return self.jax.numpy.broadcast_to(found, rows)
 
@@ -87,7 +87,7 @@ class JaxFunction:
 
     def _called(self, compiled: Function, theta: Floats, columns: Mapping[str, Floats]) -> Floats:
         try:
-            # For this call alone: whoever uses JAX beside us keeps their own precision and device.
+            # For this call alone: other code that uses JAX keeps its own precision and device.
             with self.jax.enable_x64(True), self.jax.default_device(self.jax.devices("cpu")[0]):
                 return np.asarray(compiled(theta, columns), np.float64)
         except (TypeError, ValueError) as error:

@@ -36,7 +36,7 @@ class ParameterSpace:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "starts", "more_starts"):
-            own = np.array(getattr(self, name), dtype=float)  # of this space alone, and nobody's to change
+            own = np.array(getattr(self, name), dtype=float)  # a copy, so that no caller can change it
             own.flags.writeable = False
             object.__setattr__(self, name, own)
 

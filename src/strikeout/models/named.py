@@ -69,7 +69,7 @@ def with_full_names(values: Mapping[str, Any], model: Model) -> dict[str, Any]:
 
 
 def model_named(name: str) -> Model:
-    """A model as it comes, nothing chosen but what the name says.
+    """Return the model of this name with its default options.
 
     Raises:
         UsageError: no model has this name.

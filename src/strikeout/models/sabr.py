@@ -1,4 +1,4 @@
-"""SABR smiles, one an expiry."""
+"""SABR smiles, one per expiry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MIDDLE = 0.5  # where a free beta begins
 
 @dataclass(frozen=True)
 class SABR(Smiles):
-    """European prices from Hagan's SABR volatilities, one set of parameters an expiry, with analytic sensitivities.
+    """European prices from Hagan's SABR volatilities, one set of parameters per expiry, with analytic sensitivities.
 
         dF = alpha F^beta dW,    dalpha = vol_of_vol alpha dZ,    dW dZ = correlation dt
 
@@ -36,10 +36,10 @@ class SABR(Smiles):
     is not free of arbitrage.
 
     Args:
-        beta: the exponent, fixed; None calibrates it too, though one smile hardly tells it from the correlation.
+        beta: the exponent, fixed; None calibrates it too, though one smile hardly separates it from the correlation.
         volatility: "lognormal" goes through Black's formula, "normal" through Bachelier's.
         expiries: "quoted", the default, lets ``calibrate`` take those of its quotes; or years, one smile each.
-        unit: what the forward is measured in: only where starts and bounds of alpha lie depends on it. "quoted"
+        unit: what the forward is measured in. Only the starts and bounds of alpha depend on it. "quoted"
             expiries come with the power of two nearest to the largest forward.
 
     Raises:

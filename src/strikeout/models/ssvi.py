@@ -106,7 +106,7 @@ class SSVI:
         Calendars: theta must not fall, and ``0 <= d(theta phi)/dtheta <= phi (1 + sqrt(1 - rho^2)) / rho^2``.
 
         Args:
-            contracts: that tell the expiry where the model has one variance; a year where they are not given.
+            contracts: give the expiry if the model has one variance; a year without them.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.

@@ -1,4 +1,4 @@
-"""SVI smiles, one an expiry, and what arbitrage they leave."""
+"""SVI smiles, one per expiry, and the arbitrage they leave."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROUNDING = -1e-12
 
 @dataclass(frozen=True)
 class SVI(Smiles):
-    """European prices from an SVI curve of total variance, one an expiry, with analytic sensitivities.
+    """European prices from an SVI curve of total variance, one per expiry, with analytic sensitivities.
 
         natural:  w(k) = v T / 2 (1 + rho phi k + sqrt((phi k + rho)^2 + 1 - rho^2)),    k = ln(strike / forward)
                   v, rho, phi = variance, correlation, curvature
@@ -48,8 +48,8 @@ class SVI(Smiles):
     calibration names those that do not hold among its warnings.
 
     Args:
-        form: "natural", a slice of an SSVI surface, has three parameters that a smile can tell apart. "raw" has
-            Gatheral's five, of which few real smiles determine all: a calibration then says so.
+        form: "natural", a slice of an SSVI surface, has three parameters that a smile determines. "raw" has
+            Gatheral's five, of which few real smiles determine all: a calibration then reports it.
         expiries: "quoted", the default, lets ``calibrate`` take those of its quotes; or years, one smile each.
 
     Raises:
@@ -96,7 +96,7 @@ class SVI(Smiles):
         """Every smile in the literature's letters: a, b, rho, m, sigma, by its expiry as names carry it.
 
         Args:
-            contracts: that tell the expiry where the model is one smile of any; a year where they are not given.
+            contracts: give the expiry if the model is one smile for any; a year without them.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.

@@ -36,7 +36,7 @@ class VarianceGamma:
     "The variance gamma process and option pricing".
 
     Args:
-        kernel: "native" (compiled) or "numpy"; by default the compiled one where it is installed. They agree to
+        kernel: "native" (compiled) or "numpy"; by default the compiled one if it is installed. They agree to
             rounding, and which one ran is part of ``name``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A panel with a known answer: many days, one variance a day that follows its own path."""
+"""A panel with a known answer: many days, one variance per day that follows its own path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strikeout.synthetic.heston_quotes import (
 
 MATURITIES = (30, 60, 90)  # in trading days
 STRIKES = (80.0, 90.0, 100.0, 110.0, 120.0)  # of a spot of 100
-STEPS = 16  # of the paths, a day: v moves by a few percent a day, and one step a day would meet the floor at times
+STEPS = 16  # of the paths per day: v moves by a few percent daily, and a single step would meet the floor at times
 FLOOR = 1e-4  # of the variance; a hundredth in volatility
 
 

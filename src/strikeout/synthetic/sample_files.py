@@ -102,7 +102,7 @@ def _page() -> Iterator[str]:
     yield '"Date: March 15, 2024, 3:45 PM EDT",Bid: 5116.5,Ask: 5117.5,Size: 1*1,Volume: 0'
     yield HEAD
     for expiry, root in ((DAYS[-2], "SPXW"), *EXPIRIES):
-        # Those that ended the day before are still listed, at the prices of a page nobody looks after.
+        # Those that ended the day before are still listed, at prices that are not updated any more.
         settlement = "am" if root == "SPX" else "pm"
         years = CLOCK.years(day, TIME, expiry=max(expiry, EXPIRIES[0][0]), settlement=settlement)
         side = _side(spot, years, rng)
