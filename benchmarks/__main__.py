@@ -30,6 +30,7 @@ BENCHMARKS = {
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
     "american": ("american", "American options against QuantLib's collocation; implied volatilities per second"),
     "elementary": ("elementary", "our elementary functions against NumPy's: time and error"),
+    "models": ("models", "characteristic-function models on real days, beside Heston on the same quotes"),
     "walk": ("walk", "no timing: files and functions that each command of a book runs through"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }

@@ -37,6 +37,7 @@ def run(*words: str, to: Path) -> subprocess.CompletedProcess[str]:
         "rules",
         "book",
         "american",
+        "models",
         "elementary",
         "startup",
     ],

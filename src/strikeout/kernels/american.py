@@ -17,7 +17,7 @@ slope at the boundary (the paper's A), above that of the value (B).
 
 A call is a put with spot and strike, rate and yield exchanged (McDonald and Schroder). For a put with q < r < 0 the
 exercise region lies between two boundaries. Above the upper one the value depends on that one alone, below the lower
-one on the lower one alone, so each has its own equation; they may meet, and before that time nobody exercises.
+one on the lower one alone, so each has its own equation; they may meet, and before that time exercise is never optimal.
 
 Every option is solved alone, on one of two fixed resolutions chosen by its own Chebyshev coefficients: its bits do not
 depend on other options. native/american.cpp is the same, compiled, and agrees to rounding. Nothing raises; options
@@ -45,7 +45,7 @@ Booleans = NDArray[np.bool_]
 GUESSES, ROUNDS, LONG_ROUNDS, TRIALS, HORIZONS = 4, 60, 400, 80, 16
 STEEP = 4.0  # 2 (r - q) / sigma^2
 PACE = 0.6388  # of the boundary for small times: ln B = ln B(0) - PACE sigma sqrt(tau) if r < q, and steeper if not
-LOST = 1e-5  # a last step of ln B above this is no answer
+LOST = 1e-5  # a last step of ln B above this is not an answer
 DIFFERENCE = 1e-4  # of the volatility, for vega
 SETTLED = 1e-7  # a step of the implied volatility, relative to it, after which the next is not needed
 HIGHEST, LOWEST = 20.0, 1e-4  # implied volatilities outside are not looked for
@@ -448,7 +448,7 @@ def _value(t: Terms, of: Nodes, found: tuple[Boundary, ...], most: float = LOST)
         if meet == 1.0 and found[1].b[0] <= t.x <= found[0].b[0]:
             return now, now - plain
         boundaries = [each.at(of, 2.0 * meet * cosine - 1.0) for each in found]
-    latest = found[0].horizon * meet * meet  # time left; with more of it nobody exercises
+    latest = found[0].horizon * meet * meet  # time left; with more of it exercise is never optimal
     s = (t.T - latest) + latest * sine * sine
     ds, sd = 2.0 * latest * sine * cosine * weight, t.sigma * np.sqrt(s)
     cash, stock = np.zeros_like(s), np.zeros_like(s)
