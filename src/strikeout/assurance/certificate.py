@@ -81,7 +81,7 @@ class Certificate:
     claims: dict[str, dict[str, Any]]
     obstacles: dict[str, str]
     latent: tuple[str, ...] = ()  # of a panel: the parameter of every group, in their order; groups stay unnamed
-    signed: dict[str, Any] | None = None  # by the key of a book: public, entry, head, signature
+    signed: dict[str, Any] | None = None  # by the key of a book: public, entry, head, at, signature
 
     def claimed(self) -> tuple[Claim, ...]:
         """The claims that are made."""
@@ -212,7 +212,8 @@ class Certificate:
         signed = self.signed
         if signed is None:
             return "none: nobody answers for what cannot be computed again, such as how many quotes were forgotten"
-        return f"by the key {signed['public']}, as entry {signed['entry']} after {signed['head']}; verify checks it"
+        place = f"entry {signed['entry']} after {signed['head']}"
+        return f"by the key {signed['public']}, on {signed['at']}, as {place}; verify checks it"
 
     def _state_of(self) -> str:
         """What the digest of the state is of: a step is solved from a state at a reference of its own."""

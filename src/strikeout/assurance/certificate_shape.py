@@ -175,13 +175,15 @@ def _is_state(state: object, made: Mapping[str, Any], how: Mapping[str, Any], op
 
 
 def _is_signature(signed: object) -> bool:
-    if not isinstance(signed, dict) or signed.keys() != {"public", "entry", "head", "signature"}:
+    if not isinstance(signed, dict) or signed.keys() != {"public", "entry", "head", "at", "signature"}:
         return False
     return (
         _is_hex(signed["public"], 32)
         and _is_count(signed["entry"])
         and isinstance(signed["head"], str)
         and re.fullmatch(r"(0|[1-9][0-9]{0,15}):[0-9a-f]{64}", signed["head"]) is not None
+        and isinstance(signed["at"], str)
+        and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", signed["at"]) is not None
         and _is_hex(signed["signature"], 64)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from html import escape
 from typing import Any
 
@@ -14,22 +15,35 @@ OF_PARAMETERS = tuple(claim.name for claim in Claim if claim is not Claim.STATE)
 FOLLOWING = (Claim.STEP.name, Claim.NEVER_SEEN.name)  # claims by which the parameters follow from the quotes
 
 
+class Verdict(StrEnum):
+    """The result of a verification; the values are words for readers."""
+
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    UNCHECKED = "cannot be checked here"
+
+
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: whether it holds, and what was found. ``holds`` is None where it is not claimed."""
+    """One thing that was checked: whether it holds, and what was found.
+
+    ``holds`` is None if it is not claimed, or if it cannot be checked here (``is_unchecked``).
+    """
 
     name: str
     holds: bool | None
     found: str
     word: str = ""  # for what is neither claimed nor not
+    is_unchecked: bool = False
 
 
 @dataclass(frozen=True)
 class Verification:
     """What checking a certificate came to.
 
-    ``holds`` if a claim is made at all, and every one that is made was confirmed. What that means for the parameters is
-    in three answers, each True, False, or None if the certificate does not say: ``state_is_right``,
+    ``verdict`` is REFUTED if a claim is wrong or none is made, UNCHECKED if one cannot be checked on this machine or
+    without more input, VERIFIED otherwise; ``holds`` if it is VERIFIED. What that means for the parameters is in three
+    answers, each True, False, or None if the certificate does not say: ``state_is_right``,
     ``parameters_follow``, ``is_optimum``. ``laid_down`` is what the issuer chose and the quotes did not determine,
     ``stated`` what the certificate says and the retained quotes cannot confirm; both in clauses.
     """
@@ -37,11 +51,22 @@ class Verification:
     checks: tuple[Check, ...]
     laid_down: tuple[str, ...] = ()
     stated: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()  # what the certificate is of: model, objective, parameters, ...
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the certificate is verified, refuted, or cannot be checked here."""
+        if any(check.holds is False for check in self.checks):
+            return Verdict.REFUTED
+        if any(check.is_unchecked for check in self.checks):
+            return Verdict.UNCHECKED
+        is_any = any(check.holds for check in self.checks if check.name in Claim.__members__)
+        return Verdict.VERIFIED if is_any else Verdict.REFUTED
 
     @property
     def holds(self) -> bool:
-        made = [check.holds for check in self.checks if check.holds is not None]
-        return all(made) and any(check.holds for check in self.checks if check.name in Claim.__members__)
+        """Whether every claim that is made was confirmed, and at least one is made."""
+        return self.verdict is Verdict.VERIFIED
 
     @property
     def state_is_right(self) -> bool | None:
@@ -66,7 +91,9 @@ class Verification:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it does not hold, one sentence each; empty where it does."""
-        found = tuple(f"{check.name}: {check.found}" for check in self.checks if check.holds is False)
+        found = tuple(
+            f"{check.name}: {check.found}" for check in self.checks if check.holds is False or check.is_unchecked
+        )
         return found if found or self.holds else ("The certificate claims nothing.",)
 
     @property
@@ -84,7 +111,7 @@ class Verification:
     @property
     def headline(self) -> str:
         """Whether it holds, and what that means for the state and the parameters."""
-        if not self.holds:
+        if self.verdict is Verdict.REFUTED:
             return "NOT verified."
         parts = [
             sentence
@@ -95,7 +122,13 @@ class Verification:
             )
             if is_so
         ]
-        return " ".join([f"Verified: {', '.join(parts)}.", *self.silent])
+        if self.verdict is Verdict.UNCHECKED:
+            names = ", ".join(check.name for check in self.checks if check.is_unchecked)
+            return " ".join(
+                [f"Cannot be checked here: {names}.", *([f"Verified: {', '.join(parts)}."] if parts else [])]
+            )
+        how = "Verified" if self.is_optimum else "Verified in part"
+        return " ".join([f"{how}: {', '.join(parts)}.", *self.silent])
 
     def __bool__(self) -> bool:
         return self.holds
@@ -106,7 +139,7 @@ class Verification:
             [
                 self.headline,
                 *(f"{word_of(check):<12} {check.name:<11} {check.found}" for check in self.checks),
-                *(f"{word:<12} {sentence}" for word, sentence in self.remarks),
+                *(f"{word:<12} {sentence}" for word, sentence in (*self.facts, *self.remarks)),
             ]
         )
 
@@ -128,6 +161,7 @@ class Verification:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
+            "verdict": self.verdict.name.lower(),
             "holds": self.holds,
             "state_is_right": self.state_is_right,
             "parameters_follow": self.parameters_follow,
@@ -137,7 +171,16 @@ class Verification:
             "laid_down": list(self.laid_down),
             "stated": list(self.stated),
             "reasons": list(self.reasons),
-            "checks": [{"name": check.name, "holds": check.holds, "found": check.found} for check in self.checks],
+            "facts": dict(self.facts),
+            "checks": [
+                {
+                    "name": check.name,
+                    "holds": check.holds,
+                    "is_unchecked": check.is_unchecked,
+                    "found": check.found,
+                }
+                for check in self.checks
+            ],
         }
 
     def _of(self, names: tuple[str, ...]) -> bool | None:
@@ -147,4 +190,6 @@ class Verification:
 
 def word_of(check: Check) -> str:
     """A check in a word."""
+    if check.is_unchecked:
+        return "unchecked"
     return check.word or {True: "holds", False: "FAILS", None: "not claimed"}[check.holds]

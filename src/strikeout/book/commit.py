@@ -217,7 +217,9 @@ class ConcludingDesk(ImportingDesk):
         path: tuple[str, ...],
     ) -> Change:
         book.keep(version)
-        certificate = certificate and signed(certificate, self._records.ledger(), self._records.keyring)
+        if certificate is not None:
+            records = self._records
+            certificate = signed(certificate, records.ledger(), records.keyring, at=records.clock())
         names = np.asarray(touched).tolist()
         number = book.enter(what, reason, touched=names, counts=counts, version=version, certificate=certificate)
         self._last = None

@@ -161,7 +161,7 @@ class Plan:
             tolerance = None if asked is None else float.fromhex(asked)
             plan = Plan(certificate=certificate, tolerance=tolerance, latent=latent, **tuples, **numbers, **content)
             plan._check()
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise UsageError(f"Plan: the bytes are no plan this version can read ({error}). Make it again.") from error
         if plan.to_bytes() != data:
             raise UsageError("Plan: the bytes were changed since they were written. Make it again with forget.")

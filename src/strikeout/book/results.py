@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.verification import Check
+from strikeout.assurance.verification import Check, Verdict
 from strikeout.book.describe import described_version
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.version import Version
@@ -180,10 +180,20 @@ class Audit:
         return all(check.holds is not False for check in self.checks)
 
     @property
+    def verdict(self) -> Verdict:
+        """REFUTED if a check fails, UNCHECKED if one cannot be made on this machine, VERIFIED otherwise."""
+        if not self.holds:
+            return Verdict.REFUTED
+        return Verdict.UNCHECKED if any(check.is_unchecked for check in self.checks) else Verdict.VERIFIED
+
+    @property
     def headline(self) -> str:
         """The verdict in one sentence."""
-        if not self.holds:
+        if self.verdict is Verdict.REFUTED:
             return "The book does not hold."
+        if self.verdict is Verdict.UNCHECKED:
+            names = ", ".join(check.name for check in self.checks if check.is_unchecked)
+            return f"Cannot be checked here: {names}. All other checks hold."
         return "The book holds." if self.has_key else "The book holds, as far as can be told without its key file."
 
     @property
@@ -202,8 +212,17 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        checks = [{"name": check.name, "holds": check.holds, "found": check.found} for check in self.checks]
-        return {"holds": self.holds, "has_key": self.has_key, "reasons": list(self.reasons), "checks": checks}
+        checks = [
+            {"name": check.name, "holds": check.holds, "is_unchecked": check.is_unchecked, "found": check.found}
+            for check in self.checks
+        ]
+        return {
+            "verdict": self.verdict.name.lower(),
+            "holds": self.holds,
+            "has_key": self.has_key,
+            "reasons": list(self.reasons),
+            "checks": checks,
+        }
 
 
 @dataclass(frozen=True)

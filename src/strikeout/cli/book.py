@@ -119,14 +119,24 @@ def log(book: str, as_json: bool, form: Format) -> int:
 
 
 @click.command("certificate")
-@book_argument
-@click.argument("entry", type=click.IntRange(min=1))
+@click.argument("source", type=click.Path(path_type=str), metavar="BOOK|FILE")
+@click.argument("entry", type=click.IntRange(min=1), required=False)
 @click.option("--out", type=click.Path(path_type=str), help="Write the bytes here, for strikeout verify.")
 @json_option
-def certificate(book: str, entry: int, out: str | None, as_json: bool) -> int:
-    """Show the certificate of ENTRY of the log of BOOK."""
-    with open_book(book) as held:
-        issued = held.certificate(entry)
+def certificate(source: str, entry: int | None, out: str | None, as_json: bool) -> int:
+    """Show the certificate of ENTRY of the log of BOOK, or the one in FILE. Nothing is verified."""
+    from strikeout.assurance.certificate import MOST_BYTES, Certificate
+    from strikeout.cli.verify import read_bytes
+
+    if is_book(source):
+        if entry is None:
+            raise UsageError(f"Give the number of an entry of {source}; strikeout log lists them.", path=source)
+        with open_book(source) as held:
+            issued = held.certificate(entry)
+    elif entry is not None:
+        raise UsageError(f"{source}: a file has one certificate. Give it without a number.", path=source)
+    else:
+        issued = Certificate.from_bytes(read_bytes(source, MOST_BYTES, "Give the file that --certificate wrote."))
     if out is not None:
         from strikeout.quotes.atomic_write import replace_file
 

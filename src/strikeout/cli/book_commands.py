@@ -256,7 +256,8 @@ def _report_no_quote(book: Book, *, as_json: bool) -> int:
 
 
 def verify_book(path: str, *, head: str | None, keys: Sequence[str], as_json: bool, form: Format = "table") -> int:
-    """Check a whole book, or with public keys a copy without its key file; return 1 if a check fails.
+    """Check a whole book, or with public keys a copy without its key file; return 1 if a check fails, 3 if one
+    cannot be made here.
 
     Raises:
         UsageError: the head is malformed.
@@ -274,6 +275,9 @@ def verify_book(path: str, *, head: str | None, keys: Sequence[str], as_json: bo
         terminal.show_json(found.to_dict())
     else:
         words = {True: "holds", False: "FAILS", None: "-"}
-        rows = [(check.name, words[check.holds], check.found) for check in found.checks]
+        rows = [
+            (check.name, "unchecked" if check.is_unchecked else words[check.holds], check.found)
+            for check in found.checks
+        ]
         terminal.show_result(form, found.headline, "", Table(("check", "", "found"), rows, whole=(0, 1)))
-    return exit_codes.DONE if found.holds else exit_codes.FINDINGS
+    return exit_codes.OF_VERDICT[found.verdict.name]

@@ -36,6 +36,7 @@ EXIT_CODES: Mapping[int, str] = {
     REFUSED: "refused or not converged",
     INTERNAL: "internal error",
 }
+OF_VERDICT: Mapping[str, int] = {"VERIFIED": DONE, "REFUTED": FINDINGS, "UNCHECKED": REFUSED}
 MOST_LISTED = 20  # of a long fact, such as the issues of a rejected file
 TRACEBACK = "STRIKEOUT_TRACEBACK"
 # How the command line spells the arguments that a message mentions, and what its user fills in.

@@ -47,7 +47,7 @@ def verify(
     """Check CERTIFICATE against the file of RETAINED quotes: every claim is computed again from the quotes alone.
 
     Or check a whole book (NAME.book): its bytes, its ledger, its states and parameters computed again from what it
-    retains. Ends with 1 if a check fails.
+    retains. Ends with 0 if it is verified, with 1 if it is refuted, with 3 if it cannot be checked here.
     """
     trusted = [one for given in keys for one in public_keys_of(given)]
     if is_book(certificate) and retained is None:
@@ -58,7 +58,7 @@ def verify(
     from strikeout.assurance.verification import word_of
     from strikeout.store.signing import verify as check
 
-    data = _bytes(certificate, MOST_BYTES, "Give the file that forget --certificate wrote.")
+    data = read_bytes(certificate, MOST_BYTES, "Give the file that forget --certificate wrote.")
     reading = read_file(retained, **options)
     found = check(data, reading.quotes, key=trusted or None)
     if as_json:
@@ -66,9 +66,9 @@ def verify(
     else:
         rows = [(each.name, word_of(each), each.found) for each in found.checks]
         table = Table(("claim", "", "found"), rows, whole=(0, 1))
-        terminal.show_result(form, found.headline, "", table, "", terminal.facts(found.remarks))
+        terminal.show_result(form, found.headline, "", table, "", terminal.facts((*found.facts, *found.remarks)))
         note_reading(reading)
-    return exit_codes.DONE if found.holds else exit_codes.FINDINGS
+    return exit_codes.OF_VERDICT[found.verdict.name]
 
 
 def public_keys_of(given: str) -> list[str]:
@@ -85,7 +85,9 @@ def public_keys_of(given: str) -> list[str]:
     if not Path(given).exists():
         raise UsageError("--key: neither 64 hexadecimal digits in lower case nor a file. `strikeout status` prints it.")
     lines = (
-        _bytes(given, MOST_KEYS, "Give a file of public keys, one per line.").decode("ascii", "replace").splitlines()
+        read_bytes(given, MOST_KEYS, "Give a file of public keys, one per line.")
+        .decode("ascii", "replace")
+        .splitlines()
     )
     found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not found or not all(is_hex(line, 32) for line in found):
@@ -97,7 +99,7 @@ def public_keys_of(given: str) -> list[str]:
     return found
 
 
-def _bytes(path: str, most: int, remedy: str) -> bytes:
+def read_bytes(path: str, most: int, remedy: str) -> bytes:
     """Return the first bytes of a file, at most one more than may be read."""
     try:
         with Path(path).open("rb") as file:

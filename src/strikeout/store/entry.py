@@ -102,7 +102,12 @@ class Act:
 
     def moment(self) -> str:
         """The time in UTC to the microsecond, in the one way."""
-        return self.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return utc(self.at)
+
+
+def utc(at: datetime) -> str:
+    """Return a time in UTC to the microsecond, in the one form that the ledger has."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
@@ -18,6 +19,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import Weighting
 from strikeout.store import keys
+from strikeout.store.entry import utc
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
 from strikeout.store.ledger import Head, Ledger, keyed_certificate
@@ -25,14 +27,17 @@ from strikeout.store.ledger import Head, Ledger, keyed_certificate
 FORMAT = "strikeout certificate signature 1"
 
 
-def signed(certificate: Certificate, ledger: Ledger, keyring: Keyring) -> Certificate:
+def signed(certificate: Certificate, ledger: Ledger, keyring: Keyring, *, at: datetime) -> Certificate:
     """Return the certificate with the signature of a book, as the next entry of its ledger.
+
+    Args:
+        at: the time of the signature.
 
     Raises:
         RefusedError: the keyring lacks the key that is due.
     """
     signer = keyring.signer(ledger.public)
-    named = {"public": signer.public, "entry": len(ledger) + 1, "head": str(ledger.head())}
+    named = {"public": signer.public, "entry": len(ledger) + 1, "head": str(ledger.head()), "at": utc(at)}
     return replace(certificate, signed={**named, "signature": signer.sign(_content(certificate, named))})
 
 
@@ -105,7 +110,7 @@ def signature_check(certificate: Certificate, trusted: Sequence[str]) -> Check:
     by = f"the key {found['public'][:16]}..."
     if not is_signed(certificate):
         return Check(SIGNATURE, False, f"It was changed after {by} signed it, or never signed by it.")
-    where = f"as entry {found['entry']:,} of a ledger, after the head {found['head'][:20]}..."
+    where = f"on {found['at'][:10]} as entry {found['entry']:,} of a ledger, after the head {found['head'][:20]}..."
     if not trusted:
         said = f"Signed by {by}, {where} Whose key that is has to be known: give it (key=, --key)."
         return Check(SIGNATURE, None, said, word="whose key?")
