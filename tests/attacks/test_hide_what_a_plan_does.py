@@ -129,3 +129,11 @@ def test_the_command_refuses_a_lying_plan_and_an_honest_one_is_applied(tmp_path,
     assert run("apply", "a.book").exit_code == 3
     path.write_bytes(honest)
     done("apply", "a.book")
+
+
+def test_a_number_that_no_float_can_hold_is_refused_and_crashes_nothing(plan):
+    name, value = next(iter(plan.after.items()))
+    data = plan.to_bytes().replace(f'["{name}","{value.hex()}"]'.encode(), f'["{name}","{"9" * 400}"]'.encode())
+    assert data != plan.to_bytes()
+    with pytest.raises(UsageError):
+        Plan.from_bytes(data)
