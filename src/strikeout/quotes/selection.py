@@ -1,10 +1,10 @@
-"""From a condition to names: which quotes of a book a sentence in SQL means."""
+"""Select the quotes for which a condition in SQL holds."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from time import thread_time
@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.quotes.conditions import Column, Unmatched, misspelt, typed, unmatched
 from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-
-Column = Callable[[], NDArray[Any]]
 
 # A condition may look at the book and compute; it may not write, attach a file, load code or run for ever.
 _ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
@@ -49,20 +48,22 @@ _AFFINITY = {"f": "REAL", "i": "INTEGER", "u": "INTEGER", "b": "INTEGER"}
 
 
 def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
-    """The ids of the quotes for which a condition in SQL holds, in the order of the book.
+    """Return the ids of the quotes for which a condition in SQL holds, in the order of the book.
 
     The condition sees the columns ``id, price, strike, right ('C' or 'P'), expiry_years, forward, discount, weight,
-    spread, log_moneyness`` and every label by its name; in a book of features these instead of what only options have.
-    A label whose every text is a number, as all are that come from a CSV, compares as numbers: 100 is not below 50.
-    It can read and compute, nothing else; what it means depends on the book alone, not on the clock or the time zone.
+    spread, log_moneyness`` and every label by its name; for quotes of features these instead of what only options have.
+    Other names that a file may have for a column (symbol, expiration, quote_date, mid) work too. A label whose every
+    text is a number, as in a CSV, compares as numbers: 100 is not below 50. Dates compare as dates in the usual
+    spellings, quoted or not; ``/`` divides: see ``conditions``. It can read and compute, nothing else; its meaning
+    depends on the quotes alone, not on the clock or the time zone.
 
     Args:
         also: labels that none of these quotes has though others had: NULL of each, so that a condition which once could
             be asked always can.
 
     Raises:
-        UsageError: the condition is empty or no SQL, names an unknown column, one that is both a label and a column of
-            the book, asks for more than reading, or takes too long.
+        UsageError: the condition is empty or not SQL, names an unknown column, one that is both a label and a column of
+            every book, a date that can be read in two ways, asks for more than reading, or takes too long.
         KeyboardInterrupt: Ctrl-C, within a few seconds.
 
     >>> from strikeout import paper
@@ -76,13 +77,11 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
             f"where has {len(where):,} characters; at most {LONGEST_CONDITION:,} are read. Give ids instead.",
             characters=len(where),
         )
-    own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
-    there = {name.lower() for name in (*own, *labels)}
-    labels |= {name: np.full(len(quotes), None, object) for name in also if name.lower() not in there}
-    columns: dict[str, Column] = {**{name: partial(_compared, held) for name, held in labels.items()}, **own}
-    _refuse_quoted_text(where, columns)
+    own, labels, columns = _all_columns(quotes, also)
+    asked = typed(where, columns)
+    _refuse_quoted_text(asked, columns)
     _refuse_loose_ends(where)
-    used = _used(where, columns)
+    used = _used(where, asked, columns)
     ambiguous = sorted(used & own.keys() & labels.keys())
     if ambiguous:
         raise UsageError(
@@ -94,8 +93,23 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
         marks = ", ".join("?" * (len(arrays) + 1))
         rows = zip(range(len(quotes)), *(_plain(array) for array in arrays.values()), strict=True)
         table.executemany(f"INSERT INTO quotes VALUES ({marks})", rows)
-        found = _ask(table, where, set(arrays), columns, seconds=SECONDS + SECONDS_A_QUOTE * len(quotes))
+        found = _ask(table, (where, asked), set(arrays), columns, seconds=SECONDS + SECONDS_A_QUOTE * len(quotes))
     return quotes.ids[np.array(found, np.intp)]
+
+
+def unmatched_texts(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> list[Unmatched]:
+    """Return the texts in a condition that no quote has in the column they are compared with, and the values it has."""
+    return unmatched(where, _all_columns(quotes, also)[2])
+
+
+def _all_columns(
+    quotes: Quotes, also: Iterable[str]
+) -> tuple[dict[str, Column], dict[str, NDArray[Any]], dict[str, Column]]:
+    """Return the columns every book has, the labels, and both; labels with the name of a column are in both."""
+    own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
+    there = {name.lower() for name in (*own, *labels)}
+    labels |= {name: np.full(len(quotes), None, object) for name in also if name.lower() not in there}
+    return own, labels, {**{name: partial(_compared, held) for name, held in labels.items()}, **own}
 
 
 def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
@@ -117,15 +131,15 @@ def _refuse_loose_ends(where: str) -> None:
         depth += 1 if mark == "(" else -1
         if depth < 0:
             raise UsageError(
-                f"where: {_cut(where)} is no condition: it closes a bracket that it did not open.", where=where
+                f"where: {_cut(where)} is not a condition: it closes a bracket that it did not open.", where=where
             )
 
 
-def _used(where: str, columns: dict[str, Column]) -> set[str]:
+def _used(where: str, asked: str, columns: dict[str, Column]) -> set[str]:
     """The columns a condition reads: a million quotes with thirty labels are not copied to look at two."""
     with _table(where, {name: np.empty(0) for name in columns}) as table:
         read: set[str] = set()
-        _ask(table, where, read, columns, seconds=SECONDS)
+        _ask(table, (where, asked), read, columns, seconds=SECONDS)
     return {name for name in columns if name in read}
 
 
@@ -147,8 +161,14 @@ def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Con
 
 
 def _ask(
-    table: sqlite3.Connection, where: str, read: set[str], columns: dict[str, Column], *, seconds: float
+    table: sqlite3.Connection,
+    conditions: tuple[str, str],
+    read: set[str],
+    columns: dict[str, Column],
+    *,
+    seconds: float,
 ) -> list[int]:
+    where, asked = conditions  # as it was given, to be shown; and as SQLite gets it
     refused: list[str] = []
     ends = thread_time() + seconds
 
@@ -176,13 +196,13 @@ def _ask(
         table.set_progress_handler(is_over, _LOOK_EVERY)
         try:
             # On lines of its own, so that a comment at the end of the condition comments out nothing of ours.
-            return [row for (row,) in table.execute(f"SELECT _row FROM quotes WHERE (\n{where}\n) ORDER BY _row")]
+            return [row for (row,) in table.execute(f"SELECT _row FROM quotes WHERE (\n{asked}\n) ORDER BY _row")]
         except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
             if _code(error) == sqlite3.SQLITE_INTERRUPT and not refused:
                 raise KeyboardInterrupt from error  # sqlite3 swallows what a progress handler raises
             raise UsageError(
-                f"where: {_cut(where)} is no condition on this book: {_told(error, refused)}. The columns are "
-                f"{_listed(columns)}.",
+                f"where: {_cut(where)} is not a condition on these quotes: {_told(error, refused)}. "
+                f"{misspelt(where, columns, FUNCTIONS)}The columns are {_listed(columns)}.",
                 where=where,
             ) from error
 
@@ -264,7 +284,8 @@ def _compared(label: NDArray[Any]) -> NDArray[Any]:
 
 def _plain(array: NDArray[Any]) -> list[Any]:
     if array.dtype.kind == "M":
-        array = array.astype(str)
+        days = array.astype("M8[D]")
+        array = (days if (days == array).all() else array).astype(str)
     elif array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         array = array.astype(float)  # SQLite has no whole numbers so large
     plain: list[Any] = array.tolist()

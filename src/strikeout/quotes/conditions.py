@@ -1,0 +1,269 @@
+"""Rewrite a condition so that it means what it looks like: dates are dates, ``/`` divides, other names of columns work.
+
+    date > 2022-05-01           date > '2022-05-01'         an unquoted date is not a subtraction
+    date = '2011-10-1'          date = '2011-10-01'         dates are stored as YYYY-MM-DD and compared as text
+    expiry_years < 7/365        expiry_years < 7* 1.0 /365  SQLite would divide whole numbers to 0
+    symbol = 'SPX'              underlying = 'SPX'          any name under which a file may have a column
+
+What could mean two things is refused with the remedy: a day-month order, a number compared with a date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.errors import UsageError
+
+Column = Callable[[], NDArray[Any]]
+_TOKEN = re.compile(
+    r"(?P<aside>--[^\n]*|/\*.*?(?:\*/|$))"
+    r"|(?P<text>'(?:[^']|'')*(?:'|$))"
+    r"|(?P<name>\"(?:[^\"]|\"\")*(?:\"|$)|`(?:[^`]|``)*(?:`|$)|\[[^\]]*(?:\]|$)|[A-Za-z_]\w*)"
+    r"|(?P<date>\d{4}([-/.])\d{1,2}\5\d{1,2}(?![\w.]))"
+    r"|(?P<number>\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
+    r"|(?P<sign><=|>=|<>|!=|==|\|\||[-+*/%<>=(),.])"
+    r"|(?P<space>\s+)"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+_COMPARE = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # and mirrored
+_NUMERIC = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d{2})(\d{2})")
+_AMBIGUOUS = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})")
+_PART = re.compile(r"\d{4}(-\d{2})?")
+_SPELLED = ("%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%d-%b-%Y", "%d%b%Y", "%d %B, %Y")
+_KEYWORDS = (
+    "and", "or", "not", "in", "is", "null", "between", "like", "glob", "escape", "case", "when", "then", "else", "end",
+    "cast", "as", "select", "from", "where", "exists", "true", "false",
+)  # fmt: skip
+MOST_VALUES = 10  # of a label, in a sentence
+
+
+@dataclass
+class _Token:
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A text in a condition that no quote has in that column; ``nearest`` are the values most like it."""
+
+    column: str
+    text: str
+    values: tuple[str, ...]
+    nearest: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.values[:MOST_VALUES])
+        more = f" and {len(self.values) - MOST_VALUES:,} more" if len(self.values) > MOST_VALUES else ""
+        meant = f" Did you mean {' or '.join(map(repr, self.nearest))}?" if self.nearest else ""
+        return f"no quote has {self.column} {self.text!r}; the values are {shown or 'empty'}{more}.{meant}"
+
+
+def typed(where: str, columns: Mapping[str, Column]) -> str:
+    """Return the condition with dates as dates, ``/`` as a division, and other names of columns replaced.
+
+    Raises:
+        UsageError: a date that can be read in two ways or in none, or a number compared with a date.
+    """
+    tokens = [_Token(str(found.lastgroup), found[0]) for found in _TOKEN.finditer(where)]
+    words = [token for token in tokens if token.kind not in ("aside", "space")]
+    _rename(words, columns)
+    dates = _Dates(columns)
+    for place, token in enumerate(words):
+        if dates.is_date(words, place):
+            for literal, sign in _compared_with(words, place):
+                _write_date(literal, sign, token.text)
+    for token in words:
+        if token.kind == "date":
+            raise UsageError(
+                f"where: {token.text} is not compared with a date. Write '{token.text}' if it is one, or "
+                f"{' - '.join(re.split('[-/.]', token.text))} with spaces if it is a number.",
+                text=token.text,
+            )
+        if token.kind == "sign" and token.text == "/":
+            token.text = "* 1.0 /"  # whole numbers would be divided to a whole number
+    return "".join(token.text for token in tokens)
+
+
+def unmatched(where: str, columns: Mapping[str, Column]) -> list[Unmatched]:
+    """Return the texts of a condition that are compared with a column for equality and that no quote has there."""
+    words = [_Token(str(t.lastgroup), t[0]) for t in _TOKEN.finditer(where) if t.lastgroup not in ("aside", "space")]
+    _rename(words, columns)
+    names = {name.lower(): name for name in columns}
+    found = []
+    for place, token in enumerate(words):
+        name = names.get(_plain(token)) if token.kind == "name" else None
+        if name is None:
+            continue
+        for literal, sign in _compared_with(words, place):
+            if literal.kind != "text" or sign not in ("=", "in"):
+                continue
+            values = distinct_texts(columns[name]())
+            text = literal.text[1:-1].replace("''", "'")
+            if text not in values:
+                by_case = {value.lower(): value for value in values}
+                close = get_close_matches(text.lower(), list(by_case), n=3, cutoff=0.6)
+                found.append(Unmatched(name, text, tuple(values), tuple(by_case[one] for one in close)))
+    return found
+
+
+def misspelt(where: str, columns: Iterable[str], functions: Iterable[str]) -> str:
+    """Return a question for the first name in a condition that is like a column's; "" if there is none."""
+    by_case = {column.lower(): column for column in columns}
+    others = {*by_case, *functions, *_KEYWORDS}
+    names = [_plain(_Token("name", found[0])) for found in _TOKEN.finditer(where) if found.lastgroup == "name"]
+    for name in (name for name in names if name not in others):
+        for close in get_close_matches(name, list(by_case), n=1, cutoff=0.7):
+            return f"Did you mean {by_case[close]} for {name}? "
+    return ""
+
+
+def _plain(token: _Token) -> str:
+    """Return a name without quotation marks, in lower case."""
+    text = token.text
+    if text[0] in '"`[':
+        text = text[1:].removesuffix({"[": "]"}.get(text[0], text[0])).replace('""', '"')
+    return text.lower()
+
+
+def _rename(words: list[_Token], columns: Mapping[str, Column]) -> None:
+    """Replace other names of a canonical column, such as symbol or expiration, by the name it has here."""
+    known = {name.lower() for name in columns}
+    odd = [
+        token
+        for place, token in enumerate(words)
+        if token.kind == "name" and _plain(token) not in known and not _follows(words, place, "(")
+    ]
+    if not odd:
+        return
+    from strikeout.quotes.columns import ALIASES, label_name
+
+    other = {name: label_name(role) for role, names in ALIASES.items() for name in (role, *names)}
+    for token in odd:
+        target = other.get(_plain(token))
+        if target is not None and target.lower() in known:
+            token.text = '"' + target + '"'
+
+
+def _follows(words: list[_Token], place: int, sign: str) -> bool:
+    return place + 1 < len(words) and words[place + 1].text == sign
+
+
+class _Dates:
+    """Which columns hold dates, looked up when a condition compares them."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        self._columns = {name.lower(): column for name, column in columns.items()}
+        self._known: dict[str, bool] = {}
+
+    def is_date(self, words: list[_Token], place: int) -> bool:
+        """Return whether this word is a column, and every value of it is a date or empty."""
+        token = words[place]
+        if token.kind != "name" or _follows(words, place, "(") or _plain(token) not in self._columns:
+            return False
+        if next(_compared_with(words, place), None) is None:
+            return False
+        name = _plain(token)
+        if name not in self._known:
+            self._known[name] = _holds_dates(self._columns[name]())
+        return self._known[name]
+
+
+def _holds_dates(column: NDArray[Any]) -> bool:
+    if column.dtype.kind == "M":
+        return True
+    if column.dtype.kind not in "OUT":
+        return False
+    values = {value for value in column.tolist() if value not in (None, "")}
+    return bool(values) and all(isinstance(value, str) and _is_iso(value) for value in values)
+
+
+def _is_iso(text: str) -> bool:
+    try:
+        return len(text) == 10 and text[4] == text[7] == "-" and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _compared_with(words: list[_Token], place: int) -> Iterator[tuple[_Token, str]]:
+    """Yield the literals that the column at this place is compared with, and the sign with the column on its left."""
+
+    def literal(at: int) -> bool:
+        return 0 <= at < len(words) and words[at].kind in ("text", "date", "number")
+
+    after = place + 1
+    if after < len(words) and words[after].kind == "name" and _plain(words[after]) == "not":
+        after += 1
+    if after >= len(words):
+        after = place
+    word = words[after]
+    if word.kind == "sign" and word.text in _COMPARE and literal(after + 1):
+        yield words[after + 1], {"==": "=", "<>": "!="}.get(word.text, word.text)
+    elif word.kind == "name" and _plain(word) == "is" and literal(after + 1):
+        yield words[after + 1], "="
+    elif word.kind == "name" and _plain(word) == "between":
+        for at, sign in ((after + 1, ">="), (after + 3, "<=")):
+            if literal(at):
+                yield words[at], sign
+    elif word.kind == "name" and _plain(word) == "in" and _follows(words, after, "("):
+        at = after + 2
+        while literal(at):
+            yield words[at], "in"
+            at += 2
+    before = place - 1
+    if before >= 1 and words[before].text == ".":
+        before -= 2  # quotes.date
+    if before >= 1 and words[before].kind == "sign" and words[before].text in _COMPARE and literal(before - 1):
+        yield words[before - 1], _COMPARE[words[before].text]
+
+
+def _write_date(literal: _Token, sign: str, column: str) -> None:
+    """Rewrite a literal that is compared with a date as the text of that date."""
+    text = literal.text[1:-1] if literal.kind == "text" else literal.text
+    if literal.kind == "text" and (not text or (_PART.fullmatch(text) and sign in ("<", ">="))):
+        return  # an unknown date; or '2022-05', which as text is before its first day and after the month before
+    day = _day(text)
+    if day is None:
+        if _AMBIGUOUS.fullmatch(text):
+            why = "can be read as day and month in two orders"
+        elif _PART.fullmatch(text) and literal.kind == "text":
+            why = "is not a day, and only < and >= have a meaning for it"
+        else:
+            why = "is not a date" if literal.kind != "number" else "is a number, and dates are compared with dates"
+        raise UsageError(
+            f"where: {literal.text}, compared with {column}, {why}. Write it as '2022-05-31'.",
+            text=text,
+            column=column,
+        )
+    literal.kind, literal.text = "text", f"'{day}'"
+
+
+def _day(text: str) -> date | None:
+    """Return the day in one of the usual spellings in which the order of day and month is certain."""
+    found = _NUMERIC.fullmatch(text.strip())
+    try:
+        if found:
+            year, _, month, day, *compact = found.groups()
+            return date(*map(int, (year, month, day) if year else compact))
+    except ValueError:
+        return None
+    for form in _SPELLED:
+        try:
+            return datetime.strptime(text.strip(), form).date()
+        except ValueError:
+            continue
+    return None
+
+
+def distinct_texts(column: NDArray[Any]) -> list[str]:
+    """Return the distinct values of a column as text, sorted."""
+    return sorted({str(value) for value in np.asarray(column).tolist() if value not in (None, "")})
