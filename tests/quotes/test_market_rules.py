@@ -333,3 +333,43 @@ def test_forwards_are_found_again_without_what_a_rule_left_out(tmp_path: Path) -
     clean = tmp_path / "clean.csv"
     rest.drop("at").write_csv(clean)
     assert inspect_quotes(clean).quotes.contracts.forward.tolist() == cut.quotes.contracts.forward.tolist()
+
+
+CHEAP, DEAR = 10, 11  # positions of the call and the put at 100 in a chain of eleven strikes
+LADDER = tuple(range(75, 130, 5))
+
+
+@pytest.mark.parametrize("codes", [("Q303",), ("Q304",), ("Q303", "Q304"), ("Q302", "Q303", "Q304")])
+@pytest.mark.parametrize(("at", "factor"), [(CHEAP, 0.4), (CHEAP, 1.8), (DEAR, 0.4), (DEAR, 1.8)])
+def test_a_rule_set_to_reject_rejects_the_wrong_quote_and_not_its_neighbours(codes, at, factor) -> None:
+    frame = chain(strikes=LADDER)
+    bid, ask = (frame.filter(pl.col("at") == at)[side].item() * factor for side in ("bid", "ask"))
+    frame = changed(frame, at, bid=bid, ask=ask)
+    issues = check_market(frame, Checks.of(dict.fromkeys(codes, "reject"))).filter("is_rejected")
+    assert issues["at"].unique().to_list() == [at]
+    assert not check_market(frame.filter(pl.col("at") != at)).filter(pl.col("code").is_in(codes)).height
+
+
+def test_what_is_rejected_depends_neither_on_the_order_of_rows_nor_on_other_slices() -> None:
+    frame = changed(changed(chain(years=(0.5, 1.0), strikes=LADDER), CHEAP, bid=1.0, ask=1.1), 5, bid=9.0, ask=9.1)
+    checks = Checks.of({"Q303": "reject", "Q304": "reject"})
+
+    def rejected(rows: pl.DataFrame) -> set[int]:
+        return set(check_market(rows, checks).filter("is_rejected")["at"])
+
+    whole = rejected(frame)
+    assert {CHEAP, 5} <= whole
+    assert rejected(frame.reverse()) == whole
+    assert rejected(frame.filter(pl.col("expiry_years") == 0.5)) == whole
+    left = frame.filter(~pl.col("at").is_in(whole))
+    assert not check_market(left, checks)["is_rejected"].any()
+
+
+def test_findings_name_the_quote_they_share() -> None:
+    frame = changed(chain(strikes=LADDER), CHEAP, bid=1.0, ask=1.1)
+    issues = check_market(frame, numbering="line").filter(pl.col("code") == "Q303")
+    assert issues.height > 1
+    assert all(
+        f"The quote of line {CHEAP + 2} is in {issues.height} of these findings" in s for s in issues["sentence"]
+    )
+    assert not issues["is_rejected"].any()

@@ -8,7 +8,8 @@ import polars as pl
 
 from strikeout.quotes.checks import rows, slices, spreads, stale
 from strikeout.quotes.checks.catalogue import RULES
-from strikeout.quotes.checks.frames import with_slices
+from strikeout.quotes.checks.cover import PAIRED, explained, with_shared
+from strikeout.quotes.checks.frames import FINDING, with_slices
 from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.issues import SCHEMA
 
@@ -33,7 +34,7 @@ CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
     "Q304": spreads.butterfly,
     "Q305": slices.calendar,
 }
-WHOLE = ("Q301",)  # told to reject, these reject every quote involved; others only the one they speak of first
+WHOLE = ("Q301",)  # set to reject, these reject every quote involved; PAIRED the fewest that explain the findings
 
 
 def check_market(
@@ -43,7 +44,9 @@ def check_market(
     numbering: str = "row",
     places: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """What the rules find among these quotes, as issues; no quote is changed.
+    """Return what the rules find among these quotes, as issues; no quote is changed.
+
+    A rule about several quotes (PAIRED) that is set to reject rejects the fewest quotes that explain its findings.
 
     Args:
         frame: a row a quote, in canonical units: at (position in the table), row (its number there), strike, is_call,
@@ -56,11 +59,17 @@ def check_market(
     """
     chosen = checks or Checks()
     frame, numbers = with_slices(frame), _numbers(frame)
-    parts = [
-        _issues(code, rule(frame, chosen.limit(code)), numbers, numbering, places or {}, chosen)
-        for code, rule in CHECKED.items()
-        if code not in chosen.off and applies(code, frame.columns)
-    ]
+    codes = [code for code in CHECKED if code not in chosen.off and applies(code, frame.columns)]
+    paired = [code for code in codes if code in PAIRED]
+    rejecting = [code for code in paired if chosen.rejects(code)]
+
+    def find(rows: pl.DataFrame, code: str) -> pl.DataFrame:
+        return CHECKED[code](rows, chosen.limit(code)) if code in codes else pl.DataFrame(schema=FINDING)
+
+    found = {code: find(frame, code) for code in codes if code not in rejecting}
+    found |= with_shared({code: found[code] for code in paired if code in found and found[code].height > 1}, frame)
+    found |= explained(frame, rejecting, find) if rejecting else {}
+    parts = [_issues(code, found[code], numbers, numbering, places or {}, chosen) for code in codes]
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
@@ -98,6 +107,13 @@ def _issues(
         where = pl.concat_str(pl.lit(f"{numbering}s "), pl.col("row").cast(pl.String), _and_rows(findings, numbers))
     reject = checks.rejects(code)
     sentence = pl.col("words").str.replace(r"; kept(\)?)\.?$", "; left out${1}.") if reject else pl.col("words")
+    if "shared" in findings.columns:
+        shared = findings.with_columns(numbers(findings["shared"].fill_null(0)).alias("shared_row"))["shared_row"]
+        told = pl.concat_str(
+            sentence, pl.lit(f" The quote of {numbering} "), shared.cast(pl.String), pl.lit(" is in "),
+            pl.col("count").cast(pl.String), pl.lit(" of these findings."),
+        )  # fmt: skip
+        sentence = pl.when(pl.col("count").is_not_null()).then(told).otherwise(sentence)
     column = pl.col("column").replace(dict(places)) if places else pl.col("column")
     return findings.select(
         "at",
