@@ -83,11 +83,17 @@ def test_settlement_and_an_expiry_time_of_its_own_go_row_by_row() -> None:
     assert (found.years * 365).tolist() == pytest.approx([35 - 3 / 24, 98 + 3.5 / 24, 280.0])
 
 
-def test_the_last_day_is_kept_with_a_clock_and_expired_without() -> None:
+def test_the_last_day_is_kept_with_a_clock_or_a_time_and_expired_without() -> None:
     frame = chain(expiries=("2024-03-01", "2024-06-07")).filter(pl.col("expiry") != "2024-03-01")
     last = frame.with_columns(quote_date=pl.lit("2024-06-07"), quote_time=pl.lit("12:30:00"))
     assert len(inspect_quotes(last, clock=NEW_YORK, constants={"rate": 0.0}).quotes) == last.height
-    assert inspect_quotes(last).issues.counts["Q105"] == last.height
+    plain = inspect_quotes(last, constants={"rate": 0.0})
+    assert len(plain.quotes) == last.height  # 12:30 to 16:00 of the same day
+    assert set(plain.quotes.contracts.expiry.tolist()) == {3.5 * 3600 / YEAR}
+    for late in ("16:00:00", "2024-06-07T12:30:00+00:00", "noon"):
+        expired = inspect_quotes(last.with_columns(quote_time=pl.lit(late)))
+        assert expired.issues.counts["Q105"] == last.height, late
+    assert inspect_quotes(last.drop("quote_time")).issues.counts["Q105"] == last.height
 
 
 def test_a_time_that_is_none_is_rejected_with_a_code() -> None:

@@ -236,7 +236,7 @@ def dirty(folder: Path, good: int, bad: int) -> Path:
 def test_a_file_is_refused_above_the_share_of_bad_rows_and_not_at_it(tmp_path: Path) -> None:
     with pytest.warns(QuotesWarning, match="9 of 10 rows read; 1 rejected .Q102 not a number: 1."):
         assert len(read_quotes(dirty(tmp_path, 9, 1))) == 9
-    with pytest.raises(RejectedError, match="2 of 10 rows are bad, more than the 10% allowed") as refused:
+    with pytest.raises(RejectedError, match="2 of 10 rows cannot be read") as refused:
         read_quotes(dirty(tmp_path, 8, 2))
     assert refused.value.counts == {"Q102": 2}
     assert [issue.row for issue in refused.value.issues] == [10, 11]
@@ -280,3 +280,47 @@ def test_no_quarantine_is_written_for_a_clean_file(tmp_path: Path) -> None:
 def test_a_quarantine_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(StrikeoutError, match="cannot be written"):
         read_quotes(dirty(tmp_path, 9, 1), quarantine=tmp_path / "absent" / "quarantine.csv")
+
+
+HEADER = "quote_date,quote_time,expiry,strike,right,bid,ask,forward,discount"
+
+
+def vendor_day(folder: Path, *others: str) -> Path:
+    """One good row and these."""
+    rows = [HEADER, "2024-06-06,15:45:00,2024-06-07,100,C,1.0,1.2,100,1", *others]
+    (folder / "day.csv").write_text("\n".join(rows) + "\n")
+    return folder / "day.csv"
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ("2024-06-08,15:45:00,2024-06-07,{},C,1.0,1.2,100,1", "Q105"),
+        ("2024-06-07,16:15:00,2024-06-07,{},C,1.0,1.2,100,1", "Q105"),
+        ("2024-06-06,15:45:00,2024-06-07,{},C,0,0,100,1", "Q114"),
+        ("2024-06-06,15:45:00,2024-06-07,{},C,,1.2,100,1", "Q101"),
+        ("2024-06-06,15:45:00,2024-06-07,{},C,,,100,1", "Q101"),
+    ],
+)
+def test_expired_rows_and_empty_markets_never_refuse_a_file(tmp_path: Path, row: str, code: str) -> None:
+    path = vendor_day(tmp_path, *(row.format(90 + n) for n in range(8)))
+    with pytest.warns(QuotesWarning):
+        assert len(read_quotes(path)) == 1
+    reading = inspect_quotes(path)
+    assert (reading.rejected, reading.unreadable, set(reading.issues.counts)) == (8, 0, {code})
+
+
+def test_a_row_that_cannot_be_read_counts_though_it_is_expired_too(tmp_path: Path) -> None:
+    path = vendor_day(tmp_path, "2024-06-08,15:45:00,2024-06-07,abc,C,0,0,100,1", "2024-06-06,,2024-06-07,90,C,1,2,,1")
+    assert inspect_quotes(path).unreadable == 2
+    with pytest.raises(RejectedError) as refused:
+        read_quotes(path)
+    assert (refused.value.facts["unreadable"], refused.value.facts["rejected"]) == (2, 2)
+
+
+def test_a_file_without_a_single_quote_is_refused_whatever_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text(f"{HEADER}\n2024-06-08,15:45:00,2024-06-07,100,C,1.0,1.2,100,1\n")
+    with pytest.raises(RejectedError) as refused:
+        read_quotes(path, max_reject=1.0)
+    assert refused.value.facts["unreadable"] == 0

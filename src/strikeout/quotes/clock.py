@@ -120,6 +120,14 @@ class Clock:
         """When a quote was taken, in seconds since 1970; None where that is not understood."""
         return self._moment(quote_date, quote_time or self.quote)
 
+    @staticmethod
+    def is_local(text: str) -> bool:
+        """Return whether a time or timestamp has no zone of its own."""
+        try:
+            return (_time(text.strip()) or datetime.fromisoformat(text.strip())).tzinfo is None
+        except ValueError:
+            return False
+
     def ends(self, expiry: str, settlement: str, expiry_time: str | None = None) -> float | None:
         """When a contract ends, in seconds since 1970; None where that is not understood."""
         usual = self.am if settlement.strip().lower() == "am" else self.pm
@@ -168,7 +176,7 @@ class Clock:
 
 
 def _time(text: Any) -> time | None:
-    if not isinstance(text, str) or ":" not in text[:3]:
+    if not isinstance(text, str) or len(text) < 4 or ":" not in text[:3]:
         return None
     try:
         return time.fromisoformat(text if text[1] != ":" else f"0{text}")

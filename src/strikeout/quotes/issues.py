@@ -30,6 +30,8 @@ SCHEMA: Mapping[str, Any] = {
     "others": pl.List(pl.Int64),
 }
 REPEATED = "Q201"  # not a fault, but the row is not counted twice
+MISSING = "Q101"
+NO_QUOTE = ("Q105", "Q114")  # expired, no market: rows of any vendor's file that can be read and are not quotes
 LISTED = 100  # issues of a log that are kept to be shown
 # Issues of one row are listed in the order in which the rules are run.
 BY_ITSELF, DUPLICATE, WITHOUT_FORWARD, IN_THE_MARKET, WITHOUT_FORWARD_NOW = 0, 1, 2, 3, 100
@@ -199,6 +201,20 @@ class IssueLog:
     def removed_by(self, code: str) -> int:
         """Return how many rows this rule was the first to remove."""
         return int(np.count_nonzero(self.verdict == self.ORDER.index(code)))
+
+    def unreadable(self, price_columns: set[str]) -> int:
+        """Return how many rows cannot be read: rejected for more than an empty market (NO_QUOTE) or by a market rule.
+
+        Args:
+            price_columns: the source's names of bid, ask, price and volatility; an empty cell there is an empty market.
+        """
+        is_empty = (pl.col("code") == MISSING) & pl.col("column").is_in(sorted(price_columns))
+        is_fault = pl.col("code").str.starts_with("Q1") & ~pl.col("code").is_in(NO_QUOTE) & ~is_empty
+        return sum(
+            found.filter(pl.col("is_rejected") & is_fault)["at"].n_unique()
+            for _, found in self.chunks()
+            if found.height
+        )
 
     def add(self, issues: pl.DataFrame, rank: int | Mapping[str, int]) -> None:
         """Store issues and mark the rows they reject; ``rank``, maybe by code, is the order of issues of one row."""

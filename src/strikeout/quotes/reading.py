@@ -33,7 +33,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.row_values import routes_told
 from strikeout.quotes.spill import ChunksInMemory, Spill
 from strikeout.quotes.tables import Table
-from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, remove_duplicates
+from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, column_names, remove_duplicates
 from strikeout.quotes.writing import quarantined, write_parts
 from strikeout.wording import Argument, as_lines, many
 
@@ -69,8 +69,9 @@ class Reading:
     """The content of a source and how it was understood: quotes, issues, columns.
 
     ``rows`` = ``count`` + ``rejected`` + ``repeated``; ``numbering`` is the kind of row number ("line" of a CSV, whose
-    header is line 1, or "row", a position from 0); ``routes`` states what each quantity was computed from. ``cut``
-    of the rejected rows are sound ones that a rule was set to reject; ``unchecked`` are rules not run, and why.
+    header is line 1, or "row", a position from 0); ``routes`` states what each quantity was computed from.
+    ``unreadable`` of the rejected rows cannot be read; the others are expired, have no market or no price, or are
+    sound and ``cut`` by a rule that was set to reject. ``unchecked`` are rules not run, and why.
 
     ``quotes`` are all quotes at once, ``chunks()`` yields them chunk by chunk. A reading with chunks on disk frees them
     with ``close()``, or at the end of a ``with`` statement.
@@ -80,6 +81,7 @@ class Reading:
     rows: int
     count: int
     rejected: int
+    unreadable: int
     repeated: int
     cut: int
     issues: Issues | IssueSummary
@@ -232,8 +234,9 @@ def inspect_quotes(
         rows, count, repeated = len(log.verdict), int(np.count_nonzero(log.kept)), log.removed_by(REPEATED)
         issues = log.summary() if how.on_disk else Issues(log.frame(), _names(chunks))
         return Reading(
-            source=chunks.table.name, rows=rows, count=count, rejected=rows - count - repeated, repeated=repeated,
-            cut=verdict.cut, issues=issues, columns=chunks.layout.columns,
+            source=chunks.table.name, rows=rows, count=count, rejected=rows - count - repeated,
+            unreadable=log.unreadable(_price_columns(chunks)), repeated=repeated, cut=verdict.cut, issues=issues,
+            columns=chunks.layout.columns,
             routes=routes_told(chunks.layout, chunks.clock), unchecked=verdict.unchecked,
             numbering=chunks.table.numbering, table=chunks.table, screening=log.screening(verdict.unchecked),
             _chunks=chunks, _parts=parts, _verdict=verdict, _progress=progress,
@@ -241,6 +244,11 @@ def inspect_quotes(
     except BaseException:
         store.close()
         raise
+
+
+def _price_columns(chunks: Chunks) -> set[str]:
+    names = column_names(chunks.rules(pl.DataFrame({"at": [], "row": []})))
+    return {names[role] for role in ("bid", "ask", "price", "iv") if role in names}
 
 
 def _no_progress(what: str, share: float) -> None:
@@ -263,11 +271,12 @@ def read_quotes(
     forwards: str = "auto",
     clock: Clock | None = None,
 ) -> Quotes:
-    """Return the good rows of a file or frame as quotes; warn of bad ones, and refuse a file with too many.
+    """Return the good rows of a file or frame as quotes; warn of bad ones, and refuse a file with many unreadable ones.
 
     Args:
         source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
-        max_reject: the largest share of rows that may be bad; 1.0 accepts any file with one good row.
+        max_reject: the largest share of rows that may be unreadable; 1.0 accepts any file with one good row. Rows that
+            are expired or have no market or no price can be read and do not count.
         quarantine: a CSV to write the bad rows to, as found, with codes and sentences. Not written if there are none.
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
@@ -279,7 +288,7 @@ def read_quotes(
     Raises:
         UnreadableFileError: no such file, empty, or not the format of its ending.
         ColumnError: a needed column is missing, or two claim the same role.
-        RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
+        RejectedError: more than ``max_reject`` of the rows cannot be read, or none is good.
         UsageError: the source is neither a path nor a frame, or ``max_reject`` is not a share.
     """
     reading = inspect_quotes(
@@ -292,22 +301,22 @@ def read_quotes(
 
 
 def accept(reading: Reading, *, max_reject: float = MAX_REJECT, quarantine: str | PathLike[str] | None = None) -> None:
-    """Write the bad rows to ``quarantine``; raise RejectedError if too many rows are bad, or none is good.
+    """Write the rejected rows to ``quarantine``; raise RejectedError if too many cannot be read, or none is good.
 
     Raises:
-        RejectedError: more than ``max_reject`` of the rows are bad, or none is good.
+        RejectedError: more than ``max_reject`` of the rows cannot be read, or none is good.
         UsageError: ``max_reject`` is not a share, or the quarantine file cannot be written.
     """
     if not 0.0 <= max_reject <= 1.0:
         raise UsageError(f"max_reject is {max_reject}; it is a share of the rows, from 0 to 1.")
     if quarantine is not None and reading.rejected:
         reading.write_quarantine(quarantine)
-    if (reading.rejected - reading.cut) / reading.rows <= max_reject and reading.count:
+    if reading.unreadable / reading.rows <= max_reject and reading.count:
         return
     issues, first = reading.issues, reading.issues.first_rejected()
     assert first is not None, "no row was rejected"
     some = (
-        f"{reading.source}: {reading.rejected:,} of {many(reading.rows, 'row')} are bad, more than the "
+        f"{reading.source}: {reading.unreadable:,} of {many(reading.rows, 'row')} cannot be read, more than the "
         f"{max_reject:.0%} allowed ({issues.rejections()}). The first: {first.sentence} Correct the file, or raise "
     )
     none = (
@@ -320,4 +329,5 @@ def accept(reading: Reading, *, max_reject: float = MAX_REJECT, quarantine: str 
         counts=issues.counts,
         rows=reading.rows,
         rejected=reading.rejected,
+        unreadable=reading.unreadable,
     )

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.kernels import elementary
-from strikeout.quotes.clock import Clock
+from strikeout.quotes.clock import DAY, Clock
 from strikeout.quotes.columns import NUMBERS, Layout, as_text, label_name, quotient
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
@@ -21,6 +21,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rules import DAYS, DAYS_PER_YEAR, Rules, to_dates
 from strikeout.quotes.tables import Table
 
+LAST_DAY = Clock()  # when trading ends on the last day: 16:00, settled in the morning 9:30, in the zone of the times
 LONGEST_PART = 16  # of a derived id; longer text is digested
 # The values of a quote, beside its id and its labels.
 VALUES = ("forward", "strike", "expiry_years", "discount", "is_call", "observed", "spread", "weight")
@@ -34,15 +35,17 @@ def is_timed(layout: Layout, clock: Clock | None) -> bool:
 
 
 def with_expiry(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout, *, clock: Clock | None = None) -> pl.DataFrame:
-    """Adds expiry_years: to the second where a clock can tell, from whole days where the table gives dates alone.
+    """Add expiry_years: to the second with a clock, from whole days if the table gives dates alone.
 
-    Null where a date or time is missing or not understood.
+    Null if a date or time is missing or not understood. Without a clock a quote on its last day that has a time of day
+    is counted from it to LAST_DAY's end of trading, if the time has no zone or both are in the zone of the exchange.
     """
     if "expiry_years" in layout.used:
         return work
     if clock is None or not is_timed(layout, clock):
         days = (work["expiry"] - work["quote_date"]).dt.total_days()
-        return work.with_columns(quotient(days, DAYS_PER_YEAR).alias("expiry_years"))
+        whole = quotient(days, DAYS_PER_YEAR).alias("expiry_years")
+        return work.with_columns(_with_last_day(whole, days == 0, work, frame, layout))
     at = [_told(frame, layout, "quote_time")]
     taken = _moments(work["quote_date"], at, lambda day, text: clock.taken(day, text or None))
     beside = [_told(frame, layout, "settlement"), _told(frame, layout, "expiry_time")]
@@ -52,6 +55,32 @@ def with_expiry(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout, *, cloc
     years = np.full(work.height, np.nan)
     years[known] = clock.between(begin[known], end[known])
     return work.with_columns(pl.Series("expiry_years", years).fill_nan(None))
+
+
+def _with_last_day(
+    years: pl.Series, is_last: pl.Series, work: pl.DataFrame, frame: pl.DataFrame, layout: Layout
+) -> pl.Series:
+    """Return the years with those of rows on their last day counted from the time of the quote, if there is one."""
+    is_last = is_last.fill_null(value=False)
+    if "quote_time" not in layout.places or not is_last.any():
+        return years
+    at, day = frame.filter(is_last), work["expiry"].filter(is_last)
+    texts = [_told(at, layout, name) for name in ("quote_time", "settlement", "expiry_time")]
+
+    def left(day: str, taken: str, how: str, ends: str) -> float | None:
+        end = LAST_DAY.ends(day, how, ends or None)
+        begin = LAST_DAY.taken(day, taken) if taken and LAST_DAY.is_local(taken) else None
+        return None if begin is None or end is None or end <= begin else end - begin
+
+    seconds = _moments(day, texts, left)
+    made = quotient(seconds, DAYS_PER_YEAR * DAY)
+    whole = years.to_frame().with_row_index("at")
+    here = pl.DataFrame({"at": is_last.arg_true().cast(whole.schema["at"]), "made": made})
+    return (
+        whole.join(here, on="at", how="left", maintain_order="left")
+        .select(pl.coalesce("made", "expiry_years").alias("expiry_years"))
+        .to_series()
+    )
 
 
 def _moments(days: pl.Series, texts: list[pl.Series], moment: Callable[..., float | None]) -> pl.Series:
