@@ -14,7 +14,7 @@
     └── RefusedError      (3)     the call is right, but no honest number can be given
         ├── BusyError             another process is using the book
         ├── UnknownIdError        an id that no quote of the book has, or one given twice
-        ├── NothingMeantError     a condition that no quote matches; not an error at the command line
+        ├── NothingMeantError     a condition that no quote matches
         └── UnidentifiedError     the quotes do not determine the parameters
 
 The number is the exit code of the command line. `code` is stable and meant for programs; the sentence is meant for

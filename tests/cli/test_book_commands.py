@@ -244,7 +244,7 @@ def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
         (["restore", "a.book", "--last"], 3, "no forget to undo"),
         (["apply", "a.book"], 2, "strikeout forget a.book"),
         (["apply", "a.book", "quotes.csv"], 2, "no plan"),
-        (["request", "a.book", "forget", "--where", "strike < 0"], 3, "No quote of the book"),
+        (["request", "a.book", "forget", "--where", "strike < 0"], 3, "no quotes match"),
         (["forget", "a.book", "--where", EARLY, "--loss", "huber"], 2, "--loss"),
         (["forget", "a.book", "--where", EARLY, "--out", "x.csv"], 2, "--out"),
         (["forget", "a.book", "--where", EARLY, "--note", "x"], 2, "--reason"),
@@ -269,21 +269,30 @@ def test_what_cannot_be_is_answered_in_a_sentence_and_changes_nothing(book, fold
 
 
 @pytest.mark.parametrize("words", [["forget"], ["forget", "--yes"], ["erase"], ["erase", "--yes"]])
-def test_a_condition_that_holds_for_no_quote_changes_nothing_says_so_and_ends_with_0(book, folder, words):
+def test_a_condition_that_no_quote_matches_changes_nothing_names_the_nearest_value_and_ends_with_3(book, folder, words):
     entries, files = told("log", book), sorted(path.name for path in folder.iterdir())
     verb, *more = words
-    ended = done(verb, book, "--where", "strike < 0", *more)
-    assert ended.stdout == ""
-    assert ended.stderr.startswith("note: ")
-    assert told(verb, book, "--where", "strike < 0", *more)["entry"] is None
-    assert told("forget", "quotes.csv", "--where", "strike < 0")["forgotten"] == []  # a file ends alike
+    for file in (book, "quotes.csv") if words == ["forget"] else (book,):
+        ended = run(verb, file, "--where", "date = '2024-1-2' and right = 'c'", *more)
+        assert (ended.exit_code, ended.stdout) == (3, "")
+        assert "right 'c'; the values are C" in ended.stderr
     assert told("log", book) == entries
     assert sorted(path.name for path in folder.iterdir()) == files
 
 
-def test_a_plan_made_earlier_is_told_of_where_a_later_one_means_nothing(book):
-    done("forget", book, "--where", EARLY)
-    assert "a.book.plan.json is an earlier one" in done("forget", book, "--where", "strike < 0").stderr
+@pytest.mark.parametrize(
+    "words", [["forget"], ["erase"], ["erase", "--yes"], ["request", "erase"], ["request", "forget"]]
+)
+def test_a_condition_that_every_quote_matches_needs_a_confirmation(book, words):
+    entries = told("log", book)
+    verb, *more = words
+    ended = run(verb, book, *more, "--where", "date > 2020-01-01")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "ALL" in ended.stderr
+    assert "--all" in ended.stderr
+    assert told("log", book) == entries
+    confirmed = run(verb, book, *more, "--where", "date > 2020-01-01", "--all")
+    assert confirmed.exit_code == (3 if verb == "forget" else 0), confirmed.output  # nothing would be left to fit
 
 
 @pytest.mark.parametrize(

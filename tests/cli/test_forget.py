@@ -162,7 +162,8 @@ def test_a_remainder_that_determines_nothing_is_refused_and_nothing_is_written(b
     [
         (["--ids", "small-000-30-90,nobody"], 3, "nobody"),
         (["--ids", "small-000-30-90,small-000-30-90"], 3, "small-000-30-90"),
-        (["--where", "strike > 0"], 3, "All 540 quotes"),
+        (["--where", "strike > 0"], 2, "ALL 540 quotes"),
+        (["--where", "strike > 0", "--all"], 3, "All 540 quotes"),
         (["--where", "strik > 0"], 2, "strik"),
         (["--where", EARLY, "--ids", "a"], 2, "in one way: --where"),
         ([], 2, "in one way: --where"),
@@ -216,8 +217,7 @@ def test_a_preview_of_what_would_be_refused_says_so_and_ends_with_three(book):
     assert "would be refused" in done.stdout
 
 
-def test_a_condition_that_holds_for_no_quote_changes_nothing_and_says_so(book, quotes):
+def test_a_condition_that_no_quote_matches_ends_with_3(book):
     done = run("forget", book, "--where", "strike < 0")
-    assert done.exit_code == 0, done.output
-    assert done.stderr.startswith("note: ")
-    assert forgotten(book, "--where", "strike < 0")["parameters"] == so.calibrate(quotes, so.Heston()).parameters
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "no quotes match" in done.stderr

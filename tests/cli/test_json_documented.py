@@ -41,7 +41,6 @@ COMMANDS = [
     ["forget", "a.book", "--where", EARLY],
     ["forget", "a.book", "--where", EARLY, "--yes"],
     ["forget", "a.book", "--where", EARLY, "--preview"],
-    ["forget", "a.book", "--where", "strike < 0"],
     ["forget", "a.book", "--where", EARLY, "&&", "apply", "a.book"],
     ["forget", "a.book", "--where", EARLY, "--yes", "&&", "restore", "a.book", "--last"],
     ["forget", "a.book", "--where", EARLY, "--yes", "&&", "certificate", "a.book", "4"],

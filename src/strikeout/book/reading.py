@@ -17,6 +17,7 @@ from strikeout.book.audit import audit
 from strikeout.book.export import as_json, as_quantlib
 from strikeout.book.records import Position, Records
 from strikeout.book.results import Audit, Comparison, Status, moved
+from strikeout.book.select import held, named
 from strikeout.book.spec import Asking
 from strikeout.book.version import Version
 from strikeout.calibration.calibration import Calibration
@@ -87,6 +88,18 @@ class ReadingDesk:
     def quotes(self) -> Quotes:
         """The quotes the book holds; not those set aside."""
         return self._records.store.quotes()
+
+    def matching(self, where: str, *, verb: str) -> tuple[int, int]:
+        """Return how many quotes match a condition, and how many there are: to erase those set aside too.
+
+        Raises:
+            UsageError: the condition cannot be read.
+            NothingMeantError: no quote matches.
+        """
+        counts = self._records.store.counts()
+        if verb == "erase":
+            return len(named(self._records.store, ids=None, where=where, verb=verb)), counts.retained + counts.struck
+        return len(held(self._records.store, ids=None, where=where, verb=verb)), counts.retained
 
     def summary(self, *, one_value: str = "panel=None") -> str:
         """The book, its quotes and its calibration in a few lines of plain text.

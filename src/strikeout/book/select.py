@@ -24,15 +24,20 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) 
     Raises:
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
         UnknownIdError: an id the book does not have, or one given twice.
+        NothingMeantError: no quote matches the condition.
     """
     if (ids is None) == (where is None):
         raise UsageError(f'Say what to {verb} in one way: ids=[...] or where="...".')
     if where is not None:
-        from strikeout.quotes.selection import select  # loads SQLite
+        from strikeout.quotes.selection import nothing_matches, select  # loads SQLite
 
         whole = store.quotes(struck=None)
         everything, _ = derived(whole)  # a condition may look at forwards: as if none were set aside
-        return store.named(select(everything, where, also=labels_of(store, whole)))
+        also = labels_of(store, whole)
+        names = select(everything, where, also=also)
+        if not len(names):
+            raise nothing_matches(everything, where, verb=verb, also=also)
+        return store.named(names)
     return store.named(as_names([ids] if isinstance(ids, str) else [] if ids is None else ids))
 
 

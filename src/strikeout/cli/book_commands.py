@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.errors import NothingMeantError, RefusedError, StrikeoutError, UnidentifiedError, UsageError
+from strikeout.errors import RefusedError, StrikeoutError, UnidentifiedError, UsageError
 from strikeout.models.named import model_named, with_full_names
 from strikeout.tables import Cell, Table, number
 from strikeout.wording import many
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from strikeout.book.results import Change
     from strikeout.book.version import Version
     from strikeout.cli.terminal import Format
+    from strikeout.quotes.quotes import Quotes
     from strikeout.store.entry import Entry, Reason
 
 ENDING = ".book"
-NO_QUOTE = "no quotes match this condition"
 ONE_VALUE = "--panel none"  # how the command line asks for a plain calibration
 WITH_PARAMETERS = {"bounds": "--bound", "fixed": "--fix", "starts": "--starts"}  # that may name parameters
 COUNTING = {"model", "panel", "select", "weights"}  # settings that decide how many quotes and parameters there are
@@ -213,21 +213,43 @@ def _worded(value: Any) -> str:
     return "none" if value is None else str(getattr(value, "name", value)).partition("/")[0]
 
 
+def check_choice(within: Book | Quotes, chosen: Mapping[str, Any], *, is_all: bool, verb: str) -> None:
+    """Raise an error if a condition matches no quote, or every quote and --all is not given.
+
+    Raises:
+        NothingMeantError: no quote matches.
+        UsageError: every quote matches, and that is not confirmed.
+    """
+    where = chosen.get("where")
+    if where is None:
+        return
+    from strikeout.quotes.quotes import Quotes
+    from strikeout.quotes.selection import nothing_matches, select
+
+    if isinstance(within, Quotes):
+        count, total = len(select(within, where)), len(within)
+        if not count:
+            raise nothing_matches(within, where, verb=verb)
+    else:
+        count, total = within.matching(where, verb=verb)
+    if count == total and not is_all:
+        raise UsageError(
+            f"--where {where!r}: ALL {many(count, 'quote')} match. If you want to {verb} all of them, add --all.",
+            where=where,
+            count=count,
+        )
+
+
 def forget_from_book(
     book: Book, chosen: dict[str, Any], *, tolerance: float | None, yes: bool, reason: Reason | None, as_json: bool
 ) -> int:
     """Plan a strike-out and write the plan beside the book, or with ``yes`` strike the quotes out.
 
-    Nothing is changed if no quote matches, as with a file: a script that strikes out what it finds may find nothing.
-
     Raises:
         UnknownIdError: an id that no quote of the book has.
         RefusedError: the retained quotes give no calibration.
     """
-    try:
-        plan = book.forget(**chosen, tolerance=tolerance, reason=reason)
-    except NothingMeantError:
-        return _report_no_quote(book, as_json=as_json)
+    plan = book.forget(**chosen, tolerance=tolerance, reason=reason)
     if yes:
         change = book.apply(plan)
         report_change(change, as_json=as_json)
@@ -242,16 +264,6 @@ def forget_from_book(
     else:
         terminal.show_lines(plan.summary())
         terminal.note(f"the plan is in {path}; strikeout apply {book.path} does it.")
-    return exit_codes.DONE
-
-
-def _report_no_quote(book: Book, *, as_json: bool) -> int:
-    if as_json:
-        none = {"entry": None, "what": "forget", "touched": 0, "plan": None}
-        terminal.show_json({**none, "forgotten": [], "retained": book.status().held})
-    else:
-        waits = f" The plan in {book.plan_path} is an earlier one." if book.plan_path.exists() else ""
-        terminal.note(f"{NO_QUOTE}; nothing was struck out.{waits}")
     return exit_codes.DONE
 
 

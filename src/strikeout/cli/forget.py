@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import NO_QUOTE, forget_from_book, is_book, move_cell, open_book, report_change
+from strikeout.cli.book_commands import check_choice, forget_from_book, is_book, move_cell, open_book, report_change
 from strikeout.cli.fit_options import calibrate_file, calibration_options, note_reading, reading_counts
 from strikeout.cli.options import (
     book_argument,
@@ -60,19 +60,19 @@ OF_FILES = ("operator", "shards", "certificate_path", "out")  # a book has other
 @click.option("--only", metavar="SQL", help="Calibrate only to the quotes that match.")
 @calibration_options
 @output_options
-def forget(file: str, chosen: dict[str, Any], as_json: bool, form: Format, **options: Any) -> int:
+def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form: Format, **options: Any) -> int:
     """Calibrate to FILE, then strike quotes out as if they had never been seen.
 
     If FILE is a book (NAME.book), make a plan, which ``strikeout apply`` does; with --yes do it at once.
 
     Without --tolerance and --operator the parameters are, bit for bit, those of calibrating the retained quotes alone.
-    A condition that no quote matches changes nothing and ends with 0. Ends with 3 if no honest number can be given:
-    then nothing is written.
+    Ends with 3 if no quote matches the condition, or if no honest number can be given: then nothing is written.
     """
     asked = {name: options.pop(name) for name in ("is_preview", "tolerance", *OF_FILES, "yes", "reason", "who")}
     if is_book(file):
         refuse_given((*OF_FILES, *options), "A book is calibrated as it was last, and keeps its certificates:")
         with open_book(file, who=asked["who"]) as held:
+            check_choice(held, chosen, is_all=is_all, verb="forget")
             if asked["is_preview"]:
                 refuse_given(("tolerance",), "A preview decides nothing:")
                 return _preview(held.calibration(), chosen, as_json=as_json, form=form, read={"book": file})
@@ -81,6 +81,7 @@ def forget(file: str, chosen: dict[str, Any], as_json: bool, form: Format, **opt
     refuse_given(("yes", "reason", "note", "ticket"), "A file has no ledger and is not changed:")
     _check(file, asked)
     reading, calibration = calibrate_file(file, **options)
+    check_choice(calibration.book, chosen, is_all=is_all, verb="forget")
     read = reading_counts(reading, options["quarantine"])
     if asked["is_preview"]:
         return _preview(calibration, chosen, as_json=as_json, form=form, read=read)
@@ -95,8 +96,6 @@ def forget(file: str, chosen: dict[str, Any], as_json: bool, form: Format, **opt
         return exit_codes.DONE
     _show(done, form)
     note_reading(reading, options["quarantine"])
-    if not done.count:
-        terminal.note(f"{NO_QUOTE}; nothing was struck out.")
     if out is not None:
         terminal.note(f"the retained quotes are in {out}.")
     if certificate_path is not None:

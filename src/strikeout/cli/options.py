@@ -130,7 +130,7 @@ max_reject_option = click.option(
     type=click.FloatRange(0.0, 1.0),
     default=0.1,
     show_default=True,
-    help="The share of bad rows above which the file is refused.",
+    help="The share of unreadable rows above which the file is refused; expired rows and empty markets do not count.",
 )
 quarantine_option = click.option(
     "--quarantine", type=click.Path(path_type=str), help="A CSV for the bad rows, each with its problem."
@@ -194,7 +194,7 @@ def reason_of(reason: str | None, note: str, ticket: str) -> Any:
 
 
 def choice_options(verb: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds --where, --ids and --ids-from to a command, which gets ``chosen``.
+    """Return a decorator that adds --where, --ids, --ids-from and --all to a command: ``chosen`` and ``is_all``.
 
     Args:
         verb: what the command does to the quotes; None as an argument of the command called ``what`` gives it.
@@ -210,6 +210,7 @@ def choice_options(verb: str) -> Callable[[Command], Command]:
             click.option("--where", metavar="SQL", help=f"The quotes to {verb}: \"source = 'b' and strike > 120\"."),
             click.option("--ids", help="The quotes with these ids, separated by commas."),
             click.option("--ids-from", type=click.Path(path_type=str), help="The same from a file, one id per line."),
+            click.option("--all", "is_all", is_flag=True, help="Confirm a condition that every quote matches."),
         )(with_choice)
 
     return decorate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import open_book
+from strikeout.cli.book_commands import check_choice, open_book
 from strikeout.cli.options import book_argument, choice_options, json_option, output_options, reason_options
 from strikeout.tables import Table, number
 from strikeout.wording import many
@@ -28,13 +28,16 @@ number_argument = click.argument("number", type=click.IntRange(min=1))
 @choice_options("request")
 @reason_options
 @json_option
-def request(book: str, what: Any, chosen: dict[str, Any], reason: Reason | None, who: str | None, as_json: bool) -> int:
+def request(
+    book: str, what: Any, chosen: dict[str, Any], is_all: bool, reason: Reason | None, who: str | None, as_json: bool
+) -> int:
     """Ask that quotes of BOOK be struck out or erased. It is entered in the ledger and changes no quote.
 
     Once another person approved it, ``strikeout forget BOOK ... --yes`` or ``erase BOOK ... --yes`` with the same
     quotes does it, once.
     """
     with open_book(book, who=who) as held:
+        check_choice(held, chosen, is_all=is_all, verb=what)
         asked = held.request(what, **chosen, reason=reason)
     code = _show(asked, as_json=as_json)
     terminal.hint(f"strikeout approve {book} {asked.number} --who ANOTHER-PERSON")

@@ -65,7 +65,7 @@ class Unmatched:
         shown = ", ".join(self.values[:MOST_VALUES])
         more = f" and {len(self.values) - MOST_VALUES:,} more" if len(self.values) > MOST_VALUES else ""
         meant = f" Did you mean {' or '.join(map(repr, self.nearest))}?" if self.nearest else ""
-        return f"no quote has {self.column} {self.text!r}; the values are {shown or 'empty'}{more}.{meant}"
+        return f"No quote has {self.column} {self.text!r}; the values are {shown or 'empty'}{more}.{meant}"
 
 
 def typed(where: str, columns: Mapping[str, Column]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.errors import UsageError
+from strikeout.errors import NothingMeantError, UsageError
 from strikeout.quotes.conditions import Column, Unmatched, misspelt, typed, unmatched
 from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
@@ -95,6 +95,16 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
         table.executemany(f"INSERT INTO quotes VALUES ({marks})", rows)
         found = _ask(table, (where, asked), set(arrays), columns, seconds=SECONDS + SECONDS_A_QUOTE * len(quotes))
     return quotes.ids[np.array(found, np.intp)]
+
+
+def nothing_matches(quotes: Quotes, where: str, *, verb: str, also: Iterable[str] = ()) -> NothingMeantError:
+    """Return the error for a condition that no quote matches: with the values of the labels it compares."""
+    found = unmatched_texts(quotes, where, also=also)
+    return NothingMeantError(
+        f"where: no quotes match {_cut(where)}; there is nothing to {verb}." + "".join(f" {one}" for one in found[:3]),
+        where=where,
+        unmatched=[{"column": one.column, "text": one.text, "nearest": list(one.nearest)} for one in found],
+    )
 
 
 def unmatched_texts(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> list[Unmatched]:
