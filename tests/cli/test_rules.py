@@ -7,6 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+import strikeout as so
 from strikeout.cli import strikeout
 from strikeout.cli.configuration import configuration
 from strikeout.errors import UsageError
@@ -97,3 +98,25 @@ def test_checks_can_be_set_in_the_file_and_in_a_variable(tmp_path, table, monkey
     (tmp_path / "strikeout.toml").write_text('checks = "Q207"\n')
     with pytest.raises(UsageError, match="CODE=WHAT"):
         configuration(folder=tmp_path, variables={})
+
+
+def test_the_rows_that_a_rule_finds_are_listed_and_written(tmp_path):
+    path = so.synthetic.write_sample(tmp_path / "page.csv")
+    counts = so.inspect_quotes(path).issues.counts
+    code = next(code for code in counts if code.startswith("Q2"))
+    told = json.loads(run("rules", path, "--list", code.lower(), "--json").stdout)
+    assert (told["code"], told["count"]) == (code, counts[code])
+    out = tmp_path / "rows.csv"
+    assert run("rules", path, "--list", code, "--out", out).exit_code == 0
+    assert code in out.read_text().splitlines()[-1]
+    assert run("rules", path, "--out", out).exit_code == 2
+    assert run("rules", path, "--list", "Q999").exit_code == 2
+
+
+def test_inspect_has_an_example_of_every_code_and_writes_every_forward(tmp_path):
+    path = so.synthetic.write_sample(tmp_path / "page.csv")
+    told = json.loads(run("inspect", path, "--json", "--out", tmp_path / "forwards.csv").stdout)
+    assert [one["code"] for one in told["issues"]["examples"]] == sorted(told["issues"]["counts"])
+    lines = (tmp_path / "forwards.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(told["forwards"])
+    assert lines[0].startswith("slice,source,years,forward,discount,rate")

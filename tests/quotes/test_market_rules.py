@@ -237,7 +237,9 @@ def test_slices_of_other_moments_and_underlyings_are_not_mixed() -> None:
 
 def test_a_rule_whose_columns_are_not_there_is_not_run() -> None:
     bare = chain().drop("bid", "ask")
-    assert [code for code in CHECKED if applies(code, bare.columns)] == ["Q202", "Q205", "Q209", "Q301"]
+    assert [code for code in CHECKED if applies(code, bare.columns)] == [
+        "Q202", "Q205", "Q209", "Q214", "Q215", "Q216", "Q217", "Q301",
+    ]  # fmt: skip
     assert check_market(bare).height == 0
 
 
@@ -373,3 +375,61 @@ def test_findings_name_the_quote_they_share() -> None:
         f"The quote of line {CHEAP + 2} is in {issues.height} of these findings" in s for s in issues["sentence"]
     )
     assert not issues["is_rejected"].any()
+
+
+@pytest.mark.parametrize(
+    ("code", "limit", "flagged"),
+    [
+        ("Q214", 7, {0.01}), ("Q214", 0, set()), ("Q215", 365, {1.5}), ("Q214", 365, {0.01, 0.5}),
+    ],
+)  # fmt: skip
+def test_expiries_are_limited_in_days(code, limit, flagged) -> None:
+    frame = chain(years=(0.01, 0.5, 1.0, 1.5))
+    issues = check_market(frame, Checks.of({code: limit}))
+    found = frame.filter(pl.col("at").is_in(issues.filter(pl.col("code") == code)["at"].implode()))
+    assert set(found["expiry_years"].to_list()) == flagged
+
+
+def test_a_week_of_seven_days_is_not_short() -> None:
+    assert not check_market(chain(years=(7 / 365,)), Checks.of({"Q214": 7})).filter(pl.col("code") == "Q214").height
+
+
+def test_the_delta_band_is_that_of_the_forward_delta() -> None:
+    frame = chain(strikes=(60, 80, 100, 120, 160))
+    issues = check_market(frame, Checks.of({"Q216": 0.1})).filter(pl.col("code") == "Q216")
+    out = frame.filter(pl.col("at").is_in(issues["at"].implode()))
+    # N(d1) at 20 % and half a year: 0.9998, 0.95, 0.53, 0.11, 0.0006.
+    assert set(out["strike"].to_list()) == {60.0, 80.0, 160.0}
+    assert not check_market(frame).filter(pl.col("code") == "Q216").height
+
+
+def test_prices_volumes_and_open_interest_have_floors() -> None:
+    frame = chain().with_columns(volume=pl.col("at"), open_interest=10 - pl.col("at"))
+    issues = check_market(frame, Checks.of({"Q217": 1.0, "Q218": 3, "Q219": 3}))
+    found = {code: set(issues.filter(pl.col("code") == code)["at"].to_list()) for code in ("Q217", "Q218", "Q219")}
+    assert found == {
+        "Q217": set(frame.filter(pl.col("observed") < 1.0)["at"].to_list()), "Q218": {0, 1, 2}, "Q219": {8, 9},
+    }  # fmt: skip
+    assert found["Q217"]
+
+
+def test_a_preset_is_a_set_of_rules_that_can_be_changed() -> None:
+    assert Checks.of("desk") == Checks.of({"preset": "desk"})
+    assert Checks.of("desk").limits == {"Q214": 7.0, "Q215": 730.0, "Q216": 0.1}
+    changed = Checks.of({"preset": "desk", "Q214": "30,reject", "Q207": "off"})
+    assert (changed.limit("Q214"), changed.rejects("Q214"), "Q207" in changed.off) == (30.0, True, True)
+    assert Checks.of("academic").reject == {"Q202", "Q205", "Q207", "Q214", "Q217"}
+    with pytest.raises(UsageError) as error:
+        Checks.of("street")
+    assert error.value.facts["preset"] == "street"
+
+
+def test_the_desk_preset_keeps_seven_days_to_two_years_ten_to_ninety_delta_and_bids(shared_data) -> None:
+    reading = inspect_quotes(shared_data("chains/day_cboe_spx_2022-01-07.parquet"), checks="desk")
+    quotes = reading.quotes
+    days = quotes.contracts.expiry * 365
+    assert 0 < len(quotes) < reading.rows
+    assert days.min() >= 7 - 1e-6
+    assert days.max() <= 730 + 1e-6
+    assert (quotes.labels["bid"] > 0).all()
+    assert reading.unreadable == 0

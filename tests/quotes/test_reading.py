@@ -203,7 +203,8 @@ def test_a_derived_id_does_not_depend_on_the_other_rows() -> None:
         ("twice.csv", b"strike,strike\n1,2\n", "'strike' more than once"),
         ("damaged.csv.gz", b"no gzip at all", "damaged gzip"),
         ("damaged.parquet", b"PAR1 and nothing more", "not a readable Parquet"),
-        ("book.xlsx", b"PK", "neither .csv"),
+        ("book.xls", b"PK", "neither .csv"),
+        ("book.xlsx", b"PK", "not a readable Excel workbook"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, name: str, content: bytes, words: str) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 READING = ("checks", "constants", "max_reject", "profile", "quarantine")
 REPEATED = (  # what a following command needs again
     "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel",
-    "max_reject", "profile", "constants", "checks", "only",
+    "max_reject", "profile", "constants", "rates", "checks", "only",
 )  # fmt: skip
 OF_OBJECTIVE = ("weights", "residual", "loss", "select")  # options that mean the same for every model
 
@@ -230,7 +230,7 @@ def count_matching(reading: Reading, only: str) -> int:
     """
     from strikeout.quotes.selection import select
 
-    return sum(len(select(chunk, only)) for chunk in reading.chunks())
+    return len(select(reading.quotes, only))  # with their forwards, which a condition may use
 
 
 def read_file(

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from strikeout.quotes.reading import Reading
 
 SHOWN_ROWS = 3
-SHOWN_ISSUES = 5
 LISTED_ISSUES = 100
 SHOWN_SLICES = 8
 DIGITS = {"years": "{:.5g}".format, "rate": "{:.4f}".format, "implied_rate": "{:.4f}".format}
@@ -31,9 +30,10 @@ SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "rate")  # of
 @click.command("inspect")
 @file_argument
 @only_option
+@click.option("--out", type=click.Path(path_type=str), help="Write the forward of every slice to this .csv.")
 @layout_options
 @output_options
-def inspect(file: str, only: str | None, as_json: bool, form: Format, **options: Any) -> int:
+def inspect(file: str, only: str | None, out: str | None, as_json: bool, form: Format, **options: Any) -> int:
     """Show how FILE (.csv, .csv.gz, .parquet) is read: layout, columns, units, bad rows, forwards, three quotes.
 
     Ends with 1 if rows would be rejected, with 0 if all can be used.
@@ -46,7 +46,13 @@ def inspect(file: str, only: str | None, as_json: bool, form: Format, **options:
             _show(reading, form)
             if only is not None:
                 terminal.note(f"{count_matching(reading, only):,} of {many(reading.count, 'quote')} match {only}")
+        if out is not None:
+            from strikeout.quotes.atomic_write import replace_file
+
+            replace_file(out, reading.all_forwards().to_frame().write_csv)
     if not as_json:
+        if out is not None:
+            terminal.note(f"the forwards are in {out}.")
         terminal.hint(
             f"strikeout calibrate {file}{options_as_given()}" + (" --quarantine bad.csv" if reading.rejected else "")
         )
@@ -62,6 +68,7 @@ def described(reading: Reading) -> dict[str, Any]:
         "rows": reading.rows,
         "count": reading.count,
         "rejected": reading.rejected,
+        "unreadable": reading.unreadable,
         "repeated": reading.repeated,
         "columns": [exit_codes.plain(column) for column in reading.columns],
         "computed_from": dict(reading.routes),
@@ -69,6 +76,7 @@ def described(reading: Reading) -> dict[str, Any]:
         "issues": {
             "counts": reading.issues.counts,
             "first": [exit_codes.plain(issue) for issue in reading.issues.listed(LISTED_ISSUES)],
+            "examples": [exit_codes.plain(issue) for issue in reading.issues.examples()],
         },
         "screening": reading.screening.to_dict(),
         "quotes": samples(reading),
@@ -133,11 +141,12 @@ def _show(reading: Reading, form: Format) -> None:
             for step in reading.screening.steps
         ]
         heads = ("code", "rule", "rows removed", "rows flagged")
-        shown = reading.issues.listed(SHOWN_ISSUES)
+        shown = reading.issues.examples()
         parts += ["", Table(heads, counts, numbers=(2, 3), whole=(0,)), ""]
         parts += [printable(f"  {issue}") for issue in shown]
         if reading.issues.distinct > len(shown):
-            parts.append(f"  and {reading.issues.distinct - len(shown):,} more")
+            more = reading.issues.distinct - len(shown)
+            parts.append(f"  and {more:,} more; list those of a rule: strikeout rules FILE --list CODE")
     quotes = samples(reading)
     if quotes:
         names = [name for name in quotes[0] if name != "labels"]
@@ -152,14 +161,14 @@ def _forwards(forwards: Forwards) -> list[Any]:
         tuple("-" if value is None else DIGITS.get(name, _cell)(value) for name, value in row.items())
         for row in frame.iter_rows(named=True)
     ]
-    heads = [name.replace("_", " ") for name in frame.columns]
+    heads = [{"rate": "used rate"}.get(name, name.replace("_", " ")) for name in frame.columns]
     spare = [frame.columns.index(name) for name in SPARE if name in frame.columns]
     parts: list[Any] = [
         f"\nforwards of {many(len(forwards), 'slice')}: {forwards.headline()}",
         Table(heads, rows, numbers=tuple(range(2, len(heads))), spare=tuple(spare)),
     ]
     if len(forwards) > SHOWN_SLICES:
-        parts.append(f"  and {len(forwards) - SHOWN_SLICES:,} more: --json lists them all")
+        parts.append(f"  and {len(forwards) - SHOWN_SLICES:,} more: --out FILE.csv writes them all")
     return parts
 
 

@@ -116,7 +116,7 @@ profile_option = click.option(
     metavar="NAME|TOML",
     help="The layout of the file: a name of `strikeout profiles`, or a .toml file; by default found by its columns.",
 )
-constant_option = click.option(
+_constant_option = click.option(
     "--constant",
     "constants",
     cls=Distinct,
@@ -124,6 +124,30 @@ constant_option = click.option(
     multiple=True,
     help="A canonical column the file does not have, with one value for all rows, such as rate=0.",
 )
+
+
+def rates_option(command: Command) -> Command:
+    """Add ``--rates`` to a command, whose ``constants`` get the curve as their rate."""
+
+    @wraps(command)
+    def with_rates(*args: Any, rates: str | None, **options: Any) -> Any:
+        if rates is not None:
+            if str(options.get("file") or "").lower().endswith(".book"):
+                raise UsageError("--rates is for files: the quotes of a book have their discounts. Leave it out.")
+            if "rate" in options["constants"]:
+                raise UsageError("Give one of --rates CURVE and --constant rate=VALUE, not both.")
+            options["constants"] = {**options["constants"], "rate": rates}
+        return command(*args, **options)
+
+    return click.option(
+        "--rates",
+        type=click.Path(path_type=str),
+        metavar="CURVE",
+        help="A .csv of rates by tenor: years (or days) and rate, per year as decimals; for discounts.",
+    )(with_rates)
+
+
+constant_option = with_options(_constant_option, rates_option)
 layout_options = with_options(profile_option, constant_option, check_option)
 max_reject_option = click.option(
     "--max-reject",

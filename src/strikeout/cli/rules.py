@@ -20,6 +20,7 @@ from strikeout.cli.options import (
 )
 from strikeout.errors import UsageError
 from strikeout.tables import Table, number
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format
@@ -28,17 +29,25 @@ if TYPE_CHECKING:
 @click.command("rules")
 @optional_file_argument
 @only_option
+@click.option("--list", "code", metavar="CODE", help="List the rows that this rule finds, rejected or flagged.")
+@click.option("--out", type=click.Path(path_type=str), help="With --list: write these rows to a CSV, as found.")
 @layout_options
 @output_options
-def rules(file: str | None, only: str | None, as_json: bool, form: Format, **options: Any) -> int:
+def rules(
+    file: str | None, only: str | None, code: str | None, out: str | None, as_json: bool, form: Format, **options: Any
+) -> int:
     """List every rule; with FILE, count what each of them finds: rows removed, left and flagged.
 
     A row is removed by the first rule that rejects it; flagged rows stay. The table can be pasted into a paper:
     --format latex.
     """
     if file is None:
-        refuse_given(("only",), "Without a FILE there are no quotes:")
+        refuse_given(("only", "code", "out"), "Without a FILE there are no quotes:")
         return _list(as_json=as_json, form=form)
+    if code is not None:
+        refuse_given(("only",), "--list shows the rows that a rule finds:")
+        return _list_rows(file, known_code(code), out, as_json=as_json, form=form, **options)
+    refuse_given(("out",), "--out is the file for the rows of --list CODE:")
     with open_file(file, on_disk=True, **options) as reading:
         screening = reading.screening
         matched = None if only is None else count_matching(reading, only)
@@ -53,6 +62,41 @@ def rules(file: str | None, only: str | None, as_json: bool, form: Format, **opt
         table = replace(table, rows=[*table.rows, line])
     terminal.show_result(form, table, *(("\nnot checked", *unchecked) if unchecked else ()))
     return exit_codes.DONE
+
+
+def _list_rows(file: str, code: str, out: str | None, *, as_json: bool, form: Format, **options: Any) -> int:
+    """Show the issues of one rule, or write the rows they are about to a CSV."""
+    with open_file(file, on_disk=True, **options) as reading:
+        issues = reading.issues_of(code)
+        written = None if out is None else reading.write_rows(code, out)
+    if as_json:
+        found = [exit_codes.plain(issue) for issue in issues]
+        terminal.show_json({"source": reading.source, "code": code, "count": len(issues), "issues": found, "out": out})
+        return exit_codes.DONE
+    if out is None:
+        what = {True: "rejected", False: "flagged"}
+        rows = [(number(one.row, "d"), what[one.is_rejected], one.column, one.sentence) for one in issues]
+        terminal.show_result(form, Table((reading.numbering, "", "column", "finding"), rows, numbers=(0,)))
+        terminal.note(f"{many(len(rows), 'finding')} of {code}.")
+    else:
+        terminal.note(f"{many(written or 0, 'row')} with {code} in {out}.")
+    return exit_codes.DONE
+
+
+def known_code(code: str) -> str:
+    """Return the code of a rule, whatever its case.
+
+    Raises:
+        UsageError: there is no such rule.
+    """
+    from strikeout.quotes.checks.catalogue import RULES
+
+    name = code.upper()
+    if name not in RULES:
+        near = get_close_matches(name, RULES, n=3, cutoff=0.5)
+        meant = f" Did you mean {', '.join(near)}?" if near else ""
+        raise UsageError(f"There is no rule {code!r}.{meant} `strikeout rules` lists them.", code=code)
+    return name
 
 
 def _list(*, as_json: bool, form: Format) -> int:
@@ -78,11 +122,7 @@ def rule(code: str, as_json: bool) -> int:
     """Explain the rule CODE, such as Q103: what it looks for, why, what to do, and how to change it."""
     from strikeout.quotes.checks.catalogue import RULES
 
-    name = code.upper()
-    if name not in RULES:
-        near = get_close_matches(name, RULES, n=3, cutoff=0.5)
-        meant = f" Did you mean {', '.join(near)}?" if near else ""
-        raise UsageError(f"There is no rule {code!r}.{meant} `strikeout rules` lists them.", code=code)
+    name = known_code(code)
     found = RULES[name].to_dict()
     if as_json:
         terminal.show_json(found)

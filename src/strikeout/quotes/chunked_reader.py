@@ -24,6 +24,7 @@ from strikeout.quotes.columns import Layout, with_constants
 from strikeout.quotes.derivation import BESIDE, NO_ROAD, SLICE, paired_rows, rights
 from strikeout.quotes.issues import BY_ITSELF, IssueLog, Issues
 from strikeout.quotes.limits import check_bad
+from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.row_values import VALUES, Rows, clock_of, read_rows
 from strikeout.quotes.rules import Rules
 from strikeout.quotes.spill import ChunkStore, Place
@@ -44,6 +45,7 @@ class ReadOptions:
     forwards: str
     clock: Clock | None
     is_beside: bool  # whether forwards may depend on quotes that are elsewhere
+    curve: RateCurve | None = None  # the rate of each row, whose column is a placeholder
 
     def layout(self, table: Table) -> Layout:
         """Return how this table will be read.
@@ -249,7 +251,8 @@ class _Pass:
     def _read(self, table: Table, layout: Layout) -> None:
         """Read the rows of a chunk and store the good ones."""
         clock = clock_of(table, self._how.clock)
-        rows = read_rows(Rules(table, with_constants(table.frame, self._how.constants), layout), clock)
+        rules = Rules(table, with_constants(table.frame, self._how.constants), layout)
+        rows = read_rows(rules, clock, self._how.curve)
         begin = self._log.begin(table.frame.height)
         for found in rows.found:
             self._log.add(found.with_columns(pl.col("at") + begin), BY_ITSELF)

@@ -47,6 +47,20 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "forward_from": (),
     "discount_from": (),
 }
+# Short names and names that may mean something else, used only if no column has a name of ALIASES.
+WEAK_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "strike": ("k", "strike_price", "exercise_price"),
+    "expiry_years": ("t", "tau"),
+    "forward": ("f", "fwd"),
+    "spot": ("s", "s0"),
+    "rate": ("r",),
+    "dividend_yield": ("q", "div_yield"),
+    "right": ("callput", "cp", "type", "put_call", "putcall", "c/p", "call/put", "optiontype"),
+    "expiry": ("maturity_date", "exp_date"),
+    "quote_date": ("quotedate", "as_of", "asof"),
+    "bid": ("bid_price",),
+    "ask": ("ask_price", "offer"),
+}
 # What a quarantine file says of its rows, beside what they were.
 QUARANTINE = ("quarantine_row", "quarantine_code", "quarantine_sentence")
 NUMBERS = (
@@ -206,6 +220,7 @@ def _places(frame: pl.DataFrame, empty: list[str]) -> dict[str, str]:
     places: dict[str, str] = {}
     for role, others in ALIASES.items():
         names = [name for name, key in plain.items() if key == role or key in others]
+        names = names or [name for name, key in plain.items() if key in WEAK_ALIASES.get(role, ())][:1]
         if role == "spot":
             names = names or spot_called_underlying
         elif role == "underlying":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import polars as pl
 
@@ -26,6 +27,8 @@ from strikeout.quotes.texts import is_unicode
 from strikeout.wording import Advice, first_line
 
 ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds
+
+EXCEL = (".xlsx", ".xlsm")
 
 IsHeader = Callable[[list[str]], bool]
 
@@ -63,7 +66,10 @@ def sheet_of(source: Any, is_header: IsHeader, *, size: int = 0) -> Sheet:
     if not isinstance(source, (str, PathLike)):
         return _frame_sheet(source)
     path = Path(source)
-    if _kind(path) == "parquet":
+    kind = _kind(path)
+    if kind == "excel":
+        return _excel_sheet(path)
+    if kind == "parquet":
         return _parquet_sheet(path, size or ROWS)
     return _text_sheet(path, dialect_of(path, is_header), is_header, size)
 
@@ -84,6 +90,8 @@ def _kind(path: Path) -> str:
         return "parquet"
     if ending.endswith(ENDINGS):
         return "text"
+    if ending.endswith(EXCEL):
+        return "excel"
     raise UnreadableFileError(
         f"{path.name}: the ending says neither .csv, .csv.gz nor .parquet. ",
         Advice.RENAME_FILE,
@@ -119,6 +127,28 @@ def _parquet_sheet(path: Path, size: int) -> Sheet:
         packed = path.stat().st_size
     check_growth(path.name, height * len(header) * BYTES_A_CELL, packed)
     return Sheet(path.name, header, "row", blocks)
+
+
+def _excel_sheet(path: Path) -> Sheet:
+    """Open the first sheet of a workbook; its first row is the header."""
+    try:
+        with ZipFile(path) as packed:
+            unpacked = sum(part.file_size for part in packed.infolist())
+        check_growth(path.name, unpacked, path.stat().st_size)
+        frame = pl.read_excel(path, infer_schema_length=None)
+    except ModuleNotFoundError as error:
+        raise UnreadableFileError(
+            f"{path.name}: reading Excel files needs fastexcel. Install strikeout[excel], or save the sheet as CSV "
+            "UTF-8.",
+            source=path.name,
+            needs="fastexcel",
+        ) from error
+    except (BadZipFile, OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise UnreadableFileError(
+            f"{path.name}: not a readable Excel workbook ({first_line(error)}). Save the sheet as CSV UTF-8.",
+            source=path.name,
+        ) from error
+    return _whole(path.name, frame)
 
 
 def _refuse_long_row(name: str, frame: pl.DataFrame, begin: int) -> None:

@@ -94,6 +94,27 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     return made, report
 
 
+def forwards_of(quotes: Quotes) -> Forwards:
+    """Return the forward of every slice, derived or given; a given one is that of the first row of the slice."""
+    _, found = derived(quotes)
+    rows = np.flatnonzero(~is_derived(quotes))
+    if not rows.size:
+        return found
+    c, labels = quotes.contracts[rows], {name: quotes.labels[name][rows] for name in NEEDED if name in quotes.labels}
+    numbers, first = slice_numbers(labels, c.expiry)
+    years, discount, nothing = c.expiry[first], c.discount[first], np.full(len(first), np.nan)
+    given = Forwards(
+        names=tuple(slice_name(labels, float(years[n]), row=int(row)) for n, row in enumerate(first)),
+        source=("given",) * len(first), years=years, forward=c.forward[first], discount=discount,
+        rate=_rate(discount, years), quotes=np.bincount(numbers, minlength=len(first)),
+        pairs=np.zeros(len(first), np.intp), r_squared=nothing, implied_rate=nothing,
+        american=_any(numbers, _is_american(labels, len(rows)), len(first)),
+    )  # fmt: skip
+    if not len(found):
+        return given
+    return Forwards.joined([given, found], np.arange(len(given) + len(found)))
+
+
 def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
     """A book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the rows,
     left out of the book, for which there is none."""

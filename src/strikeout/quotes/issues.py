@@ -104,6 +104,11 @@ class Issues(Sequence[RowIssue]):
         """Return the first issues, ``count`` at most; an issue of both the call and the put of one row is one."""
         return tuple(RowIssue(*values) for values in self._shown().unique(maintain_order=True).head(count).iter_rows())
 
+    def examples(self) -> tuple[RowIssue, ...]:
+        """Return the first issue of every code, in the order of codes."""
+        first = self._shown().unique("code", keep="first", maintain_order=True).sort("code")
+        return tuple(RowIssue(*values) for values in first.iter_rows())
+
     def first_rejected(self) -> RowIssue | None:
         """Return the first issue that rejects a row; None if no row is rejected."""
         return next(iter(Issues(self.frame.filter("is_rejected")[:1])), None)
@@ -146,6 +151,7 @@ class IssueSummary:
     _rejected: dict[str, int]
     _flagged: dict[str, int]
     _first_rejected: RowIssue | None
+    _examples: tuple[RowIssue, ...]
 
     def __len__(self) -> int:
         return sum(self.counts.values())
@@ -153,6 +159,10 @@ class IssueSummary:
     def listed(self, count: int) -> tuple[RowIssue, ...]:
         """Return the first issues, LISTED at most."""
         return self.first[:count]
+
+    def examples(self) -> tuple[RowIssue, ...]:
+        """Return the first issue of every code, in the order of codes."""
+        return self._examples
 
     def first_rejected(self) -> RowIssue | None:
         """Return the first issue that rejects a row."""
@@ -246,6 +256,7 @@ class IssueLog:
         rejected: dict[str, int] = {}
         flagged: dict[str, int] = {}
         first: list[RowIssue] = []
+        examples: dict[str, RowIssue] = {}
         distinct, worst = 0, None
         for _, found in self.chunks():
             if not found.height:
@@ -259,9 +270,10 @@ class IssueLog:
             distinct += issues.distinct
             first += issues.listed(LISTED - len(first))
             worst = worst or issues.first_rejected()
+            examples = {**{one.code: one for one in issues.examples()}, **examples}
         return IssueSummary(
             dict(sorted(counts.items())), tuple(first), distinct, dict(sorted(rejected.items())),
-            dict(sorted(flagged.items())), worst,
+            dict(sorted(flagged.items())), worst, tuple(examples[code] for code in sorted(examples)),
         )  # fmt: skip
 
     def screening(self, unchecked: Mapping[str, str]) -> Screening:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
@@ -28,13 +28,15 @@ from strikeout.quotes.chunked_reader import Chunks, ReadOptions, read_chunks
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Column
 from strikeout.quotes.forward_table import Forwards
+from strikeout.quotes.forwards import forwards_of
 from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarning, Screening
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.row_values import routes_told
 from strikeout.quotes.spill import ChunksInMemory, Spill
 from strikeout.quotes.tables import Table
 from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, column_names, remove_duplicates
-from strikeout.quotes.writing import quarantined, write_parts
+from strikeout.quotes.writing import listed_rows, quarantined, write_parts
 from strikeout.wording import Argument, as_lines, many
 
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
@@ -140,11 +142,47 @@ class Reading:
         """
         write_parts(self.table.preamble, self._bad(), path)
 
+    def write_rows(self, code: str, path: str | PathLike[str]) -> int:
+        """Write the rows that issues with this code are about to a CSV, rejected or flagged; return how many there are.
+
+        The columns are those of the source and of a quarantine file; the source is read again for it.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        count = 0
+
+        def counted() -> Iterator[pl.DataFrame]:
+            nonlocal count
+            for table, issues in self._tables():
+                rows = listed_rows(table, issues, code)
+                count += rows.height
+                if rows.height:
+                    yield rows
+
+        write_parts(self.table.preamble, counted(), path)
+        return count
+
+    def issues_of(self, code: str) -> Issues:
+        """Return every issue with this code."""
+        found = [found.filter(pl.col("code") == code) for _, found in self._chunks.log.chunks() if found.height]
+        return Issues.joined(found)
+
     def _bad(self) -> Iterator[pl.DataFrame]:
+        for table, issues in self._tables():
+            if issues.frame["is_rejected"].any():
+                yield quarantined(table, issues)
+
+    def _tables(self) -> Iterator[tuple[Table, Issues]]:
+        """Yield the chunks of the source that have issues as they were found, with these."""
         tables = self._chunks.plan.tables()
         for (table, _), (begin, found) in zip(tables, self._chunks.log.chunks(), strict=True):
-            if found.height and found["is_rejected"].any():
-                yield quarantined(table, Issues(found.with_columns(pl.col("at") - begin)))
+            if found.height:
+                yield table, Issues(found.with_columns(pl.col("at") - begin))
+
+    def all_forwards(self) -> Forwards:
+        """Return the forward of every slice, given or derived."""
+        return forwards_of(self.quotes)
 
     def close(self) -> None:
         """Free the disk space of the chunks."""
@@ -190,8 +228,8 @@ def inspect_quotes(
     source: Any,
     *,
     profile: str | PathLike[str] | None = None,
-    constants: Mapping[str, float | str] | None = None,
-    checks: Checks | Mapping[str, float | str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    checks: Checks | Mapping[str, float | str] | str | None = None,
     forwards: str = "auto",
     clock: Clock | None = None,
     beside: Beside | None = None,
@@ -200,11 +238,13 @@ def inspect_quotes(
     """Read a source and report everything about it; no file is refused for its bad rows.
 
     Args:
-        source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+        source: a path (.csv, .csv.gz, .parquet, .xlsx) or a pandas, Polars or Arrow frame.
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
-        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
-        checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
+        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``. The rate may be a
+            curve: ``{"rate": "curve.csv"}`` with the columns years (or days) and rate, or ``{0.25: 0.05, 1.0: 0.04}``.
+        checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``; or a
+            preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available,
             slice by slice.
         clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
@@ -221,7 +261,8 @@ def inspect_quotes(
     how = chunking or IN_MEMORY
     progress = how.progress or _no_progress
     rules = Checks.of(checks)
-    options = ReadOptions(profile, dict(constants or {}), forwards, clock, beside is not None)
+    fixed, curve = _split_curve(constants or {})
+    options = ReadOptions(profile, fixed, forwards, clock, beside is not None, curve)
     store = Spill(how.folder) if how.on_disk else ChunksInMemory()
     try:
         chunks = read_chunks(
@@ -237,13 +278,41 @@ def inspect_quotes(
             source=chunks.table.name, rows=rows, count=count, rejected=rows - count - repeated,
             unreadable=log.unreadable(_price_columns(chunks)), repeated=repeated, cut=verdict.cut, issues=issues,
             columns=chunks.layout.columns,
-            routes=routes_told(chunks.layout, chunks.clock), unchecked=verdict.unchecked,
-            numbering=chunks.table.numbering, table=chunks.table, screening=log.screening(verdict.unchecked),
+            routes=routes_told(chunks.layout, chunks.clock, curve), unchecked=verdict.unchecked,
+            numbering=chunks.table.numbering, table=_with_notes(chunks, forwards),
+            screening=log.screening(verdict.unchecked),
             _chunks=chunks, _parts=parts, _verdict=verdict, _progress=progress,
         )  # fmt: skip
     except BaseException:
         store.close()
         raise
+
+
+def _split_curve(constants: Mapping[str, Any]) -> tuple[dict[str, float | str], RateCurve | None]:
+    """Return the constants and the curve of rates, if the rate is one: its column is then a placeholder."""
+    rate = constants.get("rate")
+    if rate is None or isinstance(rate, (int, float)) or (isinstance(rate, str) and _is_number(rate)):
+        return dict(constants), None
+    return {**constants, "rate": 0.0}, RateCurve.of(rate)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_notes(chunks: Chunks, forwards: str) -> Table:
+    """Return the table with a note if the source has forwards that are not used."""
+    layout, table = chunks.layout, chunks.table
+    if "forward" not in layout.places or "given" in layout.roads:
+        return table
+    no_discount = not {"discount", "rate"} & layout.places.keys()
+    why = "there is no discount or rate beside it" if no_discount else f"forwards={forwards!r} was asked for"
+    note = f"column {layout.places['forward']} is not used: {why}; the forward is from {layout.forward_from}"
+    return replace(table, notes=(*table.notes, note))
 
 
 def _price_columns(chunks: Chunks) -> set[str]:
@@ -266,22 +335,24 @@ def read_quotes(
     max_reject: float = MAX_REJECT,
     quarantine: str | PathLike[str] | None = None,
     profile: str | PathLike[str] | None = None,
-    constants: Mapping[str, float | str] | None = None,
-    checks: Checks | Mapping[str, float | str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    checks: Checks | Mapping[str, float | str] | str | None = None,
     forwards: str = "auto",
     clock: Clock | None = None,
 ) -> Quotes:
     """Return the good rows of a file or frame as quotes; warn of bad ones, and refuse a file with many unreadable ones.
 
     Args:
-        source: a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+        source: a path (.csv, .csv.gz, .parquet, .xlsx) or a pandas, Polars or Arrow frame.
         max_reject: the largest share of rows that may be unreadable; 1.0 accepts any file with one good row. Rows that
             are expired or have no market or no price can be read and do not count.
         quarantine: a CSV to write the bad rows to, as found, with codes and sentences. Not written if there are none.
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
-        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``.
-        checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``.
+        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``. The rate may be a
+            curve: ``{"rate": "curve.csv"}`` with the columns years (or days) and rate, or ``{0.25: 0.05, 1.0: 0.04}``.
+        checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``; or a
+            preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available.
         clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
 

@@ -18,6 +18,7 @@ from strikeout.quotes.columns import NUMBERS, Layout, as_text, label_name, quoti
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.rules import DAYS, DAYS_PER_YEAR, Rules, to_dates
 from strikeout.quotes.tables import Table
 
@@ -263,11 +264,14 @@ class Rows:
     found: tuple[pl.DataFrame, ...]
 
 
-def read_rows(rules: Rules, clock: Clock | None) -> Rows:
-    """The rows of a table, each by itself."""
+def read_rows(rules: Rules, clock: Clock | None, curve: RateCurve | None = None) -> Rows:
+    """Read the rows of a table, each by itself; with a ``curve`` the rate of each is that of its time to expiry."""
     frame, layout = rules.frame, rules.layout
     work, parts = rules.parse()
     work = with_expiry(work, frame, layout, clock=clock)
+    if curve is not None:
+        rates = curve.at(work["expiry_years"].cast(pl.Float64).fill_null(nan).to_numpy())
+        work = work.with_columns(pl.Series("rate", rates).fill_nan(None))
     parts += _untimed(rules, work, clock)
     parts += rules.judge(work)
     work = with_money(work, frame, layout)
@@ -281,13 +285,13 @@ def clock_of(table: Table, clock: Clock | None) -> Clock | None:
     return Clock.of(table.profile.time) if clock is None and table.profile is not None else clock
 
 
-def routes_told(layout: Layout, clock: Clock | None) -> Mapping[str, str]:
+def routes_told(layout: Layout, clock: Clock | None, curve: RateCurve | None = None) -> Mapping[str, str]:
     """What each quantity of a quote is computed from."""
     return {
         "observed": layout.observed_from,
         "forward": layout.forward_from,
         "expiry_years": str(clock) if is_timed(layout, clock) else layout.expiry_from,
-        "discount": layout.discount_from,
+        "discount": layout.discount_from + (f", the rate from {curve.name}" if curve is not None else ""),
         "id": "id" if "id" in layout.places else "the contract, date and source",
     }
 

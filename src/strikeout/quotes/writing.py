@@ -80,19 +80,24 @@ def _column_of(label: str, *, is_number: bool, is_text: bool) -> str:
 
 
 def quarantined(table: Table, issues: Issues) -> pl.DataFrame:
-    """The rejected rows, all columns as text, and quarantine_row, quarantine_code, quarantine_sentence of each.
+    """Return the rejected rows, all columns as text, and quarantine_row, quarantine_code, quarantine_sentence of each.
 
     A row with several faults is there once; its codes and sentences follow one another. So is a row that holds a call
     and a put, of which one or both are rejected.
     """
-    faults = (
-        issues.frame.filter("is_rejected")
-        .group_by(pl.col("row").alias("quarantine_row"), maintain_order=True)
-        .agg(
-            pl.col("at").first(),
-            pl.col("code").str.join(" ").alias("quarantine_code"),
-            pl.col("sentence").str.join(" ").alias("quarantine_sentence"),
-        )
+    return _as_found(table, issues.frame.filter("is_rejected"))
+
+
+def listed_rows(table: Table, issues: Issues, code: str) -> pl.DataFrame:
+    """Return the rows that issues with this code are about, in the form of ``quarantined``."""
+    return _as_found(table, issues.frame.filter(pl.col("code") == code))
+
+
+def _as_found(table: Table, issues: pl.DataFrame) -> pl.DataFrame:
+    faults = issues.group_by(pl.col("row").alias("quarantine_row"), maintain_order=True).agg(
+        pl.col("at").first(),
+        pl.col("code").str.join(" ").alias("quarantine_code"),
+        pl.col("sentence").str.join(" ").alias("quarantine_sentence"),
     )
     found = table.as_found(faults["at"]).drop(QUARANTINE, strict=False)  # of a file that was one already
     return pl.DataFrame([as_text(found, name) for name in found.columns]).hstack(faults.drop("at"))

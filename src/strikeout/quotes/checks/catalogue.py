@@ -228,6 +228,59 @@ _RULES = (
         needs=("volume", "open_interest"),
     ),
     Rule(
+        "Q214",
+        "short expiry",
+        "In the last days before expiry a price is mostly intrinsic value and ticks, and its volatility is noise.",
+        "Leave them out: --check Q214=7,reject.",
+        limit=0.0,
+        unit="fewest days to expiry",
+    ),
+    Rule(
+        "Q215",
+        "long expiry",
+        "Far expiries are quoted seldom, and rates and dividends matter more than volatility.",
+        "Leave them out: --check Q215=730,reject.",
+        limit=36_500.0,
+        unit="most days to expiry",
+    ),
+    Rule(
+        "Q216",
+        "outside the delta band",
+        "The forward delta, at the volatility of the price itself, is near 0 or 1: the price hardly depends on the "
+        "volatility. Prices without a volatility are outside every band.",
+        "Leave them out: --check Q216=0.1,reject keeps 10 to 90 delta.",
+        limit=0.0,
+        unit="least distance of the delta from 0 and from 1",
+        needs=("observed", "forward", "discount"),
+    ),
+    Rule(
+        "Q217",
+        "low price",
+        "Below a few ticks the price is rounded too much to give a volatility.",
+        "Leave them out: --check Q217=0.375,reject.",
+        limit=0.0,
+        unit="least price, in the currency of the prices",
+        needs=("observed",),
+    ),
+    Rule(
+        "Q218",
+        "low volume",
+        "Few contracts were traded that day.",
+        "Leave them out: --check Q218=10,reject.",
+        limit=0.0,
+        unit="fewest contracts traded",
+        needs=("volume",),
+    ),
+    Rule(
+        "Q219",
+        "low open interest",
+        "Few contracts are open.",
+        "Leave them out: --check Q219=100,reject.",
+        limit=0.0,
+        unit="fewest contracts open",
+        needs=("open_interest",),
+    ),
+    Rule(
         "Q301",
         "unit suspicion",
         "Most quotes of the slice make sense in another unit only: strikes times 1000, volatilities in percent, prices "
@@ -281,3 +334,9 @@ _RULES = (
     ),
 )
 RULES: Mapping[str, Rule] = {rule.code: rule for rule in _RULES}
+# Sets of rules by name. "desk": 7 days to 2 years, 10 to 90 delta, a bid. "academic": the filters of Bakshi, Cao
+# and Chen (Journal of Finance 52, 1997): at least 6 days and a price of 3/8, within the arbitrage bounds; and a bid.
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "academic": {"Q202": "reject", "Q205": "reject", "Q207": "reject", "Q214": "6,reject", "Q217": "0.375,reject"},
+    "desk": {"Q207": "reject", "Q214": "7,reject", "Q215": "730,reject", "Q216": "0.1,reject"},
+}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
+from strikeout.kernels import black, elementary, normal
 from strikeout.quotes.checks.frames import FINDING, found, is_american, shown
 
+DAY_ROUNDING = 1e-9  # days: 7 / 365 years may be a little less than 7 days
 SLACK = 1e-12  # a few roundings of what a bound is computed from, as a share of the larger of forward and strike
 ONE_LOT = ("", "100", "100.0", "standard", "std", "s", "n", "no", "false", "0")
 # Indices with options that settle at the open and others that settle at the close of the same day.
@@ -67,6 +70,57 @@ def far_from_money(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
         f" of the forward; the band ends at {limit:g}; kept.",
     )
     return found(frame, (ratio > limit) | (ratio * limit < 1.0), "strike", *words)
+
+
+def short_expiry(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q214: fewer than ``limit`` days are left."""
+    words = ("expires in ", shown(_days(), 4), f" days, fewer than {limit:g}; kept.")
+    return found(frame, _days() < limit - DAY_ROUNDING, "expiry_years", *words)
+
+
+def long_expiry(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q215: more than ``limit`` days are left."""
+    words = ("expires in ", shown(_days(), 6), f" days, more than {limit:g}; kept.")
+    return found(frame, _days() > limit + DAY_ROUNDING, "expiry_years", *words)
+
+
+def _days() -> pl.Expr:
+    return 365.0 * pl.col("expiry_years")
+
+
+def outside_delta(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q216: N(d1) at the volatility of the price is below ``limit`` or above 1 - ``limit``, or does not exist."""
+    if limit <= 0.0:
+        return pl.DataFrame(schema=FINDING)
+    columns = ("observed", "forward", "strike", "expiry_years", "discount")
+    price, forward, strike, years, discount = (frame[name].cast(pl.Float64).to_numpy() for name in columns)
+    sigma = black.implied_volatility(price, forward, strike, years, discount, frame["is_call"].to_numpy())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = sigma * np.sqrt(years)
+        delta = normal.cdf(elementary.log(forward / strike) / total + 0.5 * total)
+    rows = frame.with_columns(pl.Series("delta", delta).fill_nan(None))
+    outside = pl.col("delta").is_null() | (pl.col("delta") < limit) | (pl.col("delta") > 1.0 - limit)
+    number = pl.when(pl.col("delta").is_null()).then(pl.lit("without a volatility")).otherwise(shown("delta", 3))
+    return found(
+        rows, outside, "price", "the forward delta N(d1) is ", number, f", outside {limit:g} to {1 - limit:g}; kept."
+    )
+
+
+def low_price(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q217: the price is below ``limit``."""
+    words = ("the price ", shown("observed"), f" is below {limit:g}; kept.")
+    return found(frame, (pl.col("observed") < limit) & (limit > 0.0), "price", *words)
+
+
+def low_volume(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q218: fewer than ``limit`` contracts were traded."""
+    return found(frame, pl.col("volume") < limit, "volume", shown("volume"), f" traded, fewer than {limit:g}; kept.")
+
+
+def low_open_interest(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q219: fewer than ``limit`` contracts are open."""
+    words = (shown("open_interest"), f" open, fewer than {limit:g}; kept.")
+    return found(frame, pl.col("open_interest") < limit, "open_interest", *words)
 
 
 def odd_deliverable(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001

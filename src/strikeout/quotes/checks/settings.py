@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from strikeout.errors import UsageError
-from strikeout.quotes.checks.catalogue import RULES, Rule
+from strikeout.quotes.checks.catalogue import PRESETS, RULES, Rule
 
 WORDS = ("off", "reject")
 ALL = "all"
+PRESET = "preset"
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,11 @@ class Checks:
     limits: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
-    def of(given: Checks | Mapping[str, float | str] | None) -> Checks:
+    def of(given: Checks | Mapping[str, float | str] | str | None) -> Checks:
         """The checks a mapping from codes to a limit, "off", "reject" or both ("0.3,reject") asks for.
 
-        ``all`` stands for every rule that can be turned off.
+        ``all`` is every rule that can be turned off. ``{"preset": "desk"}``, or "desk" alone, is a set of rules of
+        ``catalogue.PRESETS``; other codes in the mapping change it.
 
         Raises:
             UsageError: a code that is no rule or is fixed, or a value that is none of these.
@@ -35,6 +37,10 @@ class Checks:
         """
         if isinstance(given, Checks):
             return given
+        if isinstance(given, str):
+            given = {PRESET: given}
+        if given and PRESET in given:
+            given = {**_preset(given[PRESET]), **{code: value for code, value in given.items() if code != PRESET}}
         off: set[str] = set()
         reject: set[str] = set()
         limits: dict[str, float] = {}
@@ -54,6 +60,12 @@ class Checks:
     def rejects(self, code: str) -> bool:
         """Whether what this rule finds stays out of the book."""
         return code in self.reject or code.startswith("Q1")
+
+
+def _preset(name: float | str) -> Mapping[str, float | str]:
+    if name not in PRESETS:
+        raise UsageError(f"checks: there is no preset {name!r}. Expected one of {', '.join(PRESETS)}.", preset=name)
+    return PRESETS[str(name)]
 
 
 def _meant(code: str) -> list[Rule]:

@@ -1,0 +1,129 @@
+"""A curve of rates: each quote has the rate of its time to expiry, and nothing is guessed about the curve."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+
+from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.quotes.rates import RateCurve
+from strikeout.quotes.reading import inspect_quotes
+from tests.cli.typed import run
+
+ROWS = "strike,right,price,expiry_years,forward\n90,C,12,0.25,100\n100,C,6,0.5,100\n110,P,14,3.0,100\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "curve.csv").write_text("days,rate\n91.25,0.05\n365,0.02\n")
+    (tmp_path / "quotes.csv").write_text(ROWS)
+    return tmp_path / "quotes.csv", tmp_path / "curve.csv"
+
+
+def test_each_quote_has_the_rate_of_its_expiry(files) -> None:
+    path, curve = files
+    reading = inspect_quotes(path, constants={"rate": curve})
+    rates = np.array([0.05, 0.05 - 0.03 / 3, 0.02])
+    assert reading.quotes.labels["rate"] == pytest.approx(rates, rel=1e-14)
+    years = reading.quotes.contracts.expiry
+    assert -np.log(reading.quotes.contracts.discount) / years == pytest.approx(rates, rel=1e-12)
+    assert str(curve) in reading.routes["discount"]
+    same = inspect_quotes(path, constants={"rate": {0.25: 0.05, 1.0: 0.02}})
+    assert same.quotes.contracts.discount.tolist() == reading.quotes.contracts.discount.tolist()
+
+
+def test_a_number_is_a_rate_for_all_as_before(files) -> None:
+    assert set(inspect_quotes(files[0], constants={"rate": 0.03}).quotes.labels["rate"]) == {0.03}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["days,rate\n", "days,rate\n30,5.2\n", "days,rate\n30,x\n", "days,rate\n30,0.01\n30,0.02\n",
+     "tenors,rate\n1,0.02\n", "days,rate\n-1,0.02\n"],
+)  # fmt: skip
+def test_a_curve_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "curve.csv").write_text(text)
+    with pytest.raises(UsageError):
+        RateCurve.of(tmp_path / "curve.csv")
+    with pytest.raises(UsageError):
+        RateCurve.of(tmp_path / "absent.csv")
+
+
+def test_the_command_line_takes_a_curve(files) -> None:
+    path, curve = files
+    assert "90" in run("inspect", path, "--rates", curve).stdout
+    assert run("inspect", path, "--rates", curve, "--constant", "rate=0").exit_code == 2
+    assert run("inspect", path).exit_code == 2  # no discount
+
+
+def test_short_headers_are_read_and_full_names_go_first(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("K,CallPut,price,T,F,r\n90,C,12,0.25,100,0\n")
+    assert inspect_quotes(tmp_path / "a.csv").quotes.contracts.strike.tolist() == [90.0]
+    (tmp_path / "b.csv").write_text("strike,right,Type,price,T,F,r\n90,C,index,12,0.25,100,0\n")
+    assert inspect_quotes(tmp_path / "b.csv").quotes.labels["Type"].tolist() == ["index"]
+
+
+def test_a_forward_that_is_not_used_is_noted_with_the_reason(tmp_path: Path) -> None:
+    rows = [f"{k},{right},{max(0.0, sign * (100 - k)) + 5},0.5,{'100' if k < 100 else ''}" for k in range(90, 111, 5)
+            for right, sign in (("C", 1), ("P", -1))]  # fmt: skip
+    (tmp_path / "a.csv").write_text("strike,right,price,expiry_years,forward\n" + "\n".join(rows) + "\n")
+    notes = inspect_quotes(tmp_path / "a.csv").table.notes
+    assert any("forward is not used" in note and "discount" in note for note in notes)
+    assert not inspect_quotes(tmp_path / "a.csv", constants={"rate": 0.0}).table.notes
+
+
+SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+
+
+def workbook(path: Path, rows: list[list[str]]) -> Path:
+    """The smallest file that ECMA-376 calls a workbook, with one sheet."""
+
+    def cell(text: str) -> str:
+        is_number = text.replace(".", "").isdigit()
+        return f"<c><v>{text}</v></c>" if is_number else f'<c t="inlineStr"><is><t>{text}</t></is></c>'
+
+    lines = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" '
+        f'ContentType="{kind}.sheet.main+xml"/><Override PartName="/xl/sheet.xml" '
+        f'ContentType="{kind}.worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
+        f'Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{SPREADSHEET}" xmlns:r="{OFFICE}"><sheets><sheet name="a" sheetId="1" '
+        'r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
+        f'Type="{OFFICE}/worksheet" Target="sheet.xml"/></Relationships>',
+        "xl/sheet.xml": f'<worksheet xmlns="{SPREADSHEET}"><sheetData>{lines}</sheetData></worksheet>',
+    }
+    with ZipFile(path, "w") as packed:
+        for name, text in parts.items():
+            packed.writestr(name, text)
+    return path
+
+
+def test_a_workbook_reads_like_its_csv(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    (tmp_path / "a.csv").write_text(ROWS)
+    workbook(tmp_path / "a.xlsx", [line.split(",") for line in ROWS.splitlines()])
+    one, other = (inspect_quotes(tmp_path / name, constants={"rate": 0.0}).quotes for name in ("a.csv", "a.xlsx"))
+    assert one.observed.tolist() == other.observed.tolist()
+    assert one.ids.tolist() == other.ids.tolist()
+
+
+def test_a_workbook_is_refused_with_the_remedy_if_it_cannot_be_read(tmp_path: Path, monkeypatch) -> None:
+    path = workbook(tmp_path / "a.xlsx", [line.split(",") for line in ROWS.splitlines()])
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    with pytest.raises(UnreadableFileError) as error:
+        inspect_quotes(path)
+    assert error.value.facts["needs"] == "fastexcel"
+    path.write_bytes(b"not a workbook")
+    with pytest.raises(UnreadableFileError):
+        inspect_quotes(path)
