@@ -77,7 +77,6 @@ NOT_YET: list[str] = [
     "src/strikeout/book/",
     "src/strikeout/forgetting/",
     "src/strikeout/plots/",
-    "src/strikeout/quotes/",
     "src/strikeout/statistics/",
     "src/strikeout/store/",
 ]

@@ -121,14 +121,14 @@ def test_dates_alone_are_whole_days_unless_the_clock_says_when_quotes_are_taken(
         ({"zone": "Mars/Base"}, "the zone 'Mars/Base' is unknown"),
         ({"pm": "4pm"}, "pm is '4pm'; write a time such as 16:00"),
         ({"closed": 1.5}, "closed is 1.5; it is a weight from 0 to 1"),
-        ({"holidays": ("Christmas",)}, "a holiday is no date"),
+        ({"holidays": ("Christmas",)}, "a holiday is not a date"),
         ({"closed": 0.0, "overnight": 0.0, "open": "16:00"}, "then no hour counts"),
     ],
 )
 def test_a_clock_that_cannot_be_is_refused_in_a_sentence(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("'", ".")):
         Clock(**wrong)
-    with pytest.raises(UsageError, match="'tz' is no word of it"):
+    with pytest.raises(UsageError, match="'tz' is not a field of it"):
         Clock.of({"tz": "UTC"})
 
 

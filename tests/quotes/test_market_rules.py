@@ -58,10 +58,10 @@ ONE_ROW = [
     ("Q202", {"observed": 19.0}, "the price 19 is below the intrinsic value 19.8"),
     ("Q205", {"observed": 99.5}, "the price 99.5 is above the upper bound 99"),
     ("Q206", {"bid": 20.05, "ask": 20.05}, "bid and ask are both 20.05"),
-    ("Q207", {"bid": 0.0}, "nobody bids"),
+    ("Q207", {"bid": 0.0}, "there is no bid"),
     ("Q208", {"bid": 10.0, "ask": 30.0}, "the spread is 1 of the mid, more than 0.5"),
     ("Q203", {"exercise": "American"}, "'American' is American"),
-    ("Q211", {"deliverable": "10 shares and cash"}, "'10 shares and cash' is no standard deliverable"),
+    ("Q211", {"deliverable": "10 shares and cash"}, "'10 shares and cash' is not the standard deliverable"),
     ("Q211", {"underlying": "AAPL", "root": "AAPL1"}, "'AAPL1' is the root of an adjusted contract"),
     ("Q213", {"volume": 0, "open_interest": 0}, "no volume and no open interest"),
 ]

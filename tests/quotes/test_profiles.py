@@ -199,7 +199,7 @@ def test_a_header_between_profiles_is_refused_and_the_nearest_three_say_what_the
 
 def test_a_header_of_two_profiles_is_not_guessed() -> None:
     both = [*profile_of("yahoo").header, *profile_of("openbb").header]
-    with pytest.raises(ColumnError, match=r"those of openbb and yahoo\. Say which with profile="):
+    with pytest.raises(ColumnError, match=r"those of openbb and yahoo\. Choose one with profile="):
         match(both)
 
 
@@ -266,7 +266,7 @@ def test_a_profile_of_ones_own_reads_a_file_nobody_else_knows(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name = ", "is no TOML"),
+        ("name = ", "is not TOML"),
         ('name = "x"', "columns is missing"),
         ('name = "x"\ncolour = 1\n[columns]\nstrike = "K"', "'colour' is none of the keys"),
         ('name = "x"\n[columns]\nstryke = "K"', "'stryke' is none of the canonical columns"),

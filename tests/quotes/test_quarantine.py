@@ -72,7 +72,7 @@ def test_a_corrected_row_becomes_the_quote_it_would_have_been(tmp_path: Path) ->
     assert same(again.quotes.only(["c"]), known)
     assert "quarantine_code" not in again.quotes.labels
     assert [c.meaning for c in again.columns if c.name == "quarantine_code"] == [
-        "what was wrong, says a quarantine file: left out"
+        "the problem, in a quarantine file: left out"
     ]
 
 

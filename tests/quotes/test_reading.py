@@ -127,7 +127,7 @@ def test_forward_and_discount_come_from_spot_rate_and_dividend_yield() -> None:
         ({"strike": [None, None]}, r"1 more without a single value"),
         ({"mid": [12.0, 11.0]}, "'price' and 'mid' both claim to be price"),
         ({"Strike": [90.0, 110.0]}, "'strike' and 'Strike' both claim to be strike"),
-        ({"tags": [["a"], ["b"]]}, "not one value a row"),
+        ({"tags": [["a"], ["b"]]}, "not one value per row"),
     ],
 )
 def test_a_missing_or_contested_column_is_refused_by_name(changes: dict[str, object], words: str) -> None:
@@ -141,7 +141,7 @@ def test_constants_stand_in_for_absent_columns_and_only_for_those() -> None:
     assert reading.quotes.labels["underlying"].tolist() == ["SPX", "SPX"]
     with pytest.raises(ColumnError, match="constants gives discount"):
         inspect_quotes(frame(), constants={"discount": 1.0})
-    with pytest.raises(UsageError, match="no canonical column"):
+    with pytest.raises(UsageError, match="not a canonical column"):
         inspect_quotes(frame(), constants={"vol": 1.0})
 
 

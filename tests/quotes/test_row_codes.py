@@ -53,7 +53,7 @@ def the_issue(reading: Reading, code: str) -> RowIssue:
 
 REJECTED = [
     ("Q101", "strike", {"strike": ""}, "empty"),
-    ("Q101", "strike", {"strike": "NaN"}, "'NaN' says that there is no value"),
+    ("Q101", "strike", {"strike": "NaN"}, "'NaN' means that there is no value"),
     ("Q101", "id", {"id": ""}, "empty"),
     ("Q101", "right", {"right": " "}, "empty"),
     ("Q101", "expiry", {"expiry": ""}, "empty"),
@@ -79,7 +79,7 @@ REJECTED = [
     ("Q113", "expiry_years", {"expiry_years": "180"}, "180 is beyond 100"),
     ("Q115", "bid", {"bid": "-99.99"}, "-99.99 is a mark for no value"),
     ("Q115", "strike", {"strike": "9223372036854775807"}, "is a mark for no value"),
-    ("Q114", "ask", {"bid": "0", "ask": "0"}, "nobody quoted"),
+    ("Q114", "ask", {"bid": "0", "ask": "0"}, "there is no quote"),
 ]
 
 

@@ -131,7 +131,7 @@ def test_a_surface_without_a_rate_is_refused_until_one_is_said(shared_data: Data
 
 
 def test_what_is_no_table_of_quotes_is_refused_with_the_reason(shared_data: Data) -> None:
-    with pytest.raises(UnreadableFileError, match="the ending says neither"):
+    with pytest.raises(UnreadableFileError, match="the ending is neither"):
         inspect_quotes(shared_data("chains/fx_smiles.json"))
     with pytest.raises(ColumnError, match=r"No column for right.*The nearest profiles: "):
         inspect_quotes(shared_data("raw/zattera_spx_decimal_comma.csv"))

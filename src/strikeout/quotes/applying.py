@@ -1,4 +1,4 @@
-"""A vendor's rows made canonical: columns by their canonical names, in canonical units, one row a quote.
+"""Convert a vendor's rows to canonical columns and units, one row per quote.
 
 A cell that cannot be understood stays as it was found, as text; the row rules then name it.
 """
@@ -19,9 +19,9 @@ from strikeout.quotes.symbols import parse_symbols
 DATES = ("quote_date", "expiry")
 PRICES = ("price", "bid", "ask", "spread")
 STANDARD = "standard"
-MOST_DAYS = 36_500  # that a column may count back: beyond a century, the number is no count of days
+MOST_DAYS = 36_500  # that a column may count back: beyond a century, the number is not a count of days
 LAST_MOMENT = 2**63 - 1  # nanoseconds since 1970: in the year 2262
-UNIT = "strikeout:unit"  # the column that says which prices are in coins, until they are not
+UNIT = "strikeout:unit"  # the column that marks prices in coins, until they are converted
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ def _completed(
         if origin.before and role in part.columns:
             is_day = part.schema.get(origin.before, pl.String) != pl.String
             day = part[origin.before].cast(pl.Date) if is_day else None
-            # By way of a float: a column with one cell that is no number holds all of them as text, 30 as 30.0.
+            # By way of a float: a column with one cell that is not a number has all of them as text, 30 as 30.0.
             count = part[role].cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
             back = pl.select(pl.when(count.abs() <= MOST_DAYS).then(count)).to_series()
             made = None
@@ -233,8 +233,8 @@ def _by_class(profile: Profile, part: pl.DataFrame) -> list[pl.Expr]:
 def _in_currency(profile: Profile, part: pl.DataFrame) -> pl.DataFrame:
     """Prices in units of the underlying, times the underlying.
 
-    Where the forward is known, it is the exchange's own: price * forward is the value at expiry, which its discount
-    brings to today. Where it is not, price * spot is the value today whatever the rate, so discount and rate are left
+    If the forward is known, it is the exchange's own: price * forward is the value at expiry, which its discount
+    brings to today. If it is not, price * spot is the value today whatever the rate, so discount and rate are left
     to put-call parity, which finds both from such prices.
     """
     told_by = UNIT if "column" in profile.coin else "root"
@@ -242,7 +242,7 @@ def _in_currency(profile: Profile, part: pl.DataFrame) -> pl.DataFrame:
         return part
     words = [str(word) for word in profile.coin.get("values", profile.coin.get("classes", ()))]
     is_coin = pl.col(told_by).is_in(words).fill_null(value=False)
-    # A forward or spot that is no number stays text for the row rules, and is none to multiply by.
+    # A forward or spot that is not a number stays text for the row rules, and nothing is multiplied by it.
     forward, spot = (
         pl.col(role).cast(pl.Float64, strict=False) if role in part.columns else pl.lit(None, pl.Float64)
         for role in ("forward", "spot")

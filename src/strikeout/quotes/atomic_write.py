@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Write a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from strikeout.quotes.texts import is_unicode
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Path:
-    """Has ``write`` fill a temporary file beside ``path``, then moves it there in one step.
+    """Let ``write`` fill a temporary file beside ``path``, then move it there in one step.
 
     Raises:
-        UsageError: the folder does not exist or cannot be written to, or the name is no UTF-8 text.
+        UsageError: the folder does not exist or cannot be written to, or the name is not UTF-8 text.
     """
     target = Path(path)
     if not is_unicode(str(target)):
-        raise UsageError(f"{target}: its name is no UTF-8 text. Give it another name.", path=str(target))
+        raise UsageError(f"{target}: its name is not UTF-8 text. Give it another name.", path=str(target))
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:

@@ -27,7 +27,7 @@ class Clock:
     others it is business time, over a year of 365 days of the same weights, so that a volatility stays one per year.
 
     Args:
-        zone: of all times that do not say their own, such as "America/New_York".
+        zone: of all times without a zone of their own, such as "America/New_York".
         pm: when contracts end that are not settled in the morning; ``am`` when those do.
         quote: when quotes were taken whose file gives a date only. Without it whole days are counted.
         holidays: dates, "2024-12-25", that count like weekends.
@@ -64,7 +64,7 @@ class Clock:
         try:
             object.__setattr__(self, "holidays", tuple(str(date.fromisoformat(str(day))) for day in self.holidays))
         except (ValueError, TypeError) as error:
-            raise UsageError(f"clock: a holiday is no date ({error}). Write 2024-12-25.") from error
+            raise UsageError(f"clock: a holiday is not a date ({error}). Write 2024-12-25.") from error
         for name in ("closed", "overnight"):
             weight = getattr(self, name)
             if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0.0 <= weight <= 1.0:
@@ -74,17 +74,17 @@ class Clock:
 
     @staticmethod
     def of(table: Mapping[str, Any]) -> Clock | None:
-        """The clock of a profile's table of times; None where it has none.
+        """The clock of a profile's table of times; None if it has none.
 
         Raises:
-            UsageError: a word that is no field of a clock, or a value that is none.
+            UsageError: a word that is not a field of a clock, or an invalid value.
         """
         if not table:
             return None
         odd = sorted(set(table) - {field.name for field in fields(Clock)})
         if odd:
             known = ", ".join(field.name for field in fields(Clock))
-            raise UsageError(f"clock: {odd[0]!r} is no word of it. They are {known}.")
+            raise UsageError(f"clock: {odd[0]!r} is not a field of it. The fields are {known}.")
         days = table.get("holidays", ())
         if not isinstance(days, list | tuple):
             raise UsageError(f"clock: holidays is {days!r}; give a list of dates such as 2024-12-25.")
@@ -117,7 +117,7 @@ class Clock:
         return float(self.between(np.array([taken]), np.array([ends]))[0])
 
     def taken(self, quote_date: str, quote_time: str | None) -> float | None:
-        """When a quote was taken, in seconds since 1970; None where that is not understood."""
+        """When a quote was taken, in seconds since 1970; None if that is not understood."""
         return self._moment(quote_date, quote_time or self.quote)
 
     @staticmethod
@@ -129,12 +129,12 @@ class Clock:
             return False
 
     def ends(self, expiry: str, settlement: str, expiry_time: str | None = None) -> float | None:
-        """When a contract ends, in seconds since 1970; None where that is not understood."""
+        """When a contract ends, in seconds since 1970; None if that is not understood."""
         usual = self.am if settlement.strip().lower() == "am" else self.pm
         return self._moment(expiry, expiry_time or usual)
 
     def between(self, begin: Floats, end: Floats) -> Floats:
-        """Years from one moment to another, both in seconds since 1970."""
+        """Years from one time to another, both in seconds since 1970."""
         if self.is_calendar:
             return (end - begin) / (DAYS_A_YEAR * DAY)
         business = 5.0 * self._counted(np.array([DAY]), np.array([False]))[0]

@@ -1,4 +1,4 @@
-"""Which column of a table means what. Nothing is guessed in silence: `Layout.columns` says all that was understood."""
+"""Find which column of a table means what; `Layout.columns` reports all of it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WEAK_ALIASES: Mapping[str, tuple[str, ...]] = {
     "bid": ("bid_price",),
     "ask": ("ask_price", "offer"),
 }
-# What a quarantine file says of its rows, beside what they were.
+# The columns that a quarantine file adds to its rows.
 QUARANTINE = ("quarantine_row", "quarantine_code", "quarantine_sentence")
 NUMBERS = (
     "strike",
@@ -115,11 +115,11 @@ UNITS: Mapping[str, str] = {
     "volume": "contracts traded that day",
     "open_interest": "contracts open",
     "last_trade_time": "time of the last trade, as text",
-    "deliverable": "what one contract delivers, where it is not the standard",
+    "deliverable": "what one contract delivers, if not the standard",
     "iv_bid": "volatility of the bid, decimal",
     "iv_ask": "volatility of the ask, decimal",
-    "forward_from": "given, or parity or spot where it was derived and is to be found anew",
-    "discount_from": "given or rate, or parity where it was derived and is to be found anew",
+    "forward_from": "given, or parity or spot if it was derived and is to be refitted",
+    "discount_from": "given or rate, or parity if it was derived and is to be refitted",
 }
 
 
@@ -135,10 +135,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table will be read: ``places`` maps canonical names to its columns, ``used`` are those prices rest on.
+    """How a table will be read: ``places`` maps canonical names to its columns, ``used`` are those prices depend on.
 
-    ``roads`` are the ways to a forward that are open, the first to be tried first: "given", "parity", "spot".
-    ``optional`` are columns of ``used`` whose cells may be empty, since another road may give what is missing.
+    ``roads`` are the sources of forwards that are available, the first to be tried first: "given", "parity", "spot".
+    ``optional`` are columns of ``used`` whose cells may be empty, since another source may give what is missing.
     """
 
     places: Mapping[str, str]
@@ -162,7 +162,7 @@ def understand(
 ) -> tuple[pl.DataFrame, Layout]:
     """The table with the constants as columns of it, and how it will be read.
 
-    ``forwards`` is the road to the forwards: "given", "parity", "spot", or "auto" for the first of these that is open.
+    ``forwards`` is the source of the forwards: "given", "parity", "spot", or "auto" for the first of these available.
     ``vendor`` are the columns of a vendor's file, where those of ``frame`` are canonical already.
 
     Raises:
@@ -176,7 +176,7 @@ def understand(
     places = places or _places(frame, empty)
     for role in constants or {}:
         if role not in ALIASES:
-            raise UsageError(f"constants: {role!r} is no canonical column. They are {', '.join(ALIASES)}.")
+            raise UsageError(f"constants: {role!r} is not a canonical column. They are {', '.join(ALIASES)}.")
         if role in places:
             raise ColumnError(
                 f"constants gives {role}, but the file has it in column {places[role]!r}. Drop one.", role=role
@@ -192,14 +192,14 @@ def understand(
         columns=tuple(replace(column, is_used=column.role in routes.used) for column in vendor)
         or (
             *_understood(frame, places, routes.used, empty),
-            *(Column(name, None, "what was wrong, says a quarantine file: left out", is_used=False) for name in told),
+            *(Column(name, None, "the problem, in a quarantine file: left out", is_used=False) for name in told),
         ),
     )  # fmt: skip
     return frame, layout
 
 
 def with_constants(frame: pl.DataFrame, constants: Mapping[str, float | str] | None) -> pl.DataFrame:
-    """The table without what a quarantine file says of its rows, and with a column for every constant."""
+    """Return the table without the columns of a quarantine file, and with a column for every constant."""
     made = [pl.lit(value).alias(f"{role} (constant)") for role, value in (constants or {}).items()]
     return frame.drop(QUARANTINE, strict=False).with_columns(made)
 
@@ -268,7 +268,7 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Series:
         return column.cast(pl.String)
     except pl.exceptions.PolarsError as error:
         raise ColumnError(
-            f"Column {name!r} holds {column.dtype}, not one value a row. Flatten or drop it.", column=name
+            f"Column {name!r} holds {column.dtype}, not one value per row. Flatten or drop it.", column=name
         ) from error
 
 

@@ -25,7 +25,7 @@ _TOLD = {
 
 @dataclass(frozen=True)
 class Derivation:
-    """The columns that prices rest on, those of them with cells that may be empty, and where each quantity is from.
+    """The columns that prices depend on, those of them with cells that may be empty, and where each quantity is from.
 
     ``roads`` are the ways to a forward that are open, in the order in which they are tried for each slice.
     """
@@ -46,7 +46,7 @@ def derivation_of(
 
     Raises:
         ColumnError: something a quote needs can be found in no way.
-        UsageError: ``forwards`` is no road.
+        UsageError: ``forwards`` is not a source of forwards.
     """
     if forwards not in ("auto", BESIDE, *ROADS):
         raise UsageError(f"forwards is {forwards!r}; it is one of auto, {', '.join(ROADS)}.")
@@ -63,7 +63,7 @@ def derivation_of(
     needed, discount_from = _money(places, roads)
     return Derivation(
         used=frozenset(used | expiry | observed | needed),
-        # A column that no other road could stand in for keeps the rule that its cells be filled.
+        # A column that no other source could replace keeps the rule that its cells are filled.
         optional=frozenset() if len(roads) == 1 and roads != ("parity",) else frozenset(needed),
         roads=roads,
         observed_from=observed_from,
@@ -75,7 +75,7 @@ def derivation_of(
 
 @dataclass(frozen=True)
 class _Missing:
-    """Says what is not there, what is, and what to do."""
+    """Make the error for a missing column: what is missing, what is there, and what to do."""
 
     filled: list[str]
     hollow: int
@@ -118,11 +118,11 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
     if forwards != "auto":
         opened = {"given": given, "parity": is_price and _has_pairs(frame, places), "spot": spot}
         return (forwards,) if opened[forwards] else ()
-    is_derived = is_price and "forward_from" in places  # a book written down: what was derived is found anew
+    is_derived = is_price and "forward_from" in places  # a book written down: what was derived is refitted
     if given and not frame[places["forward"]].null_count() and not is_derived:
         return ("given",)
     if "forward" in places and not has_discount and not frame[places["forward"]].null_count():
-        return ()  # half of what is needed was given: the other half is to be said, not to be found
+        return ()  # half of what is needed was given: the other half must be given, too
     parity = is_price and (given or spot or _has_pairs(frame, places))
     return tuple(road for road, is_open in zip(ROADS, (given, parity, spot), strict=True) if is_open)
 
@@ -133,7 +133,7 @@ def _has_pairs(frame: pl.DataFrame, places: Mapping[str, str]) -> bool:
 
 
 def paired_rows(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
-    """The rows of a slice that has calls and puts at enough strikes for a line; none where none has."""
+    """The rows of a slice that has calls and puts at enough strikes for a line; none if no slice has."""
     named = rights(frame, places)
     slice_ = [role for role in SLICE if role in named.columns]
     of_one = named.join(_paired(named).head(1), on=slice_, how="semi", nulls_equal=True, maintain_order="left")
@@ -141,14 +141,14 @@ def paired_rows(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
 
 
 def rights(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
-    """What tells slices, strikes and rights apart, by role, and where (``at``) it is."""
+    """Return the columns that identify slices, strikes and rights, by role, and their place (``at``)."""
     roles = [role for role in (*SLICE, "strike", "right") if role in places]
     columns = [frame[places[role]].alias(role) for role in roles]
     return pl.DataFrame([_by_value(one) if one.name in _BY_VALUE else one for one in columns]).with_row_index("at")
 
 
 def _by_value(column: pl.Series) -> pl.Series:
-    """Numbers as numbers: 100 and 100.0 are one strike. Where a cell is none, all as text that is as unambiguous."""
+    """Numbers as numbers: 100 and 100.0 are one strike. If a cell is not one, all as text that is as unambiguous."""
     if column.dtype != pl.String:
         return column
     number = column.str.strip_chars().cast(pl.Float64, strict=False)
@@ -180,7 +180,7 @@ def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str],
     return needed, discount_from
 
 
-# What such an error says is missing.
+# The missing quantity in such an error.
 NO_ROAD = ("put-call parity", "the discount", "the dividend yield", "the forward")
 
 
@@ -199,6 +199,6 @@ def _no_road(places: Mapping[str, str], missing: _Missing, forwards: str) -> Col
         )
     if "spot" in places and "dividend_yield" not in places:
         return missing(
-            "the dividend yield", "Spot alone gives no forward: add forward, or dividend_yield (0 must be said, too)."
+            "the dividend yield", "Spot alone gives no forward: add forward, or dividend_yield (also if it is 0)."
         )
     return missing("the forward", "Add forward, or spot and dividend_yield.")

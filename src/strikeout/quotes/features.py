@@ -1,4 +1,4 @@
-"""What a quote is of, where it is no option: named columns of numbers."""
+"""Named columns of numbers: what a quote is of if it is not an option."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OF_OPTIONS = {name for name in dir(Contracts) if not name.startswith("_")} | set
 
 @dataclass(frozen=True, eq=False, init=False)
 class Features:
-    """Named columns of numbers, one row a quote; all a custom model sees. Read-only.
+    """Named columns of numbers, one row per quote; all a custom model sees. Read-only.
 
     Args:
-        columns: by name, in any order; each one value a row, or one for all rows.
+        columns: by name, in any order; each one value per row, or one for all rows.
 
     Raises:
-        UsageError: there is no column, lengths differ, a name is no identifier, or a value is no finite number.
+        UsageError: there is no column, lengths differ, a name is not an identifier, or a value is not finite.
 
     >>> Features({"dose": [1.0, 2.0, 4.0], "age": 30.0})[[0, 2]].columns["dose"]
     array([1., 4.])
@@ -43,7 +43,7 @@ class Features:
         lengths = {name: len(array) for name, array in arrays.items() if len(array) != 1}
         if len(set(lengths.values())) > 1:
             raise UsageError(
-                f"Features: columns of different lengths: {lengths}. Give one value a quote, or one for all."
+                f"Features: columns of different lengths: {lengths}. Give one value per quote, or one for all."
             )
         count = next(iter(lengths.values()), 1)
         whole = {name: np.array(np.broadcast_to(array, (count,))) for name, array in arrays.items()}
@@ -106,7 +106,7 @@ class Features:
 
 def _numbers(name: str, column: ArrayLike) -> Floats:
     if not name.isidentifier():
-        raise UsageError(f"Features: {name!r} is no name a function can take. Use letters, digits and underscores.")
+        raise UsageError(f"Features: {name!r} is not a name a function can take. Use letters, digits and underscores.")
     try:
         array = (
             np.atleast_1d(np.asarray(column, float)) + 0.0
@@ -114,5 +114,5 @@ def _numbers(name: str, column: ArrayLike) -> Floats:
     except (TypeError, ValueError) as error:
         raise UsageError(f"Features: {name} must be numbers: {error}.", column=name) from error
     if array.ndim != 1:
-        raise UsageError(f"Features: {name} has shape {array.shape}. Give one value a quote.", column=name)
+        raise UsageError(f"Features: {name} has shape {array.shape}. Give one value per quote.", column=name)
     return array

@@ -1,4 +1,4 @@
-"""What quotes come in, before anything is understood of it: a header, and rows that are given some at a time."""
+"""Open a source before its layout is chosen: its header, and its rows some at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IsHeader = Callable[[list[str]], bool]
 class Sheet:
     """A source before its layout is known: its header, and its rows some at a time.
 
-    ``numbering`` says what a row number is: "line" of a text file, "row" (a position from 0) elsewhere. ``blocks``
+    ``numbering`` is the kind of row number: "line" of a text file, "row" (a position from 0) elsewhere. ``blocks``
     begins at the first row each time it is called; it raises UnicodeDecodeError where the text is not in the encoding
     its beginning showed, and ``western`` is then the sheet to read instead.
     """
@@ -55,7 +55,7 @@ def sheet_of(source: Any, is_header: IsHeader, *, size: int = 0) -> Sheet:
     """The sheet in a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
 
     Args:
-        is_header: tells the header from the lines above it.
+        is_header: distinguishes the header from the lines above it.
         size: of a block: bytes of text, or rows of a Parquet file; as usual where 0.
 
     Raises:
@@ -86,14 +86,14 @@ def _kind(path: Path) -> str:
     ending = path.name.lower().removesuffix(".gz")
     if path.name.lower().endswith(".parquet"):
         if not is_unicode(str(path)):
-            raise UnreadableFileError(f"{path}: its name is no UTF-8 text. Rename it.", source=str(path))
+            raise UnreadableFileError(f"{path}: its name is not UTF-8 text. Rename it.", source=str(path))
         return "parquet"
     if ending.endswith(ENDINGS):
         return "text"
     if ending.endswith(EXCEL):
         return "excel"
     raise UnreadableFileError(
-        f"{path.name}: the ending says neither .csv, .csv.gz nor .parquet. ",
+        f"{path.name}: the ending is neither .csv, .csv.gz, .parquet nor .xlsx. ",
         Advice.RENAME_FILE,
         ".",
         source=path.name,

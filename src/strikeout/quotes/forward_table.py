@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Forwards:
-    """How the forward of every slice was found, one row a slice, in the order the slices come in the book.
+    """How the forward of every slice was found, one row per slice, in the order of the quotes.
 
-    ``source`` is "given", "parity", "spot", or "none" where no road led to one. ``rate`` is what the discount says a
-    year costs, ``implied_rate`` what the prices say, known discount or not; ``r_squared`` is of the line through
+    ``source`` is "given", "parity", "spot", or "none" if there is none. ``rate`` is the rate of the discount used,
+    ``implied_rate`` the rate that the prices imply, known discount or not; ``r_squared`` is of the line through
     ``pairs`` calls and puts.
     """
 
@@ -84,7 +84,7 @@ class Forwards:
         return ", ".join(f"{count:,} {told[word]}" for word, count in self.counts().items())
 
     def summary(self) -> str:
-        """One line a slice."""
+        """Return one line per slice."""
         head = ("slice", "from", "forward", "discount", "rate", "pairs", "R^2", "implied")
         rows = [head, *(self._row(n) for n in range(len(self)))]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]

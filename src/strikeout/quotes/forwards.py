@@ -1,13 +1,13 @@
-"""Forwards that are derived: found for a slice from the quotes of that slice, and found anew when one of them goes.
+"""Derive forwards: fitted to a slice from the quotes of that slice, and refitted when one of them is removed.
 
-A book says of each quote in the label ``forward_from`` where its forward is from:
+The label ``forward_from`` is the source of the forward of each quote:
 
-    given    its own row; also where there is no such label
+    given    its own row; also if there is no such label
     parity   put-call parity of the slice: see ``parity``
     spot     its own spot, rate and dividend yield, since parity gave none
 
 and in ``discount_from`` likewise: "given" and "rate" are its own row's, "parity" is of the slice. What is not given is
-a function of the slice's quotes in the book, of nothing else: a forward never remembers a quote that was struck out.
+a function of the slice's quotes in the book, of nothing else: a forward does not depend on a quote that was struck out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PLAIN = 1.0  # the discount that stands in the place of one that is to be derive
 
 
 def is_derived(quotes: Quotes) -> Mask:
-    """Whether the forward of each quote rests on its slice."""
+    """Return whether the forward of each quote depends on its slice."""
     known = quotes.labels.get(FORWARD_FROM)
     if known is None:
         return np.zeros(len(quotes), bool)
@@ -48,10 +48,9 @@ def is_derived(quotes: Quotes) -> Mask:
 
 
 def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwards]:
-    """The book with its derived forwards and discounts found anew from its own quotes; and how, slice by slice.
+    """Return the quotes with derived forwards and discounts refitted to them; and how, slice by slice.
 
-    Where no road leads to a forward the quotes are left with the stand-ins of ``underived``, and the label says "none",
-    as does the slice.
+    Quotes without a forward keep the placeholders of ``underived``; their label and their slice have the source "none".
 
     Args:
         rows: whose slices are looked at; all whose forward is derived where not given. Whole slices, or the answer is
@@ -126,7 +125,7 @@ def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
 
 
 def refitted(quotes: Quotes, rows: Mask) -> Quotes:
-    """The book with the forwards of these rows, whole slices, found anew.
+    """Return the quotes with the forwards of these rows, whole slices, refitted.
 
     Raises:
         RefusedError: what is left of a slice gives no forward any more.
@@ -175,7 +174,7 @@ def as_given(quotes: Quotes) -> Quotes:
 
 
 def touched_by(quotes: Quotes, gone: Mask) -> Mask:
-    """The rows that stay and whose forward rests on rows that go."""
+    """Return the retained rows whose forward depends on removed rows."""
     rests = is_derived(quotes)
     if not (rests & gone).any():
         return np.zeros(len(quotes), bool)
@@ -232,7 +231,7 @@ def _any(numbers: NDArray[np.intp], mask: Mask, count: int) -> Mask:
 
 
 def _medians(numbers: NDArray[np.intp], values: Floats, count: int) -> Floats:
-    """Of the numbers of each slice that are known; not-a-number where none is."""
+    """Of the numbers of each slice that are known; not-a-number if none is."""
     known = np.isfinite(values)
     out = np.full(count, np.nan)
     s, v = numbers[known], values[known]
@@ -251,7 +250,7 @@ def _rate(discount: Floats, years: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Refit:
-    """A slice whose forward was found anew since quotes of it went or came."""
+    """A slice whose forward was refitted because quotes of it were removed or added."""
 
     name: str
     forward: tuple[float, float]  # before and after

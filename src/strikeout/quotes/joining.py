@@ -18,7 +18,7 @@ def join(first: Quotes, second: Quotes) -> Quotes:
     """The quotes of both books, those of the first before those of the second.
 
     A label that only one of them has is empty (or not-a-number) for the quotes of the other. Forwards that are derived
-    are found anew from the quotes of both.
+    are refitted to the quotes of both.
 
     Raises:
         UsageError: an id is in both, or they are not of the same kind: options, or the same features.

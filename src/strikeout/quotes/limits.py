@@ -17,7 +17,7 @@ MOST_COLUMNS = 1_000
 LONGEST_ROW = 1_000_000  # bytes
 LEAST_FILLED = 0.5  # of the fields of a header, on average
 FREE_GROWTH, MOST_GROWTH = 64 << 20, 100  # bytes, and times the size of the file
-MOST_BAD = 2_000_000  # rows, each with sentences that say why
+MOST_BAD = 2_000_000  # rows, each with sentences on its problems
 FEW_CELLS = 1_000_000  # below these nothing is refused for being sparse
 BYTES_A_CELL = 8  # of a Parquet file, unpacked
 
@@ -26,7 +26,7 @@ def check_columns(name: str, count: int) -> None:
     """Raise ColumnError if there are more columns than are read."""
     if count > MOST_COLUMNS:
         raise ColumnError(
-            f"{name}: {count:,} columns; at most {MOST_COLUMNS:,} are read. Drop those that are no part of a quote.",
+            f"{name}: {count:,} columns; at most {MOST_COLUMNS:,} are read. Drop those that are not part of a quote.",
             columns=count,
             most=MOST_COLUMNS,
         )
@@ -56,7 +56,7 @@ def check_texts(name: str, length: int, *, row: int) -> None:
 
 
 def check_fields(name: str, rows: int, columns: int, length: int) -> None:
-    """Raise UnreadableFileError if rows of so many bytes can have but few of the fields that the header names."""
+    """Raise UnreadableFileError if rows of ``length`` bytes can have only few of the fields of the header."""
     # A row of all its fields has a byte at least for each: a separator, or the line break.
     if rows * columns > FEW_CELLS and length < LEAST_FILLED * rows * columns:
         raise UnreadableFileError(
@@ -80,7 +80,7 @@ def check_growth(name: str, unpacked: int, packed: int) -> None:
 
 
 def check_bad(name: str, count: int, first: str) -> None:
-    """Raise RejectedError if more rows are bad than are told apart; ``first`` says what is wrong with the first."""
+    """Raise RejectedError if more rows are bad than are listed; ``first`` is the problem of the first."""
     if count > MOST_BAD:
         raise RejectedError(
             f"{name}: more than {MOST_BAD:,} rows are bad, the most that are listed. The first: {first} Correct the "

@@ -71,7 +71,7 @@ class NameIndex:
         return dict(zip(self.names.tolist(), range(len(self.names)), strict=True))
 
     def look_up(self, wanted: ArrayLike) -> tuple[int, ...] | None:
-        """The rows of these names, in their order; None where ``find`` has to look, and to say what is wrong."""
+        """The rows of these names, in their order; None if ``find`` has to look, and to report the problem."""
         asked = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
         if not isinstance(asked, list) or len(self.names) > DICTIONARY:
             return None

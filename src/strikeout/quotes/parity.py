@@ -6,7 +6,7 @@
     D, F     discount and forward of a slice: minus the slope of the line, and where it crosses zero
 
 A slice's answer follows from the quotes of that slice alone, in whatever order they come and whatever other slices are
-fitted beside it: rows are sorted by what they say, summed one after the other, and passed over a fixed number of times.
+fitted beside it: rows are sorted by value, summed one after the other, and passed over a fixed number of times.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from strikeout.kernels import elementary
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-PAIRS = 3  # below this a line through noise says nothing
-NEAREST = 5  # pairs around the money that count even where the band holds fewer
-BAND, NARROW = 0.15, 0.05  # |K / F - 1|; an American put is worth more than parity says, the more so away from there
+PAIRS = 3  # below this a line through noise is not informative
+NEAREST = 5  # pairs around the money that count even if the band has fewer
+BAND, NARROW = 0.15, 0.05  # |K / F - 1|; an American put is worth more than by parity, the more so away from there
 # Of reweighting. More move no forward of the 647 slices of a real fortnight by more than 2e-6 of itself, and most by no
 # bit. A fixed number: a rule for stopping would make a slice depend on those fitted beside it.
 PASSES = 20
-HUBER = 1.345  # of the scale of the residuals, from where a pair's say no longer grows
+HUBER = 1.345  # of the scale of the residuals, from where the effect of a pair no longer grows
 NORMAL = 1.4826  # median of |x| to standard deviation
-TICK = 1e-5  # of the strike; no quote is better than that, whatever its spread says
+TICK = 1e-5  # of the strike; no quote is better than that, whatever its spread is
 # What is known of a rate before any price is seen: 2 % a year, give or take 5 %. Pairs that pin it down better speak
-# for themselves; those of a slice of days, or with mids that are loose within wide spreads, would say anything.
+# for themselves; those of a slice of days, or with mids that are loose within wide spreads, are unreliable.
 RATE, EITHER_WAY = 0.02, 0.05
 # By how much of half the spreads the mids of a slice may lean one way along the strikes; American ones by exercise too
 LEAN, LEAN_AMERICAN = 0.1, 0.5
@@ -42,13 +42,13 @@ HIGHEST, LOWEST, SLACK = 1.0, -0.2, 0.02
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """One line a slice. ``forward`` is not-a-number where a slice has too few pairs or no plausible line."""
+    """One line per slice. ``forward`` is not-a-number if a slice has too few pairs or no plausible line."""
 
     forward: Floats
     discount: Floats
     pairs: Rows  # that the line was put through
     r_squared: Floats
-    implied: Floats  # the discount the prices imply; ``discount`` is another where that was known
+    implied: Floats  # the discount the prices imply; ``discount`` is another if that was known
 
 
 def parity_lines(
@@ -69,7 +69,7 @@ def parity_lines(
     Args:
         s: of each quote; ``strike`` to ``spread`` go with it.
         years: of each slice, like the two below.
-        discount: where it is known, and only the forward is to be found; else not-a-number.
+        discount: if it is known, and only the forward is to be found; else not-a-number.
         american: parity is an inequality there, so the band is narrow.
     """
     count = len(years)
@@ -81,7 +81,7 @@ def parity_lines(
     pair, K, y, width = pair[inside], K[inside], y[inside], width[inside]
     pairs = np.bincount(pair, minlength=count)
     unknown = np.bincount(pair, weights=~np.isfinite(width), minlength=count) > 0
-    F = _medians(pair, K + y / D[pair], count)  # again: from here on pairs outside the band have no say
+    F = _medians(pair, K + y / D[pair], count)  # again: from here on pairs outside the band have no effect
     sigma = np.sqrt(np.square(np.where(unknown[pair], 0.0, width)) + np.square(TICK * K))
     x = K - F[pair]
     begin, expected, prior = F, elementary.exp(-RATE * years), np.square(EITHER_WAY * years)

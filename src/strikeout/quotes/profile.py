@@ -63,7 +63,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Profile:
-    """One layout. ``columns``, ``calls`` and ``puts`` say where canonical columns come from; the last two of wide rows.
+    """One layout. ``columns``, ``calls`` and ``puts`` are the sources of canonical columns; the last two of wide rows.
 
     ``symbol`` is the form of contract names; ``by_class`` what follows from a contract's class; ``coin`` which prices
     are in units of the underlying; ``preamble`` how the lines above the header are read; ``time`` when quotes are taken
@@ -119,7 +119,7 @@ def profile_of(wanted: str | PathLike[str]) -> Profile:
     """The profile of this name, or in the TOML file at this path.
 
     Raises:
-        UsageError: there is neither, or the file is no profile.
+        UsageError: there is neither, or the file is not a profile.
     """
     shipped = shipped_profiles()
     if str(wanted) in shipped:
@@ -137,7 +137,7 @@ def read_profile(text: str, name: str) -> Profile:
     """The profile in this TOML text.
 
     Raises:
-        UsageError: it is no TOML, a key is unknown or holds what it cannot, or something needed is missing.
+        UsageError: it is not TOML, a key is unknown or holds what it cannot, or something needed is missing.
     """
     return _profile(toml_of(text, f"profile {name}"), name)
 
@@ -166,7 +166,7 @@ def _profile(content: Mapping[str, Any], name: str) -> Profile:
         _known(f"{name}, {table}", roles, [*ALIASES, "symbol"], "canonical columns")
     _known(f"{name}, constants", content.get("constants", {}), list(ALIASES), "canonical columns")
     _known(f"{name}, by_class", content.get("by_class", {}), list(ALIASES), "canonical columns")
-    Clock.of(content.get("time", {}))  # refuses what is no clock
+    Clock.of(content.get("time", {}))  # refuses an invalid clock
     tables = ("constants", "by_class", "coin", "preamble", "time")
     rest: dict[str, Any] = {**origins, **{key: content[key] for key in tables if key in content}}
     return Profile(
@@ -205,7 +205,7 @@ SHOWN = 3
 
 
 def match(header: Iterable[str], profiles: Mapping[str, Profile] | None = None) -> Profile | None:
-    """The profile whose columns this header has; None where it has those of none.
+    """The profile whose columns this header has; None if there is none.
 
     Where one profile asks for all that another asks for and more, the first is meant.
 
@@ -218,7 +218,7 @@ def match(header: Iterable[str], profiles: Mapping[str, Profile] | None = None) 
     if len(meant) > 1:
         listed = " and ".join(profile.name for profile in meant)
         raise ColumnError(
-            f"The columns are those of {listed}. Say which with profile=.", profiles=[one.name for one in meant]
+            f"The columns are those of {listed}. Choose one with profile=.", profiles=[one.name for one in meant]
         )
     return meant[0] if meant else None
 
@@ -239,7 +239,7 @@ def nearest(header: Iterable[str]) -> list[tuple[Profile, list[str]]]:
 
 
 def told_nearest(header: Sequence[str]) -> str:
-    """The nearest profiles in a sentence; empty where none is near."""
+    """The nearest profiles in a sentence; empty if none is near."""
     near = nearest(header)
     if not near:
         return ""

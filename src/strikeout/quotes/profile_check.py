@@ -120,10 +120,10 @@ PREAMBLE: Mapping[str, Shape] = {
 
 
 def check_shapes(where: str, given: Any, shapes: Mapping[str, Shape]) -> None:
-    """Raise UsageError unless every key is known and holds what it must; ``where`` says what is spoken of."""
+    """Raise UsageError unless every key is known and holds what it must; ``where`` is the place, for the error."""
     if not isinstance(given, Mapping):
         raise UsageError(
-            f"profile {where}: {shown(given)} is no table. Give a table of {', '.join(shapes)}.", profile=where
+            f"profile {where}: {shown(given)} is not a table. Give a table of {', '.join(shapes)}.", profile=where
         )
     for key, value in given.items():
         if key not in shapes:

@@ -1,4 +1,4 @@
-"""What the market said: contracts, what was observed of each, and a name for every quote."""
+"""Quotes: contracts, the observed price of each, and an id for every quote."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Quotes:
 
     Raises:
         UsageError: lengths differ, an id is empty or there twice, a price is not finite, a weight is not finite and
-            above zero, a ``date`` is no date, a text is no Unicode.
+            above zero, a ``date`` is not a date, a text is not Unicode.
 
     >>> contracts = Contracts(forward=100.0, strike=[90.0, 110.0], expiry=0.5, discount=1.0, is_call=True)
     >>> Quotes(ids=["a", "b"], contracts=contracts, observed=[12.0, 2.5]).without(["a"]).ids
@@ -96,7 +96,7 @@ class Quotes:
         labels: Mapping[str, ArrayLike] | None = None,
         **features: ArrayLike,
     ) -> Quotes:
-        """Quotes of no option but of anything a custom model can price: named columns of numbers, one row a quote.
+        """Return quotes of anything a custom model can price: named columns of numbers, one row per quote.
 
         Their ``contracts`` are ``Features``; what needs options (implied volatilities, smiles, moments) is refused.
 
@@ -180,7 +180,7 @@ class Quotes:
     def without(self, ids: ArrayLike) -> Quotes:
         """The quotes with none of these ids, in the order of this book: as if the others had never been in it.
 
-        Forwards that were derived from quotes that go (see ``quotes.forwards``) are found anew from those that stay.
+        Forwards that were derived from removed quotes (see ``quotes.forwards``) are refitted to the retained ones.
 
         Raises:
             UnknownIdError: an id that no quote of this book has, or one given twice.

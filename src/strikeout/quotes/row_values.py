@@ -98,8 +98,8 @@ def _moments(days: pl.Series, texts: list[pl.Series], moment: Callable[..., floa
 def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """Adds discount, forward, observed and spread; null wherever an ingredient is.
 
-    Where parity is a road to the forward, stand-ins take the place of what is found once the book is known, and
-    forward_from and discount_from say so; see ``forwards``.
+    If parity is a source of forwards, placeholders replace what is found once all quotes are read, and forward_from and
+    discount_from mark them; see ``forwards``.
     """
     used = layout.used
     if "parity" in layout.roads:
@@ -138,7 +138,7 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
     discount = pl.col("discount") if "discount" in layout.places else nothing
     rate = pl.lit(_decayed(work, "rate")) if "rate" in layout.places else nothing
     forward = pl.col("forward") if "given" in layout.roads else nothing
-    # A book that was written down says of its forwards which were derived: those are found anew.
+    # A written book marks the forwards that were derived: those are refitted.
     told = {name: _told(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
     work = work.with_columns(
         pl.Series("told:forward", told[FORWARD_FROM]), pl.Series("told:discount", told[DISCOUNT_FROM])
@@ -228,7 +228,7 @@ def shortened(text: pl.Series) -> pl.Series:
 
 
 def label_array(column: pl.Series, *, is_gappy: bool = False) -> NDArray[np.generic]:
-    """A column as an array; text as an array of shared strings, empty where there is none.
+    """A column as an array; text as an array of shared strings, empty if there is none.
 
     ``is_gappy``: as an array of the kind it would be if a cell were empty. Whole numbers are then not whole ones.
     """
@@ -254,8 +254,8 @@ LABELLED = (
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as they were understood: what they are called, numbers (``work``), labels, which can be quotes as far as
-    they themselves say (``good``), and what was found wrong."""
+    """Rows as they were understood: what they are called, numbers (``work``), labels, which can be quotes by
+    themselves (``good``), and what was found wrong."""
 
     ids: pl.Series
     work: pl.DataFrame
@@ -396,7 +396,7 @@ def book_of(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, *, gappy: 
 
 
 def _names(ids: pl.Series) -> np.ndarray[Any, np.dtype[np.str_]]:
-    """As an array of text, some at a time: as objects of Python, all at once would take more room than the book."""
+    """As an array of text, some at a time: as objects of Python, all at once would take more memory than the quotes."""
     names = np.empty(ids.len(), f"U{np.max(ids.str.len_chars().to_numpy(), initial=1)}")
     for begin in range(0, ids.len(), PIECE):
         names[begin : begin + PIECE] = ids.slice(begin, PIECE).to_numpy()

@@ -1,7 +1,7 @@
 """The rules a row must pass. Each failure is one issue: a code, the row, the column, the value found, what to do.
 
 A frame ``work`` holds what was understood, one row per row of the table: a column for each canonical name, in canonical
-units, null where there is no usable value.
+units, null if there is no usable value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Rules:
     layout: Layout
 
     def failures(self, code: str, role: str, fails: pl.Series, words: str) -> pl.DataFrame:
-        """One issue for each row where ``fails``; ``{}`` in ``words`` stands for the value found."""
+        """One issue for each row where ``fails``; ``{}`` in ``words`` is replaced by the value found."""
         at = fails.fill_null(value=False).arg_true()
         if not at.len():
             return pl.DataFrame(schema=SCHEMA)
@@ -92,7 +92,7 @@ class Rules:
             )
         for role in (role for role in NUMBERS if role in places):
             columns[role], found = self._numbers(role, needed=role in used)
-            if role in self.layout.optional:  # another road may give what is missing here
+            if role in self.layout.optional:  # another source may give what is missing here
                 found = [part.filter(~pl.col("code").is_in(["Q101", "Q115"])) for part in found]
             issues += found
         # The day of a quote is a date even if the price does not need it: panels, windows and reports go by it.
@@ -119,8 +119,8 @@ class Rules:
         else:
             text = as_text(self.frame, self.layout.places[role]).str.strip_chars()
             missing, number = text.is_null() | (text == ""), text.cast(pl.Float64, strict=False)
-        unsaid = number.is_nan().fill_null(value=False)  # the word nan, or the number
-        # A book that was written down holds numbers that were accepted, and reads back as it was: no marks in it.
+        unsaid = number.is_nan().fill_null(value=False)  # the word nan, or the number.
+        # A written book has numbers that were accepted, and reads back as it was: no marks in it.
         marks = () if self.layout.places.keys() >= WRITTEN else SENTINELS
         sentinel = number.is_in(marks).fill_null(value=False)
         garbled, infinite = number.is_null() & ~missing, number.is_infinite().fill_null(value=False)
@@ -131,7 +131,7 @@ class Rules:
         need = NEEDS.get(role, "a number")
         return number, [
             self.failures("Q101", role, missing, f"empty; {need} is needed."),
-            self.failures("Q101", role, unsaid, f"'{{}}' says that there is no value; {need} is needed."),
+            self.failures("Q101", role, unsaid, f"'{{}}' means that there is no value; {need} is needed."),
             self.failures(
                 "Q102", role, garbled, "'{}' is not a number; write 1234.5, with a decimal point and no other sign."
             ),
@@ -182,7 +182,7 @@ class Rules:
             refuse("Q103", "bid", pl.col("bid") > pl.col("ask"), "the bid {} is above the ask; correct or drop it.")
             if "bid" in used:
                 idle = (pl.col("bid") == 0) & (pl.col("ask") == 0)
-                refuse("Q114", "ask", idle, "bid and ask are both {}: nobody quoted; drop it.")
+                refuse("Q114", "ask", idle, "bid and ask are both {}: there is no quote; drop it.")
         return issues
 
     def judge_money(self, work: pl.DataFrame, good: pl.Series) -> list[pl.DataFrame]:

@@ -278,7 +278,7 @@ def _features(quotes: Quotes) -> dict[str, NDArray[Any]]:
 
 
 def _compared(label: NDArray[Any]) -> NDArray[Any]:
-    """A label of texts that all are numbers as numbers, not-a-number where it is empty; any other as it is.
+    """A label of texts that all are numbers as numbers, not-a-number if it is empty; any other unchanged.
 
     Leading zeros are part of a name: a label that has them stays text.
     """

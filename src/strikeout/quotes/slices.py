@@ -1,4 +1,4 @@
-"""Slices: the quotes that share one underlying, one moment and one expiry, and so one forward and one discount."""
+"""Slices: the quotes that share one underlying, timestamp and expiry, and so one forward and one discount."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.intp]
 
-MOMENT = ("underlying", "root", "quote_date", "quote_time")  # canonical columns; an expiry makes a slice of a moment
+MOMENT = ("underlying", "root", "quote_date", "quote_time")  # canonical columns; a slice is one expiry of these
 LABELS = {"quote_date": "date", "expiry": "expiry_date"}  # what a book calls them, where by another name
 MOMENT_LABELS = tuple(LABELS.get(name, name) for name in MOMENT)
-KEYS = (*MOMENT_LABELS, LABELS["expiry"])  # labels; the time to expiry tells the rest apart
+KEYS = (*MOMENT_LABELS, LABELS["expiry"])  # labels; the time to expiry separates the others
 SHOWN = ("underlying", "root", "date", "expiry_date")
 
 
@@ -28,7 +28,7 @@ def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: NDArray[np.float64
 
 
 def slice_name(labels: Mapping[str, NDArray[Any]], expiry: float, *, row: int) -> str:
-    """A slice in words, from one of its rows: "SPX SPXW 2022-01-07 2022-01-10", or the years where it has no date."""
+    """A slice in words, from one of its rows: "SPX SPXW 2022-01-07 2022-01-10", or the years if it has no date."""
     underlying, root, day, end = (str(labels[name][row]) if name in labels else "" for name in SHOWN)
     words = (underlying, root if root != underlying else "", day, end or f"{expiry:.4g} years")
     return " ".join(filter(None, words))

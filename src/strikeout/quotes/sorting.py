@@ -34,7 +34,7 @@ def sorted_rows_twin(first: Floats, second: Floats, *ties: Floats) -> Rows:
     """``sorted_rows`` without compiled code.
 
     Rank of the first column, a coarse image of the second and the row number go into one integer a row, and integers
-    NumPy sorts ten times as fast as rows by columns. Rows whose image is too coarse to tell them apart, few or none,
+    NumPy sorts ten times as fast as rows by columns. Rows whose image is too coarse to separate them, few or none,
     are then sorted by the columns themselves.
     """
     count = len(first)

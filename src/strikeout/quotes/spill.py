@@ -156,7 +156,7 @@ TEXTS = (*KEYS, "exercise", "discount_from", FORWARD_FROM)
 
 
 class SliceSpill:
-    """Quotes whose forwards are derived, on disk; only what such a forward rests on is kept of each."""
+    """Quotes whose forwards are derived, on disk; only what such a forward depends on is kept of each."""
 
     def __init__(self, folder: str | PathLike[str] | None = None) -> None:
         self._scratch = Spill(folder)
@@ -185,7 +185,7 @@ class SliceSpill:
                 yield _quotes(self._scratch.all(places))
 
     def close(self) -> None:
-        """Gives the room on disk back."""
+        """Free the disk space."""
         self._scratch.close()
 
 

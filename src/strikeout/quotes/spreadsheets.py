@@ -6,7 +6,7 @@
 A formula begins with one of = + - @, a tab or a line break, at the start of a cell; or behind a comma, semicolon, bar,
 tab, line break or quotation mark, if the spreadsheet splits cells there. Each such place, with the apostrophes it has,
 gets one apostrophe more, and reading takes one away from each, so every text comes back as it was. A cell that is a
-number, such as -0.5, is no formula and stays.
+number, such as -0.5, is not a formula and is unchanged.
 """
 
 from __future__ import annotations

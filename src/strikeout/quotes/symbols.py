@@ -1,7 +1,7 @@
-"""What a contract's name says: its class, expiry, strike and right, for the ways of naming that are published.
+"""Parse the name of a contract: its class, expiry, strike and right, for published naming schemes.
 
 occ        SPXW  260821C05000000        Options Symbology Initiative: root, yymmdd, C or P, 1000 * strike, 8 digits
-deribit    XRP_USDC-27MAR26-2d5-C       docs.deribit.com, naming; d stands for a decimal point
+deribit    XRP_USDC-27MAR26-2d5-C       docs.deribit.com, naming; d is the decimal point
 okx        ETH-USD-260807-1950-P        OKX API guide, instId of options
 barchart   SPY|20210115|25.00C          as exported
 bloomberg  SPX US 12/20/24 C5000 Index  as exported

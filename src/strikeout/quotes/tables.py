@@ -1,4 +1,4 @@
-"""Opening what quotes come in: a file or a frame becomes one table, its columns canonical where its layout is known."""
+"""Open a file or a frame: choose its layout, and make tables with canonical columns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from strikeout.quotes.preambles import said_above
 from strikeout.quotes.profile import Profile, is_header, match, missing, plain, profile_of, told_nearest
 from strikeout.quotes.text_files import Block
 
-CANONICAL = "strikeout"  # the name of the layout with our own columns, which is no vendor's
-NAMED = ("root", "expiry", "strike", "right")  # what a contract's name says, in the order it is told
+CANONICAL = "strikeout"  # the name of the layout with our own columns
+NAMED = ("root", "expiry", "strike", "right")  # the parts of a contract's name, in the order they are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class Table:
     """Rows as they will be read. A CSV's columns are text, but for the numbers of a large one; a frame's keep types.
 
     ``rows`` numbers each row as a person finds it: the line of a CSV (its header is line 1), the position (from 0) in
-    Parquet or a frame. ``numbering`` says which: "line" or "row". ``overflow`` is the first field beyond the header.
-    ``profile`` is the layout, None for our own columns; its columns are then canonical and ``columns`` says from where.
+    Parquet or a frame. ``numbering`` is "line" or "row". ``overflow`` is the first field beyond the header.
+    ``profile`` is the layout, None for our own columns; its columns are then canonical, and ``columns`` their origin.
     ``found`` gives rows of this table as they were found, by position.
     """
 
@@ -210,8 +210,8 @@ def _understood(
             kept = plain(name) in map(plain, profile.labels)
             words = "label" if kept else "left out" if name in filled else "no value in any row: left out"
             columns.append(Column(name, None, words, is_used=False))
-    added = {role: f"{value}, says the profile" for role, value in profile.constants.items()}
-    added |= {role: f"{value}, says a line above the header" for role, value in above.items()}
+    added = {role: f"{value}, by the profile" for role, value in profile.constants.items()}
+    added |= {role: f"{value}, from a line above the header" for role, value in above.items()}
     added |= dict.fromkeys(profile.by_class, "by the class of the contract")
     taken = {column.role for column in columns} | given
     columns += [

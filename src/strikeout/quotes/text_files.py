@@ -65,17 +65,17 @@ class CsvDialect:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the file may want to know about how it was read."""
+        """Notes on how the file was read."""
         found = []
         if self.encoding == "cp1252":
             found.append("not UTF-8: read as Windows-1252 (Western European)")
         elif self.encoding != "utf-8":
-            found.append(f"read as {self.encoding.upper()}, as its first bytes say")
+            found.append(f"read as {self.encoding.upper()}, as its first bytes show")
         if self.commas:
             found.append("numbers have a decimal comma: 166,6 is read as 166.6")
         if self.preamble:
             above = many(len(self.preamble), "line")
-            none = agreeing(len(self.preamble), "is no row", "are no rows")
+            none = agreeing(len(self.preamble), "is not a row", "are not rows")
             found.append(f"the header is line {self.lines}; the {above} above it {none}")
         return tuple(found)
 
@@ -90,7 +90,7 @@ class Block:
 
 
 def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
-    """How this file is dressed. The header is the first line that ``is_header``, or line 1 where none is.
+    """How this file is dressed. The header is the first line that ``is_header``, or line 1 if none is.
 
     Raises:
         UnreadableFileError: the file is empty or damaged, or no text.
@@ -105,7 +105,7 @@ def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> Cs
     """How the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is.
 
     Raises:
-        UnreadableFileError: some bytes are no such letters either.
+        UnreadableFileError: some bytes are not such letters either.
     """
     try:
         return _dress_of(path, "cp1252", is_header)
@@ -120,7 +120,7 @@ def blocks_of(path: Path, dress: CsvDialect, *, progress: Progress | None = None
 
     Raises:
         UnreadableFileError: the file is damaged, its quotation marks do not match, or its decimal signs are mixed.
-        UnicodeDecodeError: the text is not in the encoding the dress says.
+        UnicodeDecodeError: the text is not in the encoding of the dialect.
     """
     lines = dress.lines
     skip = lines
@@ -191,7 +191,7 @@ def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _decimal_commas(path: Path, dress: CsvDialect) -> frozenset[str]:
-    """The columns with decimal commas, as far as the first megabyte shows; none where some have decimal points."""
+    """The columns with decimal commas, as far as the first megabyte shows; none if some have decimal points."""
     first = next(blocks_of(path, dress, size=1 << 20), None)
     cells = [] if first is None else [column.str.strip_chars() for column in first.frame.get_columns()]
     if any(column.str.contains(POINT_NUMBER).any() for column in cells):
@@ -248,7 +248,7 @@ def _lines(frame: pl.DataFrame, before: int, *, multiline: bool) -> pl.Series:
 
 
 def _texts(path: Path, encoding: str, *, size: int, progress: Progress | None = None) -> Iterator[bytes]:
-    """The file as UTF-8, in pieces that end where a row ends."""
+    """Yield the file as UTF-8, in chunks that end where a row ends."""
     decoder = codecs.getincrementaldecoder(encoding)()
     kept = b""
     total = max(path.stat().st_size, 1)
@@ -278,7 +278,7 @@ def _texts(path: Path, encoding: str, *, size: int, progress: Progress | None = 
 
 
 def _in_rows(name: str, text: bytes, columns: int) -> Iterator[bytes]:
-    """The text in pieces of at most ROWS rows; nothing if it is empty.
+    """Yield the text in chunks of at most ROWS rows; nothing if it is empty.
 
     Raises:
         UnreadableFileError: a row is too long, or most have far fewer fields than the header.
@@ -298,7 +298,7 @@ def _in_rows(name: str, text: bytes, columns: int) -> Iterator[bytes]:
 
 
 def _last_row_end(text: bytes) -> int:
-    """The place after the last line break that is not inside quotation marks; 0 where there is none."""
+    """The place after the last line break that is not inside quotation marks; 0 if there is none."""
     if b'"' not in text:
         return text.rfind(b"\n") + 1
     ends = _row_ends(text)
@@ -328,7 +328,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _refuse_bomb(path: Path) -> None:
-    """Unpacks a .gz of which the last four bytes say that it grows too large, without reading what is in it."""
+    """Unpacks a .gz whose last four bytes show that it grows too large, without reading what is in it."""
     packed = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(packed - 4, 0))
@@ -354,5 +354,5 @@ def _read(path: Path, file: BinaryIO, size: int) -> bytes:
 
 
 def _share(file: BinaryIO, total: int) -> float:
-    under = file.fileobj.raw if isinstance(file, gzip.GzipFile) else file  # the compressed file says how far it is
+    under = file.fileobj.raw if isinstance(file, gzip.GzipFile) else file  # the position in the compressed file
     return min(under.tell() / total, 1.0)

@@ -38,8 +38,8 @@ def check_names(names: Iterable[str]) -> None:
     for name in names:
         if not isinstance(name, str) or not name or "\0" in name or not is_unicode(name):
             raise UsageError(
-                f"Quotes: {name!r} is no name for a label. Give a text that is not empty, without NUL characters and "
-                "halves of surrogate pairs.",
+                f"Quotes: {name!r} is not a name for a label. Give a text that is not empty, without NUL characters "
+                "and halves of surrogate pairs.",
                 label=name,
             )
 
@@ -49,8 +49,8 @@ def check_text(what: str, column: NDArray[Any]) -> None:
     if column.dtype.kind in "OU" and not _is_unicode(column):
         row = next(row for row, value in enumerate(column.tolist()) if not _is_unicode(np.array([value], object)))
         raise UsageError(
-            f"Quotes: {what} at row {row} is {str(column[row])!r}: half of a surrogate pair is no Unicode text. Decode "
-            "the text again, with errors='replace'.",
+            f"Quotes: {what} at row {row} is {str(column[row])!r}: half of a surrogate pair is not Unicode text. "
+            "Decode the text again, with errors='replace'.",
             column=what,
             row=row,
         )

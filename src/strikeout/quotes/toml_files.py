@@ -16,7 +16,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The table in this file; ``what`` begins the sentence if there is none.
 
     Raises:
-        UsageError: the file cannot be read, is too long, or is no TOML.
+        UsageError: the file cannot be read, is too long, or is not TOML.
     """
     try:
         with path.open("rb") as file:
@@ -36,14 +36,14 @@ def toml_of(text: str, what: str) -> dict[str, Any]:
     """The table in this text.
 
     Raises:
-        UsageError: it is no TOML.
+        UsageError: it is not TOML.
     """
     try:
         return tomllib.loads(text)
     except RecursionError as error:
         raise UsageError(f"{what}: brackets are nested too deep to be read. Flatten it.", path=what) from error
     except ValueError as error:
-        raise UsageError(f"{what}: is no TOML ({error}). Mend it, or remove it.", path=what) from error
+        raise UsageError(f"{what}: is not TOML ({error}). Mend it, or remove it.", path=what) from error
 
 
 def shown(value: Any) -> str:

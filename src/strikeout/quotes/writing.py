@@ -32,7 +32,7 @@ def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in (".csv", ".parquet"):
-        raise UsageError(f"{target.name}: the ending says neither .csv nor .parquet. Give the file one of them.")
+        raise UsageError(f"{target.name}: the ending is neither .csv nor .parquet. Give the file one of them.")
     frame = frame_of(quotes)
     return replace_file(target, guarded(frame).write_csv if ending == ".csv" else frame.write_parquet)
 

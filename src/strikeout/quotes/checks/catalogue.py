@@ -1,4 +1,4 @@
-"""Every rule by its code: what it looks for, why, what to do, and how strict it is unless told otherwise.
+"""Every rule by its code: what it looks for, why, what to do, and how strict it is by default.
 
 Q1xx reject a row. Q2xx flag one, which stays in the book. Q3xx judge a slice (the quotes of one underlying, moment and
 expiry) and name the quotes involved. Codes are stable; wording is not.
@@ -59,7 +59,7 @@ _RULES = (
     _fixed(
         "Q101",
         "missing value",
-        "A value the price rests on is empty, or the text nan, null or NA.",
+        "A value the price depends on is empty, or the text nan, null or NA.",
         "Fill it in, or drop the row.",
     ),
     _fixed("Q102", "not a number", "There is text where a number is needed.", "Write 1234.5."),
@@ -91,7 +91,7 @@ _RULES = (
     _fixed(
         "Q108",
         "same id, other values",
-        "Another row has the same id and other values; all of them are rejected, since none can be told to be right.",
+        "Another row has the same id and other values; all of them are rejected: which is right is not clear.",
         "Keep the right one, or give each its own id.",
     ),
     _fixed("Q109", "weight not above zero", "A weight of zero or less counts for nothing.", "Drop the row instead."),
@@ -119,12 +119,12 @@ _RULES = (
         "A rate or yield beyond 1, a volatility above 5, a discount above 2 or a time above 100 years: another unit.",
         "Give decimals, not percent, and years, not days.",
     ),
-    _fixed("Q114", "no market", "Bid and ask are both zero: nobody quoted.", "Drop the row."),
+    _fixed("Q114", "no market", "Bid and ask are both zero: there is no quote.", "Drop the row."),
     _fixed(
         "Q115",
         "sentinel",
-        "A number such as -99.99 or 9223372036854775807 stands for 'no value' at some vendors; it is no price.",
-        "Leave the cell empty where there is no value, or name the mark in a profile.",
+        "A number such as -99.99 or 9223372036854775807 means 'no value' at some vendors; it is not a price.",
+        "Leave the cell empty if there is no value, or name the mark in a profile.",
     ),
     _fixed(
         "Q116",
@@ -151,7 +151,7 @@ _RULES = (
     _fixed(
         "Q204",
         "not a number in a column not needed",
-        "The price does not rest on it, so it is kept as unknown.",
+        "The price does not depend on it, so it is kept as unknown.",
         "Nothing, or correct the cell.",
     ),
     Rule(
@@ -171,7 +171,7 @@ _RULES = (
     Rule(
         "Q207",
         "zero bid",
-        "Nobody bids, so the mid is half of an asking price.",
+        "There is no bid, so the mid is half of an asking price.",
         "Leave them out where the wings matter: --check Q207=reject.",
         needs=("bid", "ask"),
     ),
@@ -197,7 +197,7 @@ _RULES = (
         "Q210",
         "stale",
         "The quote is what it was at its last appearance, while the underlying moved so far that the price should have "
-        "moved by more than half its spread (5 % where no spread is known).",
+        "moved by more than half its spread (5 % if no spread is known).",
         "Look at its last trade; strike it out.",
         limit=0.001,
         unit="move of the underlying since the last appearance, as a share of it",
@@ -207,8 +207,8 @@ _RULES = (
     Rule(
         "Q211",
         "non-standard deliverable",
-        "After a corporate action an option delivers something else than one lot, and its price is no function of this "
-        "spot. Adjusted roots end in a digit.",
+        "After a corporate action an option delivers something other than the standard, and its price does not follow "
+        "from this spot. Adjusted roots end in a digit.",
         "Leave them out: --check Q211=reject.",
         needs=("deliverable|root",),
     ),
@@ -216,14 +216,14 @@ _RULES = (
         "Q212",
         "settlement unknown",
         "On this day the index has options that settle in the morning and others in the afternoon; the row does not "
-        "say which it is, and the time to expiry is off by up to seven hours.",
+        "state which it is, and the time to expiry is off by up to seven hours.",
         "Add a column root (SPX, SPXW) or settlement (am, pm).",
         needs=("underlying|settlement",),
     ),
     Rule(
         "Q213",
         "no volume and no open interest",
-        "Nobody has traded or holds it: the quote is a market maker's model.",
+        "It is neither traded nor held: the quote is a market maker's model.",
         "Leave them out where you want the market's view: --check Q213=reject.",
         needs=("volume", "open_interest"),
     ),

@@ -35,13 +35,13 @@ def told(rows: pl.DataFrame, column: str, *words: pl.Expr | str, others: tuple[s
 
 
 def shown(number: pl.Expr | str, digits: int = 6) -> pl.Expr:
-    """A number in a sentence: so many significant digits at most."""
+    """A number in a sentence: with at most ``digits`` significant digits."""
     column = pl.col(number) if isinstance(number, str) else number
     return column.round_sig_figs(digits).cast(pl.String).str.strip_suffix(".0")
 
 
 def is_american(frame: pl.DataFrame) -> pl.Expr:
-    """Which rows may be exercised early, as far as the table says."""
+    """Which rows may be exercised early, as far as the table states it."""
     if "exercise" not in frame.columns:
         return pl.lit(value=False)
     style = pl.col("exercise").cast(pl.String).str.strip_chars().str.to_lowercase()
@@ -57,9 +57,9 @@ KNOWN = frozenset({*NUMBERS.values(), *LABELS.values(), *WORDS.values()})  # eve
 
 
 def market_of(quotes: Quotes, at: pl.Series | None = None, row: pl.Series | None = None) -> pl.DataFrame:
-    """The quotes in canonical columns; ``at`` and ``row`` say where in a table each was found, by default in order.
+    """The quotes in canonical columns; ``at`` and ``row`` are their places in a table, by default in order.
 
-    Numbers that are unknown are null, a date that is no date is null, text that is empty stays so.
+    Numbers that are unknown are null, an invalid date is null, text that is empty stays so.
     """
     contracts = quotes.contracts
     at = pl.Series(np.arange(len(quotes))) if at is None else at
@@ -100,7 +100,7 @@ def _text(label: pl.Series) -> pl.Series:
 
 
 def with_slices(frame: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``moment`` and ``slice``: numbers that quotes of one moment, and of one expiry of it, share."""
+    """Adds ``moment`` and ``slice``: numbers that quotes of one timestamp, and of one expiry of it, share."""
     keys = [name for name in MOMENT if name in frame.columns]
     frame = _numbered(frame, keys, "moment") if keys else frame.with_columns(pl.lit(0, pl.UInt32).alias("moment"))
     dated = ["expiry"] if "expiry" in frame.columns else []

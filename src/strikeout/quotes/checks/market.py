@@ -55,8 +55,8 @@ def check_market(
     A rule about several quotes (PAIRED) that is set to reject rejects the fewest quotes that explain its findings.
 
     Args:
-        frame: a row a quote, in canonical units: at (position in the table), row (its number there), strike, is_call,
-            expiry_years, forward, discount, observed, and what else is known under its canonical name.
+        frame: one row per quote, in canonical units: at (position in the table), row (its number there), strike,
+            is_call, expiry_years, forward, discount, observed, and what else is known under its canonical name.
         numbering: what a row number is: "line" or "row".
         places: the names canonical columns have in the table.
 

@@ -47,8 +47,8 @@ def locked(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
 
 
 def zero_bid(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
-    """Q207: nobody bids."""
-    words = ("nobody bids, and the ask is ", shown("ask"), "; kept.")
+    """Q207: there is no bid."""
+    words = ("there is no bid, and the ask is ", shown("ask"), "; kept.")
     return found(frame, (pl.col("bid") == 0) & (pl.col("ask") > 0), "bid", *words)
 
 
@@ -124,11 +124,11 @@ def low_open_interest(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
 
 
 def odd_deliverable(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
-    """Q211: the deliverable is not one lot, or the root is that of an adjusted contract, such as AAPL1."""
+    """Q211: the deliverable is not the standard one, or the root is that of an adjusted contract, such as AAPL1."""
     parts = []
     if "deliverable" in frame.columns:
         text = pl.col("deliverable").cast(pl.String).str.strip_chars().str.to_lowercase()
-        words = ("'", pl.col("deliverable").cast(pl.String), "' is no standard deliverable; kept.")
+        words = ("'", pl.col("deliverable").cast(pl.String), "' is not the standard deliverable; kept.")
         parts.append(found(frame, ~text.is_in(ONE_LOT), "deliverable", *words))
     if {"root", "underlying"} <= set(frame.columns):
         root, underlying = pl.col("root").cast(pl.String), pl.col("underlying").cast(pl.String)
@@ -138,16 +138,16 @@ def odd_deliverable(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa:
 
 
 def settlement_unknown(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
-    """Q212: morning or afternoon is not said, where both occur: indices on third Fridays."""
+    """Q212: settlement in the morning or afternoon is not stated, for indices on third Fridays."""
     if "settlement" in frame.columns:
         said = pl.col("settlement").cast(pl.String).str.strip_chars().str.to_lowercase().is_in(["am", "pm"])
-        return found(frame, ~said.fill_null(value=False), "settlement", "am or pm is not said; kept.")
+        return found(frame, ~said.fill_null(value=False), "settlement", "am or pm is not stated; kept.")
     if not {"underlying", "expiry"} <= set(frame.columns) or "root" in frame.columns:
         return pl.DataFrame(schema=FINDING)
     is_index = pl.col("underlying").cast(pl.String).str.strip_chars("^$_. ").is_in(TWO_SETTLEMENTS)
     third_friday = (pl.col("expiry").dt.weekday() == 5) & pl.col("expiry").dt.day().is_between(15, 21)
     words = ("options of ", pl.col("underlying").cast(pl.String), " on this day settle in the morning or in the ")
-    return found(frame, is_index & third_friday, "expiry", *words, "afternoon, and the row does not say; kept.")
+    return found(frame, is_index & third_friday, "expiry", *words, "afternoon, and the row does not state which; kept.")
 
 
 def untraded(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001

@@ -30,7 +30,7 @@ class Checks:
         ``catalogue.PRESETS``; other codes in the mapping change it.
 
         Raises:
-            UsageError: a code that is no rule or is fixed, or a value that is none of these.
+            UsageError: a code that is unknown or fixed, or another value.
 
         >>> Checks.of({"Q208": "0.3,reject", "Q213": "off"}).limit("Q208")
         0.3
@@ -76,8 +76,8 @@ def _meant(code: str) -> list[Rule]:
         raise UsageError(f"checks: there is no rule {code!r}. `strikeout rules` lists them.", code=code)
     if RULES[code].is_fixed:
         raise UsageError(
-            f"checks: {code} ({RULES[code].name}) cannot be changed: such a row is no quote. The rules that can be are "
-            f"{', '.join(rule.code for rule in optional)}.",
+            f"checks: {code} ({RULES[code].name}) cannot be changed: such a row is not a quote. The rules that can "
+            f"be are {', '.join(rule.code for rule in optional)}.",
             code=code,
         )
     return [RULES[code]]

@@ -6,7 +6,7 @@ import polars as pl
 
 from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, shown, told
 
-FEWEST = 4  # of fewer quotes a median says nothing
+FEWEST = 4  # the median of fewer quotes is not informative
 IN_THE_MONEY = 0.02  # of the forward
 PERCENT = 3.0  # no market's median volatility is 300 %; in percent every one is above this
 
@@ -56,7 +56,7 @@ def _told(slices: pl.DataFrame, column: str, *words: pl.Expr | str) -> pl.DataFr
 def broken_parity(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     """Q302: call minus put differs from D (F - K) by more than bid and ask allow, and ``limit`` of D F beyond that.
 
-    For American options parity is an inequality with room for early exercise, so they are left out.
+    For American options parity is an inequality that allows for early exercise, so they are left out.
     """
     sides = frame.filter(pl.col("bid").is_not_null() & pl.col("ask").is_not_null() & ~is_american(frame))
     puts = sides.filter(~pl.col("is_call")).select(

@@ -93,8 +93,9 @@ def butterfly(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
 def lower_hull(number: NDArray[Any], x: Floats, y: Floats) -> Positions:
     """Positions of the corners of the lower convex hull of each group; sorted by group, x and y.
 
-    A point on or above the chord of its neighbours is no corner, whichever neighbours: so all such points can go at
-    once, and the pass is repeated until none goes. Of points at one x only the lowest, which is the first, can be one.
+    A point on or above the chord of its neighbours is not a corner, whichever neighbours: so all such points are
+    removed at once, and the pass is repeated until none is. Of points at one x only the lowest, which is the first, can
+    be one.
     """
     if not x.size:
         return np.empty(0, np.intp)

@@ -8,11 +8,11 @@ from strikeout.quotes.checks.frames import FINDING, shown, told
 
 CONTRACT = ("underlying", "root", "expiry", "strike", "is_call", "exercise", "settlement", "source")
 WHEN = ("quote_date", "quote_time")
-# Every column the rule looks at, where it is there; the moment is numbered from the last of them.
+# Every column the rule needs, if it exists; the timestamp is numbered from the last of them.
 LOOKED_AT = (
     "at", "row", *CONTRACT, *WHEN, "bid", "ask", "observed", "spot", "forward", "discount", "expiry_years",
 )  # fmt: skip
-UNKNOWN_SPREAD = 0.05  # where no spread is known, the price should have moved by this share of itself
+UNKNOWN_SPREAD = 0.05  # if no spread is known, the price should have moved by this share of itself
 
 
 def stale(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
@@ -30,7 +30,7 @@ def stale(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     seen = frame.select(pl.col(sorted(known)), pl.struct(same).hash().alias("contract")).sort("contract", *when, "at")
     is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in same)
     unchanged = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in stood)
-    # Two quotes of one contract at one moment are twins; neither is an earlier appearance of the other.
+    # Two quotes of one contract at one time are duplicates; neither is an earlier appearance of the other.
     is_later = pl.col("moment") != pl.col("moment").shift(1)
     move = pl.col(index) / pl.col(index).shift(1) - 1.0
     held = seen.with_columns(move.alias("move"), pl.col("at").shift(1).alias("last")).filter(
