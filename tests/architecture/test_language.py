@@ -76,7 +76,6 @@ NOT_YET: list[str] = [
     "src/strikeout/calibration/",
     "src/strikeout/book/",
     "src/strikeout/forgetting/",
-    "src/strikeout/plots/",
     "src/strikeout/statistics/",
     "src/strikeout/store/",
 ]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.cli import strikeout
 from strikeout.cli.plot import PICTURES
-from strikeout.plots import plot_data, writing
+from strikeout.plots import View, plot_data, writing
 
 EARLY = "date < '2024-01-10'"
 
@@ -37,12 +37,14 @@ def test_every_kind_can_be_asked_for_and_is_what_python_gives(folder, kind):
     )
     assert (told["plot"], told["kind"], told["converged"], told["rows"]) == ("a.json", kind, True, 540)
     calibration = so.calibrate(so.read_quotes("quotes.csv"), so.Heston(), weights="vega")
-    assert json.loads((folder / "a.json").read_text()) == json.loads(json.dumps(plot_data(calibration, kind)))
+    assert json.loads((folder / "a.json").read_text()) == json.loads(
+        json.dumps(plot_data(calibration, kind, view=View(source="quotes.csv")))
+    )
 
 
 def test_a_page_without_a_kind_holds_all_of_them(folder):
     assert "The page is in all.html" in run("plot", "quotes.csv", "--out", "all.html").stdout
-    assert (folder / "all.html").read_text().count("<svg") == 5
+    assert (folder / "all.html").read_text().count("<svg") == 6
 
 
 def test_another_label_goes_across_a_map_of_influence(folder):

@@ -35,7 +35,7 @@ def test_a_bad_day_is_the_largest_and_named_in_the_title(shifted):
     calibration, bad = shifted
     date, expiry = influence_map(calibration).largest()
     assert date == calibration.quotes.labels["date"][bad][0]
-    assert expiry == f"{60 / 252 * 365:.4g} days"
+    assert expiry == f"{60 / 252 * 365:.0f} days"
     text = "\n".join(text.get_text() for text in plot_influence_map(calibration).texts)
     assert date in text
     assert expiry in text
@@ -98,7 +98,7 @@ def test_a_single_day_is_mapped_by_moneyness_in_standard_deviations():
     deviation = black.implied_volatility(price, 1.0, 1.0, at_the_money.expiry, 1.0, True) * np.sqrt(at_the_money.expiry)
     low, high = map(float, column.split(" to "))
     assert low <= book.contracts.log_moneyness[bad] / deviation[0] < high
-    assert expiry == f"{book.contracts.expiry[bad] * 365:.4g} days" or "years" in expiry
+    assert expiry == f"{book.contracts.expiry[bad] * 365:.0f} days" or "years" in expiry
 
 
 def test_the_numbers_of_a_map_are_plain_and_say_what_all_hangs_on():

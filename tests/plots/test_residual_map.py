@@ -81,7 +81,7 @@ def test_quotes_without_a_spread_among_others_are_left_out_and_counted(book):
     assert residual_map(calibration).left_out == 100
     assert residual_map(calibration).count.sum() == 300
     words = [text.get_text() for text in plot_residual_map(calibration).findobj(lambda a: hasattr(a, "get_text"))]
-    assert "100 quotes without a spread are left out" in words
+    assert any(word.startswith("100 quotes without") for word in words)
 
 
 def test_the_colours_are_even_around_zero_and_one_wild_cell_does_not_pale_the_rest(book):

@@ -102,7 +102,7 @@ def test_another_calibration_is_drawn_beside_and_named(calibration, many):
 
 
 def test_the_axes_say_what_they_are_and_in_which_unit(calibration):
-    assert "implied volatility, % a year" in words(plot_smiles(calibration))
+    assert "implied volatility, % per year" in words(plot_smiles(calibration))
     assert "log-moneyness, ln(strike / forward)" in words(plot_smiles(calibration))
     assert "observed - model, in price" in words(plot_residuals(calibration))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,9 +71,9 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
     refuse_given(("reason", "note", "ticket", *OF_BOOKS), "A file keeps nothing:")
     reading, calibration = calibrate_file(file, **options)
     if plot is not None:
-        from strikeout.plots import write_plot
+        from strikeout.plots import View, write_plot
 
-        write_plot(calibration, plot)
+        write_plot(calibration, plot, view=View(source=Path(file).name))
     quarantine = options["quarantine"]
     if as_json:
         result = {**calibration.to_dict(), **reading_counts(reading, quarantine), "plot": plot}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -94,13 +95,14 @@ def influence(
 
 def _draw(file: str, calibration: Calibration, path: str, *, by: str | None) -> None:
     from strikeout.cli.plot import write_book_plot
+    from strikeout.plots.view import View
     from strikeout.plots.writing import write_plot
 
     if is_book(file):
         with open_book(file) as book:
             write_book_plot(book, path, "influence", by=by)
     else:
-        write_plot(calibration, path, "influence", by=by)
+        write_plot(calibration, path, "influence", by=by, view=View(source=Path(file).name))
 
 
 def described(found: Influence, calibration: Calibration, top: int) -> dict[str, Any]:

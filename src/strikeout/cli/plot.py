@@ -34,6 +34,11 @@ CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
     help="The file: .png, .svg, .pdf, .html, or .json for the numbers of the picture. By default KIND.png.",
 )
 @click.option("--by", help="For influence: the label across, instead of the date.")
+@click.option("--expiries", help="Show only these expiries: dates, separated by commas.")
+@click.option("--date", help="Show only this quote date; for smiles of a panel, this one instead of the last.")
+@click.option(
+    "--unit", type=click.Choice(["spreads", "vol_points", "price"]), help="The unit of residuals; spreads if known."
+)
 @filtered_options
 @who_option
 @json_option
@@ -43,21 +48,24 @@ def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None,
     A picture of a book shows its quotes: it is entered in the ledger, and erasing quotes removes it. Ends with 3 if
     the search did not converge or the quotes do not determine the parameters; it is drawn nevertheless.
     """
+    from strikeout.plots.view import View
     from strikeout.plots.writing import check_ending, first_kind, write_plot
 
     if out is not None:
         check_ending(out)  # before anything is calibrated
     if by is not None and kind != "influence":
         raise UsageError(f"--by {by} is the label across a map of influence. Give --kind influence too.", option="--by")
+    dates = tuple(name.strip() for name in (options.pop("expiries") or "").split(",") if name.strip())
+    view = View(dates, options.pop("date"), options.pop("unit"), source=Path(file).name)
     if is_book(file):
         refuse_given(options, "A book is calibrated as it was last:")
         with open_book(file, who=who) as book:
             reading, calibration = None, book.calibration()
-            written = write_book_plot(book, out or f"{kind or first_kind(calibration)}.png", kind, by=by)
+            written = write_book_plot(book, out or f"{kind or first_kind(calibration)}.png", kind, by=by, view=view)
     else:
         refuse_given(("who",), "A file keeps no record:")
         reading, calibration = calibrate_file(file, **options)
-        written = write_plot(calibration, out or f"{kind or first_kind(calibration)}.png", kind, by=by)
+        written = write_plot(calibration, out or f"{kind or first_kind(calibration)}.png", kind, by=by, view=view)
     if as_json:
         read = reading_counts(reading, options["quarantine"])
         facts = {"converged": calibration.converged, "count": calibration.count, **read}
@@ -70,17 +78,19 @@ def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None,
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
-def write_book_plot(book: Book, path: str, kind: Any = None, *, by: str | None = None) -> Path:
+def write_book_plot(book: Book, path: str, kind: Any = None, *, by: str | None = None, view: Any = None) -> Path:
     """Write a picture of a book, which records it: a picture shows quotes, and erasing has to find it.
 
     Raises:
         UsageError: an unknown ending or kind, or the file cannot be written.
         RefusedError: the book is not calibrated, or changed meanwhile.
     """
+    from strikeout.plots.view import View
     from strikeout.plots.writing import write_plot
 
     def prepared() -> Callable[[Path], Path]:
         calibration = book.calibration()
-        return lambda target: write_plot(calibration, target, kind, by=by)
+        shown = view or View(source=book.path.name)
+        return lambda target: write_plot(calibration, target, kind, by=by, view=shown)
 
     return book.hand_out(Path(path), prepared, what="plot")

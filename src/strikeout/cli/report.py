@@ -92,12 +92,14 @@ def book_page(book: Book, *, by: str | None = None) -> str:
 
 
 def _fit(calibration: Calibration) -> list[str]:
-    from strikeout.plots.page import fit_figures, picture_parts
+    from strikeout.plots.page import error_table, fit_figures, picture_parts
+    from strikeout.plots.view import caption
 
     return [
         "<h2>Calibration</h2>",
-        f"<p>{many(calibration.count, 'quote')}, RMSE {calibration.rmse:.4g} in price.</p>",
+        f"<p>{many(calibration.count, 'quote')} · {escape(caption(calibration))}</p>",
         calibration._repr_html_(),
+        error_table(calibration),
         *picture_parts(fit_figures(calibration)),
     ]
 

@@ -1,6 +1,6 @@
 """Pictures of a calibration: smiles, residuals, total variance, influence, a panel's path. matplotlib, no window.
 
-Each takes a `Calibration` or a `Calibration` and gives back a figure, plain values for JSON, or writes a file.
+Each takes a calibration and returns a figure or plain values for JSON, or writes a file.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from strikeout.plots.residual_map import plot_residual_map
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.variance import plot_variance
+from strikeout.plots.view import View
 from strikeout.plots.writing import plot, plot_data, write_plot
 
 __all__ = [
+    "View",
     "calibration_page",
     "plot",
     "plot_data",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.assurance.groups import column_of
-from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.fit_errors import expiry_names
 from strikeout.kernels import black
 from strikeout.plots import style
+from strikeout.plots.view import is_panel
 from strikeout.quotes.contracts import Contracts
 
 if TYPE_CHECKING:
@@ -58,14 +59,18 @@ def length(years: float) -> str:
     """Return a time to expiry in words.
 
     >>> length(1 / 365), length(0.25), length(2.0)
-    ('1 day', '91.25 days', '2 years')
+    ('1 day', '91 days', '2 years')
     """
-    number, unit = (f"{years * 365:.4g}", "day") if years * 365 < 360 else (f"{years:.3g}", "year")
+    days = years * 365
+    number, unit = (f"{days:.0f}" if days > 9.5 else f"{days:.2g}", "day") if days < 360 else (f"{years:.3g}", "year")
     return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
 
 
 def expiry_axis(quotes: Quotes, *, at_most: int) -> Axis:
     """Return one row per expiry; buckets of fixed edges if there are more than ``at_most``."""
+    dates, place = expiry_names(quotes)
+    if "expiry_date" in quotes.labels and len(dates) <= at_most and len(np.unique(quotes.contracts.expiry)) <= at_most:
+        return Axis("expiry", tuple(dates), place)
     days = np.round(quotes.contracts.expiry * 365.0, 6)
     distinct, row = np.unique(days, return_inverse=True)
     if len(distinct) <= at_most:
@@ -94,8 +99,9 @@ def moneyness_axis(calibration: Calibration, quotes: Quotes) -> Axis:
     expiries, which = np.unique(contracts.expiry, return_inverse=True)
     at_the_money = Contracts(forward=1.0, strike=1.0, expiry=expiries, discount=1.0, is_call=True)
     parameters = calibration.parameters
-    if calibration.is_panel:
-        parameters = calibration.theta(calibration.groups[-1])
+    if is_panel(calibration):
+        panel: Any = calibration
+        parameters = panel.theta(panel.groups[-1])
     prices = calibration.model.price(parameters, at_the_money)
     deviation = black.implied_volatility(prices, 1.0, 1.0, expiries, 1.0, True) * np.sqrt(expiries)
     usual = float(np.nanmedian(deviation)) if np.isfinite(deviation).any() else sqrt(0.04)

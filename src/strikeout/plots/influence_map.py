@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from strikeout.assurance.influence import influence
 from strikeout.plots import style
 from strikeout.plots.cells import Axis, expiry_axis, label_axis, moneyness_axis, name_sides
+from strikeout.plots.view import WHOLE, View, caption
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -89,6 +90,7 @@ def plot_influence_map(
     title: str | None = None,
     by: str | None = None,
     down: str | None = None,
+    view: View = WHOLE,
 ) -> Figure:
     """Return a figure of Cook's distance, date by expiry: how far the parameters move if that cell is struck out.
 
@@ -103,10 +105,12 @@ def plot_influence_map(
     shades = np.where(np.isfinite(found.distance) & (found.distance > 0.0), found.distance, np.nan)
     top = float(np.nanmax(shades)) if np.isfinite(shades).any() else 1.0
     with style.styled():
-        figure = style.blank(height=1.5 + 0.28 * max(len(found.expiries), 3))
+        figure = style.blank(height=1.75 + 0.28 * max(len(found.expiries), 3))
         column, expiry = found.largest()
         where = f"expiry {expiry}, {column} deviations" if found.across.edges else f"{column}, {expiry}"
-        style.title(figure, title or f"Influence: {where} moves the parameters most")
+        style.title(
+            figure, title or f"Influence: {where} moves the parameters most", caption=caption(calibration, view)
+        )
         panel = figure.subplots()
         mesh = panel.pcolormesh(
             np.arange(len(found.columns) + 1) - 0.5,

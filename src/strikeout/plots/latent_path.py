@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from strikeout.plots import style
+from strikeout.plots.view import WHOLE, View, caption
 from strikeout.wording import many
-
-if TYPE_CHECKING:
-    from strikeout.calibration.calibration import Calibration
 
 MOST_NAMES = 6
 BAND = 2.0  # standard errors to either side: all but a twentieth of normal errors
 
 
-def path_data(panel: Calibration) -> dict[str, Any]:
-    """The path as plain values for JSON; a value on a bound has no standard error, and None for one."""
+def path_data(panel: Any) -> dict[str, Any]:
+    """Return the path as plain values for JSON; a value on a bound has None for its standard error."""
     return {
         "parameter": panel.latent_name,
         "by": panel.panel,
@@ -28,8 +26,8 @@ def path_data(panel: Calibration) -> dict[str, Any]:
     }
 
 
-def plot_latent_path(panel: Calibration, *, title: str | None = None) -> Figure:
-    """A figure of the latent parameter, group by group in their order; the band is twice its standard error.
+def plot_latent_path(panel: Any, *, title: str | None = None, view: View = WHOLE) -> Figure:
+    """Return a figure of the latent parameter, group by group; the band is twice its standard error.
 
     A value that is held on a bound has no standard error and is drawn as a cross.
     """
@@ -39,8 +37,9 @@ def plot_latent_path(panel: Calibration, *, title: str | None = None) -> Figure:
     held = ~np.isfinite(errors)
     wide = np.where(held, 0.0, BAND * errors)
     with style.styled():
-        figure = style.blank(height=2.8)
-        style.title(figure, title or f"{panel.latent_name} by {panel.panel}, {many(len(values), 'value')}")
+        figure = style.blank(height=3.0)
+        headline = title or f"{panel.latent_name} by {panel.panel}, {many(len(values), 'value')}"
+        style.title(figure, headline, caption=caption(panel, view))
         axes = figure.subplots()
         axes.fill_between(places, values - wide, values + wide, color=style.MARKET, alpha=0.2, linewidth=0)
         axes.plot(
@@ -49,6 +48,6 @@ def plot_latent_path(panel: Calibration, *, title: str | None = None) -> Figure:
         axes.plot(places[held], values[held], linestyle="", marker="x", color=style.MODEL, markersize=5)
         named = np.unique(np.linspace(0, len(values) - 1, min(MOST_NAMES, len(values))).round().astype(int))
         axes.set_xticks(named, [str(panel.groups[n])[:10] for n in named])
-        axes.set_xlabel(str(panel.panel))
-        axes.set_ylabel(str(panel.latent_name))
+        axes.set_xlabel(panel.panel)
+        axes.set_ylabel(panel.latent_name)
     return figure

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.latent_path import plot_latent_path
@@ -16,12 +16,15 @@ from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_inline
 from strikeout.plots.variance import plot_variance
+from strikeout.plots.view import WHOLE, View, caption, is_panel
+from strikeout.tables import cell_text
 from strikeout.wording import many
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from strikeout.calibration.calibration import Calibration
+
 
 CSS = """
 :root { color-scheme: light; }
@@ -58,7 +61,11 @@ CAPTIONS = {
     "scatter": ("Residuals", "Observed minus model; the band is twice the RMSE."),
     "residuals": (
         "Residuals by expiry and moneyness",
-        "The mean of observed minus model: blue: the market is dearer than the model; orange: cheaper.",
+        "The mean of observed minus model. Blue: the market is dearer than the model; orange: cheaper.",
+    ),
+    "volatility": (
+        "Residuals in volatility",
+        "The same in volatility points: blue: the market is dearer than the model; orange: cheaper.",
     ),
     "variance": (
         "Total variance",
@@ -73,7 +80,7 @@ CAPTIONS = {
 
 
 def page_of(title: str, parts: Sequence[str]) -> str:
-    """A whole HTML page of these parts, which are HTML already; the title is plain text."""
+    """Return a whole HTML page of these parts, which are HTML already; the title is plain text."""
     from strikeout import __version__
 
     body = "\n".join(parts)
@@ -87,7 +94,7 @@ def page_of(title: str, parts: Sequence[str]) -> str:
 
 
 def figure_of(svg: str, caption: str) -> str:
-    """An inline SVG with its caption (HTML)."""
+    """Return an inline SVG with its caption (HTML)."""
     return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
 
 
@@ -98,7 +105,7 @@ def table_of(
     words: Sequence[int] = (),
     wrong: Sequence[tuple[int, int]] = (),
 ) -> str:
-    """An HTML table of plain text; columns in ``words`` set to the left, cells (row, column) in ``wrong`` marked."""
+    """Return an HTML table of plain text; ``words`` are left-aligned columns, ``wrong`` marked cells (row, column)."""
 
     def opened(kind: str, row: int, column: int) -> str:
         names = ["words"] * (column in words) + ["wrong"] * ((row, column) in wrong)
@@ -117,11 +124,12 @@ def calibration_page(
     *,
     title: str | None = None,
     figures: Mapping[str, Figure] | None = None,
+    view: View = WHOLE,
 ) -> str:
-    """The page of one calibration, as text.
+    """Return the page of one calibration as HTML.
 
     Args:
-        figures: the pictures to show, by kind; every one of them where none are given.
+        figures: the pictures to show, by kind; by default all of them.
 
     Raises:
         UsageError: the calibration holds no quotes to draw.
@@ -130,37 +138,47 @@ def calibration_page(
     state = "" if calibration.converged else ' <span class="wrong">not converged</span>'
     parts = [
         f"<h1>{escape(name)}{state}</h1>",
-        f'<p class="lead">{many(calibration.count, "quote")}, RMSE {calibration.rmse:.4g} in price.</p>',
+        f'<p class="lead">{many(calibration.count, "quote")} · {escape(caption(calibration, view))}</p>',
         calibration._repr_html_(),
+        "<h2>Fit error by expiry</h2>",
+        error_table(calibration),
     ]
-    return page_of(name, [*parts, *picture_parts(figures or _every_figure(calibration))])
+    return page_of(name, [*parts, *picture_parts(figures or _every_figure(calibration, view))])
 
 
-def fit_figures(calibration: Calibration) -> dict[str, Figure]:
-    """The pictures that show the fit: of a panel its path, then smiles, residuals and total variance.
+def error_table(calibration: Calibration) -> str:
+    """Return the fit errors by expiry as an HTML table."""
+    table = calibration.fit_errors.to_table()
+    return table_of(table.headings, [tuple(map(cell_text, row)) for row in table.rows])
+
+
+def fit_figures(calibration: Calibration, view: View = WHOLE) -> dict[str, Figure]:
+    """Return the pictures of the fit: the path of a panel, smiles, residuals in spreads and volatility, variance.
 
     Raises:
         UsageError: the calibration holds no quotes to draw.
     """
-    path = {"path": plot_latent_path(calibration)} if calibration.is_panel else {}
-    return {
+    path = {"path": plot_latent_path(calibration, view=view)} if is_panel(calibration) else {}
+    drawn = {
         **path,
-        "smiles": plot_smiles(calibration),
-        "scatter": plot_residuals(calibration),
-        "residuals": plot_residual_map(calibration),
-        "variance": plot_variance(calibration),
+        "smiles": plot_smiles(calibration, view=view),
+        "scatter": plot_residuals(calibration, view=view),
+        "residuals": plot_residual_map(calibration, view=view),
     }
+    if calibration.fit_errors.overall.vol_points is not None and view.unit is None:
+        drawn["volatility"] = plot_residual_map(calibration, view=replace(view, unit="vol_points"))
+    return {**drawn, "variance": plot_variance(calibration, view=view)}
 
 
-def _every_figure(calibration: Calibration) -> dict[str, Figure]:
-    drawn = fit_figures(calibration)
-    with suppress(RefusedError):  # where nothing is determined the page says so above
-        drawn["influence"] = plot_influence_map(calibration)
+def _every_figure(calibration: Calibration, view: View) -> dict[str, Figure]:
+    drawn = fit_figures(calibration, view)
+    with suppress(RefusedError):  # the summary above names what the quotes do not determine
+        drawn["influence"] = plot_influence_map(calibration, view=view)
     return drawn
 
 
 def picture_parts(figures: Mapping[str, Figure]) -> list[str]:
-    """Each picture, by its kind, with its heading and what is to be seen in it."""
+    """Return each picture, by its kind, with its heading and caption."""
     parts = []
     for kind, figure in figures.items():
         heading, caption = CAPTIONS[kind]

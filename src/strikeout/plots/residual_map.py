@@ -1,4 +1,4 @@
-"""A heat map of residuals: where the model is too dear or too cheap, in units of the spread."""
+"""A heat map of residuals by expiry and moneyness, in spreads, volatility points or price."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from strikeout.calibration.fit_errors import implied_volatilities
 from strikeout.plots import style
 from strikeout.plots.cells import TALL, Axis, expiry_axis, moneyness_axis, name_sides
+from strikeout.plots.view import WHOLE, Unit, View, caption
 from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
@@ -24,9 +26,9 @@ FULL = 0.9  # of the cells lie within the colours; the rest has the strongest on
 
 @dataclass(frozen=True, eq=False)
 class ResidualMap:
-    """The mean residual, observed - model, of every expiry and column of moneyness; not-a-number where none is quoted.
+    """The mean residual, observed - model, of every expiry and column of moneyness; not-a-number without quotes.
 
-    ``unit`` is what residuals are counted in: each quote's own spread, or the RMSE of all where spreads are unknown.
+    ``unit`` is the unit of residuals: each quote's own spread, volatility points, price, or the RMSE of all.
     """
 
     expiries: Axis
@@ -34,7 +36,7 @@ class ResidualMap:
     mean: Floats  # (expiries, columns)
     count: NDArray[np.intp]
     unit: str
-    left_out: int  # quotes without a spread, where others have one
+    left_out: int  # quotes that have no residual in this unit
 
     @property
     def strongest(self) -> float:
@@ -55,42 +57,58 @@ class ResidualMap:
         }
 
 
-def residual_map(calibration: Calibration) -> ResidualMap:
-    """The residuals of a calibration by expiry and moneyness.
+def residual_map(calibration: Calibration, *, view: View = WHOLE) -> ResidualMap:
+    """Return the residuals of a calibration by expiry and moneyness.
 
     Raises:
-        UsageError: the calibration holds no quotes, or quotes that are no options.
+        UsageError: the calibration holds no quotes, or quotes that are not options, or none in this view.
     """
-    quotes, residual = calibration.used, calibration.residuals
-    known = np.isfinite(quotes.spread) & (quotes.spread > 0.0)
-    has_spreads = bool(known.any())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = residual / (quotes.spread if has_spreads else (calibration.rmse or 1.0))
-    used = known if has_spreads else np.ones(len(quotes), bool)
+    size, unit = residuals_in(calibration, view.unit)
+    quotes, shown = calibration.used, view.rows(calibration.used)
+    quotes, size = (quotes, size) if shown.all() else (quotes[shown], size[shown])
+    used = np.isfinite(size)
     down, across = expiry_axis(quotes, at_most=MOST_EXPIRIES), moneyness_axis(calibration, quotes)
     cells = (len(down.names), len(across.names))
     place = (down.place * cells[1] + across.place)[used]
     count = np.bincount(place, minlength=cells[0] * cells[1])
     total = np.bincount(place, size[used], minlength=cells[0] * cells[1])
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    unit = "spreads" if has_spreads else "RMSE"
     return ResidualMap(down, across, mean.reshape(cells), count.reshape(cells), unit, int(np.count_nonzero(~used)))
 
 
-def plot_residual_map(calibration: Calibration, *, title: str | None = None) -> Figure:
-    """A figure of the mean residual, expiry by moneyness: blue where the market is dearer, orange where cheaper.
+def residuals_in(calibration: Calibration, unit: Unit | None) -> tuple[Floats, str]:
+    """Return the residuals in a unit, not-a-number for quotes without it, and its name.
 
-    Residuals are in spreads of the quotes; in RMSE where no spread is known. A tenth of the cells may lie beyond the
-    strongest colour, so that a single bad one does not pale all others.
+    Without a unit it is the spread; the RMSE if no spread is known.
+    """
+    quotes, residual = calibration.used, calibration.residuals
+    known = np.isfinite(quotes.spread) & (quotes.spread > 0.0)
+    if unit == "vol_points":
+        market, model = implied_volatilities(quotes, residual)
+        return 100.0 * (market - model), "volatility points"
+    if unit == "price":
+        return residual, "price"
+    if unit == "spreads" or known.any():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(known, residual / quotes.spread, np.nan), "spreads"
+    return residual / (calibration.rmse or 1.0), "RMSE"
+
+
+def plot_residual_map(calibration: Calibration, *, title: str | None = None, view: View = WHOLE) -> Figure:
+    """Return a figure of the mean residual, expiry by moneyness: blue if the market is dearer, orange if cheaper.
+
+    Residuals are in spreads of the quotes, in RMSE if no spread is known, or in the unit of the view. A tenth of the
+    cells may lie beyond the strongest colour, so that a single bad one does not pale all others.
 
     Raises:
-        UsageError: the calibration holds no quotes, or quotes that are no options.
+        UsageError: the calibration holds no quotes, or quotes that are not options, or none in this view.
     """
-    found = residual_map(calibration)
+    found = residual_map(calibration, view=view)
     rows = len(found.expiries.names)
     with style.styled():
-        figure = style.blank(height=1.5 + max(0.2 * min(rows, TALL), 0.085 * rows, 0.8))
-        style.title(figure, title or f"Residuals in {found.unit}, by expiry and moneyness")
+        figure = style.blank(height=1.75 + max(0.2 * min(rows, TALL), 0.085 * rows, 0.8))
+        headline = title or f"Residuals in {found.unit}, by expiry and moneyness"
+        style.title(figure, headline, caption=caption(calibration, view))
         panel = figure.subplots()
         mesh = panel.pcolormesh(
             np.arange(len(found.moneyness.names) + 1) - 0.5,
@@ -106,6 +124,6 @@ def plot_residual_map(calibration: Calibration, *, title: str | None = None) -> 
             mesh, ax=panel, label=f"observed - model, {found.unit}", pad=0.01, extend="both", extendfrac=0.02
         )
         if found.left_out:
-            gone = f"without a spread {agreeing(found.left_out, 'is', 'are')} left out"
+            gone = f"without a residual in {found.unit} {agreeing(found.left_out, 'is', 'are')} left out"
             figure.supxlabel(f"{many(found.left_out, 'quote')} {gone}", fontsize=8.5)
     return figure

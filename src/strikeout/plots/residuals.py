@@ -1,4 +1,4 @@
-"""Residuals: observed minus model, over log-moneyness and by date, where a bad day stands out."""
+"""Residuals: observed minus model, over log-moneyness and by date, which shows a bad day."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.plots import style
+from strikeout.plots.residual_map import residuals_in
+from strikeout.plots.view import WHOLE, View, caption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,10 +27,12 @@ def plot_residuals(
     title: str | None = None,
     marked: ArrayLike = (),
     marked_as: str = "marked",
+    view: View = WHOLE,
 ) -> Figure:
-    """A figure of the residuals in price: over log-moneyness, and by quote date (by expiry where there are no dates).
+    """Return a figure of the residuals: over log-moneyness, and by quote date (by expiry if there are no dates).
 
-    The band is twice the root mean square error, where all but a twentieth of normal noise would be.
+    They are in price, or in the unit of the view. The band is twice the root mean square error, which contains all but
+    a twentieth of normal noise.
 
     Args:
         marked: ids of quotes to draw in another colour, named by ``marked_as``.
@@ -36,29 +40,33 @@ def plot_residuals(
     Raises:
         UnknownIdError: an id that no quote of the calibration has.
     """
-    quotes, residuals = calibration.used, calibration.residuals
+    quotes, shown = calibration.used, view.rows(calibration.used)
+    residuals, unit = residuals_in(calibration, view.unit or "price")
+    quotes, residuals = (quotes, residuals) if shown.all() else (quotes[shown], residuals[shown])
+    rmse = float(np.sqrt(np.nanmean(residuals * residuals)))
     dates = quotes.labels.get("date")
     picks = np.isin(quotes.ids, quotes.only(marked).ids)
     has_dates = dates is not None and len(np.unique(dates.astype(str))) > 1
     with style.styled():
-        figure = style.blank(height=2.8)
+        figure = style.blank(height=3.0)
         style.title(
             figure,
-            title or f"Residuals, RMSE {calibration.rmse:.3g}",
+            title or f"Residuals, RMSE {rmse:.3g} {'in price' if unit == 'price' else unit}",
             [(marked_as, style.MODEL, "o"), ("other quotes", style.MARKET, "o")] if picks.any() else (),
+            caption=caption(calibration, view),
         )
         left, right = figure.subplots(1, 2, sharey=True)
-        _draw(left, quotes.contracts.log_moneyness, residuals, picks, calibration.rmse)
+        _draw(left, quotes.contracts.log_moneyness, residuals, picks, rmse)
         left.set_xlabel("log-moneyness, ln(strike / forward)")
-        left.set_ylabel("observed - model, in price")
+        left.set_ylabel(f"observed - model, {'in price' if unit == 'price' else unit}")
         if has_dates and dates is not None:
             names, places = np.unique(dates.astype(str), return_inverse=True)
-            _draw(right, places.astype(float), residuals, picks, calibration.rmse)
+            _draw(right, places.astype(float), residuals, picks, rmse)
             named = np.unique(np.linspace(0, len(names) - 1, min(MOST_DATES_NAMED, len(names))).round().astype(int))
             right.set_xticks(named, [_short(names[n]) for n in named])
             right.set_xlabel("quote date")
         else:
-            _draw(right, quotes.contracts.expiry, residuals, picks, calibration.rmse)
+            _draw(right, quotes.contracts.expiry, residuals, picks, rmse)
             right.set_xlabel("expiry, years")
     return figure
 

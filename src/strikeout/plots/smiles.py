@@ -1,9 +1,9 @@
-"""Smiles: implied volatility over log-moneyness, one panel an expiry, market against model."""
+"""Smiles: implied volatility over log-moneyness, one panel per expiry, market against model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots import style
 from strikeout.plots.cells import length
+from strikeout.plots.view import WHOLE, View, caption, is_panel
 from strikeout.quotes.contracts import Contracts
 from strikeout.wording import many
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MOST_PANELS = 9
-FULL = 5  # an expiry with fewer quotes makes a poor smile, and is shown only where there is no better
+FULL = 5  # an expiry with fewer quotes makes a poor smile, and is shown if there is no better one
 CURVE_POINTS = 81
 MONEYNESS = "log-moneyness, ln(strike / forward)"
 WIDEST = 7.0  # standard deviations of the log-price around the forward; what is quoted beyond would squeeze the smile
@@ -39,7 +39,7 @@ FAINTEST = 1e-10  # of the forward: a model price below it is too near the kerne
 
 @dataclass(frozen=True, eq=False)
 class Smile:
-    """One expiry: the market's volatilities (bid and ask not-a-number where unknown) and the model's curve."""
+    """One expiry: the market's volatilities (bid and ask not-a-number if unknown) and the model's curve."""
 
     expiry: float
     title: str
@@ -47,14 +47,15 @@ class Smile:
     volatility: Floats
     bid: Floats
     ask: Floats
-    is_otm: NDArray[np.bool_]  # out of the money; in the money a spread says little about volatility
+    is_otm: NDArray[np.bool_]  # out of the money; in the money a spread is wide in volatility
     curve_moneyness: Floats
     curve: Floats
     missing: int  # quotes whose price no volatility gives
     beyond: int  # quotes too far from the forward to be shown
+    date: str = ""  # of the expiry, if it is known
 
     def window(self) -> tuple[float, float]:
-        """The volatilities to show: the model's, and the market's but for its most scattered twentieth."""
+        """Return the volatilities to show: the model's, and the market's without its most scattered twentieth."""
         known = np.concatenate([self.curve[np.isfinite(self.curve)], *_middle(self.volatility)])
         if not known.size:
             return 0.0, 1.0
@@ -96,17 +97,17 @@ class Day:
     name: str
 
 
-def smiles_of(calibration: Calibration | Day, *, at_most: int = MOST_PANELS) -> tuple[Smile, ...]:
-    """The smiles of a calibration by expiry; where there are more expiries than ``at_most``, evenly chosen ones.
+def smiles_of(calibration: Calibration | Day, *, at_most: int = MOST_PANELS, view: View = WHOLE) -> tuple[Smile, ...]:
+    """Return the smiles of a calibration by expiry; evenly chosen ones if there are more expiries than ``at_most``.
 
-    Of a panel, those of its last group.
+    For a panel, those of one group, by default its last.
 
     Raises:
         UsageError: ``at_most`` is below one.
     """
     if at_most < 1:
         raise UsageError(f"at_most is {at_most}; at least one panel is needed.")
-    seen = seen_in(calibration)
+    seen = seen_in(calibration, view)
     quotes = seen.used
     contracts = quotes.contracts
     candidates, _ = _expiries(seen)
@@ -122,27 +123,29 @@ def plot_smiles(
     at_most: int = MOST_PANELS,
     name: str = "model",
     others: Mapping[str, Calibration] | None = None,
+    view: View = WHOLE,
 ) -> Figure:
-    """A figure of the smiles: dots are the market (bars from bid to ask where known), the line is the model.
+    """Return a figure of the smiles: dots are the market (bars from bid to ask if known), the line is the model.
 
-    Quotes in the money are pale and have no bars. Of a panel, the smiles of its last group.
+    Quotes in the money are pale and have no bars. For a panel, the smiles of one group, by default its last.
 
     Args:
-        name: what the line is called.
+        name: the name of the line.
         others: up to three more calibrations by name, whose curves are drawn dashed over the same quotes.
+        view: the expiries and the date to show.
 
     Raises:
         UsageError: ``at_most`` is below one, or there are more than three others.
     """
     beside = dict(others or {})
     if len(beside) > len(style.OTHERS):
-        raise UsageError(f"{len(beside)} other calibrations; at most {len(style.OTHERS)} can be told apart.")
-    seen = seen_in(calibration)
+        raise UsageError(f"{len(beside)} other calibrations; at most {len(style.OTHERS)} are distinct enough.")
+    seen = seen_in(calibration, view)
     smiles = smiles_of(seen, at_most=at_most)
     across = {1: 1, 2: 2, 4: 2}.get(len(smiles), 3)
     down = ceil(len(smiles) / across)
     with style.styled():
-        figure = style.blank(height=0.95 + (2.9 if across < 3 else 2.05) * down)
+        figure = style.blank(height=1.2 + (2.9 if across < 3 else 2.05) * down)
         marks: list[tuple[str, str, Literal["o", "-", "--"]]] = [
             ("market", style.MARKET, "o"),
             (name, style.MODEL, "-"),
@@ -150,7 +153,7 @@ def plot_smiles(
         if not all(smile.is_otm.all() for smile in smiles):
             marks.insert(1, ("in the money", style.MARKET_PALE, "o"))
         marks += [(other, colour, "--") for other, colour in zip(beside, style.OTHERS, strict=False)]
-        style.title(figure, title or _headline(seen), marks)
+        style.title(figure, title or _headline(seen), marks, caption=caption(calibration, view))
         panels = figure.subplots(down, across, squeeze=False).ravel()
         are_many = sum(len(smile.moneyness) for smile in smiles) > style.MANY
         for panel, smile in zip(panels, smiles, strict=False):
@@ -158,24 +161,24 @@ def plot_smiles(
             _draw(panel, smile, curves, are_many=are_many)
         for panel in panels[len(smiles) :]:
             panel.set_axis_off()
-        figure.supylabel("implied volatility, % a year", fontsize=8.5)
+        figure.supylabel("implied volatility, % per year", fontsize=8.5)
         notes = _notes(seen, smiles)
         figure.supxlabel("\n".join([MONEYNESS, "; ".join(notes)] if notes else [MONEYNESS]), fontsize=8.5)
     return figure
 
 
-def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS) -> dict[str, Any]:
-    """The smiles as plain values for JSON; a volatility that does not exist is None.
+def smiles_data(calibration: Calibration, *, at_most: int = MOST_PANELS, view: View = WHOLE) -> dict[str, Any]:
+    """Return the smiles as plain values for JSON; a volatility that does not exist is None.
 
     Raises:
         UsageError: ``at_most`` is below one, or the calibration holds no quotes.
     """
-    smiles = smiles_of(calibration, at_most=at_most)
-    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(seen_in(calibration), smiles)}
+    smiles = smiles_of(calibration, at_most=at_most, view=view)
+    return {"panels": [smile.to_dict() for smile in smiles], "notes": _notes(seen_in(calibration, view), smiles)}
 
 
 def expiries_shown(calibration: Calibration | Day, smiles: tuple[Smile, ...]) -> list[str]:
-    """Which expiries the smiles leave out and why, in words; nothing where they are all there are."""
+    """Return which expiries the smiles leave out and why, in words; empty if they leave out none."""
     full, thin = _expiries(seen_in(calibration))
     notes = [f"{len(smiles)} of {len(full):,} expiries, evenly chosen"] if len(smiles) < len(full) else []
     counted = many(thin, "expiry", "expiries")
@@ -183,17 +186,29 @@ def expiries_shown(calibration: Calibration | Day, smiles: tuple[Smile, ...]) ->
 
 
 def _expiries(seen: Calibration | Day) -> tuple[Floats, int]:
-    """The expiries with quotes enough for a smile (all, where none has), and how many others there are."""
+    """Return the expiries with enough quotes for a smile (all if none has), and how many others there are."""
     expiries, counts = np.unique(seen.used.contracts.expiry, return_counts=True)
     full = expiries[counts >= FULL] if (counts >= FULL).any() else expiries
     return full, len(expiries) - len(full)
 
 
-def seen_in(calibration: Calibration | Day) -> Calibration | Day:
-    if isinstance(calibration, Day) or calibration.panel is None:
+def seen_in(calibration: Calibration | Day, view: View = WHOLE) -> Calibration | Day:
+    """Return what smiles show: the quotes of the view, for a panel those of one group, by default the last."""
+    if isinstance(calibration, Day):
         return calibration
-    last = calibration.groups[-1]
-    return Day(calibration.model, calibration.theta(last), calibration.used[calibration.rows[last]], str(last))
+    groups = list(getattr(calibration, "rows", {}))
+    if not is_panel(calibration):
+        rows = view.rows(calibration.used)
+        if rows.all():
+            return calibration
+        return Day(calibration.model, calibration.parameters, calibration.used[rows], view.date or "")
+    panel: Any = calibration
+    group = groups[-1] if view.date is None else next((each for each in groups if str(each) == view.date), None)
+    if group is None:
+        raise UsageError(f"date {view.date!r}: not a group of the panel.", missing=[view.date])
+    quotes = panel.used[panel.rows[group]]
+    rows = replace(view, date=None).rows(quotes)
+    return Day(panel.model, panel.theta(group), quotes[rows], str(group))
 
 
 def _smile(calibration: Calibration | Day, rows: NDArray[np.intp], dates: NDArray[np.generic] | None) -> Smile:
@@ -206,9 +221,11 @@ def _smile(calibration: Calibration | Day, rows: NDArray[np.intp], dates: NDArra
     shown = known & (np.abs(moneyness) <= _reach(moneyness[known], volatility[known], expiry))
     ends = moneyness[shown] if shown.any() else moneyness
     grid = np.linspace(ends.min(), ends.max(), CURVE_POINTS)
+    date = _date(None if dates is None else dates[rows])
     return Smile(
         expiry=expiry,
-        title=_title(expiry, None if dates is None else dates[rows]),
+        date=date,
+        title=f"{date} · {length(expiry)}" if date else length(expiry),
         moneyness=moneyness[shown],
         volatility=volatility[shown],
         bid=_volatility(observed - half, contracts)[shown],
@@ -229,7 +246,7 @@ def _curve(calibration: Calibration | Day, grid: Floats, expiry: float) -> Float
 
 
 def _reach(moneyness: Floats, volatility: Floats, expiry: float) -> float:
-    """How far from the forward to look: `WIDEST` deviations at the volatility of the five quotes nearest to it."""
+    """Return how far from the forward to show: `WIDEST` deviations at the volatility of the five nearest quotes."""
     if not moneyness.size:
         return inf
     nearest = np.argsort(np.abs(moneyness), kind="stable")[:5]
@@ -246,9 +263,9 @@ def _middle(volatility: Floats) -> list[Floats]:
     return [np.percentile(volatility, [2.5, 97.5])] if volatility.size else []
 
 
-def _title(expiry: float, dates: NDArray[np.generic] | None) -> str:
+def _date(dates: NDArray[np.generic] | None) -> str:
     known = set() if dates is None else {str(date) for date in dates} - {""}
-    return f"{known.pop()} · {length(expiry)}" if len(known) == 1 else length(expiry)
+    return known.pop() if len(known) == 1 else ""
 
 
 def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool) -> None:
@@ -273,7 +290,7 @@ def _draw(panel: Axes, smile: Smile, curves: Sequence[Floats], *, are_many: bool
 
 
 def _headline(calibration: Calibration | Day) -> str:
-    when = f", {calibration.name}" if isinstance(calibration, Day) else ""
+    when = f", {calibration.name}" if isinstance(calibration, Day) and calibration.name else ""
     return f"{calibration.model.name.partition('/')[0].capitalize()} against the market{when}"
 
 

@@ -1,4 +1,4 @@
-"""How our pictures look: quiet, labelled, safe for colour-blind readers, the same bytes every time."""
+"""The style of the pictures: quiet, labelled, safe for colour-blind readers, the same bytes every time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from os import PathLike, fspath
+from textwrap import wrap
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -16,16 +17,16 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-# Okabe and Ito's palette: told apart with every common kind of colour blindness, and in grey.
+# Okabe and Ito's palette: distinct with every common kind of colour blindness, and in grey.
 MARKET = "#0072B2"
 MARKET_PALE = "#9CC4E0"
 MODEL = "#D55E00"
 OTHERS = ("#000000", "#CC79A7", "#009E73")
 INK = "#333333"
 FAINT = "#8a8a8a"
-NOTHING = "#e9e9e9"  # behind a map: a cell where nothing is quoted is not one where nothing is wrong
+NOTHING = "#e9e9e9"  # behind a map: a cell without quotes is not one with a good fit
 
-# Residuals of either sign, pale where there is nothing to see; and expiries in their order, dark enough on white.
+# Residuals of either sign, pale near zero; and expiries in their order, dark enough on white.
 APART = LinearSegmentedColormap.from_list("apart", [MODEL, "#f0b48a", "#ffffff", "#8fbfdf", MARKET])
 IN_ORDER = LinearSegmentedColormap.from_list("in_order", ["#D55E00", "#C8577D", "#6A51A3", "#0072B2", "#00424F"])
 
@@ -59,29 +60,40 @@ STYLE: dict[Any, Any] = {  # matplotlib types its keys one by one
 }
 WIDTH = 7.2  # inches: the column of a page
 DPI = 160
+LINE = 118  # characters of a caption in a line of column width
 MANY = 1500  # points beyond which an SVG holds them as one image: every one is drawn, and the file stays small
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Our style inside, the caller's untouched outside."""
+    """Set the style of the pictures, and restore the caller's afterwards."""
     with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
         yield
 
 
 def blank(height: float) -> Figure:
-    """An empty figure of column width that belongs to no window."""
+    """Return an empty figure of column width without a window."""
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     FigureCanvasAgg(figure)
     return figure
 
 
-def title(figure: Figure, words: str, entries: Sequence[tuple[str, str, Literal["o", "-", "--"]]] = ()) -> None:
-    """The headline, and below it what each mark means, where no data can be: (words, colour, mark)."""
+def title(
+    figure: Figure,
+    words: str,
+    entries: Sequence[tuple[str, str, Literal["o", "-", "--"]]] = (),
+    *,
+    caption: str = "",
+) -> None:
+    """Write the headline, below it the caption, and below that what each mark means: (words, colour, mark)."""
     height = figure.get_figheight()
-    head = 0.46 if entries else 0.26  # inches kept free above the panels
+    lines = wrap(caption, LINE) if caption else []
+    below = 0.25 + 0.155 * len(lines)
+    head = below + (0.21 if entries else 0.01)  # inches kept free above the panels
     figure.set_layout_engine("constrained", rect=(0.0, 0.0, 1.0, 1 - head / height))
     figure.text(0.01, 1 - 0.06 / height, words, ha="left", va="top", fontsize=10, fontweight="bold")
+    if lines:
+        figure.text(0.01, 1 - 0.245 / height, "\n".join(lines), ha="left", va="top", fontsize=7.5, color=FAINT)
     if not entries:
         return
     figure.legend(
@@ -97,7 +109,7 @@ def title(figure: Figure, words: str, entries: Sequence[tuple[str, str, Literal[
             for name, colour, mark in entries
         ],
         loc="upper left",
-        bbox_to_anchor=(0.003, 1 - 0.28 / height),
+        bbox_to_anchor=(0.003, 1 - (below + 0.03) / height),
         ncols=len(entries),
         frameon=False,
         fontsize=8,
@@ -111,25 +123,25 @@ def title(figure: Figure, words: str, entries: Sequence[tuple[str, str, Literal[
 
 
 def scale_of(norm: Normalize, colours: LinearSegmentedColormap) -> ScalarMappable:
-    """A scale of colours to stand beside a panel whose marks were coloured one by one."""
+    """Return a scale of colours for a panel whose marks were coloured one by one."""
     return ScalarMappable(norm, colours)
 
 
 def plain(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[Any]:
-    """An array as lists for JSON; a number that does not exist is None."""
+    """Return an array as lists for JSON; a number that is not finite is None."""
     return (
         [plain(row) for row in values] if values.ndim > 1 else [x if np.isfinite(x) else None for x in values.tolist()]
     )
 
 
 def format_of(path: str | PathLike[str]) -> Literal["png", "svg", "pdf"]:
-    """The format a name's ending stands for, or an ending itself."""
+    """Return the format of a file name's ending, or of an ending itself."""
     kinds: dict[str, Literal["png", "svg", "pdf"]] = {"png": "png", "svg": "svg", "pdf": "pdf"}
     return kinds[fspath(path).lower().rpartition(".")[2]]
 
 
 def to_bytes(figure: Figure, kind: Literal["png", "svg", "pdf"]) -> bytes:
-    """The figure as a file. Nothing in it says when or where it was made."""
+    """Return the figure as a file, without the time and place of its making."""
     sink = BytesIO()
     unsaid = {
         "png": {"Software": None},
@@ -142,6 +154,6 @@ def to_bytes(figure: Figure, kind: Literal["png", "svg", "pdf"]) -> bytes:
 
 
 def to_inline(figure: Figure) -> str:
-    """The figure as an SVG element to stand inside a page."""
+    """Return the figure as an SVG element for a page."""
     text = to_bytes(figure, "svg").decode()
     return text[text.index("<svg") :]

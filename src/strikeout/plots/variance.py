@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.colors import LogNorm
@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from strikeout.plots import style
 from strikeout.plots.cells import length
 from strikeout.plots.smiles import Day, Smile, expiries_shown, seen_in, smiles_of
+from strikeout.plots.view import WHOLE, View, caption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +23,8 @@ MOST_SLICES = 12
 MOST_NAMES = 7  # of expiries beside the bar
 
 
-def variance_data(calibration: Calibration, *, at_most: int = MOST_SLICES) -> dict[str, Any]:
-    """The slices as plain values for JSON: market and model, one entry an expiry.
+def variance_data(calibration: Calibration, *, at_most: int = MOST_SLICES, view: View = WHOLE) -> dict[str, Any]:
+    """Return the slices as plain values for JSON: market and model, one entry per expiry.
 
     Raises:
         UsageError: ``at_most`` is below one, or the calibration holds no quotes.
@@ -42,27 +43,31 @@ def variance_data(calibration: Calibration, *, at_most: int = MOST_SLICES) -> di
                     "total_variance": style.plain(smile.curve**2 * smile.expiry),
                 },
             }
-            for smile in smiles_of(calibration, at_most=at_most)
+            for smile in smiles_of(calibration, at_most=at_most, view=view)
         ]
     }
 
 
-def plot_variance(calibration: Calibration, *, title: str | None = None, at_most: int = MOST_SLICES) -> Figure:
-    """A figure of total variance by expiry, in the colour of its expiry: dots are the market, lines the model.
+def plot_variance(
+    calibration: Calibration, *, title: str | None = None, at_most: int = MOST_SLICES, view: View = WHOLE
+) -> Figure:
+    """Return a figure of total variance by expiry, in the colour of its expiry: dots are the market, lines the model.
 
-    Total variance grows with expiry wherever there is no calendar arbitrage; the axis is logarithmic, so that a week
-    and five years can be told apart. Of a panel, that of its last group.
+    Total variance grows with expiry if there is no calendar arbitrage; the axis is logarithmic, so that both a week
+    and five years can be read. For a panel, that of one group, by default its last.
 
     Raises:
         UsageError: ``at_most`` is below one, or the calibration holds no quotes.
     """
-    seen = seen_in(calibration)
+    seen = seen_in(calibration, view)
     smiles = smiles_of(seen, at_most=at_most)
-    headline = f"Total variance by expiry, {seen.name}" if isinstance(seen, Day) else "Total variance by expiry"
+    named = isinstance(seen, Day) and seen.name
+    headline = f"Total variance by expiry, {named}" if named else "Total variance by expiry"
     expiries = np.array([smile.expiry for smile in smiles])
     with style.styled():
-        figure = style.blank(height=4.4)
-        style.title(figure, title or headline, [("market", style.INK, "o"), ("model", style.INK, "-")])
+        figure = style.blank(height=4.6)
+        marks: list[tuple[str, str, Literal["o", "-", "--"]]] = [("market", style.INK, "o"), ("model", style.INK, "-")]
+        style.title(figure, title or headline, marks, caption=caption(calibration, view))
         panel = figure.subplots()
         low, high = float(expiries.min()), float(expiries.max())
         norm = LogNorm(low / 1.001, high * 1.001) if high > low else LogNorm(low / 2.0, high * 2.0)
@@ -79,9 +84,10 @@ def plot_variance(calibration: Calibration, *, title: str | None = None, at_most
         panel.set_xlabel("log-moneyness, ln(strike / forward)")
         panel.set_ylabel("total variance, volatility² x years")
         bar = figure.colorbar(style.scale_of(norm, colours), ax=panel, pad=0.01, label="expiry")
-        named = np.unique(np.linspace(0, len(smiles) - 1, min(MOST_NAMES, len(smiles))).round().astype(int))
-        bar.ax.yaxis.set_major_locator(FixedLocator(expiries[named].tolist()))
-        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda years, _: length(years)))
+        titles = {smile.expiry: smile.date or length(smile.expiry) for smile in smiles}
+        shown = np.unique(np.linspace(0, len(smiles) - 1, min(MOST_NAMES, len(smiles))).round().astype(int))
+        bar.ax.yaxis.set_major_locator(FixedLocator(expiries[shown].tolist()))
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda years, _: titles.get(years, length(years))))
         bar.ax.yaxis.set_minor_locator(NullLocator())
         notes = expiries_shown(seen, smiles)
         if notes:
@@ -97,7 +103,7 @@ def _draw(panel: Axes, smile: Smile, colour: Any, *, are_many: bool) -> None:
 
 
 def _window(smiles: tuple[Smile, ...]) -> tuple[float, float]:
-    """From the least to the largest total variance that the smiles' own panels would show."""
+    """Return the least and the largest total variance that the panels of the smiles would show."""
     lows = [max(smile.window()[0], 0.25 * smile.window()[1]) ** 2 * smile.expiry for smile in smiles]
     highs = [smile.window()[1] ** 2 * smile.expiry for smile in smiles]
     return max(min(lows), 1e-9), max(highs) * 1.1
