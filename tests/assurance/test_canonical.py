@@ -45,8 +45,8 @@ def test_a_letter_outside_ascii_is_escaped():
         ({1: "a"}, "key 1"),
         (b"bytes", "bytes"),
         ({"a": {1, 2}}, "set"),
-        ("\ud800", "no Unicode"),
-        ({"\udfff": 1}, "no Unicode"),
+        ("\ud800", "not Unicode"),
+        ({"\udfff": 1}, "not Unicode"),
     ],
 )
 def test_what_has_no_single_spelling_is_refused_and_named(value, found):

@@ -124,7 +124,7 @@ def test_a_latent_parameter_said_to_be_held_where_it_is_not_is_no_optimum():
     panel = {**made.objective["panel"], "held": [3]}
     found = verify(replace(made, objective={**made.objective, "panel": panel}), KEPT)
     assert failed(found) == {"OPTIMUM", "NEVER_SEEN"}
-    assert "said to be held" in found.reasons[0]
+    assert "claimed to be held" in found.reasons[0]
 
 
 def test_nothing_is_raised_whatever_is_asked():

@@ -19,10 +19,10 @@ def test_a_certificate_of_the_state_alone_says_nothing_of_the_parameters():
 def test_the_three_answers_are_apart_and_what_is_not_said_is():
     step = made(COUNT=True, STATE=True, STEP=True, OPTIMUM=True, NEVER_SEEN=None)
     assert (step.state_is_right, step.parameters_follow, step.is_optimum) == (True, True, True)
-    assert step.silent == ("It does not say that calibrating the retained quotes gives these parameters.",)
+    assert step.silent == ("It does not claim that calibrating the retained quotes gives these parameters.",)
     coarse = made(COUNT=True, STATE=True, STEP=None, OPTIMUM=None, NEVER_SEEN=True)
     assert (coarse.parameters_follow, coarse.is_optimum) == (True, None)
-    assert coarse.silent == ("It does not say that the parameters are an optimum.",)
+    assert coarse.silent == ("It does not claim that the parameters are an optimum.",)
     wrong = made(COUNT=True, STATE=True, STEP=None, OPTIMUM=False, NEVER_SEEN=True)
     assert (wrong.holds, wrong.state_is_right, wrong.parameters_follow, wrong.is_optimum) == (False, True, True, False)
     assert wrong.headline == "NOT verified."

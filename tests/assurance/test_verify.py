@@ -184,7 +184,7 @@ def test_a_certificate_that_claims_nothing_does_not_hold(case, certificate):
 def test_an_optimum_is_not_told_from_as_few_quotes_as_parameters(case, certificate, count):
     found = {check.name: check for check in verify(certificate, case[2][:count]).checks}
     assert found["OPTIMUM"].holds is False
-    assert found["OPTIMUM"].found == f"Too few quotes are left to tell: {count} for 5 free parameters."
+    assert found["OPTIMUM"].found == f"Too few quotes are left: {count} for 5 free parameters."
 
 
 def test_nothing_is_raised_whatever_is_asked(case, certificate, one_step):

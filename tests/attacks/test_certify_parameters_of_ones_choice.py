@@ -82,7 +82,7 @@ def test_under_a_claim_about_the_state_alone():
     found = so.verify(made, kept)
     assert found.holds
     assert (found.state_is_right, found.parameters_follow, found.is_optimum) == (True, None, None)
-    assert found.silent == ("It says nothing of parameters.",)
+    assert found.silent == ("It claims nothing of parameters.",)
     assert failing(replace(made, parameters=LIES), kept) == {"BYTES"}
 
 

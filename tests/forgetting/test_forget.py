@@ -189,8 +189,8 @@ def test_the_three_roads_to_one_step_give_the_same_bits_through_the_door():
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({}, "in one way"),
-        ({"ids": SOME, "where": "day = 1"}, "in one way"),
+        ({}, "exactly one of"),
+        ({"ids": SOME, "where": "day = 1"}, "exactly one of"),
         ({"ids": SOME, "operator": "magic"}, "'magic' is unknown"),
         ({"ids": SOME, "operator": "downdate", "tolerance": 0.1}, "not both"),
         ({"ids": SOME, "tolerance": 0.0}, "above zero"),

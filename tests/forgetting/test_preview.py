@@ -94,6 +94,6 @@ def test_a_look_at_nothing_is_the_calibration():
 def test_what_is_no_request_is_refused_as_by_forget():
     with pytest.raises(UnknownIdError):
         so.preview(CALIBRATION, ids=["nobody"])
-    with pytest.raises(UsageError, match="in one way"):
+    with pytest.raises(UsageError, match="exactly one of"):
         so.preview(CALIBRATION)
     assert isinstance(so.preview(CALIBRATION, where="1").refusal, RefusedError)

@@ -88,7 +88,7 @@ def test_a_window_that_determines_nothing_is_refused():
         so.roll(window, BOOK[(DAYS == 41) & (BOOK.contracts.strike == 90)], where="1")
     with pytest.raises(UnknownIdError):
         so.roll(window, BOOK[DAYS == 41], forget=["nobody"])
-    with pytest.raises(UsageError, match="in one way"):
+    with pytest.raises(UsageError, match="Give one of"):
         so.roll(window, BOOK[DAYS == 41], forget=BOOK.ids[:1], where="day = 1")
 
 

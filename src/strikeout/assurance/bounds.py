@@ -6,8 +6,8 @@ H', G'    of the retained quotes; d' = H'^-1 G'
 dH, dG    H' - H and G' - G: minus what the forgotten quotes left behind
 ||.||     the spectral norm
 
-A bound whose condition fails says nothing; it is computed all the same and says so. In the plain parameters these norms
-mix units (a variance beside a speed of reversion); ``scaled=True`` takes them in the parameters times sqrt(H_aa).
+A bound whose condition fails is computed all the same, and marked. In the plain parameters these norms mix
+units (a variance beside a speed of reversion); ``scaled=True`` takes them in the parameters times sqrt(H_aa).
 The quantity that works is the leverage spectrum, ``spectrum.leverages``.
 """
 
@@ -31,9 +31,9 @@ ROUNDING = 1e-15  # of the largest entry of a curvature: an eigenvalue below it 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a bound says, whether it may say it, and what is true.
+    """A bound, whether its condition holds, and the true value.
 
-    ``tightness`` is 1 where the bound is attained and near 0 where it is far off; not-a-number where it says nothing.
+    ``tightness`` is 1 if the bound is attained and near 0 if it is far off; not-a-number if its condition fails.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Bound:
 
     def __str__(self) -> str:
         if not self.condition_holds:
-            return f"{self.name}: says nothing here, it needs {self.condition}; the truth is {self.truth:.3g}"
+            return f"{self.name}: does not apply here, it needs {self.condition}; the truth is {self.truth:.3g}"
         return (
             f"{self.name}: {self.side} {self.value:.3g}; the truth is {self.truth:.3g}, tightness {self.tightness:.2g}"
         )
@@ -115,13 +115,13 @@ def weyl(before: Linearization, after: Linearization, *, scaled: bool = False) -
 def huber(
     before: Linearization, after: Linearization, *, forgotten: Floats, threshold: float, scaled: bool = False
 ) -> Bound:
-    """The change of the step where no residual pulls harder than ``threshold``, whatever was quoted.
+    """Bound the change of the step if no residual pulls harder than ``threshold``, whatever was quoted.
 
     ``||d' - d|| <= ||H'^-1|| |F| (C_J threshold + C_JJ ||d||)`` with C_J and C_JJ the largest norm of a forgotten row
     of ``sqrt(w) J``, and its square. The paper writes the condition number of H' where the norm of its inverse belongs.
 
     Args:
-        forgotten: the rows of ``sqrt(w) J`` of the forgotten quotes, one a quote.
+        forgotten: the rows of ``sqrt(w) J`` of the forgotten quotes, one per quote.
 
     Raises:
         UsageError: the two are of different models, H is singular, or the rows have another number of parameters.

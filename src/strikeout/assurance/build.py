@@ -53,7 +53,7 @@ def build_of(model: str) -> dict[str, str]:
 
 
 def difference(there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """What two builds do not have in common, in a sentence; empty where they are the same.
+    """Return how two builds differ, in a sentence; empty if they are the same.
 
     >>> difference({"numpy": "2.3.0", "machine": "arm64"}, {"numpy": "2.4.6", "machine": "arm64"})
     'The builds differ: numpy 2.3.0 there, numpy 2.4.6 here.'
@@ -78,7 +78,7 @@ def _rounding() -> dict[str, str]:
 
 
 def _core() -> str:
-    """The processor that OpenBLAS chose its products for; as asked for where it cannot tell, and empty of another."""
+    """The processor that OpenBLAS chose its products for; as requested if unknown, empty for another library."""
     own = Path(str(import_module("numpy._core._multiarray_umath").__file__))
     bundled = sorted(Path(np.__file__).parent.with_name("numpy.libs").glob("*openblas*"))  # Windows asks each by itself
     for path in (own, *bundled):

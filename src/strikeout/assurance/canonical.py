@@ -24,8 +24,8 @@ def canonical(value: Any) -> bytes:
     b'{"a":"\\\\u00e9","b":[1,null]}'
 
     Raises:
-        UsageError: the value holds a floating-point number, text that is no Unicode, a key that is no text, anything
-            that JSON has no word for, a number of more than ``MOST_DIGITS`` digits, or more than ``DEEPEST`` lists and
+        UsageError: the value holds a floating-point number, text that is not Unicode, a key that is not text, anything
+            that JSON cannot represent, a number of more than ``MOST_DIGITS`` digits, or more than ``DEEPEST`` lists and
             tables inside each other: then ``parse`` could not read it.
     """
     _refuse_what_has_two_spellings(value, "the value", DEEPEST)
@@ -36,7 +36,7 @@ def parse(data: bytes, *, most: int = MOST_BYTES) -> Any:
     """Return the value of some JSON in ASCII that may come from anybody, in bounded time and memory.
 
     Raises:
-        ValueError: there are more than ``most`` bytes, they are no JSON in ASCII, or hold a floating-point number, a
+        ValueError: there are more than ``most`` bytes, they are not JSON in ASCII, or hold a floating-point number, a
             whole number of more than ``MOST_DIGITS`` digits, or lists and tables too deep inside each other.
     """
     if len(data) > most:
@@ -57,10 +57,10 @@ def parse(data: bytes, *, most: int = MOST_BYTES) -> Any:
 
 
 def from_canonical(data: bytes) -> Any:
-    """The value these bytes were written from, where they are written in the one way.
+    """Return the value these bytes were written from, if they are in canonical form.
 
     Raises:
-        RefusedError: they are no JSON, or JSON written in another way: damaged, or not ours.
+        RefusedError: they are not JSON, or JSON written in another way: damaged, or not ours.
     """
     try:
         value = parse(data)
@@ -99,7 +99,7 @@ def _refuse_what_has_two_spellings(value: Any, place: str, depth: int) -> None:
         return
     if isinstance(value, str):
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise UsageError(f"Canonical bytes: {place} is {value!r}, which is no Unicode text.")
+            raise UsageError(f"Canonical bytes: {place} is {value!r}, which is not Unicode text.")
         return
     if isinstance(value, dict | list | tuple) and not depth:
         raise UsageError(f"Canonical bytes: more than {DEEPEST} lists and tables inside each other.")

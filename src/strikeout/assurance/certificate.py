@@ -2,7 +2,7 @@
 
 It holds no price, strike, date or id, and of the forgotten quotes only their number. There is no digest of the state
 before: with the states before and after, the difference would give the forgotten quote away. It holds codes and
-numbers; every sentence is made by whoever reads it, so that no sentence has to be believed.
+numbers; the reader makes every sentence, so that no sentence has to be believed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NEVER_CLAIMED = (
     "That states or footprints are anonymous: a quote can be rebuilt from its footprint.",
 )
 REFERENCE_LEAKS = (
-    "That the reference of the step says nothing of the forgotten quotes: it was found with them in the book, and is "
-    "written in this certificate."
+    "That the reference of the step reveals nothing of the forgotten quotes: it was found with them in the book, "
+    "and is written in this certificate."
 )
 NOTHING_OF_PARAMETERS = "Anything of parameters: this certificate is about the state alone, and has none."
 
@@ -138,7 +138,7 @@ class Certificate:
     def _content(self) -> dict[str, Any]:
         content = {"format": FORMAT, **{field.name: getattr(self, field.name) for field in fields(self)}}
         del content["signed"]
-        if not self.latent:  # of a plain calibration there is nothing to say of it
+        if not self.latent:  # a plain calibration has none
             del content["latent"]
         return content
 
@@ -163,7 +163,7 @@ class Certificate:
         """The certificate that these bytes are.
 
         Raises:
-            UsageError: they are no certificate, of another format, larger or deeper than any, hold a field that none
+            UsageError: they are not a certificate, of another format, larger or deeper than any, hold a field that none
                 has or lack one, or were changed since they were written.
         """
         try:
@@ -211,7 +211,7 @@ class Certificate:
     def _signature(self) -> str:
         signed = self.signed
         if signed is None:
-            return "none: nobody answers for what cannot be computed again, such as how many quotes were forgotten"
+            return "none: no issuer is known for what cannot be computed again, such as how many quotes were forgotten"
         place = f"entry {signed['entry']} after {signed['head']}"
         return f"by the key {signed['public']}, on {signed['at']}, as {place}; verify checks it"
 

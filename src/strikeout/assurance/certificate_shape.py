@@ -1,6 +1,6 @@
 """What each part of a certificate looks like: all that a check needs, and nothing that no check reads.
 
-A part that no check reads could say what it likes, so which parts there are follows from the claims: no parameters
+A part that no check reads could contain anything, so which parts there are follows from the claims: no parameters
 without a claim about them, no starts without a search that begins at them.
 """
 

@@ -221,7 +221,7 @@ class ClaimChecker:
         return tuple(clause for clause in clauses if clause)
 
     def stated(self) -> tuple[str, ...]:
-        """What the certificate says and no retained quote can confirm, as clauses."""
+        """Return what the certificate states and no retained quote can confirm, as clauses."""
         c = self.certificate
         builds = difference(c.build, build_of(self.model.name))
         return (
@@ -250,13 +250,13 @@ class ClaimChecker:
     def _judged(self, found: Optimality, tolerance: float) -> Found:
         if found.spare <= 0:
             left = f"{found.count:,} for {many(found.free, 'free parameter')}"
-            return False, f"Too few quotes are left to tell: {left}."
+            return False, f"Too few quotes are left: {left}."
         if found.undetermined:
             return False, f"The quotes do not determine {', '.join(found.undetermined)}."
         if found.pulled:
             return (
                 False,
-                f"{', '.join(found.pulled)} is said to be held on a bound, and the quotes pull it back inside.",
+                f"{', '.join(found.pulled)} is claimed to be held on a bound, and the quotes pull it back inside.",
             )
         moved = f"The next step moves no parameter by more than {found.apart:.3g} standard errors"
         if not found.is_within(tolerance):
@@ -265,7 +265,7 @@ class ClaimChecker:
         return (False, beaten) if beaten else (True, f"{moved}; {tolerance:g} is claimed. Identified.")
 
     def _beaten(self, found: Optimality) -> str | None:
-        """That the model's own starts lead to a valley far below; None where they do not, or lead nowhere."""
+        """Return a sentence if the model's own starts lead to a valley far below; None if they do not."""
         try:
             best = self._question.cost(self._own.parameters, self._own.latent)
         except StrikeoutError:
@@ -371,12 +371,12 @@ class ClaimChecker:
         return f" They are within {max(most, 1e-16):.0e} standard errors of each other, as far as builds may differ."
 
     def _by_build(self, same: bool, sentence: str) -> Found:
-        """Bits are claimed of one build: where they differ, the reader must know of another one."""
+        """Add how the builds differ if the bits do: bits are claimed of one build."""
         apart = difference(self.certificate.build, build_of(self.model.name))
         return same, sentence if same or not apart else f"{sentence} {apart}"
 
     def _by_rounding(self, same: bool, sentence: str) -> Found:
-        """A state follows from prices alone, and those from what they are rounded by; no search has a part in it."""
+        """Add how the builds differ, comparing only the parts that affect rounding: a state depends on prices alone."""
         here, there = build_of(self.model.name), self.certificate.build
         is_alike = all(here.get(name) == there.get(name) for name in (*ROUNDING, "kernel"))
         return (same, sentence) if is_alike else self._by_build(same, sentence)
@@ -389,7 +389,7 @@ class ClaimChecker:
                 return f"{name} is {value:g}, outside its bounds [{least:g}, {most:g}]."
             ends = (least, most) if name in self.bounds else (least,) if name in self.space.edges else ()
             if name in self.on_bound and not (value == self.on_bound[name] and value in ends):
-                return f"{name} is said to end on a bound that was asked for, and {value:g} is none."
+                return f"{name} is claimed to end on a bound that was asked for, and {value:g} is not one."
             if name in self.fixed and value != self.fixed[name]:
                 return f"{name} was fixed at {self.fixed[name]:g}, and is {value:g}."
         return self._latent_outside()
@@ -406,7 +406,7 @@ class ClaimChecker:
 
 
 def model_of(certificate: Certificate, contracts: Any, model: Model | None) -> Model:
-    """The model given, or one of ours as the name tells it: in the form that suits these contracts, if that is its."""
+    """Return the model given, or the built-in one of this name, in the form that suits these contracts."""
     if model is not None:
         return model
     kind, _, form = certificate.model.partition("/")

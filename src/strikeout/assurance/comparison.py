@@ -1,4 +1,4 @@
-"""Several models on the same quotes, side by side: how well each fits, what that cost, and what it hangs on."""
+"""Several models on the same quotes, side by side: how well each fits, at what cost, and on which quotes it depends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ModelFit:
     """One model on the quotes of a comparison.
 
     ``aic`` and ``bic`` are ``n ln(cost / n)`` plus ``2 p`` and ``p ln n``, p the parameters that were estimated: the
-    textbook's, up to a number that is the same for every model. Not-a-number where there is no calibration, it did not
+    textbook's, up to a number that is the same for every model. Not-a-number if there is no calibration, it did not
     converge, or the loss is not squared. ``dependence`` is the correlation of residuals that are neighbours in expiry
     and strike. ``influential`` are the quotes with the largest Cook's distances, largest first; without an optimum
     there are none.
@@ -62,7 +62,7 @@ class ModelFit:
 
     @property
     def rmse(self) -> float:
-        """In the currency of the quotes; not-a-number where there is no calibration."""
+        """In the currency of the quotes; not-a-number if there is no calibration."""
         return nan if self.calibration is None else self.calibration.rmse
 
     @property
@@ -105,7 +105,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         return len(self.fits)
 
     def best(self, by: Measure = "aic") -> ModelFit | None:
-        """The converged fit with the lowest figure; None where none converged or the figure has no meaning.
+        """The converged fit with the lowest figure; None if none converged or the figure has no meaning.
 
         Raises:
             UsageError: no such figure.
@@ -131,7 +131,7 @@ class ModelComparison(Mapping[str, ModelFit]):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the figures say, and how far to believe them."""
+        """Return the conclusions from the figures, and how reliable they are."""
         return (*self._verdict(), *(f"{fit.name}: {fit.status}." for fit in self.fits.values() if _is_lost(fit)))
 
     def _verdict(self) -> list[str]:
@@ -180,7 +180,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         ]
 
     def summary(self) -> str:
-        """The models as a table, then what it says."""
+        """Return the models as a table, then the conclusions."""
         table = [HEADINGS, *self.rows()]
         widths = [max(len(row[i]) for row in table) for i in range(len(HEADINGS))]
         lines = [
@@ -323,14 +323,14 @@ def _dependence(calibration: Calibration) -> float:
 
 
 def _influential(calibration: Calibration, most: int) -> dict[str, float]:
-    if not calibration.converged:  # what is not determined hangs on nothing in particular
+    if not calibration.converged:  # what is not determined depends on nothing in particular
         return {}
     first = influence(calibration).top(most)
     return {str(name): float(distance) for name, distance in zip(first["id"], first["cooks_d"], strict=True)}
 
 
 def _is_lost(fit: ModelFit) -> bool:
-    """Calibrated, but without an optimum to speak of. Where there is no calibration the table says why."""
+    """Whether it was calibrated without an optimum. If there is no calibration, the table gives the reason."""
     return fit.calibration is not None and not fit.converged
 
 

@@ -57,7 +57,7 @@ class QuoteRows:
     cost: Floats
     counted: Floats
     noise: float | None = None
-    inflation: float = INFLATION  # of a variance by the other parameters, beyond which they cannot be told apart
+    inflation: float = INFLATION  # of a variance by the other parameters, beyond which they cannot be distinguished
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 symbol  meaning
 H, G    curvature and score of the retained quotes at the reference; d = H^-1 G is the step
 s       standard deviation of a weighted residual after the step: s^2 = (cost - G'd) / (n - p)
-scale   the size of a parameter: of a positive one its value, of a correlation rho the room 1 - rho^2
+scale   the size of a parameter: of a positive one its value, of a correlation rho the distance 1 - rho^2
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def indicator(
 ) -> Indicator:
     """``sqrt(d'Hd) / s`` times ``max |d / scale|``: an indicator of the error of the step, in standard errors.
 
-    Infinite where the step cannot be solved for, or where no noise is left to measure it by.
+    Infinite if the step cannot be solved for, or if no noise is left to measure it by.
 
     Args:
         system: of the retained quotes, at the reference.
-        step: of the free parameters, where it is known already.
+        step: of the free parameters, if already computed.
         free: numbers of the parameters that may move; all where not given.
 
     Raises:
@@ -78,7 +78,7 @@ def indicator(
 def relative_step(
     space: ParameterSpace, reference: tuple[float, ...], step: Sequence[float], kept: Sequence[int]
 ) -> float:
-    """The largest change of a parameter relative to its size; infinite where a change is no number.
+    """The largest change of a parameter relative to its size; infinite if a change is not a number.
 
     Args:
         step: of the parameters with the numbers ``kept``.
@@ -95,8 +95,8 @@ def relative_step(
 def sizes(space: ParameterSpace, theta: tuple[float, ...]) -> list[float]:
     """What a change of each parameter is relative to.
 
-    A positive parameter: its value. One between -1 and 1, a correlation: the room 1 - rho^2 between its bounds. Any
-    other may pass through zero: its value, or that of the first canonical start where it is larger.
+    A positive parameter: its value. One between -1 and 1, a correlation: the distance 1 - rho^2 between its bounds. Any
+    other may pass through zero: its value, or that of the first canonical start if that is larger.
     """
     rows = zip(theta, space.lower.tolist(), space.upper.tolist(), space.starts[0].tolist(), strict=True)
     return [_size(*row) for row in rows]

@@ -113,7 +113,7 @@ def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> I
         columns = _columns(calibration, groups)
     except np.linalg.LinAlgError as error:
         raise RefusedError(
-            "Influence: the quotes do not determine the parameters, so none of them can be said to move them. "
+            "Influence: the quotes do not determine the parameters, so no influence can be measured. "
             "Calibrate with the undetermined ones fixed (",
             Argument("fixed", ...),
             ").",

@@ -34,7 +34,7 @@ def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) 
     The drift is the paper's stability bound with H' and G' those of the noisy rows:
     ``||d' - d|| <= ||H'^-1|| (||G' - G|| + ||H' - H|| ||d||)``. Rows of zeros, which count for nothing, stay.
 
-    Whatever is later forgotten from the noisy footprints is forgotten exactly, with respect to them. It is no
+    Whatever is later forgotten from the noisy footprints is forgotten exactly, with respect to them. It is nott
     differential privacy: the noise is not calibrated to any guarantee.
 
     Args:

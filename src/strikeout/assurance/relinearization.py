@@ -51,7 +51,7 @@ def relinearization(
 
     Raises:
         UsageError, RefusedError, UnidentifiedError: as ``calibrate``, of the quotes and the weights.
-        ParameterError: the reference, or where the step leads, is no point of the model.
+        ParameterError: the reference, or where the step leads, is not a point of the model.
     """
     objective, _ = objective_of(quotes, residual=residual, weights=weights)
     start = np.array(reference, float)

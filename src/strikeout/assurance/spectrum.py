@@ -1,4 +1,4 @@
-"""The leverage spectrum: which share of what is known, in each direction, rests on the quotes to be forgotten."""
+"""The leverage spectrum: which share of the information, in each direction, depends on the quotes to be forgotten."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROUNDING = 1e-14  # an eigenvalue of a curvature with unit diagonal that may as 
 def leverages(before: Linearization, after: Linearization) -> Floats:
     """The eigenvalues of ``H^-1 (H - H')``, ascending, between 0 and 1 for squared losses.
 
-    0: the forgotten quotes say nothing in that direction. 1: nobody else does, and forgetting loses it. Whatever the
-    units. Random deletions of 1 % have a largest one near 0.02, of 70 % near 0.75.
+    0: the forgotten quotes contain nothing in that direction. 1: no other quote does, and forgetting loses it.
+    Independent of units. Random deletions of 1 % have a largest one near 0.02, of 70 % near 0.75.
 
     Raises:
         UsageError: the two are of different models, or the curvature before is singular.

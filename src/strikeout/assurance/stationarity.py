@@ -31,7 +31,7 @@ def next_step(
     """One more Gauss-Newton step, parameter by parameter, each in its own standard error: an error bar.
 
     Over all retained quotes it predicts what is left of the error of the last step (measured: worst by a sixth).
-    Not-a-number where the curvature is singular, infinite where no noise is left. No parameter's move is longer than
+    Not-a-number if the curvature is singular, infinite if no noise is left. No parameter's move is longer than
     ``scaled_gradient``, which can be many times as long where few quotes are left.
 
     Args:

@@ -1,4 +1,4 @@
-"""What checking a certificate came to, check by check."""
+"""The result of checking a certificate, check by check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from strikeout.assurance.certificate import Claim
 from strikeout.wording import as_lines
 
-SIGNATURE = "SIGNATURE"  # the name of a check that is no claim
+SIGNATURE = "SIGNATURE"  # the name of a check that is not a claim
 OF_PARAMETERS = tuple(claim.name for claim in Claim if claim is not Claim.STATE)
 FOLLOWING = (Claim.STEP.name, Claim.NEVER_SEEN.name)  # claims by which the parameters follow from the quotes
 
@@ -39,13 +39,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """What checking a certificate came to.
+    """The result of checking a certificate.
 
     ``verdict`` is REFUTED if a claim is wrong or none is made, UNCHECKED if one cannot be checked on this machine or
     without more input, VERIFIED otherwise; ``holds`` if it is VERIFIED. What that means for the parameters is in three
-    answers, each True, False, or None if the certificate does not say: ``state_is_right``,
+    answers, each True, False, or None if the certificate claims nothing of it: ``state_is_right``,
     ``parameters_follow``, ``is_optimum``. ``laid_down`` is what the issuer chose and the quotes did not determine,
-    ``stated`` what the certificate says and the retained quotes cannot confirm; both in clauses.
+    ``stated`` what the certificate states and the retained quotes cannot confirm; both in clauses.
     """
 
     checks: tuple[Check, ...]
@@ -85,7 +85,7 @@ class Verification:
 
     @property
     def is_signed(self) -> bool | None:
-        """Whether a key that was given signed the certificate; None where none was given."""
+        """Whether a key that was given signed the certificate; None if none was given."""
         return self._of((SIGNATURE,))
 
     @property
@@ -98,14 +98,14 @@ class Verification:
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """What the certificate does not say of the parameters, in sentences."""
+        """What the certificate does not claim of the parameters, in sentences."""
         if all(self._of((name,)) is None for name in OF_PARAMETERS):
-            return ("It says nothing of parameters.",)
+            return ("It claims nothing of parameters.",)
         said = []
         if self.is_optimum is None:
-            said.append("It does not say that the parameters are an optimum.")
+            said.append("It does not claim that the parameters are an optimum.")
         if self._of((Claim.NEVER_SEEN.name,)) is None:
-            said.append("It does not say that calibrating the retained quotes gives these parameters.")
+            said.append("It does not claim that calibrating the retained quotes gives these parameters.")
         return tuple(said)
 
     @property
@@ -145,7 +145,7 @@ class Verification:
 
     @property
     def remarks(self) -> tuple[tuple[str, str], ...]:
-        """What a reader must know besides the checks: (laid down or stated, clause)."""
+        """What a reader needs besides the checks: (laid down or stated, clause)."""
         return (*(("laid down", text) for text in self.laid_down), *(("stated", text) for text in self.stated))
 
     def _repr_html_(self) -> str:

@@ -28,7 +28,7 @@ FAILURES = (StrikeoutError, ArithmeticError, LookupError, TypeError, ValueError,
 
 
 def read(certificate: Certificate | bytes, retained: Quotes) -> Certificate | Verification:
-    """Return the certificate that is to be checked; or, if it or the quotes are none, a verification that says so."""
+    """Return the certificate to check; if it or the quotes cannot be read, a verification with the reason."""
     if not isinstance(retained, Quotes):
         return _unreadable(f"Quotes are needed to verify against; got {type(retained).__name__}.")
     if not isinstance(certificate, Certificate | bytes):
@@ -61,7 +61,7 @@ def verify_claims(
     made = []
     for claim, check in claims.items():
         if claim.name not in certificate.claims:
-            made.append(Check(claim.name, None, f"The issuer says: {certificate.said(claim)}."))
+            made.append(Check(claim.name, None, f"Not claimed: {certificate.said(claim)}."))
         elif twin is not None and claim is not Claim.OPTIMUM:
             made.append(Check(claim.name, None, NEEDS_COMPILED, is_unchecked=True))
         else:

@@ -6,9 +6,9 @@
     s       the step, tangent at u; the cost falls by 2 G's - s'Hs to second order
     (i, j)  a pair: coordinate i acts through the product u_i u_j, so steps and damping are those of the product
 
-In Heston's model prices hang on mean_reversion * long_variance and on correlation * vol_of_vol far more than on either
-factor alone: in the plain coordinates the cost has valleys curved like hyperbolas, which a search in straight lines is
-slow to follow. Along the products they are straight.
+In Heston's model prices depend on mean_reversion * long_variance and on correlation * vol_of_vol far more than on
+either factor alone: in the plain coordinates the cost has valleys curved like hyperbolas, which a search in straight
+lines is slow to follow. Along the products they are straight.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Rows = Sequence[Sequence[float]]
 FACTOR = 3.0
 SHARE = 0.7
 NEAR = 0.02
-# A coordinate on its way to zero would take these steps for ever smaller gains, until none can be told from rounding:
+# A coordinate on its way to zero would take these steps for ever smaller gains, until none exceeds rounding:
 # once a step is cut short of an edge by less than this many times its bound, it goes there.
 EDGE = 1000.0
 
 
 @dataclass(frozen=True)
 class Box:
-    """Bounds of the coordinates, which of them act through products, and whose lower bounds stand for zero."""
+    """Bounds of the coordinates, which of them act through products, and whose lower bounds represent zero."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
@@ -52,7 +52,7 @@ class Box:
         return tuple(i for i in walls if (G[i] < 0.0 and u[i] <= lower[i]) or (G[i] > 0.0 and u[i] >= upper[i]))
 
     def straight(self, u: Sequence[float], to: Sequence[float]) -> list[float]:
-        """The step s at u that leads to ``to``, where nothing stops it: straight in the products."""
+        """Return the step s at u that leads to ``to`` if nothing stops it: straight in the products."""
         s = [b - a for a, b in zip(u, to, strict=True)]
         for i, j in self.pairs:
             s[i] *= to[j] / u[j]

@@ -16,7 +16,7 @@ TOLERANCE = 1e-8  # standard errors
 
 # A reach below this share of the rounding of the residuals is as good as zero: residuals that vanish end here.
 NOTHING = 2e-3
-# Where no step helps any more, a reach below this many standard errors is taken for rounding.
+# If no step helps any more, a reach below this many standard errors is taken for rounding.
 SMALL = 1e-5
 
 
@@ -27,7 +27,7 @@ class Convergence:
     Args:
         freedom: quotes less free parameters.
         rounding: the length of the rounding errors of all weighted residuals (``Objective.rounding``).
-        noise: standard deviation of a weighted residual, where the cost is no estimate of it.
+        noise: standard deviation of a weighted residual, if the cost does not estimate it.
         tolerance: in standard errors.
     """
 

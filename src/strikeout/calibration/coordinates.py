@@ -1,4 +1,4 @@
-"""What the search moves: the free parameters, with the Feller condition as a bound where it is enforced."""
+"""The coordinates of a search: the free parameters, with the Feller condition as a bound if it is enforced."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Coordinates:
 
     @property
     def replaced(self) -> set[int]:
-        """The parameter that Feller's omega stands for, if any."""
+        """The parameter that Feller's omega replaces, if any."""
         return set() if self.share is None else {self.share.replaced}
 
     def theta(self, u: Sequence[float]) -> list[float]:
@@ -103,7 +103,7 @@ class Coordinates:
         return [_picked([of[i][j] for j in free]) for i in free], _picked([of[-1][i] for i in free])
 
     def variances(self, covariance: Sequence[Sequence[float]], u: Sequence[float], kept: Sequence[int]) -> list[float]:
-        """Variances of all parameters from the covariance of the kept coordinates; not-a-number where there is none."""
+        """Variances of all parameters from the covariance of the kept coordinates; not-a-number if there is none."""
         out = [nan] * len(self.names)
         place = {self.free[k]: n for n, k in enumerate(kept)}
         for i, n in place.items():
@@ -213,7 +213,7 @@ def _known(name: str, names: tuple[str, ...], where: str) -> str:
 def _feller(
     names: tuple[str, ...], fixed: Mapping[int, float], lower: list[float], upper: list[float]
 ) -> FellerShare | None:
-    """omega where two or more of the three are free; a bound where one is; a check where none is."""
+    """Return omega if two or more of the three are free; if one is, set a bound; otherwise check the values."""
     if not all(name in names for name in NAMES):
         raise ParameterError(
             Argument("feller", "enforce"),

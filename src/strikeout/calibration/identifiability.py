@@ -68,7 +68,7 @@ def precision_of(
 def free_beyond(space: ParameterSpace, theta: tuple[float, ...]) -> list[float]:
     """The standard error beyond which each parameter could as well be something else altogether: it is free.
 
-    That is its value, for a positive parameter; for one between two bounds of the model the room around it, which is
+    That is its value, for a positive parameter; for one between two bounds of the model the distance to them, which is
     1 - rho^2 for a correlation. To be known to be near zero is to be known, too: of a parameter without bounds no error
     is too large, and one that may be zero is measured by what it would else be like, an initial variance by the long
     one. Bounds that were asked for change nothing of it.
@@ -91,7 +91,7 @@ def undetermined(
     noise_variance: float,
     inflation: float = INFLATION,
 ) -> list[str]:
-    """The names of the parameters that quotes with this curvature leave free, or cannot tell from the others.
+    """The names of the parameters that quotes with this curvature leave free, or cannot distinguish from the others.
 
     Args:
         theta: all the parameters.
@@ -121,7 +121,7 @@ def slack(
 
 
 def _scale(x: float, lower: float, upper: float) -> float:
-    """The size of a positive parameter; for a signed one the room around it, which is 1 - rho^2 for a correlation."""
+    """Return the size of a positive parameter; of a signed one the distance to its bounds (1 - rho^2)."""
     if lower >= 0.0 or _open(lower, upper):
         return abs(x)
     return 2.0 * (x - lower) * (upper - x) / (upper - lower)

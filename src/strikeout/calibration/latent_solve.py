@@ -1,8 +1,8 @@
 """The latent parameters of all groups at their best, each a search in one dimension, all of them side by side.
 
     symbol  meaning
-    x       the latent parameter, a number a group
-    T       normal equations, a row a group; ``curvature`` and ``score`` are the places of the latent one's in it
+    x       the latent parameter, one number per group
+    T       normal equations, one row per group; ``curvature`` and ``score`` are the places of the latent one's in it
     to      where a group looks next
 
 A group that has settled is not looked at again, and no group can feel another: side by side is quicker, not different.
@@ -40,7 +40,7 @@ class Line:
     upper: float
     curvature: int
     score: int
-    is_edge: bool = False  # the lower bound stands for zero
+    is_edge: bool = False  # the lower bound represents zero
 
     def towards(self, x: Floats, step: Floats) -> Floats:
         """Where a step leads, within the bounds and not too far; all the way once it is cut short next to an edge."""
@@ -62,7 +62,7 @@ class Line:
 def settled(
     evaluate: Evaluate, begin: Floats, line: Line, *, rounding: Floats, negligible: float
 ) -> tuple[Floats, Floats] | None:
-    """The latent parameters of least cost and the normal equations there; None where a group has no price to begin.
+    """Return the latent parameters of least cost and the equations there; None if a group has no price at the start.
 
     Gauss-Newton from ``begin``; a step that does not lower the cost is cut to a quarter.
 

@@ -15,18 +15,18 @@ class Limits:
     Args:
         cap: evaluations of the model.
         damping: of the first step.
-        remembers: damping is relative to the largest curvature met so far in each coordinate (More, 1978), not to the
+        keeps_scale: damping is relative to the largest curvature met so far in each coordinate (More, 1978), not to the
             one at hand: a coordinate that does not matter for the moment does not run away.
         tolerance: in standard errors.
     """
 
     cap: int
     damping: Damping | WaryDamping
-    remembers: bool
+    keeps_scale: bool
     tolerance: float
 
 
 # Runs from canonical starts inside bounds take 6 to 60 evaluations.
-BUILTIN = Limits(cap=200, damping=Damping(), remembers=False, tolerance=TOLERANCE)
+BUILTIN = Limits(cap=200, damping=Damping(), keeps_scale=False, tolerance=TOLERANCE)
 # An author's start may be anywhere, and nothing holds a step back: NIST's hardest takes 1,040 evaluations.
-CUSTOM = Limits(cap=3000, damping=WaryDamping(), remembers=True, tolerance=1e-10)
+CUSTOM = Limits(cap=3000, damping=WaryDamping(), keeps_scale=True, tolerance=1e-10)

@@ -28,7 +28,7 @@ PATIENCE = 25  # failed steps in a row
 RIDGE = 1e-14
 # The second-order part is learnt from steps below this many standard errors (longer ones mix in the third) and used
 # for such alone: kept for longer ones, it can hold a search on NIST's MGH17 to ever smaller steps, if the last bits are
-# so. It is learnt only where Gauss-Newton shortens the next step by less than this factor: otherwise there is nothing
+# so. It is learnt only if Gauss-Newton shortens the next step by less than this factor: otherwise there is nothing
 # to learn.
 LOCAL = 1.0
 SLOW = 0.01
@@ -84,7 +84,7 @@ def descend(
     """
     u, at = list(start), evaluate(start)
     damping, evaluations, refused = limits.damping, 1, 0
-    scale = _grown(None, at.curvature) if limits.remembers else None
+    scale = _grown(None, at.curvature) if limits.keeps_scale else None
     S: Rows | None = None
     reach = _reach(at, box.pushed(u, at.score))
     visits = [Visit(at.cost, convergence.standard_errors(reach, at.cost), damping.value, tuple(u), 1)]
@@ -107,7 +107,7 @@ def descend(
             fall = at.cost - new.cost
             if promised > blur:
                 accepted, gain = fall > 1e-3 * promised, fall / promised
-            elif fall > -2.0 * blur:  # the cost cannot tell any more; the score can
+            elif fall > -2.0 * blur:  # the cost no longer resolves the difference; the score does
                 accepted = _reach(new, box.pushed(trial, new.score)) < 0.9 * reach
         if accepted:
             before, reach = reach, _reach(new, box.pushed(trial, new.score))

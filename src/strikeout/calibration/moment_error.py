@@ -1,4 +1,4 @@
-"""How well moments resolve a model's prices, told from the moments alone: no quote has to be at hand.
+"""How well moments resolve a model's prices, bounded from the moments alone.
 
     symbol  meaning                                                                         shape
     f       model less reference surface, per unit of discount * forward                    (cells, points)
@@ -43,7 +43,7 @@ from strikeout.statistics.weights import Weighting
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-COARSEST = 0.1  # standard errors; moments that may be off by more do not tell the optimum of their quotes
+COARSEST = 0.1  # standard errors; moments that may be off by more do not determine the optimum of their quotes
 
 _FOUND: WeakKeyDictionary[Calibration, float] = WeakKeyDictionary()  # warnings and certificates ask again
 
@@ -52,7 +52,7 @@ def interpolation_bound(calibration: Calibration) -> float:
     """By how many standard errors a calibration from moments can at most be off the optimum of their quotes.
 
     Needs no quote, and holds wherever in its cell each of them lies; ``interpolation_error``, measured on the quotes,
-    is ten to some hundred times smaller. Infinite where the basis is too coarse for anything to be said.
+    is ten to some hundred times smaller. Infinite if the basis is too coarse for a bound.
 
     Raises:
         UsageError: the calibration was made from quotes, which nothing stands between.
@@ -62,7 +62,7 @@ def interpolation_bound(calibration: Calibration) -> float:
     True
     """
     if calibration.moments is None:
-        raise UsageError("interpolation_bound: this calibration was made from quotes, and no moments stand for them.")
+        raise UsageError("interpolation_bound: this calibration was made from quotes, not from moments.")
     if calibration not in _FOUND:
         _FOUND[calibration] = _bound(calibration)
     return _FOUND[calibration]
@@ -133,7 +133,7 @@ def interpolation_error(calibration: Calibration, quotes: Quotes, *, weights: We
     objective, _ = objective_of(quotes, weights=weights or calibration.weights)
     if len(objective) != calibration.count:
         raise UsageError(
-            f"interpolation_error: the calibration knows {calibration.count} quotes and {len(objective)} were given. "
+            f"interpolation_error: the calibration has {calibration.count} quotes and {len(objective)} were given. "
             "Give those that the moments were taken from."
         )
     names = calibration.model.parameters.names

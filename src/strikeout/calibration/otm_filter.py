@@ -40,7 +40,7 @@ def chosen(quotes: Quotes, select: Choice) -> Quotes:
     if not kept.any():
         none = agreeing(len(quotes), "The quote is not", f"None of the {len(quotes):,} quotes is")
         raise RefusedError(f"{none} out of the money. Give ", Argument("select", "all"), ".")
-    # Apart from the in-the-money quotes their forwards rest on, the others could not be refitted: they are as given.
+    # Apart from the in-the-money quotes their forwards depend on, the others could not be refitted: they are as given.
     return as_given(quotes[kept])
 
 

@@ -28,7 +28,7 @@ def concluded(
 
     Args:
         noise: variance of a weighted residual.
-        bounds: that were asked for; ending on one of these is no failure.
+        bounds: that were asked for; ending on one of these is not a failure.
     """
     descent, names = best.descent, model.parameters.names
     theta = coordinates.theta(descent.point)

@@ -1,4 +1,4 @@
-"""The latent path of a panel with a prior: what the model itself says of how the variance moves from day to day.
+"""The latent path of a panel with a prior: the variance moves from day to day by the model's own dynamics.
 
     symbol  meaning
     x_t     the variance of date t; D_t the years from t to the next date
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 NAMES = ("mean_reversion", "long_variance", "vol_of_vol")
-# Variance moves while markets are open: a year has 261 weekdays. Where a date is no weekday, every day counts.
+# Variance moves while markets are open: a year has 261 weekdays. If a date is not a weekday, every day counts.
 WEEKDAYS, DAYS = 261.0, 365.25
 SETTLED = 1e-7  # standard errors
 DESCENTS, STEPS, HALVINGS = 40, 40, 30
@@ -68,13 +68,11 @@ def smoothed(panel: Calibration) -> SmoothedPanel:
     """The panel once its path is held to be one of the model's own; see ``Calibration.smoothed``.
 
     Raises:
-        UsageError: the groups are no dates, the model has no mean_reversion, long_variance and vol_of_vol, or Feller's
+        UsageError: the groups are not dates, the model has no mean_reversion, long_variance and vol_of_vol, or Feller's
             condition is enforced.
     """
     if panel.settings.feller == "enforce":
-        raise UsageError(
-            'smoothed: Feller\'s condition is enforced, of which the prior knows nothing. Use feller="warn".'
-        )
+        raise UsageError('smoothed: Feller\'s condition is enforced, which the prior ignores. Use feller="warn".')
     smoothing, names = _smoothing(panel), list(panel.parameters)
     theta, x = np.array(list(panel.parameters.values())), np.array(list(panel.latent.values()))
     weights, converged = smoothing.weights(np.full(len(x), smoothing.chain.theta)), False
@@ -129,7 +127,7 @@ class Joint:
     latent_variances: Floats  # not-a-number where one is held on a bound
 
     def is_nothing(self, move: Floats, noise: float) -> bool:
-        """True where no latent parameter moves by anything in its standard errors; those held do not count."""
+        """Return whether no latent parameter moves by more than a tiny share of its standard error."""
         return bool(np.all(~(np.abs(move) > SETTLED * np.sqrt(noise * self.latent_variances))))
 
 
@@ -200,7 +198,7 @@ class Blocks:
 
     H: Floats
     G: Floats
-    across: Floats  # a row a date, a column a shared parameter
+    across: Floats  # one row per date, one column per shared parameter
     own: Floats
     beside: Floats
     pull: Floats  # the score of the latent parameters
@@ -255,7 +253,7 @@ def _chain(panel: Calibration) -> Chain:
         dates = np.array([date.fromisoformat(str(group)) for group in panel.groups], "datetime64[D]")
     except ValueError as error:
         raise UsageError(
-            f"smoothed: only dates (2024-01-02) say how far apart they are, and {panel.panel} has {panel.groups[0]!r}. "
+            f"smoothed: only dates (2024-01-02) have a distance, and {panel.panel} has {panel.groups[0]!r}. "
             "Calibrate with panel= a label of dates."
         ) from error
     kappa, theta, sigma = (panel.parameters[name] for name in NAMES)

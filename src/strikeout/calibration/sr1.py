@@ -18,12 +18,12 @@ from strikeout.kernels.symmetric import dot
 
 Rows = list[list[float]]
 
-# The update divides by v's, which may vanish: then the step told nothing new.
+# The update divides by v's, which may vanish: then the step contains nothing new.
 SMALLEST_COSINE = 1e-6
 
 
 def updated(S: Rows | None, H: Rows, s: Sequence[float], y: Sequence[float]) -> Rows | None:
-    """S with the last step learnt; unchanged where the step tells nothing."""
+    """Return S updated by the last step; unchanged if the step contains nothing new."""
     p = len(s)
     known = S or [[0.0] * p for _ in range(p)]
     v = [yi - dot(row, s) for yi, row in zip(y, corrected(H, known), strict=True)]

@@ -80,7 +80,7 @@ def search(
 
 
 def best_of(ends: Sequence[SearchEnd[AnyPosed]]) -> SearchEnd[AnyPosed]:
-    """The converged end of least merit, or, where none converged, simply the least; the first among equals."""
+    """Return the converged end of least merit; if none converged, the least of all; the first among equals."""
     converged = [end for end in ends if end.descent.termination.converged]
     return min(converged or ends, key=lambda end: end.merit if end.merit == end.merit else float("inf"))
 

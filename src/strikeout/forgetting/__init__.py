@@ -1,1 +1,1 @@
-"""Striking quotes out: one file an operator; `forget` is the door and holds the policy."""
+"""Strike quotes out: one file per operator; `forget` chooses among them."""

@@ -9,7 +9,7 @@
     recalibrate   plain, panel            plain, panel             plain, panel       no: NO_QUOTES
     paper         plain; panel: PAPER     no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
 
-``unsupported`` is this table. What depends on the quotes to strike out is checked where they are known.
+``unsupported`` is this table. Reasons that depend on the quotes to strike out are checked with the request.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from strikeout.wording import many
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Which quotes to strike out, and the book they are in; None where only moments are held.
+    """Which quotes to strike out, and the book they are in; None if only moments are held.
 
     Ids and quotes are copied when they are first needed: a step needs none of them.
     """
@@ -39,7 +39,7 @@ class Request:
 
     @cached_property
     def ids(self) -> Names:
-        """Of the quotes to strike out, in the order of the book; none where moments are given."""
+        """Of the quotes to strike out, in the order of the book; empty if moments are given."""
         if self.book is not None:
             return self.book.ids[np.sort(self.places)]
         return self.given.ids if isinstance(self.given, Quotes) else np.empty(0, "U1")
@@ -71,7 +71,7 @@ class Request:
 
     @property
     def refits(self) -> tuple[Refit, ...]:
-        """The slices whose forwards are others once these quotes are gone.
+        """The slices whose forwards change without these quotes.
 
         Raises:
             RefusedError: what is left of a slice gives no forward.
@@ -95,7 +95,7 @@ def request_of(
     """What is to be struck out of a calibration, checked against its book; nothing is changed.
 
     Args:
-        everything: let a request for the whole book pass, for a look that is to say what would happen.
+        everything: let a request for the whole book pass, for a preview.
 
     Raises:
         UsageError: not exactly one of ``ids``, ``where`` and ``quotes`` is given, or the condition cannot be read.
@@ -108,11 +108,11 @@ def request_of(
             "Give what so.calibrate returned, or the .calibration of an earlier forget."
         )
     if (ids is not None) + (where is not None) + (quotes is not None) != 1:
-        raise UsageError('Say what to forget in one way: ids=[...], where="...", or quotes=....')
+        raise UsageError('Give exactly one of ids=[...], where="..." and quotes=...: what to forget.')
     if calibration.moments is not None:
         return _of_moments(calibration, quotes)
     if isinstance(quotes, Moments):
-        raise UsageError("This calibration was made from quotes: say which ones to forget, by ids, where or quotes.")
+        raise UsageError("This calibration was made from quotes: give the ones to forget by ids, where or quotes.")
     book = calibration.book
     # A list is looked up as it is; what is not found there is looked at more closely, and refused in a sentence.
     names: ArrayLike = ids if isinstance(ids, list) else names_of(book, ids=ids, where=where, quotes=quotes)
@@ -123,7 +123,7 @@ def request_of(
 
 
 def slices_of(request: Request) -> str:
-    """How many slices have their forward found anew, in words."""
+    """Return the number of slices whose forward is refitted, in words."""
     count = len(request.refits)
     return many(count, "slice")
 
@@ -151,7 +151,7 @@ def names_of(
     """The ids given, those of the quotes a condition holds for, or those of the quotes given.
 
     Raises:
-        UsageError: the ids are no text, or the condition cannot be read.
+        UsageError: the ids are not text, or the condition cannot be read.
     """
     if where is not None:
         from strikeout.quotes.selection import select  # loads SQLite
@@ -181,15 +181,11 @@ def moments_for(calibration: Calibration, quotes: Quotes | Moments) -> Moments:
 
 
 def refuse_derived(quotes: Quotes) -> None:
-    """Nothing, where each of these quotes came with its own forward.
-
-    Raises:
-        RefusedError: some rest on the slice they are in, and moments do not know the rest of it.
-    """
+    """Raise RefusedError if the forward of a quote is derived from its slice, which moments do not contain."""
     if is_derived(quotes).any():
         raise RefusedError(
-            "The forwards of these quotes were derived from their slices, and moments cannot tell whether the rest of "
-            "a slice has a forward that rests on them, or will. Work from the quotes, or in a book; or take moments "
+            "The forwards of these quotes were derived from their slices, and moments do not show whether the forward "
+            "of another quote depends on them. Work from the quotes, or in a book; or take moments "
             "of quotes whose forwards are given."
         )
 

@@ -27,7 +27,7 @@ def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> C
         calibration: one that has moved on since (more forgotten, more learnt); the one of before where not given.
 
     Raises:
-        UsageError: a forgotten quote is in that calibration already, or these are no forgetting and no calibration.
+        UsageError: a forgotten quote is in that calibration already, or these are not a forgetting and a calibration.
         RefusedError: a quote lacks what the calibration needs.
     """
     if not isinstance(forgetting, Forgetting):
@@ -50,8 +50,8 @@ def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
     Of a panel, the states of groups that none of these quotes is in are taken over as they are.
 
     Raises:
-        UsageError: an id is in the book already, a quote has no weight where weights were given by id, or these are no
-            quotes.
+        UsageError: an id is in the book already, a quote has no weight although weights were given by id, or these
+            are not quotes.
         RefusedError: a quote lacks what the calibration needs.
     """
     if not isinstance(quotes, Quotes | Moments):
@@ -78,19 +78,19 @@ def roll(
     """The window moved on: some quotes struck out, others learnt, calibrated once.
 
     The same bits as forgetting and learning one after the other, in either order. Of a panel, the states of groups in
-    which no quote comes or goes are taken over as they are.
+    which no quote is added or removed are reused.
 
     Args:
         forget: ids to strike out.
-        where: or a condition in SQL that says which.
+        where: or a condition in SQL.
 
     Raises:
-        UsageError: what to forget is said twice, or a quote to learn is in the book already and stays there.
+        UsageError: what to forget is given twice, or a quote to learn is in the book already and stays there.
         UnknownIdError: an id that no quote of the book has, or one given twice.
         RefusedError: what is left determines no parameters. Nothing is changed.
     """
     if forget is not None and where is not None:
-        raise UsageError('Say what to forget in one way: forget=[...] or where="...".')
+        raise UsageError('Give one of forget=[...] and where="...", not both.')
     if calibration.moments is not None:
         raise UsageError(
             "roll names what to forget, and a calibration made from moments holds no names. Forget, then learn."

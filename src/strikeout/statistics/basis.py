@@ -66,7 +66,7 @@ class Basis:
 
     @property
     def name(self) -> str:
-        """Everything that moves a moment."""
+        """Everything that affects the moments."""
         size = f"{self.nodes}" if self.expiries == "shared" else f"{self.nodes}x{self.expiry_nodes}"
         return f"chebyshev/{self.expiries}-{size}-1"
 
@@ -133,7 +133,7 @@ class Basis:
         return Contracts(forward=1.0, strike=elementary.exp(k), expiry=expiry, discount=1.0, is_call=k >= 0.0)
 
     def between(self, values: Floats) -> Floats:
-        """The polynomials through values at the nodes, ``(cells, size, columns)``, where they are farthest from a
+        """The polynomials through values at the nodes, ``(cells, size, columns)``, at the points farthest from a
         function that has these values: between and beside the nodes. No BLAS: a fixed order.
         """
         cells, _, columns = values.shape

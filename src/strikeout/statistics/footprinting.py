@@ -40,7 +40,7 @@ def footprints_of(
         grid: residuals are rounded to ``2^-grid``; see ``schema_of``.
 
     Raises:
-        ParameterError: the reference is no point of the model.
+        ParameterError: the reference is not a point of the model.
         UsageError: an unknown residual or weighting.
         RefusedError: a quote lacks what the residual or the weighting needs, or a row is not finite or too large for
             the grid.

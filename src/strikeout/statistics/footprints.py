@@ -54,7 +54,7 @@ class Footprints:
 
     @cached_property
     def _counts(self) -> NDArray[np.bool_] | None:
-        """Which rows are counted; None where all are."""
+        """Which rows are counted; None if all are."""
         counts: NDArray[np.bool_] = np.logical_or.reduce(self.rows != 0, axis=1)
         return None if counts.all() else counts
 

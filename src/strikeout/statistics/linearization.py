@@ -28,7 +28,7 @@ def places(size: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=64)
 def _size(numbers: int) -> int:
-    """Rows of a triangle of so many numbers; zero where there is no such triangle."""
+    """Return the number of rows of a triangle of n numbers; zero if there is no such triangle."""
     size = (isqrt(8 * numbers + 1) - 1) // 2
     return size if size * (size + 1) // 2 == numbers else 0
 
@@ -53,7 +53,9 @@ class Linearization:
 
     def __post_init__(self) -> None:
         if not _size(len(self.triangle)):
-            raise UsageError(f"Linearization: {len(self.triangle)} numbers are no triangle; (p+1)(p+2)/2 are needed.")
+            raise UsageError(
+                f"Linearization: {len(self.triangle)} numbers are not a triangle; (p+1)(p+2)/2 are needed."
+            )
 
     @classmethod
     def zero(cls, parameters: int) -> Linearization:

@@ -54,7 +54,7 @@ class Huber:
     """A residual is charged its square up to ``threshold`` and linearly beyond.
 
     The stiffness is psi' (one inside, zero outside), the true second derivative. Weighting the outliers' rows by
-    ``threshold / |e|`` instead would overstate what they say about the parameters.
+    ``threshold / |e|`` instead would overstate how well they determine the parameters.
     """
 
     threshold: float
@@ -80,7 +80,7 @@ def noise_variance(loss: Loss, e: Floats, free: int) -> float:
     """The variance s^2 of a weighted residual for which ``s^2 H^-1`` is the covariance of the parameters.
 
     Squared loss: ``sum e^2 / (n - p)``. Otherwise the sandwich for independent residuals, with H built from psi':
-    ``sum psi^2 / (n - p) / mean(psi')``. Not-a-number where nothing is left to estimate it from.
+    ``sum psi^2 / (n - p) / mean(psi')``. Not-a-number if nothing is left to estimate it from.
     """
     pull, stiff = loss.pull(e), float(np.mean(loss.stiffness(e)))
     if len(e) <= free or stiff <= 0.0:

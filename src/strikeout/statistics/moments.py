@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# What one quote may count for. 32,768 quotes at the limit still fit in 192 bits, and real ones are far below it: room
-# for books of any size, and for a price of 1e12 that somebody typed in place of "none".
+# What one quote may count for. 32,768 quotes at the limit still fit in 192 bits, and real ones are far below it: enough
+# for books of any size, and for a price of 1e12 that was typed in place of "none".
 LARGEST = (("w s^2", 2.0**40), ("w s y", 2.0**56), ("w y^2", 2.0**96), ("w", 2.0**40))
 _LIMITS = np.array([[largest] for _, largest in LARGEST])
 PLAIN_EXPONENT = -chebyshev.FACTOR_GRID  # of the lowest bit of sum w y^2 and sum w
@@ -104,7 +104,7 @@ class Moments:
 
     @property
     def numbers(self) -> int:
-        """How many numbers stand for the quotes."""
+        """How many numbers represent the quotes."""
         return int(self.words.shape[0] * self.words.shape[1])
 
     def digest(self) -> str:
@@ -146,14 +146,14 @@ class Moments:
 def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | None = None) -> Moments:
     """What these quotes leave behind for calibrations by squared price residuals: exact, and additive.
 
-    Large books can be taken in pieces: the sum of the moments of the pieces is that of the whole, bit for bit.
+    Large books can be taken in chunks: the sum of the moments of the chunks is that of the whole, bit for bit.
 
     Args:
         weights: of the squared residuals; see ``weights_of``. Quotes of weight zero are left out.
         basis: the grid, ``Basis()`` where not given. Moments add and subtract only on one basis.
 
     Raises:
-        UsageError: an unknown weighting, or quotes that are no European options.
+        UsageError: an unknown weighting, or quotes that are not European options.
         RefusedError: quotes off the grid or beyond its range; ``error.ids`` names them, and nothing is taken.
 
     >>> import strikeout as so
@@ -217,7 +217,7 @@ def _held(basis: Basis, weights: str, table: Table) -> Moments:
         UsageError: something was taken away that was never in.
     """
     cells, sums, counts = table
-    # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits tell.
+    # sum w s^2, sum w y^2 and sum w are sums of what is never negative: their sign bits show it.
     signed = sums[:, (0, -2, -1), 2].view(np.int64)
     is_left = counts > 0
     if is_left.all():

@@ -34,7 +34,7 @@ class NormalEquations:
         sum over quotes of a a',    a = rint(sqrt(w) (J_1 .. J_p, r) * 2^exponents)
 
     The upper triangle row by row, every number in 192 bits (``words``). A group: sums do not depend on order, batches
-    or shards, and what was added can be taken away exactly. Two that are equal know the same of the quotes.
+    or shards, and what was added can be taken away exactly. Two that are equal contain the same of the quotes.
 
     Raises:
         UsageError: the words are not a triangle of the schema's columns.
@@ -196,11 +196,7 @@ class NormalEquations:
 
 
 def refuse_mixing(a: Schema, b: Schema) -> None:
-    """Nothing, where the schemas are equal.
-
-    Raises:
-        UsageError: they differ; the sentence says in what.
-    """
+    """Raise UsageError if the schemas differ."""
     if a != b:
         what = [name for name in a.__dataclass_fields__ if getattr(a, name) != getattr(b, name)]
         shown = "; ".join(f"{name} {getattr(a, name)!r} and {getattr(b, name)!r}" for name in what)

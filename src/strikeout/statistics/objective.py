@@ -122,7 +122,9 @@ def objective_of(
         UnidentifiedError: no quote has a weight above zero.
     """
     if residual not in RESIDUALS:
-        raise UsageError(Argument("residual", residual), f" is no kind of residual. Use one of {', '.join(RESIDUALS)}.")
+        raise UsageError(
+            Argument("residual", residual), f" is not a kind of residual. Use one of {', '.join(RESIDUALS)}."
+        )
     weight, rule = weights_of(quotes, weights)
     if residual == "implied_vol" and rule in OF_PRICES:
         raise UsageError(

@@ -49,7 +49,7 @@ class Quadrature:
     linear: Floats
     centre: Floats  # the surface that has been subtracted, at the nodes
     constant: float  # the cost of the centre
-    smallest: float  # cost that can be told from rounding
+    smallest: float  # cost that can be distinguished from rounding
     rounding: float  # as ``Objective.rounding``
     count: int
     total_weight: float

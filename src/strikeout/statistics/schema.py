@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Residual = Literal["price", "implied_vol"]
 
 # Residuals are rounded to 2^-41 of the currency, 4.5e-13: finer than any pricing kernel is accurate. Below 2^62 on that
-# grid leaves room for residuals up to 2^21, about two million. A model of other units states its own ``grid``.
+# grid allows residuals up to 2^21, about two million. A model of other units states its own ``grid``.
 GRID = 41
 # Within +-400 every sum in 192 bits, but zero, is a normal double when read out, so it is rounded once.
 WIDEST = 400
@@ -57,7 +57,7 @@ class Schema:
 
     @property
     def columns(self) -> int:
-        """Of a row: the parameters and the residual."""
+        """The number of columns of a row: the parameters and the residual."""
         return len(self.parameters) + 1
 
     @cached_property
@@ -93,7 +93,7 @@ def schema_of(
         grid: residuals are rounded to ``2^-grid``; the model's own ``grid``, else 41, where not given.
 
     Raises:
-        ParameterError: the reference is no point of the model.
+        ParameterError: the reference is not a point of the model.
         UsageError: the grid is too fine or too coarse for doubles.
     """
     space = model.parameters

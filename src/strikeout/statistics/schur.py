@@ -145,7 +145,7 @@ def place_of(schema: Schema, latent: str) -> int:
         UsageError: the schema has no parameter of that name.
     """
     if latent not in schema.parameters:
-        raise UsageError(f"{latent!r} is no parameter of {schema.model}: they are {', '.join(schema.parameters)}.")
+        raise UsageError(f"{latent!r} is not a parameter of {schema.model}: they are {', '.join(schema.parameters)}.")
     return schema.parameters.index(latent)
 
 

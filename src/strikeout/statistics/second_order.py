@@ -11,7 +11,7 @@ Put the optimum at reference + d + e and expand its equation, sum w J r = 0 ther
     (H - S_d) e = S_d d - T(d, d) / 2,    S_d = S - T . d
 
 S_d belongs to the residuals that are left after the step: noise cancels in it, a misfit does not, and that is why H and
-G alone cannot tell how good a step is in a real market. Both sums add and subtract like every other state.
+G alone do not show how good a step is in a real market. Both sums add and subtract like every other state.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SecondOrder:
         return SecondOrder(self.residual - other.residual, self.sensitivity - other.sensitivity)
 
     def left_out(self, curvature: Floats, step: Floats) -> Floats:
-        """What the step ``H^-1 G`` misses the optimum by, to second order; not-a-number where there is no optimum.
+        """What the step ``H^-1 G`` misses the optimum by, to second order; not-a-number if there is no optimum.
 
         Args:
             curvature: H of the same quotes, for the parameters that may move.
@@ -106,7 +106,7 @@ def second_order_of(
     """The sums of these quotes at a reference; zero for none of them. Large books are taken in parts.
 
     Raises:
-        ParameterError: the reference is no point of the model, or too close to where the model ends.
+        ParameterError: the reference is not a point of the model, or too close to its boundary.
         UsageError, RefusedError: as for ``objective_of``.
     """
     size = len(model.parameters)
@@ -121,10 +121,10 @@ def second_order_of(
 def quote_terms_of(
     quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> QuoteTerms:
-    """What every one of these quotes adds to the sums: p p (p + 1) numbers a quote.
+    """Return what each of these quotes adds to the sums: p p (p + 1) numbers per quote.
 
     Raises:
-        ParameterError: the reference is no point of the model, or too close to where the model ends.
+        ParameterError: the reference is not a point of the model, or too close to its boundary.
         UsageError, RefusedError: as for ``objective_of``.
     """
     theta, size = model.parameters.vector(reference), len(model.parameters)

@@ -205,9 +205,9 @@ def _keys(quotes: Quotes, cut: str) -> tuple[NDArray[np.intp], list[str]]:
         raise UsageError(f"shard: {by!r} is both a label of this book and a cut of every book. Rename the label.")
     if by not in OWN and by not in quotes.labels:
         known = ", ".join([*quotes.labels, *OWN])
-        raise UsageError(f"shard: {by!r} is no label of this book. Use one of {known}.", label=by)
+        raise UsageError(f"shard: {by!r} is not a label of this book. Use one of {known}.", label=by)
     if by in OWN and not hasattr(quotes.contracts, "expiry"):
-        raise UsageError(f"shard: these quotes are no options and have no {by}. Cut by a label.", label=by)
+        raise UsageError(f"shard: these quotes are not options and have no {by}. Cut by a label.", label=by)
     if by == "month":
         if given:
             raise UsageError(f"shard: month takes no width; got {cut!r}. Write date:{given} for a number of days.")

@@ -302,7 +302,7 @@ class System:
         return MappingProxyType({group: one.piece for group, one in self._eliminated.items()})
 
     def reduced(self) -> NormalEquations:
-        """Return the normal equations of the shared parameters: the exact sum of the pieces.
+        """Return the normal equations of the shared parameters: the exact sum over groups.
 
         Raises:
             UsageError: there are no groups.
@@ -361,7 +361,7 @@ class System:
 
     @cached_property
     def _ready(self) -> tuple[Schema, int, int, dict[Group, tuple[int, int]], Followers]:
-        """What ``step_without`` needs: schema, number of sums, their total, each group's place and piece, followers."""
+        """The inputs of ``step_without``: schema, number and total of the sums, those of each group, followers."""
         total, pieces = self._packed
         placed = {group: (n, piece) for n, (group, piece) in enumerate(pieces.items())}
         return self.schema, len(exact.zero(self.schema.columns)), total, placed, self._followers

@@ -1,4 +1,4 @@
-"""What each quote counts for: as given, equally, by price, by vega, by spread, or as the caller says.
+"""What each quote counts for: as given, equally, by price, by vega, by spread, or as the caller gives it.
 
 Every rule looks at one quote alone. A weight that looked at the others would carry a struck quote into its neighbours.
 """
@@ -33,14 +33,14 @@ VEGA_FLOOR = 0.01
 
 
 def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
-    """One weight a quote, in the order of the quotes, and the name of the rule.
+    """Return one weight per quote, in the order of the quotes, and the name of the rule.
 
     "given" takes ``quotes.weight``; "none" is one for all; "relative" is ``1 / price^2``, which makes residuals shares
     of the price; "vega" is ``1 / vega^2`` at the quote's own implied volatility, which makes price residuals volatility
     residuals to first order; "spread" is ``1 / spread^2``, residuals in units of the spread; "vol-spread" is
     ``(vega / spread)^2``, which makes implied volatility residuals multiples of the bid-ask spread in volatility
     (``spread / vega`` to first order, so that a bid of zero has one too). Your own are an array of
-    one weight a quote, or a mapping from id to weight (which may know other quotes too).
+    one weight per quote, or a mapping from id to weight (which may contain other quotes too).
 
     Raises:
         UsageError: the rule is unknown, an array has the wrong length, a mapping lacks a quote, or a weight is negative
