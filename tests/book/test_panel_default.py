@@ -90,7 +90,7 @@ def test_one_value_is_had_for_the_asking(anew):
 @pytest.mark.parametrize(
     ("quotes", "asked", "why"),
     [
-        (QUOTES, {"loss": "huber"}, "a panel does not know a huber loss"),
+        (QUOTES, {"loss": "huber"}, "auto keeps one value under a huber loss"),
         (QUOTES, {"fixed": {"initial_variance": 0.05}}, "initial_variance is fixed"),
         (with_dates(QUOTES, np.where(np.arange(120) < 3, "", DATES)), {}, "3 of 120 quotes have no date"),
         (QUOTES[::5], {}, None),  # 24 quotes, two for each of 12 parameters: enough
@@ -296,17 +296,17 @@ def test_the_command_line_says_what_was_decided_and_how_to_have_it_otherwise(boo
 def test_a_plan_shows_the_path_before_and_after_and_the_day_that_goes(book):
     path = book.path
     shown = run("forget", path, "--where", DAY).stdout
-    assert "latent   2024-01-08 goes as a whole, and initial_variance 0.0443918 with it" in shown
+    assert "latent   2024-01-08 is removed as a whole, and initial_variance 0.0443918 with it" in shown
     assert "latent   7 dates stay: initial_variance moves most on " in shown
-    assert "2024-01-08 went as a whole, and initial_variance 0.0443918 with it" in run("apply", path).stdout
-    assert "2024-01-08 came, with initial_variance 0.0443918" in run("restore", path, "--last").stdout
+    assert "2024-01-08 was removed as a whole, and initial_variance 0.0443918 with it" in run("apply", path).stdout
+    assert "2024-01-08 was added, with initial_variance 0.0443918" in run("restore", path, "--last").stdout
     plan = json.loads(run("forget", path, "--where", DAY, "--json").stdout)
     fresh = so.calibrate(REST, so.Heston(), panel="date").latent
     assert plan["dropped"] == ["2024-01-08"]
     assert plan["latent"]["after"] == {**fresh, "2024-01-08": None}
     assert plan["latent"]["before"] == so.calibrate(QUOTES, so.Heston(), panel="date").latent
     look = run("forget", path, "--where", DAY, "--preview").stdout
-    assert "2024-01-08 goes as a whole" in look
+    assert "2024-01-08 is removed as a whole" in look
     looked = json.loads(run("forget", path, "--where", DAY, "--preview", "--json").stdout)
     assert (looked["dropped"], looked["latent"].keys()) == (["2024-01-08"], fresh.keys())
     crossing = run("forget", path, "--where", LATER, "--preview").stdout

@@ -156,7 +156,8 @@ def panel_choice(dates: NDArray[Any] | None, model: Model, settings: Settings) -
 
     Args:
         dates: the label date of every quote, out of the money or not; None if the quotes have none.
-        settings: what was asked besides. A panel estimates its latent parameter, so it may not be fixed.
+        settings: what was asked besides. A robust loss makes a panel only if it is asked for by its label, and a panel
+            estimates its latent parameter, so it may not be fixed.
 
     >>> from strikeout.models.heston import Heston
     >>> dates = np.repeat(["2024-01-05", "2024-01-08"], [6, 6])
@@ -177,7 +178,9 @@ def panel_choice(dates: NDArray[Any] | None, model: Model, settings: Settings) -
         return PanelChoice(None, count)
     counting = len(dates) if settings.select == "all" else len(dates) // 2
     parameters = len(model.parameters) - 1 + count
-    if latent in (settings.fixed or {}):
+    if settings.loss != "squared":
+        why = f"auto keeps one value under a {settings.loss} loss"
+    elif latent in (settings.fixed or {}):
         why = f"{latent} is fixed"
     elif missing.any():
         why = f"{int(missing.sum()):,} of {len(dates):,} quotes have no {LABEL}"

@@ -85,7 +85,7 @@ def schema_of(
     """The schema of a model at a reference.
 
     The grid of a parameter's column follows the size of the parameter's first canonical start, so that a column times
-    its parameter is on the grid of the residual, to a factor of two. A model that knows the sizes of its values and
+    its parameter is on the grid of the residual, to a factor of two. A model that contains the sizes of its values and
     derivatives at the reference (``exponents``) sets the whole grid itself.
 
     Args:
