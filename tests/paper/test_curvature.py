@@ -45,7 +45,9 @@ def test_gauss_newton_over_the_retained_rows_is_the_downdate(calibration):
 
 def test_the_correction_is_the_one_that_judges_a_downdate(calibration):
     ids = calibration.quotes.ids[::7]
-    cache = cached(calibration.quotes.without(ids), calibration.model, np.array(list(calibration.reference.values())))
+    cache = cached(
+        calibration.quotes.without(ids), calibration.model, np.array(list(calibration.references[WHOLE].values()))
+    )
     d = curvatures.gauss_newton(cache)
     known = (calibration.second_order[WHOLE] - calibration.second_order_of(ids)[WHOLE]).left_out(cache.curvature, d)
     # Second derivatives are differences, with steps of another size here: good to some 1e-6.

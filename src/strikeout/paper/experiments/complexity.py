@@ -103,8 +103,8 @@ def growths(*, sizes: Sequence[int], repeats: int, seed: int) -> list[Growth]:
         _growth("downdate of 27 quotes", "quotes in the book", 0.0, sizes, lambda n: strike(n, 27), repeats),
         _growth("sharded recompute", "quotes of the touched shards", 1.0, sizes, rebuilt, repeats),
         _growth("downdate", "forgotten quotes", 1.0, forgotten, lambda n: strike(max(sizes), n), repeats),
-        _growth("the paper's subtraction of 675 quotes", "parameters", 2.0, [10, 20, 40, 80], subtraction, repeats),
-        _growth("the solution", "parameters", 3.0, [10, 20, 40, 80], solution, repeats),
+        _growth("the paper's subtraction", "parameters", 2.0, [5, 10, 20, 40], subtraction, repeats),
+        _growth("the solution", "parameters", 3.0, [40, 80, 160, 320], solution, repeats),
     ]
 
 

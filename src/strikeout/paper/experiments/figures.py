@@ -434,19 +434,21 @@ def run_times(found: Sequence[Growth]) -> Figure:
             for one in lines:
                 colour = colours.get(one.what, style.OTHERS[2])
                 panel.loglog(one.sizes, one.seconds, "o-", color=colour, markersize=3, linewidth=1.2)
-                is_left = against == "quotes" and one.what == "the paper's loop"
+                is_beside = (
+                    against == "quotes" and one.what != "the paper's loop"
+                )  # the space left of the line is empty
                 panel.annotate(
                     f"{one.what}\nexponent {one.slope.value:.2f}",
-                    (one.sizes[0] if is_left or against != "quotes" else one.sizes[-1], one.seconds.max()),
-                    xytext=(0, 6),
+                    (one.sizes[0], one.seconds[0] if is_beside else one.seconds.max()),
+                    xytext=(-8, 0) if is_beside else (0, 6),
                     textcoords="offset points",
                     color=colour,
-                    ha="left" if is_left or against != "quotes" else "right",
-                    va="bottom",
+                    ha="right" if is_beside else "left",
+                    va="center" if is_beside else "bottom",
                 )
-            panel.set_ylim(top=panel.get_ylim()[1] * 12)
-            if against == "quadrature nodes":  # less than a decade: both ends named, and nothing between them
-                ends = [float(lines[0].sizes[0]), float(lines[0].sizes[-1])]
+            panel.set_ylim(panel.get_ylim()[0] / 2, panel.get_ylim()[1] * 12)
+            if against in ("quadrature nodes", "parameters"):  # about a decade: both ends named, nothing between them
+                ends = [float(min(one.sizes[0] for one in lines)), float(max(one.sizes[-1] for one in lines))]
                 panel.set_xticks(ends, [f"{size:,.0f}" for size in ends])
                 panel.set_xticks([], minor=True)
             panel.set_xlabel(against)

@@ -237,8 +237,8 @@ def _told(points: list[Point], placed: list[Position]) -> tuple[str, ...]:
         f"touches {_middle(near, 'touched'):.0f} of {near[0].shards}, and the paper's loop then needs "
         f"{cluster['time']:.0%} of its time; {cluster['product']:.0%} with shards by product, because a day holds "
         f"nearly every product, and {cluster['hybrid']:.0%} with both. Shards must be cut the way requests come.",
-        "Where the touched shards are does not matter, only how many quotes they have: the paper's Figure 4 (b) looks "
-        f"different because its forget sets touch more shards. One touched shard of {placed[-1].shards} costs "
+        "Where the touched shards are does not matter, only how many quotes they have (Figure 4). One touched shard of "
+        f"{placed[-1].shards} in the large set costs "
         f"{_ratio_at(placed, 0):.2f} of retrain if it is the first and {_ratio_at(placed, 3):.2f} if it is the fourth.",
         f"With our passes the question loses its weight. Retrain over the whole large set takes "
         f"{time_text(_middle(large, 'retrain'))}. All touched shards are priced in one pass, so recompute takes at "

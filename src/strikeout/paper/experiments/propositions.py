@@ -353,7 +353,7 @@ def _paragraphs(
     tidy = float(np.median([one.tightness for one in held if one.bound == "stability" and one.scaled]))
     by = {(one.what, one.against): one for one in grown}
     linear, again = by["the paper's loop", "quotes"], by["sharded recompute", "quotes of the touched shards"]
-    p2, p3 = by["the paper's subtraction of 675 quotes", "parameters"], by["the solution", "parameters"]
+    p2, p3 = by["the paper's subtraction", "parameters"], by["the solution", "parameters"]
     nodes, fixed = by["the paper's loop", "nodes"], by["downdate of 27 quotes", "quotes in the book"]
     return (
         f"Exactness holds, in integers to the last bit: state and step are the same in {equal} of {len(exact)} "
@@ -376,11 +376,12 @@ def _paragraphs(
         f"because the second step squares the square that the first one left; at the paper's noise the exponent is "
         f"{lines[1].accuracy}, at {lines[-1].noise:g} it is {lines[-1].accuracy}.",
         f"Part (ii) of Proposition 7: recompute grows with the quotes of the touched shards, exponent {again.slope}. "
-        f"Retrain by the paper's loop grows with the quotes, exponent {linear.slope}: the text that calls it not "
-        "perfectly "
-        "linear is about noise in its timings. In the number of parameters the subtraction has exponent "
-        f"{p2.slope} and "
-        f"the solution {p3.slope} over 10 to 80 parameters, where fixed costs are still visible.",
+        f"Retrain by the paper's loop grows with the quotes, exponent {linear.slope}; the paper's text calls it not "
+        f"perfectly linear. In the number of parameters the subtraction has exponent {p2.slope} over "
+        f"{p2.sizes[0]:.0f} to "
+        f"{p2.sizes[-1]:.0f} parameters and the solution {p3.slope} over {p3.sizes[0]:.0f} to {p3.sizes[-1]:.0f}, "
+        "where "
+        "fixed costs are still visible.",
         f"Costs grow as the proposition has it, and linearly in the nodes (exponent {nodes.slope}), not "
         "quadratically as "
         f"its text has it. A downdate of 27 quotes does not see the book: exponent {fixed.slope}, "
