@@ -138,6 +138,19 @@ def test_an_erased_quote_is_refused_whatever_its_labels_but_its_date(tmp_path, q
         assert book.verify().holds
 
 
+@pytest.mark.parametrize("labels", [{}, {"date": DAY}])
+def test_a_quote_that_another_source_has_too_stays_and_is_not_taken_for_the_erased_one(tmp_path, quotes, labels):
+    with so.Book.create(tmp_path / "two.book") as book:
+        book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], source="a", **labels))
+        book.import_quotes(labelled(quotes, ["b1", "b2", "b3"], source="b", **labels))
+        book.erase(where="source = 'a'", yes=True)
+        assert book.verify().holds, book.verify().summary()
+        assert book.residue().is_clean
+        assert book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], **labels)).erased == ("a1", "a2", "a3")
+        book.erase(ids=["b1"], yes=True)  # now no source has it
+        assert book.import_quotes(labelled(quotes, ["c1"], **labels)).erased == ("c1",)
+
+
 def test_a_restore_brings_back_what_was_not_erased(book, quotes):
     change = book.apply(book.forget(ids=quotes.ids[:6]))
     book.erase(ids=quotes.ids[:2], yes=True)

@@ -184,3 +184,11 @@ def test_clean_erasures_of_tick_prices_raise_no_alarm(tmp_path):
         assert held.residue().is_clean
         assert held.residue(book).is_clean
         assert [entry.counts["traces"] for entry in held.log() if entry.what == "residue"] == [0] * 14
+
+
+def test_old_pointers_to_cells_are_accounted_for(path):
+    begin, end = max(gaps(path), key=lambda gap: gap[1] - gap[0])
+    planted(path, begin, b"".join(place.to_bytes(2, "big") for place in range(2570, 1000, -6)))
+    assert searched(path, Needles({})).is_clean
+    planted(path, end - 24, bytes(range(1, 21)))
+    assert searched(path, Needles({})).unaccounted == 20

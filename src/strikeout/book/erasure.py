@@ -107,7 +107,9 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     standing = records.standing()
     why = records.no_footprints() if standing is None else MissingFootprints.ERASED
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
-    kept = commitments(held, records.commit) + commitments(aside, records.commit)
+    everything = store.quotes(struck=None)
+    stays = everything[~np.isin(everything.ids, gone)]
+    kept = [text for some in (held, aside) for text in commitments(some, records.commit, retained=stays)]
     store.put("erased", page_of(book.number), canonical(sorted(kept)))
     for name in _issued(records, span):
         store.remove("certificate", name)

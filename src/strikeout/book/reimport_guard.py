@@ -21,12 +21,35 @@ ID, DATED, UNDATED, ANY_DATE = "id", "content", "content without a date", "conte
 PER_QUOTE = 3
 
 
-def commitments(quotes: Quotes, commit: Commit) -> list[str]:
-    """Return the commitments a book keeps of erased quotes, ``PER_QUOTE`` for each."""
-    found = []
+def commitments(quotes: Quotes, commit: Commit, *, retained: Quotes) -> list[str]:
+    """Return the commitments a book keeps of erased quotes, at most ``PER_QUOTE`` for each.
+
+    A quote that the book retains from another source too, at the same price on the same day, is committed to by its id
+    alone: the other one has not returned.
+    """
+    found, shared = [], _contents(retained[_may_equal(retained, quotes)])
     for name, content, date in _rows(quotes):
-        dated = commit(UNDATED, content) if date is None else commit(DATED, content + date)
-        found += [commit(ID, name), dated, commit(ANY_DATE, content)]
+        found.append(commit(ID, name))
+        dates = shared.get(content)
+        if dates is None:
+            found.append(commit(ANY_DATE, content))
+        if dates is None or (date is not None and not dates & {date, None}):
+            found.append(commit(UNDATED, content) if date is None else commit(DATED, content + date))
+    return found
+
+
+def _may_equal(retained: Quotes, quotes: Quotes) -> NDArray[np.bool_]:
+    """Return which retained quotes have a price, strike and expiry of these: few enough to compare them one by one."""
+    here, there = retained.contracts, quotes.contracts
+    same = np.isin(retained.observed, quotes.observed)
+    return same & np.isin(here.strike, there.strike) & np.isin(here.expiry, there.expiry)
+
+
+def _contents(quotes: Quotes) -> dict[bytes, set[bytes | None]]:
+    """Return the dates on which each contract and price is quoted."""
+    found: dict[bytes, set[bytes | None]] = {}
+    for _, content, date in _rows(quotes):
+        found.setdefault(content, set()).add(date)
     return found
 
 

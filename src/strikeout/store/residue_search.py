@@ -219,17 +219,25 @@ def _unaccounted(path: Path, layout: Layout) -> int:
     """Return how many bytes belong to no row and are neither zero nor a copy of a row.
 
     If a page was split, SQLite leaves copies of the rows that moved. A byte is part of a copy if it is in eight bytes
-    that a row has too. Fewer than four bytes together, such as old pointers to cells, are not counted.
+    that a row has too. Old pointers to cells, and fewer than eight bytes together, are not counted.
     """
     with borrowed(path) as file:
         parts = []
         for begin, end in layout.gaps.tolist():
-            data = bytes_at(file, begin, end - begin)
+            data = _after_pointers(bytes_at(file, begin, end - begin), layout.page)
             parts += [data] if any(data) else []
         windows = list(dict.fromkeys(data[at : at + WORD] for data in parts for at in range(len(data) - WORD + 1)))
         windows = [window for window in windows if WORD - window.count(0) >= LETTERS]  # mostly zeros prove nothing
         copied = _in_live(file, path.stat().st_size, layout, windows)
     return sum(_unexplained(data, copied) for data in parts)
+
+
+def _after_pointers(data: bytes, page: int) -> bytes:
+    """Return a gap without the pointers to cells at its beginning: if rows move to another page, SQLite shortens the
+    list of pointers and leaves the old ones, two bytes each and smaller than a page."""
+    places = np.frombuffer(data, ">u2", len(data) // 2)
+    is_other = (places == 0) | (places >= page)
+    return data[2 * int(np.argmax(is_other)) :] if is_other.any() else data[2 * len(places) :]
 
 
 def _in_live(file: int, length: int, layout: Layout, windows: list[bytes]) -> set[bytes]:
@@ -247,11 +255,11 @@ def _in_live(file: int, length: int, layout: Layout, windows: list[bytes]) -> se
 
 
 def _unexplained(data: bytes, copied: set[bytes]) -> int:
-    """Return how many bytes that are not zero are in no copy, in runs of at least four."""
+    """Return how many bytes that are not zero are in no copy, in runs of at least eight."""
     is_open = np.frombuffer(data, np.uint8) != 0
     for at in range(len(data) - WORD + 1):
         if data[at : at + WORD] in copied:
             is_open[at : at + WORD] = False
     edges = np.flatnonzero(np.diff(np.concatenate([[0], is_open.astype(np.int8), [0]])))
     runs = edges[1::2] - edges[::2]
-    return int(runs[runs >= LETTERS].sum())
+    return int(runs[runs >= WORD].sum())

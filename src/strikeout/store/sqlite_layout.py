@@ -31,9 +31,10 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The gaps of a SQLite file, ascending, as pairs of offsets."""
+    """The gaps of a SQLite file, ascending, as pairs of offsets; and the size of its pages."""
 
     gaps: Gaps
+    page: int
 
     def within(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """Return the parts of a range of bytes that are in gaps."""
@@ -78,7 +79,9 @@ class _Walk:
                 pass
         whole = np.flatnonzero(~self._seen[1:])
         self._gaps += [(page * self._size, (page + 1) * self._size) for page in whole.tolist()]
-        return Layout(np.array(sorted(gap for gap in self._gaps if gap[0] < gap[1]), np.int64).reshape(-1, 2))
+        return Layout(
+            np.array(sorted(gap for gap in self._gaps if gap[0] < gap[1]), np.int64).reshape(-1, 2), self._size
+        )
 
     def _page(self, number: int) -> bytes:
         if not 0 < number <= self._count or self._seen[number]:
