@@ -221,3 +221,15 @@ def test_a_condition_that_no_quote_matches_ends_with_3(book):
     done = run("forget", book, "--where", "strike < 0")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "no quotes match" in done.stderr
+
+
+@pytest.mark.parametrize("shards", ["date:30", "month", "expiry", "product:30,60", "source", "date:30,product:30,60"])
+def test_shards_are_cut_by_words_and_give_the_bits_of_a_downdate(book, shards):
+    sharded = forgotten(book, "--where", EARLY, "--operator", "recompute", "--shards", shards)
+    downdated = forgotten(book, "--where", EARLY, "--operator", "downdate")
+    assert (sharded["parameters"], sharded["state"]) == (downdated["parameters"], downdated["state"])
+
+
+@pytest.mark.parametrize("words", [["--shards", "month"], ["--operator", "recompute", "--shards", "desk:3"]])
+def test_shards_without_recompute_or_by_an_unknown_label_are_a_usage_error(book, words):
+    assert run("forget", book, "--where", EARLY, *words).exit_code == 2
