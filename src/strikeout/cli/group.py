@@ -28,6 +28,8 @@ COMMANDS = {
     "calibrate": ("calibrate:calibrate", "Calibrate a model to a file of quotes, or to a book."),
     "plot": ("plot:plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
     "influence": ("influence:influence", "List the quotes or groups of quotes with the largest influence."),
+    "outliers": ("suspects:outliers", "List the quotes that fit the smile of their neighbours least."),
+    "robustness": ("suspects:robustness", "Find the few quotes whose removal changes a conclusion most."),
     "compare-models": ("compare_models:compare_models", "Compare several models on the same quotes."),
     "forget": ("forget:forget", "Strike quotes out of a calibration, as if they had never been seen."),
     "verify": ("verify:verify", "Check a book, or a certificate against the retained quotes."),
