@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from strikeout.book import Book as Book
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
+    from strikeout.fleet import calibrate_many as calibrate_many
     from strikeout.forgetting.forget import forget as forget
     from strikeout.forgetting.forgetting import Forgetting as Forgetting
     from strikeout.forgetting.preview import preview as preview
@@ -74,6 +75,7 @@ _HOMES = {
     "SVI": "strikeout.models.svi",
     "VarianceGamma": "strikeout.models.variance_gamma",
     "calibrate": "strikeout.calibration.calibrate",
+    "calibrate_many": "strikeout.fleet",
     "check_model": "strikeout.models.check",
     "compare_models": "strikeout.assurance.comparison",
     "custom_model": "strikeout.models.custom",

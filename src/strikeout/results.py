@@ -18,6 +18,8 @@ from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.termination import Termination as Termination
+from strikeout.fleet import Fit as Fit
+from strikeout.fleet import Fleet as Fleet
 from strikeout.forgetting.preview import Preview as Preview
 from strikeout.models.check import ModelCheck as ModelCheck
 from strikeout.quotes.features import Features as Features
@@ -36,6 +38,8 @@ __all__ = [
     "Entry",
     "Erasure",
     "Features",
+    "Fit",
+    "Fleet",
     "Head",
     "Imported",
     "Influence",

@@ -94,4 +94,4 @@ def test_two_errors_planted_in_a_real_day_come_first(shared_data, day):
     observed[call] *= 0.7
     found = so.outliers(quotes.with_observed(observed))
     assert set(found["id"][:2]) == {quotes.ids[put], quotes.ids[call]}
-    assert found.to_dict(2)["rows"][0]["score"] > 10.0
+    assert found.to_dict(2)["outliers"][0]["score"] > 10.0

@@ -40,8 +40,8 @@ def found(*words):
 
 def test_outliers_of_a_file_and_of_a_book_are_those_of_the_call(path, quotes):
     shown = found("outliers", path, "--top", 2)
-    assert shown["rows"] == so.outliers(quotes).to_dict(2)["rows"]
-    assert shown["rows"][0]["id"] == quotes.ids[100]
+    assert shown["outliers"] == so.outliers(quotes).to_dict(2)["outliers"]
+    assert shown["outliers"][0]["id"] == quotes.ids[100]
     assert (shown["suspects"], shown["quotes"]) == (1, 400)
 
 

@@ -33,6 +33,7 @@ NAMES = {
     "__version__",
     "american",
     "calibrate",
+    "calibrate_many",
     "check_model",
     "compare_models",
     "custom_model",

@@ -71,7 +71,7 @@ class Outliers(Mapping[str, NDArray[Any]]):
             {name: _plain(column[row]) for name, column in self.columns.items()}
             for row in range(self.rows if count is None else min(count, self.rows))
         ]
-        return {"quotes": self.rows, "unjudged": self.unjudged, "rows": rows}
+        return {"quotes": self.rows, "unjudged": self.unjudged, "outliers": rows}
 
     def summary(self, count: int = 10) -> str:
         """Return the first rows as a table of plain text."""

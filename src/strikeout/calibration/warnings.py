@@ -36,12 +36,22 @@ def warnings(calibration: Calibration) -> tuple[str, ...]:
         for name, bound in calibration.on_bound.items()
     ]
     found += _latent_warnings(calibration) if calibration.is_panel else _plain_warnings(calibration)
+    found += _pooled_underlyings(calibration)
     ratio = calibration.feller_ratio
     if calibration.feller == "warn" and ratio is not None and ratio < 1.0:
         found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
     if len(calibration.starts) > 1 and calibration.agreement == 1:
         found.append(f"Only 1 of {len(calibration.starts)} starts ended here; the optimum may not be the only one.")
     return tuple(found)
+
+
+def _pooled_underlyings(calibration: Calibration) -> list[str]:
+    if calibration.moments is not None or "underlying" not in calibration.quotes.labels:
+        return []
+    count = len(set(calibration.quotes.labels["underlying"].tolist()))
+    if count < 2:
+        return []
+    return [f"The quotes are of {count:,} underlyings, fitted as one: calibrate_many(by='underlying') fits each."]
 
 
 def _plain_warnings(calibration: Calibration) -> list[str]:

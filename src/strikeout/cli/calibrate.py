@@ -13,6 +13,7 @@ from strikeout.cli.book_commands import ONE_VALUE, calibrate_book, is_book, open
 from strikeout.cli.fit_options import (
     READING,
     calibrate_file,
+    calibrate_groups,
     filtered_options,
     note_reading,
     options_as_given,
@@ -20,6 +21,7 @@ from strikeout.cli.fit_options import (
 )
 from strikeout.cli.options import file_argument, given_options, output_options, reason_options, refuse_given
 from strikeout.tables import Table, number
+from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -45,6 +47,7 @@ MOST_EXPIRIES = 16  # in the table of fit errors below the parameters
 )
 @click.option("--perturb", type=float, help="For a book: a share of noise on the footprints it keeps, such as 1e-3.")
 @click.option("--errors", is_flag=True, help="For a file: print the fit errors of every expiry instead of parameters.")
+@click.option("--by", metavar="LABELS", help="Calibrate each group apart: labels, such as underlying,date.")
 @click.option("--report", is_flag=True, help="Show every start and every step too.")
 @reason_options
 @output_options
@@ -61,14 +64,18 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
-    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "errors")}
+    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "errors", "by")}
     if is_book(file):
-        refuse_given(("report", "errors", "only", *READING), "A book was read when it was imported:")
-        how = {name: options[name] for name in given_options(set(options) - {*READING, "only"}, or_configured=True)}
+        refuse_given(("report", "errors", "only", "by", "pool", *READING), "A book was read when it was imported:")
+        own = set(options) - {*READING, "only", "pool"}
+        how = {name: options[name] for name in given_options(own, or_configured=True)}
         how |= {name: asked[name] for name in ("through", "perturb") if asked[name] is not None}
         with open_book(file, who=asked["who"]) as book:
             return calibrate_book(book, how, fresh=asked["fresh"], reason=asked["reason"], plot=plot, as_json=as_json)
     refuse_given(("reason", "note", "ticket", *OF_BOOKS), "A file keeps nothing:")
+    if asked["by"] is not None:
+        refuse_given(("plot", "report", "errors"), "A table of calibrations has no picture and no steps:")
+        return _calibrate_each(file, asked["by"], as_json=as_json, form=form, options=options)
     reading, calibration = calibrate_file(file, **options)
     if plot is not None:
         from strikeout.plots import View, write_plot
@@ -90,6 +97,19 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
             terminal.note(f"the picture is in {plot}.")
         _hint(file, calibration, plot)
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
+
+
+def _calibrate_each(file: str, by: str, *, as_json: bool, form: Format, options: dict[str, Any]) -> int:
+    """Calibrate each group of a file and show one row per group."""
+    reading, fleet = calibrate_groups(file, by, **options)
+    if as_json:
+        terminal.show_json({**fleet.to_dict(), **reading_counts(reading, options["quarantine"])})
+    else:
+        done = sum(fit.converged for fit in fleet.fits)
+        facts = f"{done:,} of {many(len(fleet.fits), 'calibration')} converged."
+        terminal.show_result(form, fleet.to_table(), "", facts)
+        note_reading(reading, options["quarantine"])
+    return exit_codes.DONE if fleet.converged else exit_codes.REFUSED
 
 
 def dated_names(calibration: Calibration) -> dict[str, str]:

@@ -24,12 +24,13 @@ from strikeout.cli.options import (
     quarantine_option,
     with_options,
 )
-from strikeout.errors import NothingMeantError, RejectedError
+from strikeout.errors import NothingMeantError, RejectedError, UsageError
 from strikeout.models.named import MODELS, model_named, with_full_names
 from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.fleet import Fleet
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
 
@@ -147,6 +148,7 @@ calibration_options = with_options(
         help="A label, such as date: the model's latent parameter (initial variance) has one value for each. auto uses "
         "the date if there are several dates and enough quotes.  [default: none for a file, auto for a book]",
     ),
+    click.option("--pool", is_flag=True, help="Fit quotes of several underlyings as one; they are refused otherwise."),
     max_reject_option,
     quarantine_option,
     profile_option,
@@ -178,12 +180,14 @@ def _typed(value: Any) -> str:
     return ":".join(str(end) for end in value) if isinstance(value, tuple) else str(value)
 
 
-def calibrate_file(file: str, *, model: str, only: str | None = None, **options: Any) -> tuple[Reading, Calibration]:
+def calibrate_file(
+    file: str, *, model: str, only: str | None = None, pool: bool = False, **options: Any
+) -> tuple[Reading, Calibration]:
     """Read a file and calibrate its quotes, as the options of ``calibration_options`` ask.
 
     Raises:
         QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
-        UsageError: an option with an impossible value.
+        UsageError: an option with an impossible value, or several underlyings without ``pool``.
         RefusedError: there are too few quotes, or one lacks what an option needs.
     """
     from strikeout.calibration.calibrate import calibrate
@@ -192,11 +196,48 @@ def calibrate_file(file: str, *, model: str, only: str | None = None, **options:
     reading = read_file(file, **{name: options[name] for name in READING})
     chosen = model_named(model)
     how |= {name: with_full_names(how[name], chosen) for name in ("bounds", "fixed")}
+    quotes = matching(reading.quotes, only)
+    if not pool:
+        refuse_several_underlyings(quotes)
     progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
     try:
-        return reading, calibrate(matching(reading.quotes, only), chosen, progress=progress, **how)
+        return reading, calibrate(quotes, chosen, progress=progress, **how)
     finally:
         progress.end()
+
+
+def calibrate_groups(file: str, by: str, *, model: str, only: str | None, **options: Any) -> tuple[Reading, Fleet]:
+    """Read a file and calibrate each group of its quotes.
+
+    Raises:
+        StrikeoutError: as ``calibrate_file``; or a label that the quotes do not have.
+    """
+    from strikeout.fleet import calibrate_many
+
+    how = {name: value for name, value in options.items() if name not in (*READING, "pool")}
+    reading = read_file(file, **{name: options[name] for name in READING})
+    chosen = model_named(model)
+    how |= {name: with_full_names(how[name], chosen) for name in ("bounds", "fixed")}
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    line = terminal.ComparingLine(what="calibrations")
+    try:
+        quotes = matching(reading.quotes, only)
+        return reading, calibrate_many(quotes, chosen, by=names, progress=line, **how)
+    finally:
+        line.end()
+
+
+def refuse_several_underlyings(quotes: Quotes) -> None:
+    """Raise UsageError if the quotes are of several underlyings, which one set of parameters does not describe."""
+    names = sorted(set(quotes.labels["underlying"].astype(str).tolist())) if "underlying" in quotes.labels else []
+    if len(names) > 1:
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        raise UsageError(
+            f"The quotes are of {len(names):,} underlyings ({shown}), which one set of parameters does not describe. "
+            f'Calibrate each (strikeout calibrate FILE --by underlying), choose one (--where "underlying = '
+            f"'{names[0]}'\"), or fit them as one (--pool).",
+            underlyings=len(names),
+        )
 
 
 def matching(quotes: Quotes, only: str | None) -> Quotes:

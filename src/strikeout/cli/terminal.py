@@ -238,13 +238,14 @@ class SearchingLine(PassingLine):
 
 @dataclass(kw_only=True)
 class ComparingLine(PassingLine):
-    """Which of several models is being calibrated; a progress function for `compare_models`."""
+    """The current one of several calibrations; a progress function for `compare_models` and `calibrate_many`."""
 
     patience: float = 1.0
+    what: str = "models"
 
     def __call__(self, name: str, done: int, of: int) -> None:
         if self.is_due:
-            self.write(f"calibrating {self.bar(done / of)} {name}, {done} of {of} models done")
+            self.write(f"calibrating {self.bar(done / of)} {name}, {done:,} of {of:,} {self.what} done")
 
 
 @dataclass(kw_only=True)
