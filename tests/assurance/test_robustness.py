@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.errors import UsageError
+from strikeout.errors import RefusedError, UsageError
 
 
 def line(x, y):
@@ -128,3 +128,9 @@ def test_the_order_of_the_quotes_changes_nothing(heston):
 def test_a_question_without_an_answer_is_refused(heston, asked):
     with pytest.raises(UsageError):
         so.robustness(heston, **asked)
+
+
+def test_a_panel_is_refused():
+    panel = so.calibrate(so.synthetic.panel_quotes(4, seed=1), so.Heston(), panel="date")
+    with pytest.raises(RefusedError):
+        so.robustness(panel, "correlation", count=2)

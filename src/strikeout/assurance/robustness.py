@@ -125,8 +125,15 @@ def robustness(
 
     Raises:
         UsageError: an unknown target or label, or a count that leaves nothing.
-        RefusedError: the calibration has no quotes, or its quotes do not determine its parameters.
+        RefusedError: the calibration has no quotes, is a panel, or its quotes do not determine its parameters.
     """
+    if calibration.is_panel:
+        raise RefusedError(
+            "robustness: a panel estimates a latent parameter per group, and only plain calibrations are supported. "
+            "Calibrate one group, or without a panel (",
+            Argument("panel", None),
+            ").",
+        )
     groups = groups_of(calibration.used, by)
     most = _most(count, share, groups.count)
     value = _function(calibration, target)
