@@ -257,6 +257,7 @@ void solve(Workspace& space, const Terms& t, Region kind, const AmericanNodes& n
         return;
     }
     // Past the time at which they meet the equations may have no solution: then a shorter horizon, which still has the meeting.
+    wanted = wanted < 0.1 * LOST ? wanted : 0.1 * LOST;  // whether they meet is decided by what is found
     double known = 0.0, unknown = t.T;
     bool found = solve_two(space, t, t.T, nodes, erfcx, wanted);
     for (int trial = 0; trial < HORIZONS && !(found && (space.meet < 1.0 || space.horizon == t.T)); trial++) {

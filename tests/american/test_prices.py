@@ -119,6 +119,8 @@ def test_two_boundaries_agree_with_finite_differences(expiry, rate, dividend_yie
     expected = [finite_differences(spot, expiry, rate, dividend_yield, volatility) for spot in spots]
     assert np.abs(found - expected).max() < 2e-5 * 100.0  # what the grid of 800 by 800 points is off by
     assert np.abs(found - american.price(**given, accuracy=1e-10)).max() < 1e-8 * 100.0
+    rest = {name: value for name, value in given.items() if name != "volatility"}
+    assert american.implied_volatility(price=found, **rest)[-1] == pytest.approx(volatility, abs=1e-6)
     european = black.price(
         spots * np.exp((rate - dividend_yield) * expiry), 100.0, expiry, volatility, np.exp(-rate * expiry), False
     )

@@ -328,6 +328,7 @@ def _solve(t: Terms, of: Nodes, wanted: float, warm: tuple[Boundary, ...]) -> tu
         return (_iterate(t, of, Boundary(start, -1.0, b, inf, t.T), wanted),)
     # Past the time at which they meet the equations may have no solution: then a shorter horizon, which still has
     # the meeting.
+    wanted = min(wanted, 0.1 * LOST)  # whether they meet is decided by what is found
     known, unknown = 0.0, t.T
     found = _solve_two(t, of, wanted, t.T)
     for _ in range(HORIZONS):

@@ -44,6 +44,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "deliverable": (),
     "iv_bid": (),
     "iv_ask": (),
+    "american_mid": (),
     "forward_from": (),
     "discount_from": (),
 }
@@ -81,6 +82,7 @@ NUMBERS = (
     "open_interest",
     "iv_bid",
     "iv_ask",
+    "american_mid",
 )
 # Canonical columns that become part of the contract, its price or its weight; the others become labels.
 CARRIED = ("id", "strike", "right", "price", "spread", "forward", "discount", "weight", "expiry_years")
@@ -118,6 +120,7 @@ UNITS: Mapping[str, str] = {
     "deliverable": "what one contract delivers, if not the standard",
     "iv_bid": "volatility of the bid, decimal",
     "iv_ask": "volatility of the ask, decimal",
+    "american_mid": "price of an American quote whose price column is European; the latter is recomputed from it",
     "forward_from": "given, or parity or spot if it was derived and is to be refitted",
     "discount_from": "given or rate, or parity if it was derived and is to be refitted",
 }

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from strikeout.errors import RefusedError
 from strikeout.kernels import elementary
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.exercise import ROUNDS, european_prices, is_american
 from strikeout.quotes.forward_table import Forwards
-from strikeout.quotes.parity import PAIRS, parity_lines
-from strikeout.quotes.slices import KEYS, slice_name, slice_numbers
+from strikeout.quotes.parity import PAIRS, RATE, parity_lines
+from strikeout.quotes.slices import AMERICAN_MID, KEYS, slice_name, slice_numbers
 from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 FORWARD_FROM, DISCOUNT_FROM = "forward_from", "discount_from"
-NEEDED = (*KEYS, "exercise", "spot", "dividend_yield", DISCOUNT_FROM)  # labels; a large book has many more
+NEEDED = (
+    *KEYS,
+    "exercise",
+    "spot",
+    "dividend_yield",
+    DISCOUNT_FROM,
+    AMERICAN_MID,
+)  # labels; a large book has many more
 WORDS = np.array(["none", "parity", "spot"], object)
 PLAIN = 1.0  # the discount that stands in the place of one that is to be derived
 
@@ -64,18 +72,24 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     is_own = _column(labels, DISCOUNT_FROM, len(at)) != "parity"
     years, american = c.expiry[first], _any(numbers, _is_american(labels, len(at)), len(first))
     own = _medians(numbers, np.where(is_own, c.discount, np.nan), len(first))
-    lines = parity_lines(
-        numbers, strike=c.strike, is_call=c.is_call, observed=quotes.observed[at], spread=quotes.spread[at],
-        years=years, discount=own, american=american,
-    )  # fmt: skip
-    discount = np.where(is_own, c.discount, lines.discount[numbers])
+    mid = _numbers(labels, AMERICAN_MID, len(at))
+    early = np.isfinite(mid)
+    price, converted = np.where(early, mid, quotes.observed[at]), _any(numbers, early, len(first))
     spot = np.where(is_own, _from_spot(labels, c), np.nan)
-    has_line = np.isfinite(lines.forward)[numbers]
-    forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
-    lost = ~np.isfinite(forward)
+    for turn in range(ROUNDS + 1 if early.any() else 1):
+        # American slices keep their narrow band in every round: far from the money mids determine volatilities poorly.
+        lines = parity_lines(
+            numbers, strike=c.strike, is_call=c.is_call, observed=price, spread=quotes.spread[at],
+            years=years, discount=own if turn else _begin(own, years, converted), american=american,
+        )  # fmt: skip
+        discount = np.where(is_own, c.discount, lines.discount[numbers])
+        has_line = np.isfinite(lines.forward)[numbers]
+        forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
+        lost = ~np.isfinite(forward)
+        price = _as_european(c, labels, price, forward=forward, discount=discount)
     source = WORDS[np.where(lost, 0, np.where(has_line, 1, 2))]
     forward, discount = np.where(lost, c.strike, forward), np.where(lost & ~is_own, PLAIN, discount)
-    made = _placed(quotes, at, forward=forward, discount=discount, source=source)
+    made = _placed(quotes, at, forward=forward, discount=discount, source=source, observed=price)
     told = WORDS[np.where(_any(numbers, lost, len(first)), 0, np.where(has_line, 1, 2)[first])]
     report = Forwards(
         names=tuple(slice_name(labels, float(years[n]), row=int(row)) for n, row in enumerate(first)),
@@ -156,12 +170,14 @@ def underived(quotes: Quotes) -> Quotes:
         return quotes
     c = quotes.contracts[at]
     is_own = _column(quotes.labels, DISCOUNT_FROM, len(quotes))[at] != "parity"
+    mid = _numbers(quotes.labels, AMERICAN_MID, len(quotes))[at]
     return _placed(
         quotes,
         at,
         forward=np.array(c.strike),
         discount=np.where(is_own, c.discount, PLAIN),
         source=np.full(len(at), "parity", object),
+        observed=np.where(np.isfinite(mid), mid, quotes.observed[at]),
     )
 
 
@@ -170,7 +186,7 @@ def as_given(quotes: Quotes) -> Quotes:
     if not is_derived(quotes).any():
         return quotes
     labels = {name: column for name, column in quotes.labels.items() if name not in (FORWARD_FROM, DISCOUNT_FROM)}
-    return _with(quotes, contracts=quotes.contracts, labels=labels)
+    return _with(quotes, contracts=quotes.contracts, labels=labels, observed=quotes.observed)
 
 
 def touched_by(quotes: Quotes, gone: Mask) -> Mask:
@@ -185,19 +201,49 @@ def touched_by(quotes: Quotes, gone: Mask) -> Mask:
     return found
 
 
-def _placed(quotes: Quotes, at: NDArray[np.intp], *, forward: Floats, discount: Floats, source: Any) -> Quotes:
+def _begin(discount: Floats, years: Floats, converted: Mask) -> Floats:
+    """The discount of the first round: where American mids would have to give it, that of the prior rate.
+
+    The slope of American mids is far off: early exercise of puts makes it steeper, as a negative rate would.
+    """
+    prior: Floats = elementary.exp(-RATE * years)
+    return np.where(converted & ~np.isfinite(discount), prior, discount)
+
+
+def _as_european(
+    c: Contracts, labels: Mapping[str, NDArray[Any]], price: Floats, *, forward: Floats, discount: Floats
+) -> Floats:
+    """The prices with those of American mids replaced by European ones, as far as forward and discount are known."""
+    mid = _numbers(labels, AMERICAN_MID, len(c))
+    rows = np.flatnonzero(np.isfinite(mid) & np.isfinite(forward) & np.isfinite(discount) & (discount > 0.0))
+    if not rows.size:
+        return price
+    part, spot = c[rows], _numbers(labels, "spot", len(c))[rows]
+    contracts = Contracts(
+        forward=forward[rows], discount=discount[rows], strike=part.strike, expiry=part.expiry, is_call=part.is_call
+    )
+    found = np.array(price)
+    found[rows] = european_prices(mid[rows], spot, contracts)
+    return found
+
+
+def _placed(
+    quotes: Quotes, at: NDArray[np.intp], *, forward: Floats, discount: Floats, source: Any, observed: Floats
+) -> Quotes:
     c = quotes.contracts
     columns = {"forward": np.array(c.forward), "discount": np.array(c.discount)}
     columns["forward"][at], columns["discount"][at] = forward, discount
     label = np.array(quotes.labels[FORWARD_FROM], object)
     label[at] = source
     contracts = Contracts(**columns, strike=c.strike, expiry=c.expiry, is_call=c.is_call)
-    return _with(quotes, contracts=contracts, labels={**quotes.labels, FORWARD_FROM: label})
+    prices = np.array(quotes.observed)
+    prices[at] = observed
+    return _with(quotes, contracts=contracts, labels={**quotes.labels, FORWARD_FROM: label}, observed=prices)
 
 
-def _with(quotes: Quotes, *, contracts: Contracts, labels: Mapping[str, NDArray[Any]]) -> Quotes:
+def _with(quotes: Quotes, *, contracts: Contracts, labels: Mapping[str, NDArray[Any]], observed: Floats) -> Quotes:
     return type(quotes)._trusted(
-        ids=quotes.ids, contracts=contracts, observed=quotes.observed, weight=quotes.weight, spread=quotes.spread,
+        ids=quotes.ids, contracts=contracts, observed=observed, weight=quotes.weight, spread=quotes.spread,
         labels=labels,
     )  # fmt: skip
 
@@ -220,9 +266,7 @@ def _numbers(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> Float
 
 
 def _is_american(labels: Mapping[str, NDArray[Any]], count: int) -> Mask:
-    styles = _column(labels, "exercise", count).tolist()
-    american = {text: str(text).strip().lower() in ("a", "american") for text in set(styles)}
-    return np.fromiter((american[text] for text in styles), bool, count)
+    return is_american(_column(labels, "exercise", count))
 
 
 def _any(numbers: NDArray[np.intp], mask: Mask, count: int) -> Mask:

@@ -16,6 +16,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts, Floats
 from strikeout.quotes.features import Features
 from strikeout.quotes.names import NameIndex, Names, Rows, as_names
+from strikeout.quotes.slices import AMERICAN_MID
 from strikeout.quotes.texts import DATE, check_dates, check_names, check_text
 from strikeout.wording import as_lines, many
 
@@ -197,6 +198,8 @@ class Quotes:
     def with_observed(self, observed: ArrayLike) -> Quotes:
         """The same quotes with other observed prices, one per quote; forwards that were derived are found from these.
 
+        The prices are European, also of quotes that were American (``american.to_european``): those no longer are.
+
         Raises:
             UsageError: the length differs, or a price is not finite.
             RefusedError: a slice of these prices gives no forward.
@@ -209,7 +212,7 @@ class Quotes:
             observed=prices,
             weight=self.weight,
             spread=self.spread,
-            labels=self.labels,
+            labels={name: column for name, column in self.labels.items() if name != AMERICAN_MID},
         )
         if "forward_from" not in self.labels:
             return repriced

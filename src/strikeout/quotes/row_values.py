@@ -248,7 +248,7 @@ PIECE = 100_000  # rows turned from one kind of text into another at once
 LABELLED = (
     "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
     "dividend_yield", "source", "expiry_time", "settlement", "volume", "open_interest", "last_trade_time",
-    "deliverable", "iv_bid", "iv_ask",
+    "deliverable", "iv_bid", "iv_ask", "american_mid",
 )  # fmt: skip
 
 

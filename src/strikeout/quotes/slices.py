@@ -14,6 +14,7 @@ MOMENT = ("underlying", "root", "quote_date", "quote_time")  # canonical columns
 LABELS = {"quote_date": "date", "expiry": "expiry_date"}  # what a book calls them, where by another name
 MOMENT_LABELS = tuple(LABELS.get(name, name) for name in MOMENT)
 KEYS = (*MOMENT_LABELS, LABELS["expiry"])  # labels; the time to expiry separates the others
+AMERICAN_MID = "american_mid"  # the price of an American quote whose ``observed`` is European: see ``exercise``
 SHOWN = ("underlying", "root", "date", "expiry_date")
 
 
