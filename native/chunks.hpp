@@ -28,16 +28,16 @@ inline bool ascending(const double* k, int64_t count) {
 template <int MOST>
 struct Distinct {
     double k[MOST] = {};  // zero behind the last
-    int64_t begin, end[MOST];
+    int64_t begin, end[MOST] = {};
+    int64_t last;  // behind the last run
     int count = 0;
-    Distinct(const double* column, int64_t begin_, int64_t size) : begin(begin_) {
-        for (int64_t i = begin; i < size; end[count - 1] = ++i) {
-            if (count > 0 && column[i] == k[count - 1]) continue;
+    Distinct(const double* column, int64_t begin_, int64_t size) : begin(begin_), last(begin_) {
+        for (; last < size; end[count - 1] = ++last) {
+            if (count > 0 && column[last] == k[count - 1]) continue;
             if (count == MOST) return;
-            k[count++] = column[i];
+            k[count++] = column[last];
         }
     }
-    int64_t last() const { return end[count - 1]; }
     void write(int n, double value, double* out) const {
         for (int64_t i = n == 0 ? begin : end[n - 1]; i < end[n]; i++) out[i] = value;
     }

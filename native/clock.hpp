@@ -146,7 +146,7 @@ inline void clock_slice(Ticks& ticks, const double* theta, double T, const Erfcx
     if (exists) m.omega = elementary::log1p(all(-m.nu * m.slope))[0] / m.nu, find_ticks(ticks, m, T);
     for (int64_t i = 0; i < count;) {
         const Distinct<4> strikes(k, i, count);
-        i = strikes.last();
+        i = strikes.last;
         vd found[CLOCK_FUNCTIONS] = {all(NAN), all(NAN), all(NAN), all(NAN)};
         if (exists && ticks.count > 0) average(ticks, m, T, erfcx, load(strikes.k), found);
         for (int f = 0; f < CLOCK_FUNCTIONS; f++)

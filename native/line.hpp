@@ -300,7 +300,7 @@ inline void line_slice(const Line& line, const double* k, int64_t count, double*
     for (int64_t i = first - k; i < last - k;) {
         const Distinct<8> strikes(k, i, last - k);
         const vd side[2] = {load(strikes.k), load(strikes.k + 4)};
-        i = strikes.last();
+        i = strikes.last;
         sum_line(line, side[0], side[1], sum);
         for (int half = 0; half < 2; half++) {
             const vd growth = exp(side[half]), root_growth = exp(0.5 * side[half]);

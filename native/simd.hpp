@@ -46,14 +46,15 @@ INLINE vd value(vu x) { vd r; std::memcpy(&r, &x, sizeof r); return r; }
 INLINE vd magnitude(vd x) { return value(bits(x) & INT64_MAX); }
 
 #if LANES == 8
+// maskz with all lanes on: the plain forms read a register that GCC 12 calls uninitialised.
 INLINE vd fma(vd a, vd b, vd c) { return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
 INLINE vd fnma(vd a, vd b, vd c) { return (vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }  // c - a b
-INLINE vd root(vd x) { return (vd)_mm512_sqrt_pd((__m512d)x); }
+INLINE vd root(vd x) { return (vd)_mm512_maskz_sqrt_pd(255, (__m512d)x); }
 INLINE vd pick(vi mask, vd a, vd b) {
     return (vd)_mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)mask), (__m512d)b, (__m512d)a);
 }
-INLINE vd smaller(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)a, (__m512d)b); }
-INLINE vd larger(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)a, (__m512d)b); }
+INLINE vd smaller(vd a, vd b) { return (vd)_mm512_maskz_min_pd(255, (__m512d)a, (__m512d)b); }
+INLINE vd larger(vd a, vd b) { return (vd)_mm512_maskz_max_pd(255, (__m512d)a, (__m512d)b); }
 INLINE bool any(vi m) { return _mm512_movepi64_mask((__m512i)m) != 0; }
 INLINE vd load_some(const double* p, int64_t count) {
     return (vd)_mm512_maskz_loadu_pd(static_cast<__mmask8>(count < 8 ? (1 << count) - 1 : 255), p);
