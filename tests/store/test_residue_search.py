@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.quotes.forwards import as_given
 from strikeout.store.residue import Needles, needles_of, needles_of_integers, needles_of_numbers
 from strikeout.store.residue_search import search_book
 from strikeout.store.sqlite import SqliteStore
@@ -192,3 +193,27 @@ def test_old_pointers_to_cells_are_accounted_for(path):
     assert searched(path, Needles({})).is_clean
     planted(path, end - 24, bytes(range(1, 21)))
     assert searched(path, Needles({})).unaccounted == 20
+
+
+@pytest.mark.slow
+def test_two_hundred_clean_erasures_of_market_quotes_raise_no_alarm(tmp_path, shared_data):
+    """Every chain of the reference data that has 400 quotes or more, in a book of its own; the prices are ticks."""
+    draw, erasures, alarms = np.random.default_rng(7), 0, []
+    for path in sorted(shared_data("chains").glob("*.parquet")):
+        try:
+            market = as_given(so.inspect_quotes(path).quotes)[:6000]
+        except so.StrikeoutError:
+            continue  # a surface without discounts is not a file of quotes
+        if len(market) < 400:
+            continue
+        with so.Book.create(tmp_path / f"{path.stem}.book") as book:
+            book.import_quotes(market)
+            left = market.ids
+            for _ in range(10):
+                gone = draw.choice(left, int(draw.integers(1, 60)), replace=False)
+                left = left[~np.isin(left, gone)]
+                found = book.erase(ids=gone, yes=True).search
+                erasures += 1
+                alarms += [] if found.is_clean else [(path.stem, found)]
+    assert alarms == []
+    assert erasures >= 200
