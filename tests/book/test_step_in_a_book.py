@@ -45,7 +45,7 @@ def test_no_other_quote_is_read_and_nothing_is_calibrated(book, quotes, monkeypa
     with monkeypatch.context() as closed:
         closed.setattr(type(book._records.store), "quotes", refuse)
         closed.setattr("strikeout.book.spec.calibrate", refuse)
-        closed.setattr("strikeout.forgetting.recalibrate.calibrate", refuse)
+        closed.setattr("strikeout.forgetting.recalibrate.calibrate_as", refuse)
         book._last = None
         change = book.apply(book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE))
     assert change.after.tolerance == TOLERANCE

@@ -163,7 +163,7 @@ def test_a_book_of_several_dates_is_told_what_a_variance_a_date_would_gain(book,
     assert "one value for 20 dates" in said
     assert "calibrate with --panel date" in said
     constant = " ".join(run(book).stdout.split())
-    assert "a value a date would gain no more than noise does" in constant
+    assert "a value per date would gain no more than noise does" in constant
 
 
 def test_the_report_shows_starts_and_steps(book):
