@@ -22,6 +22,8 @@ LN_2 = 0.6931471805599453
 RARE = 0.02  # jumps expected up to the last expiry
 ONE_SIZE = 0.1  # jump_deviation over |jump_mean|
 TRADING_DAYS = 252.0
+WEEK = 7.0  # days
+HALF = 0.5
 
 
 def warnings(calibration: Calibration) -> tuple[str, ...]:
@@ -37,6 +39,7 @@ def warnings(calibration: Calibration) -> tuple[str, ...]:
     ]
     found += _latent_warnings(calibration) if calibration.is_panel else _plain_warnings(calibration)
     found += _pooled_underlyings(calibration)
+    found += dominated_fit(calibration)
     ratio = calibration.feller_ratio
     if calibration.feller == "warn" and ratio is not None and ratio < 1.0:
         found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
@@ -52,6 +55,32 @@ def _pooled_underlyings(calibration: Calibration) -> list[str]:
     if count < 2:
         return []
     return [f"The quotes are of {count:,} underlyings, fitted as one: calibrate_many(by='underlying') fits each."]
+
+
+def dominated_fit(calibration: Calibration) -> list[str]:
+    """Return a warning if few quotes, with a zero bid or in their last week, dominate a fit of implied volatilities."""
+    if calibration.settings.residual != "implied_vol" or calibration.moments is not None or calibration.quotes is None:
+        return []
+    from strikeout.calibration.quote_fits import quote_fits
+
+    fits, quotes = quote_fits(calibration), calibration.used
+    if "expiry_years" not in fits:  # quotes of features, not of options
+        return []
+    cost = np.nan_to_num(fits["weight"] * fits["vol_residual"] * fits["vol_residual"])
+    total = float(cost.sum())
+    bid = quotes.labels.get("bid")
+    kinds = {("without a bid", "Q207=reject"): np.zeros(len(cost), bool) if bid is None else bid == 0.0}
+    kinds["in their last week", "Q214=7,reject"] = fits["expiry_years"] * DAYS < WEEK
+    found = []
+    for (words, rule), few in kinds.items():
+        share = float(cost[few].sum()) / total if total > 0.0 else 0.0
+        count = int(few.sum())
+        if share > HALF and count < HALF * len(cost):
+            found.append(
+                f"{share:.0%} of the squared errors in implied volatility are from {count:,} of "
+                f"{many(len(cost), 'quote')}, {words}. The check {rule} leaves them out."
+            )
+    return found
 
 
 def _plain_warnings(calibration: Calibration) -> list[str]:
