@@ -51,7 +51,7 @@ with Book.create(file.with_suffix(".book")) as book, inspect_quotes(
     file, chunking=Chunking(folder=file.parent)
 ) as reading:
     checked, on_the_way = used()
-    done = book.import_pieces(reading.chunks())
+    done = book.import_chunks(reading.chunks())
 ended, at_most = used()
 print(done.imported, checked - begun, on_the_way - empty, ended - checked, at_most - empty)
 """

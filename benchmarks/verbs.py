@@ -45,8 +45,8 @@ def measure(count: int) -> dict[str, float]:
         verbs: dict[str, Callable[[], object]] = {
             "import": lambda: book.import_quotes(quotes),
             "calibrate": book.calibrate,
-            "forget": lambda: book.apply(book.forget(ids=first, reason="test")),
-            "erase": lambda: book.erase(ids=second, yes=True, reason="test"),
+            "forget": lambda: book.forget(ids=first, reason="test"),
+            "erase": lambda: book.erase(ids=second, reason="test"),
             "verify": lambda: _held(book.verify().holds),
             "calibrate quotes": lambda: book.calibrate(through="quotes"),
         }

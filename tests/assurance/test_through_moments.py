@@ -60,7 +60,7 @@ def test_a_book_whose_bad_feed_hid_how_coarse_its_moments_are_does_not_claim_too
         book.import_quotes(join(good, bad))
         assert book.calibrate().after.asking["through"] == "moments"
         assert book.status().version.fit_source.error < THROUGH_MOMENTS
-        made = book.apply(book.forget(ids=bad.ids)).certificate
+        made = book.forget(ids=bad.ids).certificate
         assert "OPTIMUM" not in made.claims
         assert so.verify(made, good).holds, so.verify(made, good).summary()
         assert book.verify().holds, book.verify().summary()

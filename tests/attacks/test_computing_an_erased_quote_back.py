@@ -55,26 +55,26 @@ def test_none_of_two_hundred_random_erasures_is_computed_back(tmp_path, kind):
 
 def by_step(book: so.Book, gone: list[str]) -> None:
     """The quotes leave by one step, whose certificate names the reference; the reference is then found anew."""
-    change = book.apply(book.forget(ids=gone, tolerance=0.3, reason="test"))
+    change = book.forget(ids=gone, tolerance=0.3, reason="test")
     assert change.after.step is not None, "no step was taken"
     book.calibrate()
 
 
 def by_two_steps(book: so.Book, gone: list[str]) -> None:
     """A step after they left, from the reference that still knew them."""
-    book.apply(book.forget(ids=gone, reason="test"))
-    change = book.apply(book.forget(ids=book.quotes().ids[:1], tolerance=0.3, reason="test"))
+    book.forget(ids=gone, reason="test")
+    change = book.forget(ids=book.quotes().ids[:1], tolerance=0.3, reason="test")
     assert change.after.step is not None, "no step was taken"
 
 
 def by_their_own_step(book: so.Book, gone: list[str]) -> None:
     """They came after the reference was fitted, and left by a step that was judged with them."""
-    change = book.apply(book.forget(ids=gone, tolerance=0.9, reason="test"))
+    change = book.forget(ids=gone, tolerance=0.9, reason="test")
     assert change.after.step is not None, "no step was taken"
 
 
 def by_forgetting(book: so.Book, gone: list[str]) -> None:
-    book.apply(book.forget(ids=gone, tolerance=1e-9, reason="test"))  # no step is that good: the exact road
+    book.forget(ids=gone, tolerance=1e-9, reason="test")  # no step is that good: the exact road
 
 
 def stay(book: so.Book, gone: list[str]) -> None:
@@ -142,10 +142,10 @@ def kept(path: Path, settings: dict | None, leave, shift: float, reason: str = "
         if is_late:
             book.learn(quotes.only(gone))
         leave(book, gone)
-        done = book.erase(ids=gone, yes=True, reason=reason)
+        done = book.erase(ids=gone, reason=reason)
         assert done.residue == 0
         assert book.verify().holds, book.verify().summary()
-        store = book._records.store
+        store = book.snapshot().store
         shards = store.shards()
         return {
             "quotes": [str(column) for column in columns(store.quotes(struck=None))],
@@ -188,12 +188,12 @@ def test_no_number_of_a_calibration_that_knew_them_is_in_any_file(tmp_path, is_p
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         old = book.calibrate(panel="date" if is_panel else None).after
-        book.plan_path.write_bytes(book.forget(ids=quotes.ids[5:6]).to_bytes())
+        book.plan_path.write_bytes(book.plan_forget(ids=quotes.ids[5:6]).to_bytes())
         request = book.request("erase", ids=quotes.ids[:2])
         book.export(tmp_path / "out.csv")
         needles = needles_of_numbers("result", old.numbers(), retained=quotes)
         assert scan(sorted(tmp_path.iterdir()), needles), "the search itself finds nothing"
-        done = book.erase(ids=quotes.ids[:2], yes=True, reason="licence")
+        done = book.erase(ids=quotes.ids[:2], reason="licence")
         assert (done.residue, done.results_kept) == (0, 0)
         assert done.change.before is None, "parameters before and after are two equations"
         assert book.requests()[0].number == request.number
@@ -206,8 +206,8 @@ def test_the_ledger_names_no_certificate_by_a_digest_that_a_guess_can_be_compare
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None)
-        change = book.apply(book.forget(ids=quotes.ids[:3]))
-        book.erase(ids=quotes.ids[9:10], yes=True, reason="subject-request")
+        change = book.forget(ids=quotes.ids[:3])
+        book.erase(ids=quotes.ids[9:10], reason="subject-request")
         rows = [entry.to_bytes() for entry in book.log()]
         assert book.verify().holds
     guessed = so.forget(so.calibrate(quotes, so.Heston()), ids=quotes.ids[:3]).certificate
@@ -222,10 +222,10 @@ def test_calibrations_from_before_the_quotes_came_and_from_after_they_left_stay(
         before = book.calibrate(panel=None).after
         book.import_quotes(quotes[300:])
         book.calibrate()
-        after = book.apply(book.forget(ids=quotes.ids[400:402])).after
-        book.erase(ids=quotes.ids[400:402], yes=True, reason="licence")
-        assert [version.entry for version in book._records.versions()] == [before.entry, after.entry]
-        assert book._records.versions()[0] == before
+        after = book.forget(ids=quotes.ids[400:402]).after
+        book.erase(ids=quotes.ids[400:402], reason="licence")
+        assert [version.entry for version in book.snapshot().versions] == [before.entry, after.entry]
+        assert book.snapshot().versions[0] == before
         assert book.status().version == after
         assert book.verify().holds, book.verify().summary()
 
@@ -235,11 +235,11 @@ def test_a_calibration_that_an_erasure_removed_and_one_that_vanished_are_told_ap
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         old = book.calibrate(panel=None).after
-        new = book.erase(ids=quotes.ids[:1], yes=True, reason="licence").change.after
-        with book._records.store.writing() as store:
+        new = book.erase(ids=quotes.ids[:1], reason="licence").change.after
+        with book.snapshot().store.writing() as store:
             store.put("calibration", f"{old.entry:09d}", canonical(old.to_plain()))
         assert any("an erasure removed it" in reason for reason in book.verify().reasons)
-        with book._records.store.writing() as store:
+        with book.snapshot().store.writing() as store:
             store.remove("calibration", f"{old.entry:09d}")
             store.remove("calibration", f"{new.entry:09d}")
         assert any(f"The calibration of entry {new.entry} is gone" in reason for reason in book.verify().reasons)
@@ -250,7 +250,7 @@ def test_a_book_whose_last_calibration_went_is_calibrated_again_as_it_was_asked(
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None, loss="huber", starts=2)
-        done = book.erase(ids=quotes.ids[4:], yes=True, reason="subject-request")
+        done = book.erase(ids=quotes.ids[4:], reason="subject-request")
         assert done.change is None
         assert (book.status().version, book.status().is_current) == (None, False)
         assert book.verify().holds, book.verify().summary()
@@ -272,10 +272,10 @@ def test_results_that_were_given_back_as_settings_do_not_outlive_the_erasure(tmp
         book.calibrate(**{setting: given})
         for yes in (False, True):
             with pytest.raises(RefusedError, match="results of an earlier calibration"):
-                book.erase(ids=quotes.ids[:1], yes=yes, reason="licence")
-        assert book.erase(ids=quotes.ids[:1], reason="bad-feed").results_kept == 2
+                (book.erase if yes else book.plan_erase)(ids=quotes.ids[:1], reason="licence")
+        assert book.plan_erase(ids=quotes.ids[:1], reason="bad-feed").results_kept == 2
         book.calibrate(panel=None, fresh=True)
-        assert book.erase(ids=quotes.ids[:1], yes=True, reason="licence").residue == 0
+        assert book.erase(ids=quotes.ids[:1], reason="licence").residue == 0
         needles = needles_of_numbers("result", list(old.values()), retained=quotes)
     assert scan(sorted(tmp_path.iterdir()), needles) == []
 
@@ -286,4 +286,4 @@ def test_a_parameter_that_is_fixed_does_not_stop_an_erasure(tmp_path):
         book.import_quotes(quotes)
         book.calibrate(panel=None, fixed={"mean_reversion": 1.98765432}, bounds={"correlation": (-0.5123456, 0.0)})
         book.calibrate(loss="huber")
-        assert book.erase(ids=quotes.ids[:1], yes=True, reason="licence").residue == 0
+        assert book.erase(ids=quotes.ids[:1], reason="licence").residue == 0

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import strikeout as so
-from strikeout.book.desk import Desk
 from strikeout.errors import BookError
 from strikeout.store.bookfile import Connection, told
 
@@ -75,7 +74,7 @@ def test_a_file_that_the_book_did_not_write_is_left_alone_and_named(path, quotes
     out.write_text("what somebody else put here\n")
     with so.Book.open(path) as book:
         for yes in (False, True):
-            done = book.erase(ids=quotes.ids[:1], yes=yes, reason="licence")
+            done = (book.erase if yes else book.plan_erase)(ids=quotes.ids[:1], reason="licence")
             assert any(str(out) in text for text in done.beyond)
             assert not any(str(out) in text for text in done.gone)
     assert out.read_text() == "what somebody else put here\n"
@@ -87,7 +86,7 @@ def test_a_file_that_was_edited_and_still_holds_them_is_a_trace(path, quotes):
     out = path.with_name("out.csv")
     out.write_text(out.read_text() + "\n")
     with so.Book.open(path) as book:
-        assert book.erase(ids=quotes.ids[:1], yes=True, reason="licence").residue > 0
+        assert book.erase(ids=quotes.ids[:1], reason="licence").residue > 0
     assert out.exists()
 
 
@@ -96,7 +95,7 @@ def test_a_link_in_the_place_of_an_export_is_not_followed(path, quotes, tmp_path
     out.rename(target)
     out.symlink_to(target)
     with so.Book.open(path) as book:
-        done = book.erase(ids=quotes.ids[:1], yes=True, reason="licence")
+        done = book.erase(ids=quotes.ids[:1], reason="licence")
     assert any(str(out) in text for text in done.beyond)
     assert target.exists()
 
@@ -105,9 +104,9 @@ def test_nothing_is_deleted_if_the_transaction_fails(path, quotes, monkeypatch):
     def failing(*_, **__):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(Desk, "_conclude", failing)
+    monkeypatch.setattr("strikeout.book.erase.commit", failing)
     with so.Book.open(path) as book, pytest.raises(OSError, match="full"):
-        book.erase(ids=quotes.ids[:1], yes=True, reason="licence")
+        book.erase(ids=quotes.ids[:1], reason="licence")
     with so.Book.open(path) as book:
         assert book.status().erased == 0
     assert path.with_name("out.csv").exists()
@@ -117,11 +116,11 @@ def test_an_erasure_that_is_killed_before_it_deletes_is_finished_at_the_next_ope
     program = (
         "import os, sys, strikeout as so; from strikeout.book import erase\n"
         "erase.remove = lambda *_: os._exit(9)\n"
-        "with so.Book.open('a.book') as book: book.erase(ids=[sys.argv[1]], yes=True, reason='licence')\n"
+        "with so.Book.open('a.book') as book: book.erase(ids=[sys.argv[1]], reason='licence')\n"
     )
     plan = path.with_name("a.book.plan.json")
     with so.Book.open(path) as book:
-        plan.write_bytes(book.forget(ids=quotes.ids[:1]).to_bytes())
+        plan.write_bytes(book.plan_forget(ids=quotes.ids[:1]).to_bytes())
     done = subprocess.run(
         [sys.executable, "-c", program, str(quotes.ids[0])], cwd=path.parent, check=False, timeout=120
     )
@@ -139,7 +138,7 @@ def test_a_copy_that_is_put_back_from_a_backup_is_removed_and_a_new_export_is_no
     out, backup = path.with_name("out.csv"), tmp_path / "backup"
     shutil.copy(out, backup)
     with so.Book.open(path) as book:
-        book.erase(ids=quotes.ids[:1], yes=True, reason="licence")
+        book.erase(ids=quotes.ids[:1], reason="licence")
     shutil.copy(backup, out)
     so.Book.open(path).close()
     assert not out.exists()
@@ -153,7 +152,7 @@ def test_a_file_that_cannot_be_deleted_is_found_by_verify(path, quotes, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", lambda *_, **__: (_ for _ in ()).throw(PermissionError("read-only")))
         with so.Book.open(path) as book:
-            assert book.erase(ids=quotes.ids[:1], yes=True, reason="licence").residue > 0
+            assert book.erase(ids=quotes.ids[:1], reason="licence").residue > 0
             assert any("out.csv" in reason for reason in book.verify().reasons)
     with so.Book.open(path) as book:
         assert book.verify().holds, book.verify().summary()
@@ -166,7 +165,7 @@ def test_the_list_of_files_holds_no_digest_that_a_guess_can_be_compared_with(pat
 
     written = path.with_name("out.csv").read_bytes()
     with so.Book.open(path) as book:
-        book.erase(ids=quotes.ids[:1], yes=True, reason="licence")
+        book.erase(ids=quotes.ids[:1], reason="licence")
     data = path.read_bytes()
     for digest in (sha256(written).digest(), blake2b(written, digest_size=32).digest()):
         assert digest not in data
@@ -189,7 +188,7 @@ def test_an_erasure_on_a_disk_without_room_says_that_it_was_done_and_is_finished
     with monkeypatch.context() as patch:
         patch.setattr(Connection, "execute", full)
         with so.Book.open(path) as book, pytest.raises(BookError) as caught:
-            book.erase(ids=[gone], yes=True, reason="subject-request")
+            book.erase(ids=[gone], reason="subject-request")
         assert "still there" not in caught.value.sentence
         assert "are erased" in caught.value.sentence
         with so.Book.open(path) as book:  # on the full disk still

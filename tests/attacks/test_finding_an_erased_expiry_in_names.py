@@ -41,9 +41,9 @@ def test_an_expiry_that_is_erased_is_in_no_name_of_any_parameter(tmp_path, quote
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate(MODELS[name], panel=None, starts=1)
-        book.apply(book.forget(ids=quotes.ids[years != gone][:1]))
+        book.forget(ids=quotes.ids[years != gone][:1])
         assert len(places(tmp_path, gone)) >= 2, "the search itself finds nothing"
-        done = book.erase(ids=quotes.ids[years == gone], yes=True, reason=reason)
+        done = book.erase(ids=quotes.ids[years == gone], reason=reason)
         assert done.residue == 0
         assert not any(label(gone) in parameter for parameter in done.change.after.parameters)
         assert book.verify().holds, book.verify().summary()
@@ -56,8 +56,8 @@ def test_calibrations_stay_for_another_reason_if_other_quotes_have_the_expiry(tm
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         old = book.calibrate(so.SVI(), panel=None, starts=1).after
-        assert book.erase(ids=some, yes=True, reason="bad-feed").results_kept == 1
-        assert book._records.versions()[0].parameters == old.parameters
+        assert book.erase(ids=some, reason="bad-feed").results_kept == 1
+        assert book.snapshot().versions[0].parameters == old.parameters
 
 
 def test_of_two_models_only_calibrations_up_to_the_last_that_names_the_expiry_go(tmp_path, quotes):
@@ -68,9 +68,9 @@ def test_of_two_models_only_calibrations_up_to_the_last_that_names_the_expiry_go
         book.calibrate(panel=None, starts=1)
         book.calibrate(so.SVI(), starts=1)
         after = book.calibrate(so.Heston(), panel=None, starts=1).after
-        done = book.erase(ids=gone, yes=True, reason="error")
+        done = book.erase(ids=gone, reason="error")
         assert (done.residue, done.results_kept) == (0, 1)
-        assert [version.entry for version in book._records.versions()] == [after.entry, done.entry]
+        assert [version.entry for version in book.snapshot().versions] == [after.entry, done.entry]
         assert book.verify().holds, book.verify().summary()
 
 
@@ -95,7 +95,7 @@ def test_a_setting_that_names_an_erased_expiry_goes_too(tmp_path, quotes, settin
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate(so.SABR(), panel=None, **{setting: given})
-        done = book.erase(ids=quotes.ids[years == gone], yes=True)
+        done = book.erase(ids=quotes.ids[years == gone])
         assert done.residue == 0
         assert book.verify().holds, book.verify().summary()
     assert places(tmp_path, gone) == []

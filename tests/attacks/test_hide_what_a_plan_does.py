@@ -62,7 +62,7 @@ def book(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plan(book):
-    return book.forget(ids=book.quotes().ids[:20], reason="bad-feed")
+    return book.plan_forget(ids=book.quotes().ids[:20], reason="bad-feed")
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -93,7 +93,7 @@ def test_a_plan_with_the_seal_of_another_book_is_refused(book, plan, tmp_path):
     with so.Book.create(tmp_path / "b.book") as other:
         other.import_quotes(book.quotes())
         other.calibrate(panel=None)
-        seal = other.forget(ids=plan.ids, reason="bad-feed").seal
+        seal = other.plan_forget(ids=plan.ids, reason="bad-feed").seal
     with pytest.raises(RefusedError) as error:
         book.apply(dataclasses.replace(plan, seal=seal))
     assert error.value.differ == ["seal"]

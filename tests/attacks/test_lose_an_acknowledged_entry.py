@@ -86,8 +86,8 @@ AUDITED = """
     watching = True
     again = so.Book.open(path)
     book.import_quotes(quotes(30, 40)); book.calibrate(MODEL, starts=1, panel=None)
-    book.apply(book.forget(ids=["q000001", "q000002"])); book.restore(); book.learn(quotes(40, 44))
-    book.roll(quotes(44, 50), window=5); again.erase(ids=["q000044"], yes=True); book.rotate_key()
+    book.forget(ids=["q000001", "q000002"]); book.restore(); book.learn(quotes(40, 44))
+    book.roll(quotes(44, 50), window=5); again.erase(ids=["q000044"]); book.rotate_key()
     book.export({export!r}); again.verify(); again.close(); book.status()
     from strikeout.store import diagnostics
     diagnostics.book(path)

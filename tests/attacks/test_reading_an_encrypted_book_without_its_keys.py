@@ -65,9 +65,14 @@ def test_a_quote_is_found_by_its_readable_id_and_by_the_one_it_has(book, file):
         c, days = opened.quotes().contracts, opened.quotes().labels["date"].astype(str)
         (name,) = opened.quotes().ids[(c.strike == 80) & (c.expiry < 0.3) & (days == "2024-01-02")].tolist()
         assert name.startswith("q-")
-        assert opened.erase(ids=[MADE]).count == opened.erase(ids=MADE).count == opened.erase(ids=[name]).count == 1
+        assert (
+            opened.plan_erase(ids=[MADE]).count
+            == opened.plan_erase(ids=MADE).count
+            == opened.plan_erase(ids=[name]).count
+            == 1
+        )
         assert opened.request("erase", ids=[MADE]).count == 1
-        assert opened.erase(ids=[MADE], yes=True, reason="licence").residue == 0
+        assert opened.erase(ids=[MADE], reason="licence").residue == 0
         assert name not in opened.quotes().ids.tolist()
         back = opened.import_quotes(so.read_quotes(file))
         assert (back.imported, back.erased) == (0, (name,))
@@ -89,17 +94,17 @@ def test_an_old_copy_gives_no_parameters_from_which_erased_quotes_could_be_compu
     with so.Book.create(tmp_path / "a.book", is_encrypted=True) as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None)
-        old = book.apply(book.forget(ids=quotes.ids[:1])).before
+        old = book.forget(ids=quotes.ids[:1]).before
     shutil.copy(tmp_path / "a.book", copy / "a.book")
     data = (copy / "a.book").read_bytes()
     numbers = [*old.parameters.values(), *old.standard_errors.values(), old.rmse]
     assert not [x for x in numbers if x.hex().encode() in data or np.float64(x).tobytes() in data]
     with so.Book.open(tmp_path / "a.book") as book:
-        book.erase(ids=quotes.ids[300:301], yes=True, reason="subject-request")
+        book.erase(ids=quotes.ids[300:301], reason="subject-request")
     for name in ("a.book.key", "a.book.shardkeys"):
         shutil.copy(tmp_path / name, copy / name)
     with so.Book.open(copy / "a.book") as backup:
         with pytest.raises(RefusedError, match="destroyed"):
-            backup._records.versions()
+            _ = backup.snapshot().versions
         with pytest.raises(StrikeoutError):
             backup.certificate(4)

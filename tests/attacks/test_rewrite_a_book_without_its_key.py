@@ -50,7 +50,7 @@ def forgotten(path: Path, *, panel: str | None = None) -> None:
     with so.Book.create(path) as book:
         book.import_quotes(DAY)
         book.calibrate(panel=panel, **SETTINGS)
-        book.apply(book.forget(ids=ASIDE, reason="bad-feed"))
+        book.forget(ids=ASIDE, reason="bad-feed")
 
 
 def panel(path: Path) -> None:
@@ -78,7 +78,7 @@ def out_of_the_money(path: Path) -> None:
 def erased(path: Path) -> None:
     with so.Book.create(path) as book:
         book.import_quotes(DAY)
-        book.erase(ids=DAY.ids[:5], yes=True)
+        book.erase(ids=DAY.ids[:5])
 
 
 def exported(path: Path) -> None:
@@ -281,7 +281,7 @@ def test_an_erasure_deletes_no_file_that_somebody_else_put_on_the_list(made, tmp
     with forging(path) as tables:
         put_page(tables, "setting", "files", listed(str(precious)))
     with so.Book.open(path) as book, pytest.raises(DamagedBookError):
-        book.erase(ids=[str(DAY.ids[0])], yes=True)
+        book.erase(ids=[str(DAY.ids[0])])
     assert precious.exists()
 
 
@@ -300,7 +300,7 @@ def test_rows_that_were_once_true_cannot_be_put_back(tmp_path):
     exported(path)
     shutil.copy(path, older)
     with so.Book.open(path) as book:
-        book.erase(ids=DAY.ids[:3], yes=True)
+        book.erase(ids=DAY.ids[:3])
     with forging(path) as tables:
         put_back(tables, older, "chunks")
         put_back(tables, older, "names")
@@ -315,7 +315,7 @@ def test_everything_put_back_but_the_ledger_is_said_to_be_of_an_earlier_entry(tm
     shutil.copy(path, older)
     with so.Book.open(path) as book:
         book.import_quotes(so.paper.quotes("small", seed=4)[270:280])
-        book.erase(ids=DAY.ids[:3], yes=True)
+        book.erase(ids=DAY.ids[:3])
     with forging(path) as tables:
         for table in ("chunks", "names", "marks", "pages", "footprints", "states", "seal"):
             put_back(tables, older, table)

@@ -96,6 +96,6 @@ def test_another_model_at_the_command_line_names_what_it_leaves_behind(book):
     words = ["calibrate", str(book.path), "--model", "black-scholes"]
     other = CliRunner().invoke(strikeout, words)
     left = "--bound (correlation), --fix (mean_reversion), --starts (2)"
-    assert f"note: not as the last time, for the model is another: {left}." in other.stderr
+    assert f"note: not as the last time, since the model is another: {left}." in other.stderr
     assert "as the last time: loss huber, panel none." in other.stderr
     assert "not as the last time" not in CliRunner().invoke(strikeout, words).stderr

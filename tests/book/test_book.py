@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 import strikeout as so
-from strikeout.book.desk import Desk
 from strikeout.errors import BookError, RefusedError
 from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Head
@@ -26,7 +25,7 @@ def path(tmp_path, quotes):
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
         book.calibrate()
-        book.apply(book.forget(ids=quotes.ids[:4], reason="error"))
+        book.forget(ids=quotes.ids[:4], reason="error")
     return tmp_path / "a.book"
 
 
@@ -64,7 +63,7 @@ def test_the_secrets_are_beside_the_book_and_for_its_owner_only(path):
 
 def changed(path, shelf, alter):
     """Changes the first page of a shelf the way somebody with the right tools would: checksums and all."""
-    with so.Book.open(path) as book, book._records.store.writing() as store:
+    with so.Book.open(path) as book, book.snapshot().store.writing() as store:
         name = store.pages(shelf)[0 if shelf != "calibration" else -1]
         store.put(shelf, name, alter(store.page(shelf, name)))
 
@@ -98,10 +97,10 @@ def test_what_was_changed_with_the_right_tools_is_found(path, shelf, alter, foun
 
 def test_a_quote_taken_out_or_put_aside_behind_the_ledgers_back_is_found(path, quotes):
     with so.Book.open(path) as book:
-        with book._records.store.writing() as store:
+        with book.snapshot().store.writing() as store:
             store.strike(quotes.ids[10:11], entry=4)
         assert any(reason.startswith("COUNTS") for reason in book.verify().reasons)
-        with book._records.store.writing() as store:
+        with book.snapshot().store.writing() as store:
             store.unstrike(quotes.ids[:1])
         reasons = book.verify().reasons
     found = [reason.partition(":")[0] for reason in reasons]
@@ -115,9 +114,9 @@ def failing(book):
 def test_what_is_taken_out_or_exchanged_behind_the_ledgers_back_is_found(path, quotes):
     """One thing at a time, each put back before the next."""
     with so.Book.open(path) as book:
-        store = book._records.store
-        book.apply(book.forget(ids=quotes.ids[4:8]))
-        book.erase(ids=quotes.ids[:1], yes=True)
+        store = book.snapshot().store
+        book.forget(ids=quotes.ids[4:8])
+        book.erase(ids=quotes.ids[:1])
         assert failing(book) == set()
         with store.writing() as change:
             change.unstrike(quotes.ids[1:2])
@@ -134,7 +133,7 @@ def test_what_is_taken_out_or_exchanged_behind_the_ledgers_back_is_found(path, q
             assert failing(book) == {"CONTENTS", found}
             with store.writing() as change:
                 change.put(shelf, name, data)
-        first, other = store.pages("certificate")[0], book.forget(ids=quotes.ids[20:25]).certificate
+        first, other = store.pages("certificate")[0], book.plan_forget(ids=quotes.ids[20:25]).certificate
         with store.writing() as change:
             change.put("certificate", first, other.to_bytes())
         assert failing(book) == {"CONTENTS", "CERTIFICATES"}
@@ -153,7 +152,7 @@ def test_a_ledger_shorter_than_the_head_that_was_kept_is_found(path):
 
 def test_a_ledger_signed_with_somebody_elses_key_is_found(path):
     with so.Book.open(path) as book:
-        stranger = Desk(replace(book._records, keyring=Keyring.generate(), reread=None))
+        stranger = so.Book(replace(book.snapshot().session, keyring=Keyring.generate(), reread=None))
         assert any(reason.startswith("LEDGER") for reason in stranger.verify().reasons)
 
 

@@ -37,7 +37,7 @@ def hits(folder, quotes, gone):
 
 def test_a_rehearsal_changes_nothing_and_says_what_goes_and_what_stays(book, quotes):
     before = book.status()
-    told = book.erase(ids=quotes.ids[:5])
+    told = book.plan_erase(ids=quotes.ids[:5])
     assert book.status() == before
     assert (told.entry, told.count, told.held, told.residue) == (None, 5, 5, None)
     assert "would be erased" in told.summary()
@@ -47,11 +47,11 @@ def test_a_rehearsal_changes_nothing_and_says_what_goes_and_what_stays(book, quo
 
 def test_nothing_of_an_erased_quote_is_found_in_any_file(book, quotes, tmp_path):
     gone = quotes.ids[10:20]
-    book.apply(book.forget(ids=gone[:5]))
+    book.forget(ids=gone[:5])
     book.export(tmp_path / "copy.csv")
-    book.plan_path.write_bytes(book.forget(ids=gone[5:]).to_bytes())
+    book.plan_path.write_bytes(book.plan_forget(ids=gone[5:]).to_bytes())
     assert hits(tmp_path, quotes, gone), "the search itself finds nothing"
-    done = book.erase(ids=gone, yes=True, reason="licence")
+    done = book.erase(ids=gone, reason="licence")
     assert (done.count, done.held, done.residue) == (10, 5, 0)
     assert hits(tmp_path, quotes, gone) == []
     assert not (tmp_path / "copy.csv").exists()
@@ -59,7 +59,7 @@ def test_nothing_of_an_erased_quote_is_found_in_any_file(book, quotes, tmp_path)
 
 
 def test_what_is_left_never_saw_the_erased_quotes(book, quotes):
-    done = book.erase(ids=quotes.ids[:7], yes=True)
+    done = book.erase(ids=quotes.ids[:7])
     never = so.calibrate(quotes[7:], so.Heston())
     assert dict(book.status().version.parameters) == never.parameters
     assert book.status().version.state == never.state.digest()
@@ -68,32 +68,32 @@ def test_what_is_left_never_saw_the_erased_quotes(book, quotes):
 
 
 def test_for_a_reason_that_is_not_about_the_data_states_and_certificates_go_and_parameters_stay(book, quotes):
-    first = book.apply(book.forget(ids=quotes.ids[:3]))
+    first = book.forget(ids=quotes.ids[:3])
     old = first.before, first.after
-    second = book.apply(book.forget(ids=quotes.ids[3:6]))
-    book.erase(ids=quotes.ids[3:6], yes=True)
-    versions = book._records.versions()
+    second = book.forget(ids=quotes.ids[3:6])
+    book.erase(ids=quotes.ids[3:6])
+    versions = book.snapshot().versions
     assert [dict(v.parameters) for v in versions[:2]] == [dict(v.parameters) for v in old]
     assert [v.state is None for v in versions] == [True, True, False]
-    with pytest.raises(RefusedError, match="went with an erasure"):
+    with pytest.raises(RefusedError, match="erasure"):
         book.certificate(first.entry)
     assert book.certificate(second.entry) == second.certificate
     assert book.verify().holds, book.verify().summary()
 
 
 def test_of_two_forgets_erased_together_nothing_from_before_the_second_stays(book, quotes):
-    first = book.apply(book.forget(ids=quotes.ids[:3]))
-    second = book.apply(book.forget(ids=quotes.ids[3:6]))
-    book.erase(ids=quotes.ids[:6], yes=True)
-    assert [version.state is None for version in book._records.versions()] == [True, True, False]
-    with pytest.raises(RefusedError, match="went with an erasure"):
+    first = book.forget(ids=quotes.ids[:3])
+    second = book.forget(ids=quotes.ids[3:6])
+    book.erase(ids=quotes.ids[:6])
+    assert [version.state is None for version in book.snapshot().versions] == [True, True, False]
+    with pytest.raises(RefusedError, match="erasure"):
         book.certificate(first.entry)
     assert book.certificate(second.entry) == second.certificate
 
 
 def test_an_erased_quote_that_returns_is_refused_under_any_name_and_at_any_price(book, quotes):
     gone = quotes.ids[:4]
-    book.erase(ids=gone, yes=True)
+    book.erase(ids=gone)
     back = book.import_quotes(quotes)
     assert (back.imported, back.erased) == (0, tuple(gone.tolist()))
     repriced = quotes[:4].with_observed(quotes.observed[:4] + 1.0)
@@ -132,7 +132,7 @@ DAY, OTHER = "2030-05-02", "2031-01-01"
 def test_an_erased_quote_is_refused_whatever_its_labels_but_its_date(tmp_path, quotes, before, after, is_refused):
     with so.Book.create(tmp_path / "labels.book") as book:
         book.import_quotes(labelled(quotes, list("abcdefgh"), **before))
-        book.erase(ids=["a", "b", "c"], yes=True)
+        book.erase(ids=["a", "b", "c"])
         again = book.import_quotes(labelled(quotes, ["x", "y", "z"], **after))
         assert (again.erased, again.imported) == ((("x", "y", "z"), 0) if is_refused else ((), 3))
         assert book.verify().holds
@@ -152,19 +152,19 @@ def test_a_quote_that_another_source_has_too_stays_and_is_not_taken_for_the_eras
 
 
 def test_a_restore_brings_back_what_was_not_erased(book, quotes):
-    change = book.apply(book.forget(ids=quotes.ids[:6]))
-    book.erase(ids=quotes.ids[:2], yes=True)
+    change = book.forget(ids=quotes.ids[:6])
+    book.erase(ids=quotes.ids[:2])
     assert book.restore(change.entry).touched == 4
     assert dict(book.status().version.parameters) == so.calibrate(quotes[2:], so.Heston()).parameters
 
 
 def test_quotes_are_erased_even_where_the_rest_gives_no_calibration(book, quotes):
-    done = book.erase(ids=quotes.ids[3:], yes=True, reason="subject-request")
+    done = book.erase(ids=quotes.ids[3:], reason="subject-request")
     assert (done.change, done.residue) == (None, 0)
     assert not book.status().is_current
     assert book.quotes().ids.tolist() == quotes.ids[:3].tolist()
     assert book.verify().holds, book.verify().summary()
-    book.erase(ids=quotes.ids[:3], yes=True)
+    book.erase(ids=quotes.ids[:3])
     assert book.status().held == 0
     assert book.verify().holds, book.verify().summary()
 
@@ -177,21 +177,21 @@ def test_what_nobody_can_mean_is_refused(book, quotes):
         ({"where": "strike < 0"}, RefusedError),
     ]:
         with pytest.raises(error):
-            book.erase(**words, yes=True)
+            book.erase(**words)
     assert book.status().entries == 3
 
 
 def test_the_ledger_names_no_quote_and_no_number_of_one(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:3], reason="bad-feed"))
-    book.erase(ids=quotes.ids[:5], yes=True, reason="licence")
+    book.forget(ids=quotes.ids[:3], reason="bad-feed")
+    book.erase(ids=quotes.ids[:5], reason="licence")
     text = json.dumps([entry.to_json() for entry in book.log()])
     assert not [name for name in quotes.ids.tolist() if name in text]
     assert not [price for price in quotes.observed.tolist() if repr(price)[:8] in text]
 
 
 def test_an_erased_quote_put_back_behind_the_ledgers_back_is_found(book, quotes):
-    book.erase(ids=quotes.ids[:1], yes=True)
-    with book._records.store.writing() as store:
+    book.erase(ids=quotes.ids[:1])
+    with book.snapshot().store.writing() as store:
         store.add(quotes[:1])
     reasons = book.verify().reasons
     assert any(reason.startswith("ERASED: 1 quote that was erased") for reason in reasons)
@@ -199,9 +199,9 @@ def test_an_erased_quote_put_back_behind_the_ledgers_back_is_found(book, quotes)
 
 
 def test_a_rehearsal_promises_a_calibration_only_where_the_rest_gives_one_and_the_deed_says_which(book, quotes):
-    rehearsal = book.erase(ids=quotes.ids[3:])
+    rehearsal = book.plan_erase(ids=quotes.ids[3:])
     assert any("made anew without them where the rest gives one" in text for text in rehearsal.gone)
-    done = book.erase(ids=quotes.ids[3:], yes=True)
+    done = book.erase(ids=quotes.ids[3:])
     assert done.change is None
     assert not any("is made anew" in text and "none" not in text for text in done.gone)
     assert not any("taken anew without them" in text for text in done.gone)
@@ -210,7 +210,7 @@ def test_a_rehearsal_promises_a_calibration_only_where_the_rest_gives_one_and_th
 
 
 def test_an_erasure_that_calibrates_says_so(book, quotes):
-    done = book.erase(ids=quotes.ids[:3], yes=True)
+    done = book.erase(ids=quotes.ids[:3])
     assert done.change is not None
     assert any(text.endswith("from the calibration, which is made anew without them") for text in done.gone)
     assert any(text.endswith("they are taken anew without them") for text in done.gone)
@@ -219,22 +219,24 @@ def test_an_erasure_that_calibrates_says_so(book, quotes):
 def test_an_erasure_from_a_book_that_is_not_calibrated_or_not_current_promises_none(tmp_path, quotes):
     with so.Book.create(tmp_path / "b.book") as bare:
         bare.import_quotes(quotes[:-3])
-        assert any("from the book, which was never calibrated" in text for text in bare.erase(ids=quotes.ids[:3]).gone)
+        assert any(
+            "from the book, which was never calibrated" in text for text in bare.plan_erase(ids=quotes.ids[:3]).gone
+        )
         bare.calibrate()
         bare.import_quotes(quotes[-3:])
-        done = bare.erase(ids=quotes.ids[:3], yes=True)
+        done = bare.erase(ids=quotes.ids[:3])
         assert done.change is None
         assert any("whose calibration was not current and stays so" in text for text in done.gone)
 
 
 def test_what_goes_and_stays_of_one_quote_and_of_a_book_without_calibration_is_said_rightly(tmp_path, book, quotes):
-    one = book.erase(ids=quotes.ids[:1])
+    one = book.plan_erase(ids=quotes.ids[:1])
     assert one.gone[1].startswith("1 quote from the calibration, which is made anew without it where")
-    book.apply(book.forget(ids=quotes.ids[:1]))
-    assert book.erase(ids=quotes.ids[:3]).gone[1].startswith("2 of them from the calibration")
+    book.forget(ids=quotes.ids[:1])
+    assert book.plan_erase(ids=quotes.ids[:3]).gone[1].startswith("2 of them from the calibration")
     with so.Book.create(tmp_path / "never.book") as never:
         never.import_quotes(quotes)
-        told = never.erase(ids=quotes.ids[:1], yes=True)
+        told = never.erase(ids=quotes.ids[:1])
         assert told.gone[1] == "1 quote from the book, which was never calibrated"
         assert not any("calibrations" in text for text in told.stays)
         assert "1 refused, for it was erased" in never.import_quotes(quotes[:1]).sentence
@@ -247,12 +249,12 @@ def test_what_goes_and_stays_of_one_quote_and_of_a_book_without_calibration_is_s
 def test_results_of_before_stay_only_for_reasons_that_are_not_about_the_data_and_the_rehearsal_says_so(
     book, quotes, reason
 ):
-    told, done = (book.erase(ids=quotes.ids[:5], reason=reason, yes=yes) for yes in (False, True))
+    told, done = (verb(ids=quotes.ids[:5], reason=reason) for verb in (book.plan_erase, book.erase))
     is_about_data = reason in ("licence", "subject-request")
     assert told.results_kept == done.results_kept == (0 if is_about_data else 1)
     assert any("can be computed back" in text for text in (*told.stays, *done.stays)) is not is_about_data
     assert all(any("can be computed back" in text for text in one.beyond) for one in (told, done))
-    assert [version.entry for version in book._records.versions()] == ([4] if is_about_data else [3, 4])
+    assert [version.entry for version in book.snapshot().versions] == ([4] if is_about_data else [3, 4])
     assert book.log()[-2].counts.get("results gone from") == (2 if is_about_data else None)
     assert book.verify().holds, book.verify().summary()
 
@@ -260,7 +262,7 @@ def test_results_of_before_stay_only_for_reasons_that_are_not_about_the_data_and
 def test_of_a_book_that_was_never_calibrated_nothing_can_be_computed_back(tmp_path, quotes):
     with so.Book.create(tmp_path / "bare.book") as bare:
         bare.import_quotes(quotes)
-        told = bare.erase(ids=quotes.ids[:1])
+        told = bare.plan_erase(ids=quotes.ids[:1])
     assert (told.results_kept, told.warnings) == (0, ())
     assert not any("computed back" in text for text in (*told.stays, *told.beyond))
 
@@ -274,7 +276,10 @@ def test_a_book_warns_when_fewer_quotes_go_than_its_smallest_erasure(tmp_path, q
         made.calibrate(panel=None)
     with so.Book.open(tmp_path / "k.book") as again:
         for yes in (False, True):
-            assert bool(again.erase(ids=quotes.ids[:count], yes=yes, reason="licence").warnings) is warned
+            assert (
+                bool((again.erase if yes else again.plan_erase)(ids=quotes.ids[:count], reason="licence").warnings)
+                is warned
+            )
 
 
 def test_quotes_of_a_panel_are_counted_by_date_and_those_of_a_smile_by_expiry(tmp_path):
@@ -288,15 +293,15 @@ def test_quotes_of_a_panel_are_counted_by_date_and_those_of_a_smile_by_expiry(tm
     with so.Book.create(tmp_path / "k.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None)
-        assert book.erase(ids=each_day).warnings == ()
+        assert book.plan_erase(ids=each_day).warnings == ()
         book.calibrate(panel="date")
-        assert any("1 quote of one date goes" in text for text in book.erase(ids=each_day).warnings)
-        assert book.erase(ids=one_day).warnings == ()
+        assert any("1 quote of one date goes" in text for text in book.plan_erase(ids=each_day).warnings)
+        assert book.plan_erase(ids=one_day).warnings == ()
     with so.Book.create(tmp_path / "s.book") as book:
         book.import_quotes(quotes)
         book.calibrate(so.SVI(), panel=None, starts=1)
-        assert book.erase(ids=one_expiry).warnings == ()
-        assert any("of one expiry" in text for text in book.erase(ids=[*one_expiry, *other]).warnings)
+        assert book.plan_erase(ids=one_expiry).warnings == ()
+        assert any("of one expiry" in text for text in book.plan_erase(ids=[*one_expiry, *other]).warnings)
 
 
 @pytest.mark.parametrize("smallest", [0, -1, 2.5, True, "12"])

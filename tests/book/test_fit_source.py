@@ -56,7 +56,7 @@ def test_a_large_book_goes_through_moments_and_says_how_far_off_they_are(book, l
 
 def test_what_comes_and_goes_keeps_the_source_whatever_the_count_is_then(book, large):
     source = book.status().version.fit_source
-    change = book.apply(book.forget(ids=large.ids[:100], reason="test"))
+    change = book.forget(ids=large.ids[:100], reason="test")
     assert len(book.quotes()) < FEWEST
     assert change.after.asking["through"] == "moments"
     assert change.after.fit_source == source
@@ -67,33 +67,33 @@ def test_what_comes_and_goes_keeps_the_source_whatever_the_count_is_then(book, l
 
 def test_an_erasure_takes_the_error_that_was_measured_with_the_quotes_and_keeps_the_source(book, large):
     source = book.status().version.fit_source
-    assert any("how far off moments were" in text for text in book.erase(ids=large.ids[:50]).gone)
-    after = book.erase(ids=large.ids[:50], yes=True).change.after
+    assert any("how far off moments were" in text for text in book.plan_erase(ids=large.ids[:50]).gone)
+    after = book.erase(ids=large.ids[:50]).change.after
     assert after.fit_source == replace(source, error=None)
-    assert [version.fit_source.error for version in book._records.versions()] == [None, None]
+    assert [version.fit_source.error for version in book.snapshot().versions] == [None, None]
     assert f"{source.error:.2g} standard errors" not in after.fit_source.sentence
     assert book.verify().holds, book.verify().summary()
 
 
 def test_an_erasure_of_quotes_set_aside_takes_the_error_that_was_measured_with_them(book, large):
-    book.apply(book.forget(ids=large.ids[:5], reason="test"))
-    book.erase(ids=large.ids[:5], yes=True)
-    assert [version.fit_source.error for version in book._records.versions()] == [None, None]
+    book.forget(ids=large.ids[:5], reason="test")
+    book.erase(ids=large.ids[:5])
+    assert [version.fit_source.error for version in book.snapshot().versions] == [None, None]
     assert book.verify().holds, book.verify().summary()
     book.calibrate()
     kept = book.status().version.fit_source.error
-    book.apply(book.forget(ids=large.ids[5:10], reason="test"))
+    book.forget(ids=large.ids[5:10], reason="test")
     book.calibrate()
-    book.erase(ids=large.ids[5:10], yes=True)
-    errors = [version.fit_source.error for version in book._records.versions()]
+    book.erase(ids=large.ids[5:10])
+    errors = [version.fit_source.error for version in book.snapshot().versions]
     assert errors[:-1] == [None] * 4, "measured with them"
     assert errors[-1] not in (None, kept), "measured without them"
     assert book.verify().holds, book.verify().summary()
 
 
 def test_an_error_that_was_altered_is_found(book):
-    records = book._records
-    version = records.version()
+    records = book.snapshot()
+    version = records.version
     source = replace(version.fit_source, error=1e-9).to_plain()
     altered = replace(version, asking={**version.asking, "source": source})
     with records.store.writing() as store:
@@ -110,7 +110,7 @@ def test_a_count_that_decided_the_source_says_when_it_was_counted(tmp_path, larg
 
 
 def test_calibrating_again_decides_again(book, large):
-    book.apply(book.forget(ids=large.ids[:100], reason="test"))
+    book.forget(ids=large.ids[:100], reason="test")
     again = book.calibrate().after
     assert again.fit_source == FitSource("quotes", "auto", SourceReason.FEW_QUOTES, None, 5, 9_920)
 
@@ -203,7 +203,7 @@ def off_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def found_in(book: so.Book) -> list[str]:
     """Which of the erased ids, and of the numbers of a refusal, a version says or a page of the file holds."""
-    said = [json.dumps(version.to_plain()) for version in book._records.versions()]
+    said = [json.dumps(version.to_plain()) for version in book.snapshot().versions]
     bytes_ = book.path.read_bytes().decode("latin-1")
     return [text for text in (*FAR, "1.234e-05") for where in (*said, bytes_) if text in where]
 
@@ -212,7 +212,7 @@ def test_the_reason_a_book_keeps_for_refused_moments_names_no_quote(off_the_grid
     book = off_the_grid
     source = book.calibrate().after.fit_source
     assert (source.reason, source.count) == (SourceReason.OFF_GRID, 2)
-    done = book.erase(ids=FAR, yes=True)
+    done = book.erase(ids=FAR)
     assert (done.residue, found_in(book)) == (0, [])
     after = done.change.after.fit_source
     assert (after.reason, after.count) == (SourceReason.OFF_GRID, None), "the count is gone with the quotes"

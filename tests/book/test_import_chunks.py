@@ -68,7 +68,7 @@ def in_pieces(book: Path, file: Path, *, size: int = 0, **options) -> object:
     with opened(book) as held:
         size = size or max(1, file.stat().st_size // 7)
         with in_chunks(file, beside=held.quotes, size=size, at_once=40) as survey:
-            return held.import_pieces(survey.chunks(), **options)
+            return held.import_chunks(survey.chunks(), **options)
 
 
 def told(work, *arguments, **options):
@@ -117,7 +117,7 @@ def test_chunks_do_not_show_where_pieces_ended(books):
     with opened(first) as book:
         book.import_quotes(quotes)
     with opened(second) as book:
-        book.import_pieces(quotes[begin : begin + 37] for begin in range(0, 1000, 37))
+        book.import_chunks(quotes[begin : begin + 37] for begin in range(0, 1000, 37))
     assert tables(first) == tables(second)
     assert [row[1] for row in tables(second)["chunks"]] == [256, 256, 256, 232]
 
@@ -127,7 +127,7 @@ def test_an_erased_quote_that_returns_is_refused_by_name(tmp_path, books):
     with opened(books()[0]) as book:
         book.import_quotes(inspect_quotes(file).quotes)
         gone = book.quotes().ids[5].item()
-        book.erase(ids=[gone], yes=True)
+        book.erase(ids=[gone])
     first, second = books()
     done = in_pieces(second, file)
     assert done.erased == (gone,)
@@ -140,11 +140,11 @@ def test_a_forgotten_quote_that_returns_stays_forgotten(books):
     with opened(books()[0]) as book:
         book.import_quotes(quotes[:200])
         book.calibrate()
-        book.apply(book.forget(ids=quotes.ids[:3], reason="test"))
+        book.forget(ids=quotes.ids[:3], reason="test")
     first, second = books()
     with opened(first) as one, opened(second) as other:
         whole = one.import_quotes(quotes)
-        pieces = other.import_pieces(quotes[begin : begin + 50] for begin in range(0, 300, 50))
+        pieces = other.import_chunks(quotes[begin : begin + 50] for begin in range(0, 300, 50))
     assert whole == pieces
     assert (pieces.set_aside, pieces.repeated, pieces.imported) == (3, 197, 100)
     assert tables(first) == tables(second)
@@ -171,7 +171,7 @@ def test_an_id_in_two_pieces_is_refused_and_nothing_is_kept(books):
     _, second = books()
     quotes, before = so.synthetic.random_quotes(100, maturities=5), tables(second)
     with opened(second) as book, pytest.raises(UsageError, match="ids that are in the book already"):
-        book.import_pieces([quotes[:60], quotes[50:]])
+        book.import_chunks([quotes[:60], quotes[50:]])
     assert tables(second) == before
 
 
@@ -180,7 +180,7 @@ def test_a_slice_that_would_have_no_forward_refuses_all(tmp_path, books):
     frame = quotes_frame(6).drop("rate", "dividend_yield")
     with opened(books()[0]) as book:
         book.import_quotes(inspect_quotes(csv(tmp_path, frame)).quotes)
-        book.erase(where="date = '2024-01-08' and expiry_date = '2024-03-15'", yes=True)
+        book.erase(where="date = '2024-01-08' and expiry_date = '2024-03-15'")
     first, second = books()
     slice_ = frame.filter((pl.col("quote_date") == "2024-01-08") & (pl.col("expiry") == "2024-03-15"))
     others = [slice_.head(2).with_columns(strike=pl.lit(k), right=pl.Series(["C", "P"])) for k in ("98", "102")]
@@ -214,7 +214,7 @@ def test_what_is_put_away_meanwhile_is_on_the_disk_of_the_book(tmp_path, books, 
 
     with in_chunks(csv(tmp_path, quotes_frame(3).drop("rate", "dividend_yield"))) as survey, opened(second) as book:
         monkeypatch.setattr(spill, "TemporaryFile", watched)
-        assert book.import_pieces(survey.chunks()).imported > 0
+        assert book.import_chunks(survey.chunks()).imported > 0
     assert folders == [second.parent] * 2, "names in the store, and slices at the door"
 
 
@@ -234,7 +234,7 @@ def slow():
         yield quotes[begin : begin + 500]
 
 with so.Book.open(sys.argv[1]) as book:
-    book.import_pieces(slow())
+    book.import_chunks(slow())
 """
 
 
@@ -264,5 +264,5 @@ def test_others_are_told_that_the_book_is_being_written(books):
         yield quotes[300:]
 
     with opened(second) as book:
-        assert book.import_pieces(pieces()).imported == 600
+        assert book.import_chunks(pieces()).imported == 600
         assert np.array_equal(book.quotes().ids, quotes.ids)

@@ -39,8 +39,8 @@ def book(path: Path):
 
 def whole(book: so.Book) -> so.states.NormalEquations:
     """What all shards leave behind together, as they are kept."""
-    records = book._records
-    standing, store = records.standing(), records.store
+    records = book.snapshot()
+    standing, store = records.linearization, records.store
     return so.states.NormalEquations.total(
         state_from_bytes(standing.schema, store.left(shard, "states")) for shard in store.shards_with("states")
     )
@@ -48,7 +48,7 @@ def whole(book: so.Book) -> so.states.NormalEquations:
 
 def is_in_step(book: so.Book, quotes: so.Quotes) -> bool:
     """Whether all that is kept is what these quotes, and no others, leave behind at the reference of the book."""
-    standing = book._records.standing()
+    standing = book.snapshot().linearization
     found = so.states.footprints_of(quotes, standing.model, standing.reference)
     named = so.states.footprints_of(quotes, standing.model, standing.model.parameters.starts[0])
     same = whole(book) == standing.equations == found.total() and standing.start == named.total()
@@ -88,8 +88,8 @@ def test_bytes_that_end_too_soon_or_are_of_another_reference_are_refused(quotes,
 
 
 def test_a_calibration_keeps_the_footprint_of_every_quote_and_the_state_of_every_shard(book, quotes):
-    records = book._records
-    standing = records.standing()
+    records = book.snapshot()
+    standing = records.linearization
     assert standing.reference == so.calibrate(quotes, so.Heston()).references[""]
     assert records.store.shards_with("footprints") == records.store.shards_with("states") == (0, 1, 2)
     kept = np.concatenate([state_store.rows_of(records.store, standing, shard).rows for shard in range(3)])
@@ -98,17 +98,17 @@ def test_a_calibration_keeps_the_footprint_of_every_quote_and_the_state_of_every
 
 
 def test_states_follow_every_verb_to_the_bit_at_the_reference_of_the_last_calibration(book, quotes):
-    reference = book._records.standing().reference
-    first = book.apply(book.forget(ids=quotes.ids[::40]))
+    reference = book.snapshot().linearization.reference
+    first = book.forget(ids=quotes.ids[::40])
     assert is_in_step(book, quotes.without(quotes.ids[::40]))
-    book.apply(book.forget(ids=quotes.ids[250:262]))
+    book.forget(ids=quotes.ids[250:262])
     book.restore(first.entry)
     assert is_in_step(book, quotes.without(quotes.ids[250:262]))
     more = so.synthetic.random_quotes(20, maturities=6, seed=8)
     new = so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed)
     book.learn(new)
     assert is_in_step(book, join(quotes.without(quotes.ids[250:262]), new))
-    assert book._records.standing().reference == reference
+    assert book.snapshot().linearization.reference == reference
     assert book.verify().holds, book.verify().summary()
 
 
@@ -130,51 +130,51 @@ def test_states_follow_a_roll_whose_file_has_dates_before_the_window_too(tmp_pat
 
 
 def test_what_is_set_aside_keeps_its_footprint_and_counts_in_no_state(book, quotes):
-    standing = book._records.standing()
-    book.apply(book.forget(ids=quotes.ids[:1]))
-    rows = state_store.rows_of(book._records.store, standing, 0)
+    standing = book.snapshot().linearization
+    book.forget(ids=quotes.ids[:1])
+    rows = state_store.rows_of(book.snapshot().store, standing, 0)
     assert rows.has.all()
-    assert state_store.state_of_shard(book._records.store, standing, 0).count == 255
+    assert state_store.state_of_shard(book.snapshot().store, standing, 0).count == 255
 
 
 def test_an_erasure_takes_every_footprint_with_it_and_finds_a_reference_without_the_quotes(book, quotes):
-    before = book._records.standing().reference
-    rehearsal = book.erase(ids=quotes.ids[:3])
+    before = book.snapshot().linearization.reference
+    rehearsal = book.plan_erase(ids=quotes.ids[:3])
     assert any("every footprint and state" in text for text in rehearsal.gone)
-    assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
-    assert book._records.standing().reference != before
+    assert book.erase(ids=quotes.ids[:3]).residue == 0
+    assert book.snapshot().linearization.reference != before
     assert is_in_step(book, quotes[3:])
     assert book.verify().holds, book.verify().summary()
 
 
 def test_erasing_what_was_set_aside_after_the_reference_was_found_leaves_no_footprint_of_anything(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:3]))
-    assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
-    assert book._records.standing() is None
-    assert book._records.store.shards_with("footprints") == ()
+    book.forget(ids=quotes.ids[:3])
+    assert book.erase(ids=quotes.ids[:3]).residue == 0
+    assert book.snapshot().linearization is None
+    assert book.snapshot().store.shards_with("footprints") == ()
     assert book.verify().holds, book.verify().summary()
     book.calibrate()
     assert is_in_step(book, quotes[3:])
 
 
 def test_erasing_what_was_set_aside_before_the_reference_was_found_keeps_it(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:3]))
+    book.forget(ids=quotes.ids[:3])
     book.calibrate()
-    reference = book._records.standing().reference
-    assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
-    assert book._records.standing().reference == reference
+    reference = book.snapshot().linearization.reference
+    assert book.erase(ids=quotes.ids[:3]).residue == 0
+    assert book.snapshot().linearization.reference == reference
     assert is_in_step(book, quotes[3:])
     assert book.verify().holds, book.verify().summary()
 
 
 def test_a_footprint_left_in_the_file_is_found_by_the_scan(book, quotes):
-    records = book._records
-    standing = records.standing()
+    records = book.snapshot()
+    standing = records.linearization
     rows = state_store.rows_of(records.store, standing, 0)
     page = rows_to_bytes(standing.schema, rows)
     with entered(book) as store:
         store.put("setting", "somewhere", page)
-    assert book.erase(ids=quotes.ids[:2], yes=True).residue > 0
+    assert book.erase(ids=quotes.ids[:2]).residue > 0
 
 
 def test_two_hundred_erasures_leave_no_footprint_and_no_old_state(tmp_path):
@@ -189,8 +189,8 @@ def test_two_hundred_erasures_leave_no_footprint_and_no_old_state(tmp_path):
             for turn in range(25):
                 gone = draw.choice(book.quotes().ids, int(draw.integers(1, 5)), replace=False)
                 if turn % 5 == 0:
-                    book.apply(book.forget(ids=gone))
-                assert book.erase(ids=gone, yes=True).residue == 0, (number, turn)
+                    book.forget(ids=gone)
+                assert book.erase(ids=gone).residue == 0, (number, turn)
                 if turn % 5 == 0:
                     book.calibrate()
             assert book.verify().holds, book.verify().summary()
@@ -198,7 +198,7 @@ def test_two_hundred_erasures_leave_no_footprint_and_no_old_state(tmp_path):
 
 @pytest.mark.parametrize("what", ["footprints", "states"])
 def test_a_shard_whose_footprints_or_state_were_changed_is_named(book, what):
-    store = book._records.store
+    store = book.snapshot().store
     data = bytearray(store.left(1, what))
     data[-48 if what == "footprints" else -24] ^= 1
     with store.writing() as tx:
@@ -213,11 +213,11 @@ def test_a_flipped_byte_of_a_footprint_or_a_state_is_found_by_verify(path, tmp_p
     """Sampled; every byte of the rows and their checksums is flipped in the tests of the store."""
     draw, flipped = np.random.default_rng(2), tmp_path / "flipped.book"
     with so.Book.open(path) as book:
-        store = book._records.store
+        store = book.snapshot().store
         kept = [
             store.left(0, "states"),
             store.left(0, "footprints")[-4000:-40],
-            book._records.standing().to_bytes()[-900:],
+            book.snapshot().linearization.to_bytes()[-900:],
         ]
     whole = path.read_bytes()
     (tmp_path / "flipped.book.key").write_bytes((tmp_path / "a.book.key").read_bytes())
@@ -233,7 +233,7 @@ def test_a_flipped_byte_of_a_footprint_or_a_state_is_found_by_verify(path, tmp_p
 
 
 def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
-    store, standing = book._records.store, book._records.standing()
+    store, standing = book.snapshot().store, book.snapshot().linearization
     state = store.left(2, "states")
     with store.writing() as tx:
         tx.unleave("states", [2])
@@ -250,7 +250,7 @@ def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
 
 
 def test_a_footprint_of_a_quote_that_the_book_does_not_hold_is_found(book):
-    store, standing = book._records.store, book._records.standing()
+    store, standing = book.snapshot().store, book.snapshot().linearization
     rows = state_store.rows_of(store, standing, 2)
     more = ShardRows.of(np.append(rows.has, True), np.vstack([rows.rows, rows.rows[:1]]))
     with store.writing() as tx:
@@ -261,14 +261,14 @@ def test_a_footprint_of_a_quote_that_the_book_does_not_hold_is_found(book):
 def test_quotes_without_a_footprint_are_healed_through_their_shard(book, quotes):
     with entered(book) as tx:
         tx.unleave("footprints", [0, 1])
-    book.apply(book.forget(ids=quotes.ids[[3, 300, 590]]))
+    book.forget(ids=quotes.ids[[3, 300, 590]])
     assert is_in_step(book, quotes.without(quotes.ids[[3, 300, 590]]))
     assert book.verify().holds, book.verify().summary()
 
 
 def test_through_moments_and_in_a_panel_no_footprint_is_kept(book):
     book.calibrate(through="moments")
-    assert (book._records.standing(), book._records.store.shards_with("states")) == (None, ())
+    assert (book.snapshot().linearization, book.snapshot().store.shards_with("states")) == (None, ())
     assert book.status().footprints is None
     assert {check.name: check.holds for check in book.verify().checks}["STATES"] is None
 
@@ -286,7 +286,7 @@ def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
     assert (seen.is_well, seen.seen) == (True, "3: 0 (256), 1 (256), 2 (88); footprints of 3, states of 3")
 
 
-@pytest.mark.parametrize("verb", [so.Book.calibrate, lambda book: book.apply(book.forget(ids=book.quotes().ids[:2]))])
+@pytest.mark.parametrize("verb", [so.Book.calibrate, lambda book: book.forget(ids=book.quotes().ids[:2])])
 def test_a_book_whose_states_are_lost_is_filled_by_the_next_verb(path, verb):
     with so.Book.open(path) as book, entered(book) as tx:
         state_store.clear(tx)
@@ -313,12 +313,12 @@ def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes):
     with so.Book.create(tmp_path / "e.book", is_encrypted=True) as book:
         book.import_quotes(quotes)
         book.calibrate()
-        standing = book._records.standing()
-        rows = state_store.rows_of(book._records.store, standing, 0).rows
-        files = b"".join(path.read_bytes() for path in book._records.store.files())
+        standing = book.snapshot().linearization
+        rows = state_store.rows_of(book.snapshot().store, standing, 0).rows
+        files = b"".join(path.read_bytes() for path in book.snapshot().store.files())
         assert rows[0].tobytes() not in files
         assert standing.equations.words.tobytes()[:24] not in files
-        assert book.erase(ids=quotes.ids[:2], yes=True).residue == 0
+        assert book.erase(ids=quotes.ids[:2]).residue == 0
         assert is_in_step(book, quotes[2:])
         assert book.verify().holds, book.verify().summary()
     with SqliteStore.open(tmp_path / "e.book", key=None) as store:

@@ -19,11 +19,11 @@ def verb(book: so.Book, number: int) -> None:
     if what == "restore" and book.status().set_aside:
         book.restore()
     elif what == "erase":
-        book.erase(ids=few, yes=True)
+        book.erase(ids=few)
     elif what == "step":
-        book.apply(book.forget(ids=few, tolerance=1.0))
+        book.forget(ids=few, tolerance=1.0)
     elif what == "forget":
-        book.apply(book.forget(ids=few))
+        book.forget(ids=few)
     else:
         book.calibrate(starts=1)
 

@@ -27,28 +27,28 @@ def book(tmp_path):
 
 @pytest.mark.parametrize("tolerance", [None, 0.5])
 def test_a_second_forget_of_the_same_label_finds_nothing(book, tolerance):
-    assert book.apply(book.forget(where=DESK, tolerance=tolerance)).touched == 5
+    assert book.forget(where=DESK, tolerance=tolerance).touched == 5
     with pytest.raises(NothingMeantError):
-        book.forget(where=DESK, tolerance=tolerance)
+        book.plan_forget(where=DESK, tolerance=tolerance)
     with pytest.raises(NothingMeantError):
         book.request("forget", where=DESK)
 
 
 def test_a_second_erasure_of_the_same_label_finds_nothing_and_the_rest_has_no_such_label(book):
-    assert book.erase(where=DESK, yes=True).residue == 0
+    assert book.erase(where=DESK).residue == 0
     for verb in (book.erase, book.forget):
         with pytest.raises(NothingMeantError):
             verb(where=DESK)
-    assert book.erase(where="desk is null").count == 55
+    assert book.plan_erase(where="desk is null").count == 55
     with pytest.raises(UsageError, match="no such column: desc"):
-        book.erase(where="desc = 'x'")
+        book.plan_erase(where="desc = 'x'")
 
 
 def test_an_emptied_book_can_be_asked_for_dates_sources_and_what_it_had(book):
-    book.erase(where="strike > 0", yes=True)
+    book.erase(where="strike > 0")
     for where in ("date < '2024-01-01'", "expiry_date = '2024-01-01'", "source = 'b'", DESK):
         with pytest.raises(NothingMeantError):
-            book.erase(where=where)
+            book.plan_erase(where=where)
 
 
 def test_a_label_of_other_quotes_never_hides_one_of_these():

@@ -42,7 +42,7 @@ def said(book: so.Book) -> MissingFootprints:
 
 def keeps(book: so.Book, quotes: so.Quotes) -> bool:
     """Whether footprints are kept, and are those of these quotes."""
-    standing = book._records.standing()
+    standing = book.snapshot().linearization
     audit = book.verify()
     assert audit.holds, audit.summary()
     found = so.states.footprints_of(quotes, standing.model, standing.reference).total()
@@ -62,12 +62,12 @@ def test_a_book_through_moments_and_a_panel_say_that(book):
 
 
 def forget(book):
-    book.apply(book.forget(where=LATER))
+    book.forget(where=LATER)
 
 
 def restore(book):  # the quotes without a date come back to a panel, which then is none
     book.learn(UNDATED)
-    book.apply(book.forget(ids=UNDATED.ids))
+    book.forget(ids=UNDATED.ids)
     assert book.status().version.panel == "date"
     book.restore()
 
@@ -76,7 +76,7 @@ def restore(book):  # the quotes without a date come back to a panel, which then
     ("verb", "left"),
     [
         (forget, FIRST),
-        (lambda book: book.erase(where=LATER, yes=True), FIRST),
+        (lambda book: book.erase(where=LATER), FIRST),
         (lambda book: book.roll(window=1), PANEL[PANEL.labels["date"] == "2024-01-04"]),
         (lambda book: book.learn(UNDATED), join(PANEL, UNDATED)),
         (restore, join(PANEL, UNDATED)),
@@ -95,12 +95,12 @@ def test_a_panel_that_becomes_plain_takes_footprints_with_the_verb(book, verb, l
 def test_a_reference_that_is_erased_is_named_and_the_next_verb_takes_another(book):
     book.import_quotes(FIRST)
     book.calibrate()
-    book.apply(book.forget(ids=FIRST.ids[:2]))
-    book.erase(ids=FIRST.ids[:2], yes=True)
+    book.forget(ids=FIRST.ids[:2])
+    book.erase(ids=FIRST.ids[:2])
     assert said(book) is MissingFootprints.ERASED
-    path = book.forget(ids=FIRST.ids[2:3], tolerance=0.5).path[0]
+    path = book.plan_forget(ids=FIRST.ids[2:3], tolerance=0.5).path[0]
     assert path == f"downdate passed over: the book keeps no footprints: {MissingFootprints.ERASED.clause}"
-    book.apply(book.forget(ids=FIRST.ids[2:3]))
+    book.forget(ids=FIRST.ids[2:3])
     assert keeps(book, FIRST[3:])
 
 
@@ -122,14 +122,14 @@ def test_a_quote_too_large_for_the_grid_is_not_named_and_what_is_left_without_it
     book.import_quotes(heavy)
     book.calibrate()
     assert said(book) is MissingFootprints.TOO_LARGE
-    book.erase(ids=FIRST.ids[4:5], yes=True)
+    book.erase(ids=FIRST.ids[4:5])
     assert keeps(book, FIRST.without(FIRST.ids[4:5]))
 
 
 def test_an_erasure_that_leaves_no_calibration_says_why_there_are_none(book):
     book.import_quotes(FIRST)
     book.calibrate()
-    done = book.erase(ids=FIRST.ids[3:], yes=True)
+    done = book.erase(ids=FIRST.ids[3:])
     assert done.change is None
     assert book.status().no_footprints is MissingFootprints.ERASED
 

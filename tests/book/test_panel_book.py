@@ -55,30 +55,30 @@ def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
 
 
 def test_the_state_of_every_group_is_kept_in_step_and_one_that_differs_is_named(book):
-    kept = book._records.groups()
+    kept = book.snapshot().groups
     assert {group: state.digest() for group, state in kept.states.items()} == {
         group: state.digest() for group, state in fresh(QUOTES).state.blocks.items()
     }
     assert GroupStates.from_bytes(kept.to_bytes()).to_bytes() == kept.to_bytes()
     assert "states of 8 groups" in book.status().shard_sentence
-    book.apply(book.forget(where=DAY))
-    assert set(book._records.groups().states) == set(kept.states) - {"2024-01-08"}
+    book.forget(where=DAY)
+    assert set(book.snapshot().groups.states) == set(kept.states) - {"2024-01-08"}
     assert book.verify().holds, book.verify().summary()
-    data = bytearray(book._records.groups().to_bytes())
+    data = bytearray(book.snapshot().groups.to_bytes())
     data[-24] ^= 1
-    with book._records.store.writing() as tx:
+    with book.snapshot().store.writing() as tx:
         tx.put("state", "groups", bytes(data))
     last = list(kept.states)[-1]
     assert f"STATES: Groups whose state is not that of their quotes: {last} (1)." in book.verify().reasons
 
 
 def test_an_erasure_takes_the_old_states_of_groups_along(book):
-    before = book._records.groups().states["2024-01-08"].words.tobytes()
-    assert book.erase(where=DAY, yes=True).residue == 0
-    assert before[:24] not in b"".join(path.read_bytes() for path in book._records.store.files())
+    before = book.snapshot().groups.states["2024-01-08"].words.tobytes()
+    assert book.erase(where=DAY).residue == 0
+    assert before[:24] not in b"".join(path.read_bytes() for path in book.snapshot().store.files())
     assert is_fresh(book, REST)
     book.calibrate(panel=None, starts=4)
-    assert book._records.groups() is None
+    assert book.snapshot().groups is None
 
 
 def test_a_version_comes_back_from_its_bytes(book):
@@ -99,7 +99,7 @@ def test_a_plain_book_says_nothing_of_panels(tmp_path):
 
 
 def test_a_day_is_forgotten_by_plan_and_restored(book):
-    plan = book.forget(where=DAY, reason="bad-feed")
+    plan = book.plan_forget(where=DAY, reason="bad-feed")
     assert plan.count == 15
     change = book.apply(plan)
     assert is_fresh(book, REST)
@@ -131,18 +131,18 @@ def test_a_window_rolls_and_quotes_are_learnt(tmp_path):
 
 def test_an_erased_day_leaves_no_value_of_its_own_in_any_version(book):
     gone = book.status().version.latent["2024-01-08"][0]
-    told = book.erase(where=DAY)
+    told = book.plan_erase(where=DAY)
     assert any("latent path" in text for text in told.gone)
-    done = book.erase(where=DAY, yes=True, reason="error")
+    done = book.erase(where=DAY, reason="error")
     assert done.residue == 0
     assert is_fresh(book, REST)
     written = b"".join(
-        book._records.store.page("calibration", name) for name in book._records.store.pages("calibration")
+        book.snapshot().store.page("calibration", name) for name in book.snapshot().store.pages("calibration")
     )
     assert gone.hex().encode() not in written
     assert b"2024-01-08" not in written
-    assert not book._records.versions()[0].latent
-    assert book._records.versions()[0].parameters
+    assert not book.snapshot().versions[0].latent
+    assert book.snapshot().versions[0].parameters
 
 
 def test_a_path_that_was_changed_behind_the_ledger_is_found(book):
@@ -152,7 +152,7 @@ def test_a_path_that_was_changed_behind_the_ledger_is_found(book):
         plain["latent"][3] = [group, np.nextafter(float.fromhex(value), 1.0).item().hex(), error]
         return json.dumps(plain).encode()
 
-    with book._records.store.writing() as store:
+    with book.snapshot().store.writing() as store:
         name = store.pages("calibration")[-1]
         store.put("calibration", name, alter(store.page("calibration", name)))
     reasons = book.verify().reasons

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 import strikeout as so
-from strikeout.book.describe import described_version
 from strikeout.book.plan import Plan
 from strikeout.book.spec import Asking
 from strikeout.book.version import Version
@@ -121,9 +120,9 @@ def test_no_price_can_decide_whether_it_is_a_panel(anew):
 
 def test_forgetting_all_dates_but_one_leaves_a_plain_book_that_never_held_them(book, anew):
     before = knows(book)
-    plan = book.forget(where=LATER, reason="bad-feed")
+    plan = book.plan_forget(where=LATER, reason="bad-feed")
     assert Plan.from_bytes(plan.to_bytes()) == plan
-    assert "initial_variance: one value from here on, since 1 date is left" in plan.path
+    assert "initial_variance: one value from here on" in plan.path
     assert "initial_variance          -  " in plan.summary()
     change = book.apply(plan)
     assert knows(book) == knows(anew(FIRST))
@@ -143,7 +142,7 @@ def test_learning_a_second_date_makes_a_panel_as_if_it_had_been_there(anew):
     both = QUOTES[DATES <= "2024-01-03"]
     assert len(book.status().version.latent) == 2
     assert knows(book) == knows(anew(both))
-    gone = book.apply(book.forget(where="date = '2024-01-02'"))
+    gone = book.forget(where="date = '2024-01-02'")
     assert knows(book) == knows(anew(QUOTES[DATES == "2024-01-03"]))
     book.restore(gone.entry)
     assert knows(book) == knows(anew(both))
@@ -158,10 +157,10 @@ def test_a_window_of_one_date_is_plain_and_one_of_two_is_a_panel(anew):
 
 
 def test_erasing_all_dates_but_one_leaves_a_plain_book_and_no_trace(book, anew):
-    done = book.erase(where=LATER, yes=True, reason="licence")
+    done = book.erase(where=LATER, reason="licence")
     assert done.residue == 0
     assert knows(book) == knows(anew(FIRST))
-    assert not book._records.versions()[0].latent
+    assert not book.snapshot().versions[0].latent
     assert book.verify().holds
 
 
@@ -170,7 +169,7 @@ def test_striking_out_the_quotes_without_a_date_makes_a_panel(anew):
     rest = QUOTES[DATES != "2024-01-02"]
     book = anew(join(rest, undated))
     assert book.status().version.panel is None
-    plan = book.forget(ids=undated.ids)
+    plan = book.plan_forget(ids=undated.ids)
     assert "initial_variance: one for each of 7 dates from here on" in plan.path
     change = book.apply(plan)
     assert knows(book) == knows(anew(rest))
@@ -183,7 +182,7 @@ def test_a_book_through_moments_is_plain_and_stays_so(anew):
     rest = quotes[quotes.labels["date"] != "2024-01-08"]
     book = anew(quotes, through="moments")
     assert "initial_variance" in so.preview(book.calibration(), where=DAY).parameters
-    book.apply(book.forget(where=DAY))
+    book.forget(where=DAY)
     found = so.calibrate(so.moments_of(rest), so.Heston(), panel="auto")
     assert dict(book.status().version.parameters) == found.parameters
     assert knows(book) == knows(anew(rest, through="moments"))
@@ -330,7 +329,7 @@ def test_a_real_book_of_derived_forwards_goes_across_the_line_and_back(shared_da
     before = knows(book)
     assert len(book.status().version.latent) == 2
     some = one.ids[::40]  # of the day that stays too, so that forwards are found anew
-    struck = book.apply(book.forget(ids=[*two.ids[np.isin(two.ids, one.ids, invert=True)], *some]))
+    struck = book.forget(ids=[*two.ids[np.isin(two.ids, one.ids, invert=True)], *some])
     retained = one.without(some)
     assert knows(book) == knows(anew(retained, select="otm"))
     assert so.verify(struck.certificate, retained).holds
@@ -355,10 +354,10 @@ def test_a_book_through_moments_that_gets_a_second_date_says_why_it_stays_plain(
         said = "moments know no dates; calibrate it through quotes for one a date"
         assert learnt.kind == {"label": None, "latent": "initial_variance", "why": said}
         assert learnt.latent_facts(one_value="-") == [("initial_variance", f"one value for several dates: {said}")]
-        assert described_version(learnt)["panel"] == {"asked": "auto", **learnt.kind}
+        assert learnt.to_dict()["panel"] == {"asked": "auto", **learnt.kind}
         assert Version.from_plain(learnt.to_plain()) == learnt
         assert book.calibrate(through="moments").after.kind == learnt.kind  # as if it had come at once
-        gone = book.apply(book.forget(ids=days.ids[~is_first]))
+        gone = book.forget(ids=days.ids[~is_first])
         assert gone.after.kind is None
         assert book.restore().after.kind == learnt.kind
         assert book.roll(window=1).after.kind is None

@@ -29,12 +29,12 @@ def book(tmp_path: Path, quotes: so.Quotes):
 
 
 def rows(book: so.Book) -> np.ndarray:
-    store, standing = book._records.store, book._records.standing()
+    store, standing = book.snapshot().store, book.snapshot().linearization
     return np.concatenate([state_store.rows_of(store, standing, shard).rows for shard in store.shards()])
 
 
 def test_no_true_footprint_is_kept_and_the_calibration_is_the_same(book, quotes):
-    standing = book._records.standing()
+    standing = book.snapshot().linearization
     true = so.states.footprints_of(quotes, standing.model, standing.reference).rows
     kept = rows(book)
     assert not (kept == true).all(axis=1).any()
@@ -46,34 +46,34 @@ def test_no_true_footprint_is_kept_and_the_calibration_is_the_same(book, quotes)
 
 
 def test_what_is_forgotten_and_restored_is_exact_with_respect_to_the_noise(book, quotes):
-    before = book._records.standing().equations
-    change = book.apply(book.forget(ids=quotes.ids[::50]))
-    assert book._records.standing().equations != before
+    before = book.snapshot().linearization.equations
+    change = book.forget(ids=quotes.ids[::50])
+    assert book.snapshot().linearization.equations != before
     assert book.verify().holds, book.verify().summary()
     book.restore(change.entry)
-    assert book._records.standing().equations == before
+    assert book.snapshot().linearization.equations == before
     assert book.verify().holds, book.verify().summary()
 
 
 def test_noise_comes_with_quotes_that_are_learnt_and_stays_after_erasing_and_calibrating_again(book, quotes):
     more = so.synthetic.random_quotes(20, maturities=6, seed=8)
     book.learn(so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed))
-    standing = book._records.standing()
+    standing = book.snapshot().linearization
     true = so.states.footprints_of(more, standing.model, standing.reference).rows
-    assert not (state_store.rows_of(book._records.store, standing, 3).rows == true).all(axis=1).any()
+    assert not (state_store.rows_of(book.snapshot().store, standing, 3).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
-    assert book.erase(ids=quotes.ids[:2], yes=True).residue == 0
-    assert book._records.standing().noise == SHARE
+    assert book.erase(ids=quotes.ids[:2]).residue == 0
+    assert book.snapshot().linearization.noise == SHARE
     book.calibrate()
-    assert book._records.standing().noise == SHARE
+    assert book.snapshot().linearization.noise == SHARE
     book.calibrate(starts=4)
-    assert book._records.standing().noise == SHARE
+    assert book.snapshot().linearization.noise == SHARE
     book.calibrate(starts=4, fresh=True)
-    assert book._records.standing().noise == 0.0
+    assert book.snapshot().linearization.noise == 0.0
 
 
 def test_a_state_that_is_not_the_sum_of_its_noisy_footprints_is_found(book):
-    store = book._records.store
+    store = book.snapshot().store
     data = bytearray(store.left(1, "footprints"))
     data[-48] ^= 1
     with store.writing() as tx:
@@ -82,28 +82,28 @@ def test_a_state_that_is_not_the_sum_of_its_noisy_footprints_is_found(book):
 
 
 def test_nothing_is_certified_from_noisy_footprints(book, quotes):
-    plan = book.forget(ids=quotes.ids[:5], tolerance=0.05)
+    plan = book.plan_forget(ids=quotes.ids[:5], tolerance=0.05)
     assert plan.path[0] == (
         "downdate passed over: the footprints are perturbed, and nothing can be certified from them"
     )
 
 
 def test_noise_stays_on_shards_that_are_built_again(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:3]))
+    book.forget(ids=quotes.ids[:3])
     book.calibrate()
-    assert book.erase(ids=quotes.ids[:3], yes=True).residue == 0
-    standing = book._records.standing()
+    assert book.erase(ids=quotes.ids[:3]).residue == 0
+    standing = book.snapshot().linearization
     true = so.states.footprints_of(quotes[3:256], standing.model, standing.reference).rows
-    assert not (state_store.rows_of(book._records.store, standing, 0).rows == true).all(axis=1).any()
+    assert not (state_store.rows_of(book.snapshot().store, standing, 0).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
 
 
 def test_noise_is_asked_for_until_something_else_is_though_an_erasure_takes_every_footprint(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:3]))
-    book.erase(ids=quotes.ids[:3], yes=True)
-    assert book._records.standing() is None
+    book.forget(ids=quotes.ids[:3])
+    book.erase(ids=quotes.ids[:3])
+    assert book.snapshot().linearization is None
     book.calibrate()
-    assert book._records.standing().noise == book.status().noise == SHARE
+    assert book.snapshot().linearization.noise == book.status().noise == SHARE
     assert book.verify().holds, book.verify().summary()
     assert as_the_last_time(book.status().version.asking, given={"starts": 4}, model=None)["perturb"] == SHARE
 
@@ -116,7 +116,7 @@ def test_noise_is_on_what_is_kept_again_once_a_second_date_has_come_and_gone(tmp
         book.import_quotes(both[:100])
         book.calibrate(perturb=SHARE)
         assert book.learn(both[100:]).after.panel == "date"
-        book.apply(book.forget(ids=both.ids[100:]))
+        book.forget(ids=both.ids[100:])
         book.calibrate()
         assert book.status().noise == SHARE
 

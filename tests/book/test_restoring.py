@@ -70,9 +70,9 @@ def by_parity(tmp_path: Path):
 
 def is_each_under_its_quote(book: so.Book) -> bool:
     """Whether every quote held has the footprint that is found from it anew."""
-    records, held = book._records, book.quotes()
-    standing, store = records.standing(), records.store
-    found = standing.footprints(held, records.settings())
+    records, held = book.snapshot(), book.quotes()
+    standing, store = records.linearization, records.store
+    found = standing.footprints(held, records.settings)
     anew = dict(zip(found.ids.tolist(), found.rows.tolist(), strict=True))
     kept: dict[str, list[int]] = {}
     for shard in store.shards():
@@ -83,14 +83,14 @@ def is_each_under_its_quote(book: so.Book) -> bool:
 
 
 def test_after_a_restore_footprints_taken_anew_for_their_forwards_are_under_their_quotes(by_parity):
-    by_parity.apply(by_parity.forget(ids=by_parity.quotes().ids[20:24]))
+    by_parity.forget(ids=by_parity.quotes().ids[20:24])
     by_parity.restore()
     assert is_each_under_its_quote(by_parity)
     assert by_parity.verify().holds, by_parity.verify().summary()
 
 
 def test_a_book_without_one_of_its_expiries_holds_and_so_does_one_that_has_it_back(by_expiry, quotes, second):
-    by_expiry.apply(by_expiry.forget(ids=quotes.ids[second]))
+    by_expiry.forget(ids=quotes.ids[second])
     assert by_expiry.verify().holds, by_expiry.verify().summary()
     by_expiry.restore()
     assert is_each_under_its_quote(by_expiry)
@@ -98,11 +98,11 @@ def test_a_book_without_one_of_its_expiries_holds_and_so_does_one_that_has_it_ba
 
 
 def test_a_step_after_a_restored_expiry_is_as_near_the_truth_as_it_is_certified(by_expiry, quotes, second):
-    by_expiry.apply(by_expiry.forget(ids=quotes.ids[second]))
+    by_expiry.forget(ids=quotes.ids[second])
     by_expiry.restore()
     errors = by_expiry.status().version.standard_errors
     for one in (60, 90, 120):
-        plan = by_expiry.forget(ids=quotes.ids[[one]], tolerance=TOLERANCE)
+        plan = by_expiry.plan_forget(ids=quotes.ids[[one]], tolerance=TOLERANCE)
         assert plan.path[0].startswith("downdate: ")
         truth = so.calibrate(quotes.without(quotes.ids[[one]]), so.SVI(), starts=1).parameters
         assert max(abs(plan.after[name] - truth[name]) / errors[name] for name in truth) <= TOLERANCE
@@ -119,8 +119,8 @@ def test_quotes_of_an_expiry_the_model_does_not_know_yet_break_nothing(tmp_path,
 
 
 def test_a_footprint_of_a_quote_set_aside_that_is_not_its_own_is_found(by_expiry, quotes):
-    by_expiry.apply(by_expiry.forget(ids=quotes.ids[[3, 4]]))
-    store, standing = by_expiry._records.store, by_expiry._records.standing()
+    by_expiry.forget(ids=quotes.ids[[3, 4]])
+    store, standing = by_expiry.snapshot().store, by_expiry.snapshot().linearization
     rows = state_store.rows_of(store, standing, 0)
     assert rows.has.all()
     swapped = rows.rows.copy()
@@ -128,13 +128,3 @@ def test_a_footprint_of_a_quote_set_aside_that_is_not_its_own_is_found(by_expiry
     with store.writing() as tx:
         tx.leave(0, "footprints", rows_to_bytes(standing.schema, ShardRows.of(rows.has, swapped)))
     assert any("STATES" in reason and ": 0 (1)." in reason for reason in by_expiry.verify().reasons)
-
-
-def test_a_calibration_at_hand_is_used_only_where_the_ledger_is_the_one_it_was_made_at(tmp_path, quotes):
-    with so.Book.create(tmp_path / "a.book") as one, so.Book.create(tmp_path / "b.book") as other:
-        for book, held in ((one, quotes), (other, quotes[:200])):
-            book.import_quotes(held)
-            book.calibrate(so.SVI(), starts=1)
-            book.calibration()
-        one._records = other._records  # as where the file is replaced by another of as many entries
-        assert one.calibration().count == 200

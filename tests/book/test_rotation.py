@@ -29,7 +29,7 @@ def test_after_a_rotation_the_new_key_signs_and_the_book_verifies(path: Path) ->
         done = book.rotate_key(reason="other")
         assert (done.old, done.new) == (old, book.status().key)
         assert done.new != old
-        book.apply(book.forget(ids=book.quotes().ids[:5], reason="test"))
+        book.forget(ids=book.quotes().ids[:5], reason="test")
         assert [entry.public for entry in book.log()] == [old] * 4 + [done.new] * 2
         assert [entry.what for entry in book.log()[3:5]] == ["rotate key", "rotate key"]
         assert book.verify().holds
@@ -57,7 +57,7 @@ def test_a_rotation_cut_short_leaves_a_book_that_works_and_is_finished_by_the_ne
     if moment == "after the ledger":
         with so.Book.open(path) as book:
             both.replace_in(keys)
-            with book._records.writing(book._records.position()) as transaction:
+            with book.snapshot().session.writing(book.snapshot().position) as transaction:
                 transaction.rotate(None, both)
     both.replace_in(keys)  # and here the process ended
     with so.Book.open(path) as book:
@@ -73,16 +73,16 @@ def test_a_rotation_cut_short_leaves_a_book_that_works_and_is_finished_by_the_ne
 
 def test_a_rotation_is_refused_where_the_book_moves_meanwhile_and_nothing_is_lost(path: Path, monkeypatch) -> None:
     with so.Book.open(path) as book, so.Book.open(path) as other:
-        position = type(book._records).position
+        snapshot = so.Book.snapshot
 
-        def late(records):
-            seen = position(records)
-            if records is book._records and other.status().entries == 3:
+        def late(asked):
+            seen = snapshot(asked)
+            if asked is book and other.status().entries == 3:
                 other.calibrate()
             return seen
 
-        monkeypatch.setattr(type(book._records), "position", late)
-        with pytest.raises(RefusedError, match="somebody else changed it"):
+        monkeypatch.setattr(so.Book, "snapshot", late)
+        with pytest.raises(RefusedError, match="Nothing was written"):
             book.rotate_key()
         assert book.rotate_key().entry == 6
         assert book.verify().holds

@@ -44,7 +44,7 @@ def test_one_quote_that_is_there_already_and_one_entry_are_spoken_of_as_one(tmp_
         with pytest.raises(RefusedError, match=r"^The quote is not new, so there is nothing to learn\.$"):
             book.learn(QUOTES[:1])
         with pytest.raises(RefusedError, match=r"the book had 1 entry; it has 3 now"):
-            book.apply(replace(book.forget(ids=QUOTES.ids[:1]), position=1))
+            book.apply(replace(book.plan_forget(ids=QUOTES.ids[:1]), position=1))
 
 
 def test_a_refusal_of_many_quotes_has_separators_in_its_counts():

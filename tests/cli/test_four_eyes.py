@@ -16,8 +16,7 @@ EARLY = ["--where", "date < '2024-01-10'"]
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "strikeout.toml").write_text('approval = "two-person"\n')
-    with so.Book.create("a.book", who="ann") as book:
+    with so.Book.create("a.book", who="ann", approval="two-person") as book:
         book.import_quotes(so.paper.quotes("small"))
         book.calibrate()
 

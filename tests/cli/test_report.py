@@ -36,7 +36,7 @@ def written(path):
 def test_the_page_holds_fit_influence_certificate_and_log_and_loads_nothing(path):
     with so.Book.open(path) as book:
         book.calibrate()
-        certificate = book.apply(book.forget(where=EARLY, reason="bad-feed")).certificate
+        certificate = book.forget(where=EARLY, reason="bad-feed").certificate
         parameters = book.status().version.parameters
         root = book.status().root
     page = written(path)
@@ -83,8 +83,8 @@ def test_a_report_shows_quotes_so_erasing_takes_it_away(path):
     written(path)
     with so.Book.open(path) as book:
         assert book.log()[-1].what == "report"
-        assert any("fit.html" in line for line in book.erase(where=EARLY).gone)
-        assert book.erase(where=EARLY, yes=True).residue == 0
+        assert any("fit.html" in line for line in book.plan_erase(where=EARLY).gone)
+        assert book.erase(where=EARLY).residue == 0
     assert not path.with_name("fit.html").exists()
 
 

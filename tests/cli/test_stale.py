@@ -55,7 +55,7 @@ def test_an_export_of_a_stale_calibration_says_so_in_the_file_and_beside_it(stal
         assert json.loads(text)["current"] is False
     else:
         ast.parse(text)
-        assert "# Stale when this was written: quotes came" in text
+        assert "# Stale when this was written: quotes were added" in text
     fresh = done("export", book, out)
     assert "note" not in fresh.stderr
     text = Path(out).read_text(encoding="utf-8")

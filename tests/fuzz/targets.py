@@ -196,7 +196,7 @@ def _kept() -> Mapping[str, bytes]:
         with so.Book.create(path) as book:
             book.import_quotes(_quotes())
             book.calibrate(panel=None)
-            plan = book.forget(ids=[str(_quotes().ids[0])], reason="test")
+            plan = book.plan_forget(ids=[str(_quotes().ids[0])], reason="test")
         frame = _quotes().to_frame()
         frame.write_parquet(path.with_suffix(".parquet"))
         return {

@@ -163,9 +163,9 @@ def _done(
     elif verb == "calibrate":
         entry = book.calibrate(MODEL, starts=1, panel=None).entry
     elif verb == "forget":
-        entry = book.apply(book.forget(ids=few)).entry
+        entry = book.forget(ids=few).entry
     elif verb == "plan and apply":
-        plan = book.forget(ids=few)
+        plan = book.plan_forget(ids=few)
         time.sleep(draw.uniform(0, 0.02))  # somebody looks at it
         entry = book.apply(plan).entry
     elif verb == "restore":
@@ -175,7 +175,7 @@ def _done(
     elif verb == "roll":
         entry = book.roll(new, window=3).entry
     elif verb == "erase":
-        done = book.erase(ids=few, yes=True)
+        done = book.erase(ids=few)
         searched = [] if done.search is None else [(done.search.entry, "residue")]
         return [(done.entry, "erase"), *searched]
     elif verb == "rotate":

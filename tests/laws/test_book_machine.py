@@ -134,9 +134,9 @@ class BookMachine(RuleBasedStateMachine):
         out = rows & self.held
         if not out or len(self.held) - len(out) < LEAST:
             return
-        if self.is_refused(self.held - out, lambda: self.book.forget(ids=self.ids(out))):
+        if self.is_refused(self.held - out, lambda: self.book.plan_forget(ids=self.ids(out))):
             return
-        change = self.book.apply(self.book.forget(ids=self.ids(out), reason="test"))
+        change = self.book.forget(ids=self.ids(out), reason="test")
         self.held -= out
         self.aside[change.entry] = out
 
@@ -147,9 +147,9 @@ class BookMachine(RuleBasedStateMachine):
         out = rows & self.held
         if not out or len(self.held) - len(out) < LEAST:
             return
-        if self.is_refused(self.held - out, lambda: self.book.forget(ids=self.ids(out), tolerance=1.0)):
+        if self.is_refused(self.held - out, lambda: self.book.plan_forget(ids=self.ids(out), tolerance=1.0)):
             return
-        change = self.book.apply(self.book.forget(ids=self.ids(out), tolerance=1.0))
+        change = self.book.forget(ids=self.ids(out), tolerance=1.0)
         self.held -= out
         self.aside[change.entry] = out
 
@@ -179,9 +179,9 @@ class BookMachine(RuleBasedStateMachine):
         gone = rows - self.away() - self.erased
         if not gone or len(self.held - gone) < LEAST:
             return
-        if self.is_refused(self.held - gone, lambda: self.book.erase(ids=self.ids(gone), yes=True)):
+        if self.is_refused(self.held - gone, lambda: self.book.erase(ids=self.ids(gone))):
             return
-        done = self.book.erase(ids=self.ids(gone), yes=True, reason="licence")
+        done = self.book.erase(ids=self.ids(gone), reason="licence")
         assert done.residue == 0
         self.held -= gone
         self.erased |= gone
@@ -190,8 +190,8 @@ class BookMachine(RuleBasedStateMachine):
     @rule(rows=some)
     def crash(self, rows):
         """A transaction that never ends: nothing of it is there."""
-        before, records = self.book.status(), self.book._records
-        with suppress(CrashError), records.writing(records.position()) as book:
+        before, seen = self.book.status(), self.book.snapshot()
+        with suppress(CrashError), seen.session.writing(seen.position) as book:
             book.store.add(self.pool()[sorted(rows & self.away())])
             book.store.strike(self.ids(rows & self.held), entry=book.number)
             book.enter("forget", None)
@@ -216,7 +216,7 @@ class BookMachine(RuleBasedStateMachine):
                 assert dict(status.version.parameters) == parameters
                 assert {group: value for group, (value, _) in status.version.latent.items()} == latent
             assert status.version.state == state
-        states, found = check_states(self.book._records)
+        states, found = check_states(self.book.snapshot())
         assert states is not False, found
 
     def teardown(self):

@@ -34,7 +34,7 @@ def begun(tmp_path_factory) -> Path:
     with so.Book.create(folder / "a.book", who="before") as book:
         book.import_quotes(quotes(0, 4 * A_DAY))
         book.calibrate(MODEL, starts=1, panel=None)
-        book.apply(book.forget(ids=["q000001", "q000002"]))
+        book.forget(ids=["q000001", "q000002"])
     return folder
 
 

@@ -231,7 +231,7 @@ from strikeout.book import Book
 from strikeout.quotes.reading import Chunking, inspect_quotes
 
 with Book.create(sys.argv[2]) as book, inspect_quotes(sys.argv[1], chunking=Chunking()) as reading:
-    done = book.import_pieces(reading.chunks())
+    done = book.import_chunks(reading.chunks())
 print(done.imported, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

@@ -233,10 +233,10 @@ def test_a_book_made_with_encryption_forgets_erases_and_verifies(tmp_path):
     with so.Book.create(tmp_path / "a.book", is_encrypted=True) as book:
         book.import_quotes(quotes)
         book.calibrate()
-        book.apply(book.forget(ids=quotes.ids[:5]))
+        book.forget(ids=quotes.ids[:5])
     backup = shutil.copy(tmp_path / "a.book", tmp_path / "copy")
     with so.Book.open(tmp_path / "a.book") as book:
-        assert book.erase(ids=quotes.ids[3:8], yes=True).residue == 0
+        assert book.erase(ids=quotes.ids[3:8]).residue == 0
         assert book.verify().holds
     shutil.move(backup, tmp_path / "a.book")
     with so.Book.open(tmp_path / "a.book") as older, pytest.raises(RefusedError, match="destroyed"):

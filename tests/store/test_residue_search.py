@@ -177,7 +177,7 @@ def test_clean_erasures_of_tick_prices_raise_no_alarm(tmp_path):
         held.import_quotes(book)
         for _ in range(12):
             gone = draw.choice(held.quotes().ids, 40, replace=False)
-            found = held.erase(ids=gone, yes=True).search
+            found = held.erase(ids=gone).search
             alarms += [*found.traces, *([found.unaccounted] if found.unaccounted else [])]
             coincidences += found.coincidences
     assert alarms == []

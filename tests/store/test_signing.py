@@ -18,7 +18,7 @@ def issued(tmp_path_factory):
     with so.Book.create(tmp_path_factory.mktemp("signed") / "x.book") as book:
         book.import_quotes(quotes)
         book.calibrate(panel=None)
-        book.apply(book.forget(ids=quotes.ids[:3], reason="bad-feed"))
+        book.forget(ids=quotes.ids[:3], reason="bad-feed")
         last = book.log()[-1]
         return book.certificate(last.number), quotes[3:], last.public
 

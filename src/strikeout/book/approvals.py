@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
 from strikeout.book.erasure import meant
 from strikeout.book.keyed_ids import as_kept
-from strikeout.book.reading import ReadingDesk
-from strikeout.book.records import Records, Why, page_of
+from strikeout.book.records import PERSONS, Snapshot, Why, page_of
 from strikeout.book.select import names_for, refuse_nothing
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.request import names_of
 from strikeout.store.entry import Entry, Reason
 from strikeout.store.ledger import commitment_of
+from strikeout.wording import Argument
 
-Asked = Literal["forget", "erase"]
-ASKING = {"request forget": "forget", "request erase": "erase"}  # what the ledger says -> what was asked for
+Approval = Literal["one-person", "two-person"]
+Asked = Literal["forget", "erase", "one-person"]
+POLICY = "policy"  # what the ledger calls an entry that sets how many persons a removal needs
+ASKING = {f"request {what}": what for what in ("forget", "erase", "one-person")}  # entry -> what was asked for
 DECIDING = {"approve": "approved", "reject": "rejected"}
-DOING = {"forget": "forget", "roll": "forget", "erase": "erase"}  # a verb -> the request it needs
+DOING = {"forget": "forget", "roll": "forget", "erase": "erase", POLICY: "one-person"}  # entry -> request it needs
 
 
 @dataclass(frozen=True)
@@ -69,94 +71,107 @@ class Request:
         }
 
 
-class ApprovingDesk(ReadingDesk):
-    """A book on which strike-outs and erasures can be asked for, approved and rejected, each an entry of the ledger."""
+def request(
+    snapshot: Snapshot, what: str, *, ids: ArrayLike | None = None, where: str | None = None, reason: Why = None
+) -> Request:
+    """Ask for a removal, or that one person be enough; see ``Book.request``.
 
-    def request(
-        self, what: Asked, *, ids: ArrayLike | None = None, where: str | None = None, reason: Why = None
-    ) -> Request:
-        """Asks that quotes be struck out ("forget") or erased; nothing happens to them until it is approved and done.
-
-        Raises:
-            UsageError: another verb, or the quotes are said in no way or in two.
-            UnknownIdError: an id the book does not have, or one given twice.
-            NothingMeantError: no quote is meant.
-            RefusedError: the same is asked for already, or the book moved meanwhile.
-        """
-        records = self._records
-        if what not in ("forget", "erase"):
-            raise UsageError(f'request({what!r}): what can be asked for is "forget" or "erase".')
-        ids = as_kept(records.store, ids, records.commit)
-        seen, names = records.position(), _names(records, what, ids=ids, where=where)
-        touched = commitment_of([name.encode() for name in names], records.keyring)
-        for other in self.requests():
-            if (other.what, other.touched) == (what, touched) and other.state in ("open", "approved"):
-                raise RefusedError(
-                    f"Request {other.number} of {other.who} asks for the same and is {other.state}.",
-                    request=other.number,
-                )
-        with records.writing(seen) as book:
-            wording = {"where": where or "", "ids": [] if where is not None else names}
-            book.store.put("request", page_of(book.number), canonical(wording))
-            number = book.enter(f"request {what}", reason, touched=names, counts={"asked": len(names)})
-        return self._request(number)
-
-    def approve(self, number: int, *, reason: Why = None) -> Request:
-        """Lets what another asked for be done, once.
-
-        Raises:
-            RefusedError: there is no such request, it is decided already, or it was made under the same name.
-        """
-        return self._decide("approve", number, reason)
-
-    def reject(self, number: int, *, reason: Why = None) -> Request:
-        """Declines what another asked for; it cannot be approved any more.
-
-        Raises:
-            RefusedError: there is no such request, it is decided already, or it was made under the same name.
-        """
-        return self._decide("reject", number, reason)
-
-    def requests(self) -> tuple[Request, ...]:
-        """Everything that was ever asked for, the first first."""
-        return requests_of(self._records)
-
-    def _decide(self, verb: str, number: int, reason: Why) -> Request:
-        records = self._records
-        seen, asked = records.position(), self._request(number)
-        if asked.state != "open":
-            by = f" by {asked.by}" if asked.by else ""
-            raise RefusedError(f"Request {number} is {asked.state} already{by}.", request=number)
-        if _same(asked.who, records.who):
+    Raises:
+        UsageError: another verb, or the quotes are not given in exactly one way.
+        UnknownIdError: an id the book does not have, or one given twice.
+        NothingMeantError: no quote matches.
+        RefusedError: an open request asks for the same, or the book moved meanwhile.
+    """
+    if what not in get_args(Asked):
+        raise UsageError(f"request({what!r}): what can be asked for is {', '.join(get_args(Asked))}.")
+    names = _names(snapshot, what, ids=as_kept(snapshot.store, ids, snapshot.commit), where=where)
+    touched = commitment_of([name.encode() for name in names], snapshot.keyring)
+    for other in requests_of(snapshot):
+        if (other.what, other.touched) == (what, touched) and other.state in ("open", "approved"):
             raise RefusedError(
-                f"Request {number} is {asked.who}'s own: it takes another person to {verb} it.", request=number
+                f"Request {other.number} of {other.who} asks for the same and is {other.state}.", request=other.number
             )
-        with records.writing(seen) as book:
-            book.enter(verb, reason, counts={"of": number})
-        return self._request(number)
-
-    def _request(self, number: int) -> Request:
-        found = next((request for request in self.requests() if request.number == number), None)
-        if found is None:
-            open_ones = [str(request.number) for request in self.requests() if request.state == "open"]
-            known = f"Open requests: {', '.join(open_ones)}." if open_ones else "None is open."
-            raise RefusedError(f"Entry {number} of the ledger is no request. {known}", request=number)
-        return found
+    with snapshot.session.writing(snapshot.position) as book:
+        wording = {"where": where or "", "ids": [] if where is not None else names}
+        book.store.put("request", page_of(book.number), canonical(wording))
+        number = book.enter(f"request {what}", reason, touched=names, counts={"asked": len(names)})
+    return request_at(snapshot.session.snapshot(), number)
 
 
-def requests_of(records: Records) -> tuple[Request, ...]:
+def decide(snapshot: Snapshot, verb: str, number: int, reason: Why) -> Request:
+    """Approve or reject what another person asked for.
+
+    Raises:
+        RefusedError: there is no such request, it is decided already, or it was made under the same name.
+    """
+    asked = request_at(snapshot, number)
+    if asked.state != "open":
+        by = f" by {asked.by}" if asked.by else ""
+        raise RefusedError(f"Request {number} is {asked.state} already{by}.", request=number)
+    if _same(asked.who, snapshot.session.who):
+        raise RefusedError(
+            f"Request {number} is {asked.who}'s own: it takes another person to {verb} it.", request=number
+        )
+    with snapshot.session.writing(snapshot.position) as book:
+        book.enter(verb, reason, counts={"of": number})
+    return request_at(snapshot.session.snapshot(), number)
+
+
+def request_at(snapshot: Snapshot, number: int) -> Request:
+    """Return the request of this entry.
+
+    Raises:
+        RefusedError: the entry is not a request.
+    """
+    known = requests_of(snapshot)
+    found = next((request for request in known if request.number == number), None)
+    if found is None:
+        open_ones = [str(request.number) for request in known if request.state == "open"]
+        which = f"Open requests: {', '.join(open_ones)}." if open_ones else "None is open."
+        raise RefusedError(f"Entry {number} of the ledger is not a request. {which}", request=number)
+    return found
+
+
+def requests_of(records: Snapshot) -> tuple[Request, ...]:
     """Every request in a book's ledger, with what was decided and done."""
-    entries = records.ledger().entries
+    entries = records.ledger.entries
     return tuple(_found(records, entry, entries[entry.number :]) for entry in entries if entry.what in ASKING)
 
 
-def require_approval(records: Records, verb: str, names: Sequence[str]) -> None:
-    """Nothing, where the book needs no approval, or somebody approved that just these quotes go and it is not done yet.
+def counts_of(approval: Approval) -> dict[str, int]:
+    """Return the counts by which an entry sets a policy.
 
     Raises:
-        RefusedError: otherwise.
+        UsageError: an unknown word.
     """
-    if not records.is_two_person or not names:
+    if approval not in get_args(Approval):
+        raise UsageError(Argument("approval", approval), f": use {' or '.join(get_args(Approval))}.")
+    return {PERSONS: 2 if approval == "two-person" else 1}
+
+
+def set_approval(snapshot: Snapshot, approval: Approval, reason: Why) -> int:
+    """Enter a policy; see ``Book.set_approval``.
+
+    Raises:
+        UsageError: an unknown word.
+        RefusedError: the book is set so already, or a second person's approval is needed and there is none.
+    """
+    counts = counts_of(approval)
+    if snapshot.is_two_person == (counts[PERSONS] == 2):
+        raise RefusedError(f"The approval of this book is {approval} already.", approval=approval)
+    if counts[PERSONS] == 1:
+        require_approval(snapshot, POLICY, [])
+    with snapshot.session.writing(snapshot.position) as book:
+        return book.enter(POLICY, reason, counts=counts)
+
+
+def require_approval(records: Snapshot, verb: str, names: Sequence[str]) -> None:
+    """Raise if the book needs two persons and there is no approved request for just this that is not done yet.
+
+    Raises:
+        RefusedError: there is none.
+    """
+    if not records.is_two_person or (not names and verb != POLICY):
         return
     what = DOING[verb]
     touched = commitment_of([name.encode() for name in names], records.keyring)
@@ -167,15 +182,62 @@ def require_approval(records: Records, verb: str, names: Sequence[str]) -> None:
     next_step = (
         f"Request {waiting[-1]} asks for it and waits for another person: strikeout approve BOOK {waiting[-1]}"
         if waiting
-        else f"Ask first: strikeout request BOOK {what} --where ..."
+        else "Ask for it: strikeout request BOOK one-person"
+        if verb == POLICY
+        else f"Ask for it: strikeout request BOOK {what} --where ..."
     )
+    subject = "this change" if verb == POLICY else f"these {len(names):,} quotes"
     raise RefusedError(
-        f"To {verb} takes two persons here, and nobody approved that these {len(names):,} quotes go. {next_step}",
+        f"{verb} needs a second person's approval in this book, and {subject} have none. {next_step}"
+        if verb != POLICY
+        else f"One person needs a second person's approval in this book, and {subject} has none. {next_step}",
         count=len(names),
+        verb=verb,
     )
 
 
-def _names(records: Records, what: str, *, ids: ArrayLike | None, where: str | None) -> list[str]:
+def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
+    """Return the approval of every deed that needed one, by entry: the entry that approved it, or None for none.
+
+    Only the ledger is read, so that anyone can tell with the public key alone.
+    """
+    found: dict[int, int | None] = {}
+    asked: dict[int, Entry] = {}
+    ready: list[tuple[int, Entry]] = []  # approved and not done: the approval, and the request
+    persons = 1
+    for entry in entries:
+        if entry.what in ASKING:
+            asked[entry.number] = entry
+        elif entry.what in DECIDING:
+            request_entry = asked.pop(entry.counts.get("of", 0), None)
+            is_other = request_entry is not None and not _same(request_entry.who, entry.who)
+            if entry.what == "approve" and request_entry is not None and is_other:
+                ready.append((entry.number, request_entry))
+        elif persons == 2 and _needs_approval(entry):
+            what = DOING[entry.what]
+            match = next(
+                (pair for pair in ready if (ASKING[pair[1].what], pair[1].touched) == (what, entry.touched)), None
+            )
+            found[entry.number] = None if match is None else match[0]
+            if match is not None:
+                ready.remove(match)
+        persons = entry.counts.get(PERSONS, persons)
+    return found
+
+
+def _needs_approval(entry: Entry) -> bool:
+    if entry.what == POLICY:
+        return entry.counts.get(PERSONS) == 1
+    return entry.what in DOING and bool(entry.counts.get("forgotten", 0) or entry.counts.get("erased", 0))
+
+
+def _names(records: Snapshot, what: str, *, ids: ArrayLike | None, where: str | None) -> list[str]:
+    if what == "one-person":
+        if ids is not None or where is not None:
+            raise UsageError('request("one-person") is about the book and takes no quotes.')
+        if not records.is_two_person:
+            raise RefusedError("In this book one person is enough already.")
+        return []
     if what == "erase":
         held, aside = meant(records, ids=ids, where=where)
         return [*held.ids.tolist(), *aside.ids.tolist()]
@@ -188,7 +250,7 @@ def _names(records: Records, what: str, *, ids: ArrayLike | None, where: str | N
     return names
 
 
-def _found(records: Records, entry: Entry, later: Sequence[Entry]) -> Request:
+def _found(records: Snapshot, entry: Entry, later: Sequence[Entry]) -> Request:
     wording = json.loads(records.store.page("request", page_of(entry.number)) or b'{"ids": [], "where": ""}')
     decided = next((e for e in later if e.what in DECIDING and e.counts.get("of") == entry.number), None)
     done = None

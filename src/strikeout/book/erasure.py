@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.assurance.canonical import canonical
 from strikeout.book.erasure_reach import COMPUTED_BACK, Reach, warnings_of
 from strikeout.book.linearization import Standing
-from strikeout.book.records import Records, Transaction, page_of
+from strikeout.book.records import Snapshot, Transaction, page_of
 from strikeout.book.reimport_guard import commitments
 from strikeout.book.results import Erasure
 from strikeout.book.select import LABELS, erased_labels, named, refuse_nothing
@@ -35,7 +35,7 @@ STAYS = (
 )
 
 
-def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tuple[Quotes, Quotes]:
+def meant(records: Snapshot, *, ids: ArrayLike | None, where: str | None) -> tuple[Quotes, Quotes]:
     """The quotes to erase: those held, and those set aside.
 
     Raises:
@@ -52,7 +52,7 @@ def meant(records: Records, *, ids: ArrayLike | None, where: str | None) -> tupl
 
 
 def rehearsed(
-    records: Records,
+    records: Snapshot,
     held: Quotes,
     aside: Quotes,
     *,
@@ -76,7 +76,7 @@ def rehearsed(
     gone += [f"the digest of every earlier state they were part of ({states:,})"] if states else []
     paths = sum(bool(version.latent) for version in reach.kept)
     gone += [f"the latent path of every earlier calibration they were part of ({paths:,})"] if paths else []
-    errors = sum(_measured(version, span) for version in records.versions() if not reach.removes(version))
+    errors = sum(_measured(version, span) for version in records.versions if not reach.removes(version))
     gone += [f"how far off moments were, measured with them (of {many(errors, 'calibration')})"] if errors else []
     issued = len(_issued(records, span))
     gone += [f"every certificate issued while they were in the book ({issued:,})"] if issued else []
@@ -101,11 +101,11 @@ def rehearsed(
     )
 
 
-def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, *, reach: Reach) -> None:
+def take_away(records: Snapshot, book: Transaction, held: Quotes, aside: Quotes, *, reach: Reach) -> None:
     """Removes every byte of these quotes that the book holds, and condemns the files that do; commitments stay."""
     store, span = book.store, reach.span
-    standing = records.standing()
-    why = records.no_footprints() if standing is None else MissingFootprints.ERASED
+    standing = records.linearization
+    why = records.no_footprints if standing is None else MissingFootprints.ERASED
     gone = [*held.ids.tolist(), *aside.ids.tolist()]
     everything = store.quotes(struck=None)
     stays = everything[~np.isin(everything.ids, gone)]
@@ -113,7 +113,7 @@ def take_away(records: Records, book: Transaction, held: Quotes, aside: Quotes, 
     store.put("erased", page_of(book.number), canonical(sorted(kept)))
     for name in _issued(records, span):
         store.remove("certificate", name)
-    for version in records.versions():
+    for version in records.versions:
         if reach.removes(version):
             book.remove(version, expiries=reach.expiries)
         elif version.entry in span:
@@ -146,13 +146,13 @@ class LeftBehind:
     words: NDArray[np.int64]
 
 
-def left_behind(records: Records, held: Quotes, aside: Quotes) -> LeftBehind:
+def left_behind(records: Snapshot, held: Quotes, aside: Quotes) -> LeftBehind:
     """What the book keeps of these quotes beside them; read before they are erased, to look for it afterwards."""
-    standing, store = records.standing(), records.store
+    standing, store = records.linearization, records.store
     names = {*held.ids.tolist(), *aside.ids.tolist()}
     rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     words: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
-    groups = records.groups()
+    groups = records.groups
     if groups is not None:
         words.append(groups.words())
     if standing is not None:
@@ -167,7 +167,7 @@ def left_behind(records: Records, held: Quotes, aside: Quotes) -> LeftBehind:
 
 
 def residue(
-    records: Records,
+    records: Snapshot,
     held: Quotes,
     aside: Quotes,
     *,
@@ -196,8 +196,8 @@ def residue(
     if refits:
         needles |= needles_of_numbers("derived forward", [refit.forward[0] for refit in refits], retained=retained)
         needles |= needles_of_numbers("derived discount", [refit.discount[0] for refit in refits], retained=retained)
-    given = given_numbers(records.asking())  # by a person: what is asked for is no trace
-    stay = {number for version in records.versions() for number in version.numbers()} | given
+    given = given_numbers(records.asking)  # by a person: what is asked for is no trace
+    stay = {number for version in records.versions for number in version.numbers()} | given
     results = {number for version in reach.versions if reach.removes(version) for number in version.numbers()}
     needles |= needles_of_numbers("result", sorted(results - stay), retained=retained)
     if left is not None:
@@ -208,20 +208,20 @@ def residue(
     return search_book(store, needles, erased=gone, files=files, progress=progress)
 
 
-def knows(records: Records, standing: Standing | None, held: Quotes, aside: Quotes) -> bool:
+def knows(records: Snapshot, standing: Standing | None, held: Quotes, aside: Quotes) -> bool:
     """Whether what the book keeps beside its quotes knows of these: in a state, or in the reference it is taken at."""
     if standing is None:
         return True  # there is nothing to keep up
-    struck = records.store.struck()
+    struck = records.struck
     return bool(len(held)) or any(struck[name] > standing.entry for name in aside.ids.tolist())
 
 
-def _made_anew(records: Records, count: int, is_remade: bool | None) -> str:
+def _made_anew(records: Snapshot, count: int, is_remade: bool | None) -> str:
     """What so many quotes are taken from, and what becomes of it."""
     them = agreeing(count, "it", "them")
-    if records.version() is None:
+    if records.version is None:
         return "book, which was never calibrated"
-    if not records.is_current():
+    if not records.is_current:
         return "book, whose calibration was not current and stays so"
     if is_remade is None:
         return f"calibration, which is made anew without {them} where the rest gives one"
@@ -230,14 +230,14 @@ def _made_anew(records: Records, count: int, is_remade: bool | None) -> str:
     return "calibration, and none is made anew: what is left gives none. The book has no current one"
 
 
-def _footprints_gone(records: Records, held: Quotes, aside: Quotes, is_remade: bool | None) -> list[str]:
-    standing = records.standing()
+def _footprints_gone(records: Snapshot, held: Quotes, aside: Quotes, is_remade: bool | None) -> list[str]:
+    standing = records.linearization
     if standing is None:
         return []
     if not knows(records, standing, held, aside):
         return ["their footprints, if any are kept"]
     again = "the next calibration takes them anew"
-    if is_remade or (is_remade is None and len(held) and records.is_current()):
+    if is_remade or (is_remade is None and len(held) and records.is_current):
         again = "they are taken anew without them" + ("" if is_remade else ", with the calibration")
     return [f"every footprint and state, taken at a reference these quotes had a part in; {again}"]
 
@@ -248,6 +248,6 @@ def _measured(version: Version, span: Span) -> bool:
     return source.error is not None and (source.entry is None or source.entry in span)
 
 
-def _issued(records: Records, span: Span) -> list[str]:
+def _issued(records: Snapshot, span: Span) -> list[str]:
     """The pages of certificates that were issued while the quotes had a part in what the book computed."""
     return [name for name in records.store.pages("certificate") if int(name) in span]

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from strikeout.book.known_files import Digests, changed, digests_of
-from strikeout.book.records import Records, Why, as_reason
+from strikeout.book.records import Snapshot, Why, as_reason
 from strikeout.book.spans import Span, span_of
 from strikeout.book.spec import given_numbers
 from strikeout.book.version import Version
@@ -76,7 +76,7 @@ class Reach:
         return self.removed is not None and version.entry in self.removed
 
 
-def reach_of(records: Records, held: Quotes, aside: Quotes, *, reason: Why, plans: Sequence[Path] = ()) -> Reach:
+def reach_of(records: Snapshot, held: Quotes, aside: Quotes, *, reason: Why, plans: Sequence[Path] = ()) -> Reach:
     """What erasing these quotes for this reason reaches.
 
     Args:
@@ -85,8 +85,8 @@ def reach_of(records: Records, held: Quotes, aside: Quotes, *, reason: Why, plan
     Raises:
         RefusedError: results are to go, and the book is calibrated with some of them as settings.
     """
-    span, known, digest = span_of(records, held, aside), records.files(), records.file_digest
-    versions = tuple(version for version in records.versions() if version.entry in span)
+    span, known, digest = span_of(records, held, aside), records.files, records.file_digest
+    versions = tuple(version for version in records.versions if version.entry in span)
     why, expiries = as_reason(reason), _expiries(records, versions, held, aside)
     is_about_data = why is not None and why.code in ABOUT_DATA
     if is_about_data:
@@ -95,7 +95,7 @@ def reach_of(records: Records, held: Quotes, aside: Quotes, *, reason: Why, plan
     return Reach(
         span=span,
         versions=versions,
-        fitted=sum(entry.number in span and "results" in entry.digests for entry in records.ledger()),
+        fitted=sum(entry.number in span and "results" in entry.digests for entry in records.ledger),
         removed=Span(span.first, going[-1].entry + 1) if going else None,
         expiries=expiries,
         files={**digest.are_there({**known.condemned, **known.written}), **digests_of(plans, digest)},
@@ -103,7 +103,7 @@ def reach_of(records: Records, held: Quotes, aside: Quotes, *, reason: Why, plan
     )
 
 
-def warnings_of(records: Records, held: Quotes, aside: Quotes, reach: Reach) -> tuple[str, ...]:
+def warnings_of(records: Snapshot, held: Quotes, aside: Quotes, reach: Reach) -> tuple[str, ...]:
     """Whether so few quotes go that whoever has results of before can compute each of them back."""
     least, of = _smallest_group(held, aside, reach)
     if not reach.fitted or least >= records.smallest_erasure:
@@ -132,7 +132,7 @@ def _smallest_group(held: Quotes, aside: Quotes, reach: Reach) -> tuple[int, str
     return least, of
 
 
-def _expiries(records: Records, versions: tuple[Version, ...], held: Quotes, aside: Quotes) -> frozenset[str]:
+def _expiries(records: Snapshot, versions: tuple[Version, ...], held: Quotes, aside: Quotes) -> frozenset[str]:
     """The labels of expiries that only quotes to be erased have; none unless a calibration has parameters by expiry."""
     if not any(is_of_expiry(name) for version in versions for name in version.parameters):
         return frozenset()
@@ -149,9 +149,9 @@ def _named_by(expiries: frozenset[str], versions: tuple[Version, ...]) -> tuple[
     return tuple(version for version in versions if version.entry <= last)
 
 
-def _refuse_given(records: Records, versions: tuple[Version, ...]) -> None:
+def _refuse_given(records: Snapshot, versions: tuple[Version, ...]) -> None:
     """Raise RefusedError if the book goes on with settings that are results of these calibrations."""
-    given = given_numbers(records.asking())
+    given = given_numbers(records.asking)
     computed = {number for version in versions for number in {*version.numbers()} - given_numbers(version.asking)}
     if given & computed:
         raise RefusedError(

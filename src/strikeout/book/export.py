@@ -1,22 +1,67 @@
-"""A book's results for other programs: JSON, and a few lines of Python that build the model in QuantLib."""
+"""Write what a book holds for others: quotes, the calibration as JSON, and Python for QuantLib."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date
+from functools import partial
+from pathlib import Path
 
-from strikeout.book.describe import described_version
+from strikeout.book.records import Snapshot
 from strikeout.book.version import Version
-from strikeout.errors import RefusedError
+from strikeout.errors import RefusedError, UsageError
 from strikeout.wording import many
 
 QUANTLIB_ORDER = ("initial_variance", "mean_reversion", "long_variance", "vol_of_vol", "correlation")
-STALE = "Stale when this was written: quotes came to the book or went since it was calibrated."
+STALE = "Stale when this was written: quotes were added or removed since the book was calibrated."
+Writer = Callable[[Path], Path]
+
+
+def export(seen: Snapshot, path: Path) -> Path:
+    """Write the quotes held (.csv, .parquet), the calibration (.json), or Python for QuantLib (.py).
+
+    Raises:
+        As ``Book.export``.
+    """
+    ending = path.suffix.lower()
+    if ending in (".csv", ".parquet"):
+        from strikeout.quotes.writing import write_quotes
+
+        return hand_out(seen, path, partial(write_quotes, seen.quotes))
+    if ending not in (".json", ".py"):
+        raise UsageError(f"{path.name}: exports are .csv, .parquet, .json or .py. Give the file one of them.")
+    from strikeout.quotes.atomic_write import replace_file
+
+    written = as_json if ending == ".json" else as_quantlib
+    text = written(seen.check_calibrated(), book=seen.name, is_current=seen.is_current)
+    return replace_file(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def hand_out(seen: Snapshot, path: Path, write: Writer, *, what: str = "export") -> Path:
+    """Write a file that shows quotes, enter it in the ledger and remember it, so that an erasure removes it.
+
+    Raises:
+        UsageError: the file cannot be written; then nothing is entered.
+        RefusedError: the book moved meanwhile.
+    """
+    held = seen.store.counts().retained
+    written: Path | None = None
+    try:
+        with seen.session.writing(seen.position) as book:
+            written = write(path)  # first: the book remembers the bytes that are there
+            book.know_of(written)
+            book.enter(what, None, counts={"exported": held})
+    except BaseException:
+        if written is not None:  # the book would not know of it
+            written.unlink(missing_ok=True)
+        raise
+    return written
 
 
 def as_json(version: Version, *, book: str, is_current: bool) -> str:
     """The calibration as JSON that people and programs read; a standard error that does not exist is null."""
-    content = {"book": book, "entry": version.entry, "current": is_current, **described_version(version)}
+    content = {"book": book, "entry": version.entry, "current": is_current, **version.to_dict()}
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Quotes come to a book: all at once, or a file of them too large to hold, piece by piece."""
+"""Import quotes: all at once, or a file too large to hold chunk by chunk."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from contextlib import suppress
 from functools import partial
 from os import PathLike
 
-from strikeout.book.approvals import ApprovingDesk
 from strikeout.book.chunked_import import Door, NothingNew
 from strikeout.book.forward_dependencies import refuse_without_forward
 from strikeout.book.import_filter import Arrival, refuse_clashes, sort_out
 from strikeout.book.keyed_ids import is_encrypted, veil
-from strikeout.book.records import Position, Why
+from strikeout.book.records import Snapshot, Why, known_in
 from strikeout.book.reimport_guard import returning
 from strikeout.book.results import Imported
 from strikeout.quotes.forwards import is_derived
@@ -20,88 +19,81 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store.ledger import SetCommitment
 
 
-class ImportingDesk(ApprovingDesk):
-    """A book to which quotes come."""
+def import_quotes(
+    snapshot: Snapshot, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None
+) -> Imported:
+    """Add the new quotes among these; see ``Book.import_quotes``.
 
-    def import_quotes(
-        self, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None
-    ) -> Imported:
-        """New quotes go into the book; those it has change nothing; those it erased are refused and named.
-
-        The calibration stays as it is until ``calibrate``.
-
-        Args:
-            quarantine: the file that holds the rows which did not become quotes. A row of it may be corrected and come
-                back, so the book remembers the file, and erasing takes it away.
-
-        Raises:
-            RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
-                moved meanwhile. Nothing is imported.
-        """
-        seen, arrival = self._arrival(quotes)
-        entry = None
-        if len(arrival.new) or quarantine is not None:
-            if is_derived(arrival.new).any():
-                refuse_without_forward(self.quotes(), arrival.new)
-            with self._records.writing(seen) as book:
-                book.store.add(arrival.new)
-                book.know_of(quarantine)
-                entry = book.enter("import", reason, touched=arrival.new.ids.tolist(), counts=counted(arrival))
-        return self._imported(arrival, entry)
-
-    def import_pieces(
-        self, pieces: Iterable[Quotes], *, quarantine: str | PathLike[str] | None = None, reason: Why = None
-    ) -> Imported:
-        """As ``import_quotes`` of all of them, with one piece in memory at a time; all of it or nothing.
-
-        The book is being written from the first piece to the last, so others cannot write to it meanwhile.
-
-        Raises:
-            UsageError: an id is in two pieces.
-            RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
-                moved meanwhile. Nothing is imported.
-        """
-        records = self._records
-        seen, erased = records.position(), records.erased()
-        touched = SetCommitment(records.keyring)
-        is_erased = partial(returning, erased=erased, commit=records.commit)
-        folder = next((file.parent for file in records.store.files()), None)  # none where a book is in memory
-        with Door(is_erased, folder=folder) as door, suppress(NothingNew), records.writing(seen) as book:
-            before = book.store.counts().retained
-            door.imported = book.store.add_all(door.let_in(book.store, map(self._veiled, pieces)), told=touched.add)
-            refuse_clashes(door.clashes, door.count)
-            if not door.imported and quarantine is None:
-                raise NothingNew  # gives the transaction up: there is nothing to enter
-            door.refuse_without_forward(book.store, held=before)
+    Raises:
+        RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
+            moved meanwhile. Nothing is imported.
+    """
+    arrival, entry = arrival_of(snapshot, quotes), None
+    if len(arrival.new) or quarantine is not None:
+        if is_derived(arrival.new).any():
+            refuse_without_forward(snapshot.quotes, arrival.new)
+        with snapshot.session.writing(snapshot.position) as book:
+            book.store.add(arrival.new)
             book.know_of(quarantine)
-            counts = _nonzero(door.imported, door.repeated, len(door.erased))
-            door.entry = book.enter("import", reason, counts=counts, commitment=str(touched))
-        return Imported(
-            entry=door.entry, imported=door.imported, repeated=door.repeated, set_aside=door.set_aside,
-            erased=tuple(door.erased), held=records.store.counts().retained,
-        )  # fmt: skip
+            entry = book.enter("import", reason, touched=arrival.new.ids.tolist(), counts=counted(arrival))
+    return Imported(
+        entry=entry,
+        imported=len(arrival.new),
+        repeated=arrival.repeated,
+        set_aside=arrival.set_aside,
+        erased=tuple(arrival.erased.tolist()),
+        held=snapshot.store.counts().retained,
+    )
 
-    def _arrival(self, quotes: Quotes) -> tuple[Position, Arrival]:
-        records = self._records
-        seen, erased = records.position(), records.erased()
-        quotes = self._veiled(quotes)
-        again = records.known(quotes)
-        arrival = sort_out(quotes, again[0], again[1], is_erased=lambda rest: returning(rest, erased, records.commit))
-        return seen, arrival
 
-    def _veiled(self, quotes: Quotes) -> Quotes:
-        """Quotes as the book keeps them: in an encrypted one no id is made of the contract."""
-        return veil(quotes, self._records.commit) if is_encrypted(self._records.store) else quotes
+def import_chunks(
+    snapshot: Snapshot,
+    chunks: Iterable[Quotes],
+    *,
+    quarantine: str | PathLike[str] | None = None,
+    reason: Why = None,
+) -> Imported:
+    """Add the new quotes of all chunks with one chunk in memory at a time; see ``Book.import_chunks``.
 
-    def _imported(self, arrival: Arrival, entry: int | None) -> Imported:
-        return Imported(
-            entry=entry,
-            imported=len(arrival.new),
-            repeated=arrival.repeated,
-            set_aside=arrival.set_aside,
-            erased=tuple(arrival.erased.tolist()),
-            held=self._records.store.counts().retained,
-        )
+    Raises:
+        UsageError: an id is in two chunks.
+        RefusedError: as ``import_quotes``. Nothing is imported.
+    """
+    touched = SetCommitment(snapshot.keyring)
+    is_erased = partial(returning, erased=snapshot.erased, commit=snapshot.commit)
+    folder = next((file.parent for file in snapshot.store.files()), None)  # none if a book is in memory
+    arriving = (_as_kept(snapshot, chunk) for chunk in chunks)
+    filtered = Door(is_erased, folder=folder)
+    with filtered as door, suppress(NothingNew), snapshot.session.writing(snapshot.position) as book:
+        before = book.store.counts().retained
+        door.imported = book.store.add_all(door.let_in(book.store, arriving), told=touched.add)
+        refuse_clashes(door.clashes, door.count)
+        if not door.imported and quarantine is None:
+            raise NothingNew  # ends the transaction: there is nothing to enter
+        door.refuse_without_forward(book.store, held=before)
+        book.know_of(quarantine)
+        counts = _nonzero(door.imported, door.repeated, len(door.erased))
+        door.entry = book.enter("import", reason, counts=counts, commitment=str(touched))
+    return Imported(
+        entry=door.entry, imported=door.imported, repeated=door.repeated, set_aside=door.set_aside,
+        erased=tuple(door.erased), held=snapshot.store.counts().retained,
+    )  # fmt: skip
+
+
+def arrival_of(snapshot: Snapshot, quotes: Quotes) -> Arrival:
+    """Return which of these quotes are new, which the book has, and which it erased.
+
+    Raises:
+        RefusedError: an id is in the book with other values.
+    """
+    quotes = _as_kept(snapshot, quotes)
+    held, aside = known_in(snapshot.store, quotes, struck=snapshot.struck)
+    return sort_out(quotes, held, aside, is_erased=lambda rest: returning(rest, snapshot.erased, snapshot.commit))
+
+
+def _as_kept(snapshot: Snapshot, quotes: Quotes) -> Quotes:
+    """Return quotes as the book keeps them: in an encrypted one no id is made of the contract."""
+    return veil(quotes, snapshot.commit) if is_encrypted(snapshot.store) else quotes
 
 
 def counted(arrival: Arrival) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
@@ -226,22 +226,6 @@ def _read(text: str | None) -> float | None:
 
 def _moved(value: float | None) -> str:
     return "-" if value is None else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"
-
-
-class Paths(Protocol):
-    """The latent paths before and after a strike-out; empty for a plain calibration."""
-
-    @property
-    def latent(self) -> Mapping[Any, float]: ...
-
-    @property
-    def latent_before(self) -> Mapping[Any, float]: ...
-
-
-def paths_of(done: Paths) -> dict[str, tuple[float | None, float | None]]:
-    """The latent parameter of every group before and after, None where it has none; empty but between two panels."""
-    before, after = done.latent_before if done.latent else {}, done.latent
-    return {str(group): (before[group], after.get(group)) for group in before}
 
 
 def shards_of(quotes: Quotes | Moments) -> dict[str, int]:

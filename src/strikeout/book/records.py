@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from strikeout.assurance.build import build_of, difference
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
 from strikeout.book import moments_codec
@@ -25,7 +27,8 @@ from strikeout.book.linearization import PAGE as STANDING
 from strikeout.book.linearization import Standing
 from strikeout.book.spec import Asking, without_expiries
 from strikeout.book.state_store import WHY, MissingFootprints
-from strikeout.book.version import Version
+from strikeout.book.version import Version, perturbed
+from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.settings import Settings
 from strikeout.errors import DamagedBookError, RefusedError, StrikeoutError
 from strikeout.quotes.quotes import Quotes
@@ -41,6 +44,7 @@ MOMENTS = "moments"  # the page of the state
 SHOWN = 10  # entries in a sentence
 ASKING = "asking"  # the setting that says how a calibration was asked for whose results an erasure removed
 SMALLEST = 12  # quotes of an erasure; docs/explanation/erasing.md says why
+PERSONS = "persons"  # the count of an entry that sets how many persons a removal needs
 SMALLEST_ERASURE = "smallest erasure"  # the count of the first entry that says another number
 CONTENTS = "contents"  # the digest by which an entry commits to all that the book keeps after it
 SECRET = "secret"  # the digest of the first entry that shows whether a key file is the book's own
@@ -55,93 +59,273 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Records:
-    """What a desk works on: the store, the secrets, a clock, and who is at work."""
+class Session:
+    """A store opened to work on: its secrets, a clock, and who works."""
 
     store: Store
     keyring: Keyring
     clock: Callable[[], datetime]
     who: str
-    is_two_person: bool = False  # whether quotes go only once a second person approved it
     reread: Callable[[], Keyring] | None = None  # reads the key file again
     reader: LedgerReader = field(default_factory=LedgerReader, compare=False, repr=False)
 
     def ledger(self) -> Ledger:
-        """The record so far.
+        """Return the ledger as it is now.
 
         Raises:
             RefusedError: an entry cannot be read.
         """
         return self.reader.read(self.store.entries())
 
+    def snapshot(self) -> Snapshot:
+        """Return the book as it is now."""
+        return Snapshot(self)
+
     def signing(self, ledger: Ledger) -> Keyring:
-        """The keyring that can sign next; read again where another process has rotated the key since."""
+        """Return the keyring that can sign next, read again if another process has rotated the key."""
         known = {signer.public for signer in self.keyring.signers}
         is_due_elsewhere = ledger.public is not None and ledger.public not in known
         return self.reread() if is_due_elsewhere and self.reread is not None else self.keyring
 
+    def commit(self, shard: str, data: bytes) -> str:
+        """Return the keyed commitment to data that the record holds."""
+        return self.keyring.commit(shard, data)
+
+    @property
+    def file_digest(self) -> FileDigest:
+        """The keyed digest by which the book recognises a file."""
+        return FileDigest(self.commit)
+
+    @contextmanager
+    def writing(self, seen: Position) -> Iterator[Transaction]:
+        """Open one transaction on the book as it was seen; it must end with an entry.
+
+        Raises:
+            BusyError: another is writing.
+            RefusedError: the book has moved on since it was seen.
+        """
+        with self.store.writing() as store:
+            ledger = self.reader.read(store.entries())
+            if position_of(ledger) != seen:
+                raise RefusedError(
+                    f"The book had {many(seen.number, 'entry', 'entries')} when this began and has {len(ledger):,} "
+                    "now: another process changed it. Nothing was written. Try again.",
+                    found=len(ledger),
+                )
+            self._refuse_changed(store, ledger)
+            transaction = Transaction(self, store, ledger)
+            yield transaction
+            assert transaction.contents == store.contents(), "a change without an entry in the ledger"
+
+    def is_as_entered(self, store: Reading, entry: Entry) -> bool:
+        """Return whether the sums of what is kept are those an entry of the ledger commits to; see ``Store.faults``."""
+        return entry.digests.get(CONTENTS) == self.commit(f"digest {CONTENTS}", store.contents().encode())
+
+    def refuse_other_keys(self) -> None:
+        """Raise if the keys are not those of this book.
+
+        Raises:
+            RefusedError: they are another book's, or the ledger was rewritten with another's keys.
+        """
+        try:
+            ledger = self.ledger()
+            said = ledger[1].digests.get(SECRET)
+        except StrikeoutError:
+            return  # `verify` reports a ledger that cannot be read
+        if said != self.commit(f"digest {SECRET}", SECRET.encode()):
+            raise RefusedError(
+                "The key file is not this book's own, or the ledger was rewritten by somebody else. Bring the "
+                f"book's own key file back, or name it in {VARIABLE}.",
+                book=name_of(ledger),
+            )
+
+    def _refuse_changed(self, store: Reading, ledger: Ledger) -> None:
+        if len(ledger) and not self.is_as_entered(store, ledger.entries[-1]):
+            raise DamagedBookError(
+                f"What the book holds is not what entry {len(ledger)} of its ledger commits to: somebody without its "
+                "key has changed it. Nothing was written; run verify, and bring the book back from a copy."
+            )
+
+
+class Snapshot:
+    """A book at one position of its ledger; everything is read when it is first asked for, and once.
+
+    A verb reads one snapshot, computes, and writes at the same position or not at all.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.store, self.keyring = session.store, session.keyring
+        self.commit, self.file_digest = session.commit, session.file_digest
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The record of every change.
+
+        Raises:
+            RefusedError: an entry cannot be read.
+        """
+        return self.session.ledger()
+
+    @cached_property
+    def position(self) -> Position:
+        """The number of entries and the hash of the last."""
+        return position_of(self.ledger)
+
     @property
     def name(self) -> str:
-        """What tells this book from all others: the beginning of the hash of its first entry."""
-        ledger = self.ledger()
-        return ledger[1].hash().hex()[:16] if len(ledger) else ""
+        """The beginning of the hash of the first entry, which no other book has."""
+        return name_of(self.ledger)
 
-    def position(self) -> Position:
-        """Where the book stands now."""
-        return _position(self.ledger())
+    @property
+    def next(self) -> int:
+        """The number of the entry that a verb on this snapshot writes."""
+        return len(self.ledger) + 1
 
+    @cached_property
+    def versions(self) -> tuple[Version, ...]:
+        """Every calibration the book has, in the order they were made."""
+        return tuple(self._read(page) for page in self.store.pages("calibration"))
+
+    @cached_property
     def version(self) -> Version | None:
         """The latest calibration; None before the first."""
-        numbers = self.store.pages("calibration")
-        return None if not numbers else self.version_of(numbers[-1])
+        if "versions" in self.__dict__:
+            return self.versions[-1] if self.versions else None
+        pages = self.store.pages("calibration")
+        return self._read(pages[-1]) if pages else None
 
-    def versions(self) -> tuple[Version, ...]:
-        """Every calibration the book had, the first first."""
-        return tuple(self.version_of(number) for number in self.store.pages("calibration"))
-
-    def version_of(self, page: str) -> Version:
-        """The calibration on this page."""
+    def _read(self, page: str) -> Version:
         return Version.from_plain(json.loads(self.store.page("calibration", page) or b""))
 
+    @cached_property
     def asking(self) -> Mapping[str, Any] | None:
         """How the book was calibrated last, also if an erasure removed the results; None before the first time."""
-        kept, version = self.store.page("setting", ASKING), self.version()
+        kept = self.store.page("setting", ASKING)
         if kept is not None:
             found: Mapping[str, Any] = json.loads(kept)
             return found
-        return None if version is None else version.asking
+        return None if self.version is None else self.version.asking
+
+    @cached_property
+    def spec(self) -> Asking:
+        """How the book was calibrated last.
+
+        Raises:
+            RefusedError: it never was, or with a model this version does not know.
+        """
+        if self.asking is None:
+            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
+        return Asking.from_plain(self.asking)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the last calibration.
+
+        Raises:
+            RefusedError: there is none, or with a model this version does not know.
+        """
+        return self.spec.settings
+
+    @property
+    def noise(self) -> float:
+        """The share by which footprints of the book are perturbed, whether it keeps some now or not."""
+        return perturbed(self.asking or {})
 
     @property
     def smallest_erasure(self) -> int:
         """The number of quotes below which an erasure warns: a policy of the book, in its first entry."""
-        return self.ledger()[1].counts.get(SMALLEST_ERASURE, SMALLEST)
+        return self.ledger[1].counts.get(SMALLEST_ERASURE, SMALLEST)
 
+    @property
+    def is_two_person(self) -> bool:
+        """Whether quotes are struck out and erased only once a second person approved it: a policy in the ledger."""
+        return persons_at(self.ledger.entries) == 2
+
+    @cached_property
     def is_current(self) -> bool:
-        """Whether the latest calibration is of the quotes the book holds now: none came or went after it."""
-        version = self.version()
-        later = () if version is None else self.ledger().entries[version.entry :]
+        """Whether the latest calibration is of the quotes the book holds now."""
+        version = self.version
+        later = () if version is None else self.ledger.entries[version.entry :]
         return version is not None and not any(
             entry.counts.get("imported", 0) or entry.counts.get("forgotten", 0) for entry in later
         )
 
+    def check_calibrated(self) -> Version:
+        """Return the latest calibration.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        if self.version is None:
+            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
+        return self.version
+
+    def check_current(self) -> Version:
+        """Return the latest calibration, if it is of the quotes the book holds and is what its entry commits to.
+
+        A calibration of another build is computed again: this build may round otherwise.
+
+        Raises:
+            RefusedError: there is none, quotes were added or removed since, or it is not the one that was recorded.
+        """
+        version = self.check_calibrated()
+        if not self.is_current:
+            raise RefusedError(
+                "Quotes were added or removed since the last calibration. Calibrate the book again first."
+            )
+        is_recorded = not unrecorded(version, self.ledger, self.keyring)
+        if self.moments is not None:
+            is_recorded &= self.moments.digest() == version.state
+        if not is_recorded or difference(version.build, build_of(version.model)):
+            self.calibration  # noqa: B018  (raises if it is not the one that is kept)
+        return version
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The calibration of the quotes held, computed again; a book keeps its results only.
+
+        Raises:
+            RefusedError: there is none, quotes were added or removed since, or other parameters are found than kept.
+        """
+        version = self.check_calibrated()
+        if not self.is_current:
+            self.check_current()
+        found = Asking.from_plain(version.asking).calibrate(self.quotes if self.moments is None else self.moments)
+        if not version.agrees(found):
+            raise RefusedError(
+                "Computed again, the book gives other parameters than it keeps: another build made them, or the book "
+                "was changed. Run verify; if only the build differs, calibrate the book again."
+            )
+        return found
+
+    @cached_property
+    def quotes(self) -> Quotes:
+        """The quotes held; not those set aside."""
+        return self.store.quotes()
+
+    @cached_property
+    def struck(self) -> Mapping[str, int]:
+        """The entry that set a quote aside, by id."""
+        return self.store.struck()
+
+    @property
     def set_aside(self) -> dict[int, Quotes]:
         """The quotes struck out and not erased, by the entry that struck them out."""
         by_entry: dict[int, list[str]] = {}
-        for name, entry in self.store.struck().items():
+        for name, entry in self.struck.items():
             by_entry.setdefault(entry, []).append(name)
         return {entry: self.store.named(names) for entry, names in sorted(by_entry.items())}
 
-    def known(self, quotes: Quotes) -> tuple[Quotes, Quotes]:
-        """Of these quotes, what the book has under their ids: held, and set aside."""
-        return known_in(self.store, quotes, struck=self.store.struck())
-
+    @cached_property
     def erased(self) -> frozenset[str]:
         """The commitments to what was erased."""
         pages = (self.store.page("erased", name) for name in self.store.pages("erased"))
         return frozenset(text for page in pages for text in json.loads(page or b"[]"))
 
+    @cached_property
     def moments(self) -> Moments | None:
-        """The state of a book that is calibrated through moments; None of one that is not.
+        """The state of a book that is calibrated from moments; None of one that is not.
 
         Raises:
             RefusedError: it cannot be read.
@@ -149,8 +333,9 @@ class Records:
         data = self.store.page("state", MOMENTS)
         return None if data is None else moments_codec.from_bytes(data)
 
-    def standing(self) -> Standing | None:
-        """Where the book takes its footprints and what they come to; None where it keeps none.
+    @cached_property
+    def linearization(self) -> Standing | None:
+        """The reference of the footprints and the sum of them; None if the book keeps none.
 
         Raises:
             RefusedError: it cannot be read.
@@ -158,13 +343,24 @@ class Records:
         data = self.store.page("state", STANDING)
         return None if data is None else Standing.from_bytes(data)
 
+    @cached_property
+    def groups(self) -> GroupStates | None:
+        """The states of a panel's groups; None if the book has none.
+
+        Raises:
+            RefusedError: they cannot be read.
+        """
+        data = self.store.page("state", GROUPS)
+        return None if data is None else GroupStates.from_bytes(data)
+
+    @property
     def no_footprints(self) -> MissingFootprints | None:
-        """Return why the book keeps no footprints; None if it keeps some.
+        """Why the book keeps no footprints; None if it keeps some.
 
         Raises:
             RefusedError: what is kept cannot be read.
         """
-        version = self.version()
+        version = self.version
         if self.store.page("state", STANDING) is not None:
             return None
         if version is None:
@@ -176,109 +372,36 @@ class Records:
         why = self.store.page("state", WHY)
         return MissingFootprints.LOST if why is None else MissingFootprints(why.decode())
 
-    def groups(self) -> GroupStates | None:
-        """The states of a panel's groups; None of a book that has none.
-
-        Raises:
-            RefusedError: they cannot be read.
-        """
-        data = self.store.page("state", GROUPS)
-        return None if data is None else GroupStates.from_bytes(data)
-
-    def settings(self) -> Settings:
-        """How the book was calibrated last.
-
-        Raises:
-            RefusedError: it never was, or with a model this version does not know.
-        """
-        asking = self.asking()
-        if asking is None:
-            raise RefusedError("The book is not calibrated yet. Calibrate it first.")
-        return Asking.from_plain(asking).settings
-
     def certificate(self, entry: int) -> Certificate:
-        """The certificate of an entry.
+        """Return the certificate of an entry.
 
         Raises:
             UsageError: there is no such entry.
-            RefusedError: it has none, or an erasure has taken it away.
+            RefusedError: it has none, or an erasure has removed it.
         """
         data = self.store.page("certificate", page_of(entry))
         if data is None:
-            why = "its certificate went with an erasure" if self.ledger()[entry].certificate else "it issued none"
+            why = "an erasure removed its certificate" if self.ledger[entry].certificate else "it issued none"
             known = [int(page) for page in self.store.pages("certificate")]
             have = f" Entries that have one: {', '.join(map(str, known[-SHOWN:]))}." if known else ""
             raise RefusedError(f"Entry {entry} has no certificate: {why}.{have}", entry=entry, known=known)
         return Certificate.from_bytes(data)
 
+    @cached_property
     def files(self) -> KnownFiles:
         """Files outside the book that hold copies of its quotes, as far as it knows."""
         return KnownFiles.from_bytes(self.store.page("setting", FILES))
 
-    @property
-    def file_digest(self) -> FileDigest:
-        """The keyed digest by which the book knows a file."""
-        return FileDigest(self.commit)
-
-    def commit(self, shard: str, data: bytes) -> str:
-        """What stands for data in the record."""
-        return self.keyring.commit(shard, data)
-
-    @contextmanager
-    def writing(self, seen: Position) -> Iterator[Transaction]:
-        """One transaction on the book as it was seen; it must end with an entry.
-
-        Raises:
-            BusyError: another is writing.
-            RefusedError: the book has moved on since it was seen.
-        """
-        with self.store.writing() as store:
-            ledger = self.reader.read(store.entries())
-            if _position(ledger) != seen:
-                raise RefusedError(
-                    f"The book had {many(seen.number, 'entry', 'entries')} when this began and has {len(ledger):,} "
-                    "now: somebody else changed it. Nothing was written. Try again.",
-                    found=len(ledger),
-                )
-            self._refuse_changed(store, ledger)
-            transaction = Transaction(self, store, ledger)
-            yield transaction
-            assert transaction.contents == store.contents(), "a change without an entry in the ledger"
-
-    def is_as_entered(self, store: Reading, entry: Entry) -> bool:
-        """Whether what is kept is what an entry of the ledger commits to, as far as sums tell; see ``Store.faults``."""
-        return entry.digests.get(CONTENTS) == self.commit(f"digest {CONTENTS}", store.contents().encode())
-
-    def refuse_other_keys(self) -> None:
-        """Raise if the keys are not those of this book.
-
-        Raises:
-            RefusedError: they are another book's, or the ledger was written anew with another's keys.
-        """
-        try:
-            said = self.ledger()[1].digests.get(SECRET)
-        except StrikeoutError:
-            return  # a ledger that cannot be read is for `verify` to tell of
-        if said != self.commit(f"digest {SECRET}", SECRET.encode()):
-            raise RefusedError(
-                "The key file is not this book's own, or the ledger was written anew by somebody else. Bring the "
-                f"book's own key file back, or name it in {VARIABLE}.",
-                book=self.name,
-            )
-
-    def _refuse_changed(self, store: Reading, ledger: Ledger) -> None:
-        if len(ledger) and not self.is_as_entered(store, ledger.entries[-1]):
-            raise DamagedBookError(
-                f"What the book holds is not what entry {len(ledger)} of its ledger commits to: somebody without its "
-                "key has changed it. Nothing was written; run verify, and bring the book back from a copy."
-            )
+    def is_as_entered(self, entry: Entry) -> bool:
+        """Return whether the sums of what is kept are those an entry of the ledger commits to."""
+        return self.session.is_as_entered(self.store, entry)
 
 
 class Transaction:
     """What may be done to a book in one step."""
 
-    def __init__(self, records: Records, store: Writing, ledger: Ledger) -> None:
-        self._records, self.store, self._ledger = records, store, ledger
+    def __init__(self, session: Session, store: Writing, ledger: Ledger) -> None:
+        self._session, self.store, self._ledger = session, store, ledger
         self.number = len(ledger) + 1  # of the entry this will become
         self.contents = ""  # what the entry commits to, once it is written
 
@@ -314,7 +437,7 @@ class Transaction:
     def know_of(self, path: str | PathLike[str] | None) -> None:
         """Remembers a file outside the book that holds copies of its quotes, as it is now; nothing if there is none."""
         target = None if path is None else Path(path).resolve()
-        digest = None if target is None else self._records.file_digest(target)
+        digest = None if target is None else self._session.file_digest(target)
         if target is not None and digest is not None:
             self.keep_files(self._files().with_written(target, digest))
 
@@ -345,14 +468,14 @@ class Transaction:
         Args:
             commitment: to the quotes touched, where those are too many to be named.
         """
-        records = self._records
+        session = self._session
         if certificate is not None:
             self.store.put("certificate", page_of(self.number), certificate.to_bytes())
         self.contents = self.store.contents()
         act = Act(
-            who=records.who,
+            who=session.who,
             what=what,
-            at=records.clock(),
+            at=session.clock(),
             why=as_reason(reason),
             counts={**(counts or {}), "retained": self.store.counts().retained},
             digests={**({} if version is None else _digests(version)), **self._said()},
@@ -360,7 +483,7 @@ class Transaction:
             certificate="" if certificate is None else certificate.digest(),
             commitment=commitment,
         )
-        ledger = self._ledger.append(act, records.signing(self._ledger))
+        ledger = self._ledger.append(act, session.signing(self._ledger))
         self.store.append(ledger.entries[-1].to_bytes())
         return self.number
 
@@ -374,12 +497,12 @@ class Transaction:
         Raises:
             RefusedError: the keyring lacks the key that is due, or has no other.
         """
-        records = self._records
+        session = self._session
         self.contents = self.store.contents()
         act = Act(
-            who=records.who,
+            who=session.who,
             what="rotate key",
-            at=records.clock(),
+            at=session.clock(),
             why=as_reason(reason),
             counts={"retained": self.store.counts().retained},
             digests=self._said(),
@@ -420,8 +543,19 @@ def unrecorded(version: Version, ledger: Ledger, keyring: Keyring) -> tuple[str,
     )
 
 
-def _position(ledger: Ledger) -> Position:
+def persons_at(entries: Sequence[Entry]) -> int:
+    """Return how many persons a removal needed after these entries: 1, or 2."""
+    return next((entry.counts[PERSONS] for entry in reversed(entries) if PERSONS in entry.counts), 1)
+
+
+def position_of(ledger: Ledger) -> Position:
+    """Return the number of entries of a ledger and the hash of the last."""
     return Position(len(ledger), ledger.entries[-1].hash().hex() if len(ledger) else "")
+
+
+def name_of(ledger: Ledger) -> str:
+    """Return the beginning of the hash of the first entry, by which a book is named."""
+    return ledger[1].hash().hex()[:16] if len(ledger) else ""
 
 
 def _digests(version: Version) -> dict[str, str]:

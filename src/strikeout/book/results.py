@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check, Verdict
-from strikeout.book.describe import described_version
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.version import Version
 from strikeout.calibration.panels import latent_moves
@@ -56,6 +55,8 @@ class Change:
     after: Version
     certificate: Certificate | None = None
     path: tuple[str, ...] = ()
+    repeated: Mapping[str, Any] = field(default_factory=dict)  # of a calibration: settings that are as the last time
+    dropped: Mapping[str, Any] = field(default_factory=dict)  # settings of the last time that another model lacks
 
     @property
     def moved(self) -> dict[str, float | None]:
@@ -85,7 +86,7 @@ class Change:
             "what": self.what,
             "touched": self.touched,
             "before": None if self.before is None else dict(self.before.parameters),
-            **described_version(self.after),
+            **self.after.to_dict(),
             "moved": self.moved,
             "path": list(self.path),
             "certificate": None if self.certificate is None else self.certificate.digest(),
@@ -163,7 +164,7 @@ class Status:
             "reference": self.reference,
             "perturbed": self.noise,
             "groups": self.groups,
-            "calibration": self.version and {"entry": self.version.entry, **described_version(self.version)},
+            "calibration": self.version and {"entry": self.version.entry, **self.version.to_dict()},
         }
 
 

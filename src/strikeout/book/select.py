@@ -7,6 +7,7 @@ import json
 import numpy as np
 from numpy.typing import ArrayLike
 
+from strikeout.book.records import Snapshot
 from strikeout.errors import NothingMeantError, UnknownIdError, UsageError
 from strikeout.quotes.forwards import derived
 from strikeout.quotes.names import Names, as_names
@@ -64,15 +65,15 @@ def erased_labels(store: Reading) -> tuple[str, ...]:
     return tuple(json.loads(store.page("setting", LABELS) or b"[]"))
 
 
-def held(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
+def held(records: Snapshot, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
     """The quotes meant, all of them held; a condition is asked of those held only.
 
     Raises:
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
         UnknownIdError: an id the book does not have, has set aside, or one given twice.
     """
-    meant = named(store, ids=ids, where=where, verb=verb)
-    struck = store.struck()
+    meant = named(records.store, ids=ids, where=where, verb=verb)
+    struck = records.struck
     is_aside = np.array([name in struck for name in meant.ids.tolist()], bool)
     aside = meant.ids[is_aside].tolist()
     if aside and ids is not None:

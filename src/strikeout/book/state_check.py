@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.book.group_states import GroupStates
 from strikeout.book.linearization import Standing
-from strikeout.book.records import Records
+from strikeout.book.records import Snapshot
 from strikeout.book.state_codec import ShardRows
 from strikeout.book.state_store import MissingFootprints, counting, rows_of, state_of_shard
 from strikeout.calibration.otm_filter import chosen
@@ -25,7 +25,7 @@ BENDING = 1e-6  # of the largest number: sums in floating point depend on the or
 NAMED = 5  # shards in a sentence
 
 
-def check_states(records: Records) -> Found:
+def check_states(records: Snapshot) -> Found:
     """Whether every shard's footprints and state, and their sum, are those of the quotes the book retains.
 
     Of footprints with noise on them the states are held against their sum; nobody can tell the noise from a change.
@@ -33,24 +33,24 @@ def check_states(records: Records) -> Found:
     Raises:
         StrikeoutError: something cannot be read.
     """
-    store, standing, groups = records.store, records.standing(), records.groups()
+    store, standing, groups = records.store, records.linearization, records.groups
     if groups is not None:
         return _groups(records, groups)
     if standing is None:
         kept = [what for what in LEAVINGS if store.shards_with(what)]
         if kept:
             return False, f"Of shards {' and '.join(kept)} are kept, and nothing says at which reference."
-        missing = records.no_footprints() or MissingFootprints.LOST
+        missing = records.no_footprints or MissingFootprints.LOST
         return None, f"The book keeps no footprints: {missing.clause}."
     held = store.quotes()
-    is_current = records.is_current()
+    is_current = records.is_current
     if not is_current and is_derived(held).any():
         return None, "Quotes came since the states were taken, and forwards may rest on them: calibrate again."
-    used = chosen(held, records.settings().select)
+    used = chosen(held, records.settings.select)
     if not is_current:  # of quotes that came since nothing is kept, and the model may have no place for them
         known = {name for shard in store.shards_with("states") for name in store.members(shard)}
         used = used[np.array([name in known for name in used.ids.tolist()], bool)]
-    footprints = standing.footprints(used, records.settings())
+    footprints = standing.footprints(used, records.settings)
     odd, whole, last = [], NormalEquations.zero(standing.schema), -1
     for shard, is_sound, state in _shards(records, standing, footprints, is_current=is_current):
         odd += [] if is_sound else [shard]
@@ -65,12 +65,12 @@ def check_states(records: Records) -> Found:
     return _whole(records, standing, footprints, is_current=is_current)
 
 
-def _groups(records: Records, groups: GroupStates) -> Found:
+def _groups(records: Snapshot, groups: GroupStates) -> Found:
     """Whether the state of every group of a panel is that of the quotes retained."""
-    version, held = records.version(), records.store.quotes()
-    if version is None or not records.is_current():
+    version, held = records.version, records.store.quotes()
+    if version is None or not records.is_current:
         return None, "Quotes came or went since the states of the groups were taken: calibrate again."
-    anew = groups.anew(held, records.settings())
+    anew = groups.anew(held, records.settings)
     found = {str(group): state for group, state in anew.blocks.items()}
     odd = sorted(name for name in found.keys() | groups.states.keys() if found.get(name) != groups.states.get(name))
     if odd:
@@ -81,9 +81,9 @@ def _groups(records: Records, groups: GroupStates) -> Found:
     return True, f"The states of {many(len(found), 'group')} are those of the retained quotes, bit for bit."
 
 
-def check_members(records: Records) -> str | None:
+def check_members(records: Snapshot) -> str | None:
     """Why a footprint may be of a quote the book does not hold; None where each belongs to one that it does."""
-    standing, counts = records.standing(), records.store.shards()
+    standing, counts = records.linearization, records.store.shards()
     if standing is None:
         return None
     for shard in records.store.shards_with("footprints"):
@@ -94,7 +94,7 @@ def check_members(records: Records) -> str | None:
 
 
 def _shards(
-    records: Records, standing: Standing, footprints: Footprints, *, is_current: bool
+    records: Snapshot, standing: Standing, footprints: Footprints, *, is_current: bool
 ) -> Iterator[tuple[int, bool, NormalEquations | None]]:
     """Every shard that keeps something or should: its number, whether that is sound, and its state."""
     store, live = records.store, dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
@@ -119,7 +119,7 @@ def _shards(
 
 
 def _is_set_aside(
-    records: Records, standing: Standing, members: tuple[str, ...], rows: ShardRows, places: NDArray[np.intp]
+    records: Snapshot, standing: Standing, members: tuple[str, ...], rows: ShardRows, places: NDArray[np.intp]
 ) -> bool:
     """Whether rows of a shard that are of no quote that counts are of quotes set aside.
 
@@ -127,7 +127,7 @@ def _is_set_aside(
     """
     if not len(places):
         return True
-    store, settings = records.store, records.settings()
+    store, settings = records.store, records.settings
     names, struck = [members[place] for place in places.tolist()], store.struck()
     aside = counting(store.named([name for name in names if name in struck]), settings)
     if len(aside) < len(names) or is_derived(aside).any():
@@ -140,8 +140,8 @@ def _sums(rows: Integers, state: NormalEquations) -> bool:
     return Footprints(state.schema, names, rows).total() == state
 
 
-def _whole(records: Records, standing: Standing, footprints: Footprints, *, is_current: bool) -> Found:
-    version, settings = records.version(), records.settings()
+def _whole(records: Snapshot, standing: Standing, footprints: Footprints, *, is_current: bool) -> Found:
+    version, settings = records.version, records.settings
     if is_current and version is not None:
         named = None if standing.start is None else standing.start.digest()
         if named != version.state:

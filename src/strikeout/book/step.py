@@ -14,7 +14,7 @@ from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
 from strikeout.book.linearization import Standing
-from strikeout.book.records import Records
+from strikeout.book.records import Snapshot
 from strikeout.book.state_store import MissingFootprints, counting
 from strikeout.book.state_update import Following, touched
 from strikeout.book.version import Version
@@ -177,7 +177,7 @@ VERDICTS = {
 }
 
 
-def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | NoStep:
+def stepped(records: Snapshot, gone: Quotes, tolerance: float) -> Stepped | NoStep:
     """Strike quotes out by one step from the footprints of a book; or return why that cannot replace the optimum.
 
     Reads the quotes given and what is kept of their shards, and nothing else of the book.
@@ -185,12 +185,12 @@ def stepped(records: Records, gone: Quotes, tolerance: float) -> Stepped | NoSte
     Raises:
         RefusedError: what is kept cannot be read.
     """
-    standing, last = records.standing(), records.version()
+    standing, last = records.linearization, records.version
     if last is not None and last.panel is not None:
         return NoStep(StepRefused.PANEL)
     if standing is None or last is None:
-        return NoStep(StepRefused.NO_FOOTPRINTS, records.no_footprints())
-    how = records.settings()
+        return NoStep(StepRefused.NO_FOOTPRINTS, records.no_footprints)
+    how = records.settings
     why = _unsuited(standing, how, gone) or _undecided(last, how)
     if why is not None:
         return NoStep(why)

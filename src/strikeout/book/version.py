@@ -124,6 +124,28 @@ class Version:
         plain |= {} if self.step is None else {"step": dict(self.step)}
         return {**plain, "latent": self.plain_latent()} if self.latent else plain
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in it as plain values for JSON; a number that does not exist is None.
+
+        The results are first. ``state_of`` names what the digest in ``state`` is of, ``fitted_from`` what it was
+        calibrated from, ``tolerance`` how close to the optimum one step was certified, ``panel`` what was decided.
+        """
+        return {
+            "model": self.model,
+            "parameters": dict(self.parameters),
+            "standard_errors": _finite(self.standard_errors),
+            "rmse": self.rmse,
+            "count": self.count,
+            "converged": self.converged,
+            "termination": self.termination,
+            "state": self.state,
+            "state_of": self.state_of,
+            "fitted_from": _described_source(self),
+            "tolerance": self.tolerance,
+            **_described_path(self),
+            "panel": _described_kind(self),
+        }
+
     def plain_latent(self) -> list[list[str | None]]:
         """The path of a panel for JSON: group, value and standard error."""
         return [[g, value.hex(), None if isnan(error) else error.hex()] for g, (value, error) in self.latent.items()]
@@ -269,3 +291,34 @@ def state_of(calibration: Calibration) -> str | None:
     except RefusedError:
         return None
     return digest
+
+
+def _described_path(version: Version) -> dict[str, Any]:
+    """The latent parameters of a panel by group, and their standard errors; nothing of a plain calibration."""
+    if not version.latent:
+        return {}
+    values = {group: value for group, (value, _) in version.latent.items()}
+    errors = _finite({group: error for group, (_, error) in version.latent.items()})
+    return {"latent": values, "latent_standard_errors": errors}
+
+
+def _described_kind(version: Version) -> dict[str, Any] | None:
+    """Of a book of several dates, what was asked and decided of a panel; None where there was nothing to decide."""
+    if version.kind is None:
+        return None
+    asked, kind = version.asking.get("panel"), dict(version.kind)
+    known = _finite({name: float.fromhex(kind.pop(name)) for name in ("ratio", "factor") if name in kind})
+    cost = {"one_value": {"misfit_times": known["factor"], "gain_over_noise": known["ratio"]}} if known else {}
+    return {"asked": asked, **kind, **cost}
+
+
+def _described_source(version: Version) -> dict[str, Any]:
+    """Return whether a book was calibrated from quotes or moments, and why."""
+    source = version.fit_source
+    how = {"through": source.through, "asked": source.asked, "reason": source.reason.value, "count": source.count}
+    measured = None if source.error is None else source.entry
+    return {**how, "error": source.error, "measured": measured, "sentence": source.sentence}
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: value if isfinite(value) else None for name, value in numbers.items()}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,9 +32,16 @@ if TYPE_CHECKING:
     metavar="K",
     help="Warn if fewer than K quotes are erased together: earlier results give them away.",
 )
+@click.option(
+    "--approval",
+    type=click.Choice(["one-person", "two-person"]),
+    default="one-person",
+    show_default=True,
+    help="Whether a second person must approve that quotes are struck out or erased.",
+)
 @who_option
 @json_option
-def init(book: str, encrypt: bool, smallest_erasure: int, who: str | None, as_json: bool) -> int:
+def init(book: str, encrypt: bool, smallest_erasure: int, approval: Any, who: str | None, as_json: bool) -> int:
     """Make a new book: BOOK is a file NAME.book; its secrets go to NAME.book.key beside it.
 
     An existing file is left alone, and the command ends with 2.
@@ -43,7 +51,8 @@ def init(book: str, encrypt: bool, smallest_erasure: int, who: str | None, as_js
 
     if not is_book(book):
         raise UsageError(f"{book}: the name of a book ends in {ENDING}. Call it {Path(book).stem}{ENDING}.", path=book)
-    with Book.create(book, who=who, is_encrypted=encrypt, smallest_erasure=smallest_erasure) as made:
+    options = {"is_encrypted": encrypt, "smallest_erasure": smallest_erasure, "approval": approval}
+    with Book.create(book, who=who, **options) as made:
         status, keys = made.status(), str(key_file(made.path))
     if as_json:
         terminal.show_json({"book": book, "name": status.book, "key": status.key, "key_file": keys})
@@ -110,11 +119,38 @@ def summary(book: str, as_json: bool) -> int:
 def log(book: str, as_json: bool, form: Format) -> int:
     """List every entry of the ledger of BOOK, the first first."""
     with open_book(book) as held:
-        entries = held.log()
+        entries, approved = held.log(), held.approvals_of_removals()
     if as_json:
-        terminal.show_json({"entries": [entry.to_dict() for entry in entries]})
+        rows = [{**entry.to_dict(), **_approval(approved, entry.number)} for entry in entries]
+        terminal.show_json({"entries": rows})
     else:
-        terminal.show_result(form, entry_table(entries))
+        terminal.show_result(form, entry_table(entries, approved))
+    return exit_codes.DONE
+
+
+def _approval(approved: Mapping[int, int | None], number: int) -> dict[str, Any]:
+    """Return whether an entry needed a second person's approval, and the entry that approved it."""
+    return {"needed_approval": number in approved, "approved_by_entry": approved.get(number)}
+
+
+@click.command("approval")
+@book_argument
+@click.argument("policy", required=False, type=click.Choice(["one-person", "two-person"]))
+@reason_options
+@json_option
+def approval(book: str, policy: Any, reason: Reason | None, who: str | None, as_json: bool) -> int:
+    """Show or set whether removals from BOOK need a second person's approval.
+
+    The policy is an entry of the ledger, so it holds in every folder. Back to one-person needs an approved request:
+    strikeout request BOOK one-person.
+    """
+    with open_book(book, who=who) as held:
+        entry = None if policy is None else held.set_approval(policy, reason=reason)
+        now = held.approval
+    if as_json:
+        terminal.show_json({"approval": now, "entry": entry})
+    else:
+        terminal.show(terminal.facts([("approval", now)]))
     return exit_codes.DONE
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.errors import RefusedError, StrikeoutError, UnidentifiedError, UsageError
+from strikeout.errors import UsageError
 from strikeout.models.named import model_named, with_full_names
 from strikeout.tables import Cell, Table, number
 from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.book import Book
+    from strikeout.book.plan import Plan
     from strikeout.book.results import Change
     from strikeout.book.version import Version
     from strikeout.cli.terminal import Format
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 ENDING = ".book"
 ONE_VALUE = "--panel none"  # how the command line asks for a plain calibration
 WITH_PARAMETERS = {"bounds": "--bound", "fixed": "--fix", "starts": "--starts"}  # that may name parameters
-COUNTING = {"model", "panel", "select", "weights"}  # settings that decide how many quotes and parameters there are
-ENTRY_HEADINGS = ("entry", "when", "who", "what", "counts", "why")
+ENTRY_HEADINGS = ("entry", "when", "who", "what", "counts", "approval", "why")
 
 
 def is_book(path: str) -> bool:
@@ -42,7 +42,6 @@ def open_book(path: str, *, who: str | None = None) -> Book:
         RefusedError: its key file cannot be used.
     """
     from strikeout.book import Book
-    from strikeout.cli.configuration import configuration
 
     if not is_book(path):
         raise UsageError(
@@ -50,11 +49,16 @@ def open_book(path: str, *, who: str | None = None) -> Book:
             f"{Path(path).stem}{ENDING}",
             path=path,
         )
-    return Book.open(path, who=who, is_two_person=configuration().is_two_person)
+    return Book.open(path, who=who)
 
 
-def entry_table(entries: Sequence[Entry]) -> Table:
-    """Return entries of the ledger, one row each."""
+def entry_table(entries: Sequence[Entry], approved: Mapping[int, int | None]) -> Table:
+    """Return entries of the ledger, one row each.
+
+    Args:
+        approved: by entry, the approval of every removal that needed one; None if it had none.
+    """
+    marks = {at: "MISSING" if by is None else f"entry {by}" for at, by in approved.items()}
     rows = [
         (
             number(entry.number, "d"),
@@ -62,11 +66,12 @@ def entry_table(entries: Sequence[Entry]) -> Table:
             entry.who,
             entry.what,
             ", ".join(f"{name} {count:,}" for name, count in entry.counts.items()),
+            marks.get(entry.number, ""),
             "" if entry.why is None else str(entry.why),
         )
         for entry in entries
     ]
-    return Table(ENTRY_HEADINGS, rows, numbers=(0,), whole=(1,), spare=(2, 5))
+    return Table(ENTRY_HEADINGS, rows, numbers=(0,), whole=(1, 5), spare=(2, 6))
 
 
 def report_change(change: Change, *, as_json: bool, form: Format = "table", **more: Any) -> int:
@@ -139,34 +144,23 @@ def calibrate_book(
         RefusedError: the book is empty, or its quotes cannot be calibrated.
         UsageError: an option with an impossible value.
     """
-    from strikeout.book.spec import as_the_last_time
+    from strikeout.book.calibrate import in_words
 
     asked = how.pop("model", None)
-    model, kept, left = None if asked is None else model_named(asked), {}, {}
-    last = book.asking()
-    how |= {name: with_full_names(how[name], model or _model_of(last)) for name in ("bounds", "fixed") if name in how}
-    if fresh:
-        how = {"fresh": True, **how}
-    elif last is not None:
-        kept = as_the_last_time(last, given=how, model=model)
-        if model is not None:  # another has other parameters
-            all_of_it = as_the_last_time(last, given=how, model=None)
-            left = {name: value for name, value in all_of_it.items() if name in WITH_PARAMETERS and name not in kept}
-        if how or asked:  # without options the book repeats the last calibration by itself, to the bit
-            model, how = kept.get("model", model), {**{name: kept[name] for name in kept if name != "model"}, **how}
+    model = None if asked is None else model_named(asked)
+    named = [name for name in ("bounds", "fixed") if name in how]
+    how |= {name: with_full_names(how[name], model or _model_of(book.asking())) for name in named}
     starts = how.get("starts", 4)
     progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
-    kept_words = {name: _worded(value) for name, value in sorted(kept.items())}
     try:
-        change = book.calibrate(model, reason=reason, progress=progress, **how)
-    except (UsageError, RefusedError) as error:
-        if not any(_is_part(name, error) for name in kept):
-            raise
-        raise error.extended(f" As the last time: {_settings(kept_words)}") from error
+        change = book.calibrate(model, fresh=fresh, reason=reason, progress=progress, **how)
     finally:
         progress.end()
-    if left:
-        words = ", ".join(f"{WITH_PARAMETERS[name]} ({_worded(value)})" for name, value in sorted(left.items()))
+    kept_words = {name: in_words(value) for name, value in sorted(change.repeated.items())}
+    if change.dropped:
+        words = ", ".join(
+            f"{WITH_PARAMETERS[name]} ({in_words(value)})" for name, value in sorted(change.dropped.items())
+        )
         terminal.note(f"not as the last time, since the model is another: {words}.")
     if plot is not None:
         from strikeout.cli.plot import write_book_plot
@@ -175,7 +169,7 @@ def calibrate_book(
     if as_json:
         return report_change(change, as_json=True, plot=plot, as_last_time=kept_words)
     code = report_change(change, as_json=False)
-    if kept:
+    if kept_words:
         terminal.note(f"as the last time: {_settings(kept_words)}")
     known = book.quotes().labels
     several = [name for name in ("date", "source") if name in known and len(set(known[name].tolist())) > 1]
@@ -196,21 +190,6 @@ def _model_of(last: Mapping[str, Any] | None) -> Any:
 def _settings(kept: Mapping[str, str]) -> str:
     words = ", ".join(f"{name} {value}" for name, value in kept.items())
     return f"{words}. With --fresh, options that are not given have their defaults."
-
-
-def _is_part(setting: str, error: StrikeoutError) -> bool:
-    """Return whether a setting of the last time may have caused an error: the error mentions it, or there are too few
-    quotes for the parameters and the setting decides how many there are of either.
-    """
-    return setting in error.arguments or (isinstance(error, UnidentifiedError) and setting in COUNTING)
-
-
-def _worded(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(value)
-    if isinstance(value, tuple):
-        return f"{len(value)} given"
-    return "none" if value is None else str(getattr(value, "name", value)).partition("/")[0]
 
 
 def check_choice(within: Book | Quotes, chosen: Mapping[str, Any], *, is_all: bool, verb: str) -> None:
@@ -249,12 +228,16 @@ def forget_from_book(
         UnknownIdError: an id that no quote of the book has.
         RefusedError: the retained quotes give no calibration.
     """
-    plan = book.forget(**chosen, tolerance=tolerance, reason=reason)
-    if yes:
-        change = book.apply(plan)
-        report_change(change, as_json=as_json)
-        terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
-        return exit_codes.DONE
+    if not yes:
+        return _report_plan(book, book.plan_forget(**chosen, tolerance=tolerance, reason=reason), as_json=as_json)
+    change = book.forget(**chosen, tolerance=tolerance, reason=reason)
+    report_change(change, as_json=as_json)
+    terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
+    return exit_codes.DONE
+
+
+def _report_plan(book: Book, plan: Plan, *, as_json: bool) -> int:
+    """Write a plan beside the book and show it."""
     from strikeout.quotes.atomic_write import replace_file
 
     path = replace_file(book.plan_path, lambda part: part.write_bytes(plan.to_bytes()))

@@ -67,7 +67,6 @@ class Setting:
 
 
 SETTINGS: Mapping[str, Setting] = {
-    "approval": Setting(words=("none", "two-person")),
     "checks": Setting(kind=dict),
     "feller": Setting(words=("warn", "enforce", "ignore")),
     "kernel": Setting(words=("native", "numpy"), is_read_from_the_environment=True),
@@ -90,11 +89,6 @@ class Configuration:
     values: Mapping[str, Any] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     path: Path | None = None  # of the file
-
-    @property
-    def is_two_person(self) -> bool:
-        """Whether striking out and erasing need the approval of a second person."""
-        return bool(self.values.get("approval") == "two-person")
 
 
 def configuration(*, folder: Path | None = None, variables: Mapping[str, str] | None = None) -> Configuration:

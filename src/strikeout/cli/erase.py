@@ -41,7 +41,10 @@ def erase(
     with open_book(book, who=who) as held:
         check_choice(held, chosen, is_all=is_all, verb="erase")
         try:
-            done = held.erase(**chosen, yes=yes, reason=reason, progress=progress)
+            if yes:
+                done = held.erase(**chosen, reason=reason, progress=progress)
+            else:
+                done = held.plan_erase(**chosen, reason=reason)
         finally:
             progress.end()
     if as_json:

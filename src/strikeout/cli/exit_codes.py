@@ -45,6 +45,8 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "checks": ("--check", "CODE=VALUE"),
     "constants": ("--constant", "NAME=VALUE"),
     "feller": ("--feller", "RULE"),
+    "approval": ("--approval", "POLICY"),
+    "fresh": ("--fresh", ""),
     "fixed": ("--fix", "NAME=VALUE"),
     "loss": ("--loss", "NAME"),
     "max_reject": ("--max-reject", "SHARE"),
@@ -114,7 +116,7 @@ def _spelled(part: str | Mention) -> str:
     if isinstance(part, Advice):
         return ADVICE[part]
     option, placeholder = OPTIONS[part.name]
-    if part.value is UNNAMED:
+    if part.value is UNNAMED or part.value is True:
         return option
     if part.value is ...:
         return f"{option} {placeholder}"

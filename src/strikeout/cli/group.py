@@ -53,6 +53,7 @@ COMMANDS = {
     "requests": ("requests:requests", "List the requests of a book and who decided."),
     "approve": ("requests:approve", "Approve the request of another person."),
     "reject": ("requests:reject", "Reject the request of another person."),
+    "approval": ("book:approval", "Show or set whether removals from a book need a second person."),
     "rotate-key": ("book:rotate_key", "Give a book a new key to sign its ledger with."),
     "doctor": ("doctor:doctor", "Check this installation, its settings and a book."),
     "completion": ("doctor:completion", "Print the script that completes commands in your shell."),

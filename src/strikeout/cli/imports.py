@@ -67,7 +67,7 @@ def import_quotes(
         refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
-            done = held.import_pieces(reading.chunks(), quarantine=kept, reason=reason)
+            done = held.import_chunks(reading.chunks(), quarantine=kept, reason=reason)
             line.end()
     if as_json:
         rows = {"repeated_rows": reading.repeated}

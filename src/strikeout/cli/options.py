@@ -227,6 +227,8 @@ def choice_options(verb: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_choice(*args: Any, where: str | None, ids: str | None, ids_from: str | None, **options: Any) -> Any:
+            if options.get("what") == "one-person" and (where, ids, ids_from) == (None, None, None):
+                return command(*args, chosen={}, **options)  # about the book, not about quotes
             chosen = chosen_quotes(where, ids, ids_from, verb=options.get("what", verb))
             return command(*args, chosen=chosen, **options)
 

@@ -165,13 +165,14 @@ def _shown(certificate: Certificate, entry: Entry) -> list[str]:
 
 
 def _log(entries: tuple[Entry, ...]) -> list[str]:
+    from strikeout.book.approvals import approvals_of
     from strikeout.plots.page import table_of
 
     shown = entries[-MOST_ENTRIES:]
     earlier = len(entries) - len(shown)
-    table = entry_table(shown)
+    table = entry_table(shown, approvals_of(entries))
     return [
         "<h2>Log</h2>",
         *([f"<p>The last {many(len(shown), 'entry', 'entries')} of {len(entries):,}.</p>"] if earlier else []),
-        table_of(table.headings, [tuple(map(cell_text, row)) for row in table.rows], words=(1, 2, 3, 4, 5)),
+        table_of(table.headings, [tuple(map(cell_text, row)) for row in table.rows], words=(1, 2, 3, 4, 5, 6)),
     ]

@@ -24,14 +24,14 @@ number_argument = click.argument("number", type=click.IntRange(min=1))
 
 @click.command("request")
 @book_argument
-@click.argument("what", metavar="forget|erase", type=click.Choice(["forget", "erase"]))
+@click.argument("what", metavar="forget|erase|one-person", type=click.Choice(["forget", "erase", "one-person"]))
 @choice_options("request")
 @reason_options
 @json_option
 def request(
     book: str, what: Any, chosen: dict[str, Any], is_all: bool, reason: Reason | None, who: str | None, as_json: bool
 ) -> int:
-    """Ask that quotes of BOOK be struck out or erased. It is entered in the ledger and changes no quote.
+    """Ask that quotes of BOOK be struck out or erased, or that one person be enough. It changes no quote.
 
     Once another person approved it, ``strikeout forget BOOK ... --yes`` or ``erase BOOK ... --yes`` with the same
     quotes does it, once.

@@ -123,8 +123,8 @@ def erased(path: Path, kind: Kind, *, seed: int, reason: str | None) -> Quotes:
         book.import_quotes(quotes)
         book.calibrate(panel="date" if kind.is_panel else None, through=kind.through)
         if kind.is_aside:
-            book.apply(book.forget(ids=quotes.ids[rows]))
-        done = book.erase(ids=quotes.ids[rows], yes=True, reason=reason)
+            book.forget(ids=quotes.ids[rows])
+        done = book.erase(ids=quotes.ids[rows], reason=reason)
         assert done.residue == 0, "bytes of erased quotes are left"
     return quotes[rows]
 

@@ -5,39 +5,41 @@ from __future__ import annotations
 import pytest
 
 import strikeout as so
+from strikeout.book.approvals import approvals_of
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
+from tests.book.behind import entered
 
 EARLY = "date < '2024-01-10'"
 
 
 @pytest.fixture
 def path(tmp_path):
-    with so.Book.create(tmp_path / "a.book", who="ann") as book:
+    with so.Book.create(tmp_path / "a.book", who="ann", approval="two-person") as book:
         book.import_quotes(so.paper.quotes("small"))
         book.calibrate()
     return tmp_path / "a.book"
 
 
-def of(path, who, *, is_two_person=True):
-    return so.Book.open(path, who=who, is_two_person=is_two_person)
+def of(path, who):
+    return so.Book.open(path, who=who)
 
 
 def test_nothing_goes_without_a_request_or_with_an_open_or_rejected_one(path):
     with of(path, "ann") as ann, of(path, "bob") as bob:
         before = ann.quotes().ids.tolist()
-        with pytest.raises(RefusedError, match="Ask first"):
-            ann.apply(ann.forget(where=EARLY))
+        with pytest.raises(RefusedError, match="Ask for it"):
+            ann.forget(where=EARLY)
         asked = ann.request("forget", where=EARLY, reason="bad-feed")
         with pytest.raises(RefusedError, match=f"approve BOOK {asked.number}"):
-            ann.apply(ann.forget(where=EARLY))
+            ann.forget(where=EARLY)
         bob.reject(asked.number)
-        with pytest.raises(RefusedError, match="Ask first"):
-            ann.apply(ann.forget(where=EARLY))
-        with pytest.raises(RefusedError, match="Ask first"):
-            ann.erase(where=EARLY, yes=True)
-        with pytest.raises(RefusedError, match="Ask first"):
+        with pytest.raises(RefusedError, match="Ask for it"):
+            ann.forget(where=EARLY)
+        with pytest.raises(RefusedError, match="Ask for it"):
+            ann.erase(where=EARLY)
+        with pytest.raises(RefusedError, match="Ask for it"):
             ann.roll(window=1)
-        assert ann.erase(where=EARLY).entry is None  # a rehearsal needs nobody
+        assert ann.plan_erase(where=EARLY).entry is None  # a rehearsal needs nobody
         assert ann.quotes().ids.tolist() == before
         assert ann.verify().holds
 
@@ -46,15 +48,15 @@ def test_what_was_approved_is_done_once_and_the_ledger_shows_both(path):
     with of(path, "ann") as ann, of(path, "bob") as bob:
         asked = ann.request("forget", where=EARLY, reason="bad-feed")
         assert bob.approve(asked.number).state == "approved"
-        change = ann.apply(ann.forget(where=EARLY))
+        change = ann.forget(where=EARLY)
         (after,) = ann.requests()
         assert (after.state, after.who, after.by, after.done) == ("done", "ann", "bob", change.entry)
         log = [(entry.who, entry.what) for entry in ann.log()[-3:]]
         assert log == [("ann", "request forget"), ("bob", "approve"), ("ann", "forget")]
         assert ann.verify().holds, ann.verify().summary()
         ann.restore()
-        with pytest.raises(RefusedError, match="Ask first"):
-            ann.apply(ann.forget(where=EARLY))
+        with pytest.raises(RefusedError, match="Ask for it"):
+            ann.forget(where=EARLY)
 
 
 def test_an_approval_is_of_these_quotes_and_this_verb_only(path):
@@ -62,18 +64,18 @@ def test_an_approval_is_of_these_quotes_and_this_verb_only(path):
         ids = ann.quotes().ids[:4].tolist()
         bob.approve(ann.request("forget", ids=ids).number)
         for other in (ids[:3], [*ids, ann.quotes().ids[9]]):
-            with pytest.raises(RefusedError, match="Ask first"):
-                ann.apply(ann.forget(ids=other))
-        with pytest.raises(RefusedError, match="Ask first"):
-            ann.erase(ids=ids, yes=True)
-        assert ann.apply(ann.forget(ids=ids[::-1])).touched == 4
+            with pytest.raises(RefusedError, match="Ask for it"):
+                ann.forget(ids=other)
+        with pytest.raises(RefusedError, match="Ask for it"):
+            ann.erase(ids=ids)
+        assert ann.forget(ids=ids[::-1]).touched == 4
 
 
 def test_an_approved_erasure_takes_the_wording_of_requests_with_it(path):
     with of(path, "ann") as ann, of(path, "bob") as bob:
         asked = ann.request("erase", where=EARLY, reason="licence")
         bob.approve(asked.number)
-        done = ann.erase(where=EARLY, yes=True)
+        done = ann.erase(where=EARLY)
         (after,) = ann.requests()
         assert (done.residue, after.state, after.where, after.ids) == (0, "done", "", ())
         assert ann.verify().holds, ann.verify().summary()
@@ -102,7 +104,7 @@ def test_a_decision_is_final(path):
 
 
 def test_what_is_no_request_cannot_be_decided(path):
-    with of(path, "bob") as bob, pytest.raises(RefusedError, match="Entry 2 of the ledger is no request"):
+    with of(path, "bob") as bob, pytest.raises(RefusedError, match="Entry 2 of the ledger is not a request"):
         bob.approve(2)
 
 
@@ -119,6 +121,56 @@ def test_a_request_that_means_nothing_is_refused(path):
         assert ann.requests() == ()
 
 
-def test_a_book_that_asks_for_no_approval_needs_none(path):
-    with of(path, "ann", is_two_person=False) as ann:
-        assert ann.apply(ann.forget(where=EARLY)).touched > 0
+def test_a_book_that_asks_for_no_approval_needs_none(tmp_path):
+    with so.Book.create(tmp_path / "b.book") as book:
+        book.import_quotes(so.paper.quotes("small"))
+        book.calibrate()
+        assert book.approval == "one-person"
+        assert book.forget(where=EARLY).touched > 0
+        assert next(check for check in book.verify().checks if check.name == "APPROVALS").holds is None
+
+
+def test_the_policy_is_the_books_own_in_whatever_folder_it_is_opened(path, tmp_path, monkeypatch):
+    for name, text in (("a", ""), ("b", 'who = "ann"\n')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "strikeout.toml").write_text(text)
+        monkeypatch.chdir(tmp_path / name)
+        with of(path, "ann") as book:
+            assert book.approval == "two-person"
+            with pytest.raises(RefusedError) as refused:
+                book.erase(where=EARLY)
+            assert refused.value.facts["verb"] == "erase"
+
+
+def test_one_person_is_enough_again_only_once_a_second_one_approved_it(path):
+    with of(path, "ann") as ann, of(path, "bob") as bob:
+        with pytest.raises(RefusedError):
+            ann.set_approval("one-person")
+        asked = ann.request("one-person", reason="other")
+        with pytest.raises(RefusedError):
+            ann.approve(asked.number)
+        bob.approve(asked.number)
+        number = ann.set_approval("one-person")
+        assert (ann.approval, ann.requests()[0].done) == ("one-person", number)
+        assert ann.forget(where=EARLY).touched > 0
+        ann.set_approval("two-person")  # one person may
+        with pytest.raises(RefusedError):
+            ann.set_approval("one-person")  # the approval was for once
+        assert ann.verify().holds
+
+
+def test_a_removal_without_its_approval_is_marked_by_verify(path):
+    with of(path, "ann") as book:
+        ids = book.quotes().ids[:3].tolist()
+        number = book.status().entries + 1
+        with entered(book, "forget", touched=ids, counts={"forgotten": 3}) as store:
+            store.strike(ids, entry=number)
+        check = next(check for check in book.verify().checks if check.name == "APPROVALS")
+        assert check.holds is False
+        assert approvals_of(book.log()) == {number: None}
+
+
+def test_an_unknown_policy_is_refused(tmp_path):
+    with pytest.raises(UsageError):
+        so.Book.create(tmp_path / "c.book", approval="three-person")
+    assert not (tmp_path / "c.book").exists()

@@ -48,14 +48,14 @@ def test_a_state_that_ends_too_soon_is_refused(quotes, cut):
 
 def test_forgetting_restoring_learning_and_erasing_are_those_of_a_fresh_start(book, quotes):
     assert is_fresh(book, quotes)
-    plan = book.forget(ids=quotes.ids[:20])
+    plan = book.plan_forget(ids=quotes.ids[:20])
     assert so.verify(plan.certificate, quotes[20:]).holds
     change = book.apply(plan)
     assert is_fresh(book, quotes[20:])
     assert book.verify().holds, book.verify().summary()
     book.restore(change.entry)
     assert is_fresh(book, quotes)
-    assert book.erase(ids=quotes.ids[:10], yes=True).residue == 0
+    assert book.erase(ids=quotes.ids[:10]).residue == 0
     assert is_fresh(book, quotes[10:])
     more = so.synthetic.random_quotes(10, maturities=6, seed=8)
     other = so.Quotes(ids=[f"more-{n}" for n in range(10)], contracts=more.contracts, observed=more.observed)
@@ -67,8 +67,8 @@ def test_a_forget_by_ids_reads_no_other_quote(book, quotes, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the whole book was read")
 
-    monkeypatch.setattr(type(book._records.store), "quotes", refuse)
-    book.apply(book.forget(ids=quotes.ids[50:60]))
+    monkeypatch.setattr(type(book.snapshot().store), "quotes", refuse)
+    book.forget(ids=quotes.ids[50:60])
     monkeypatch.undo()
     assert is_fresh(book, quotes.without(quotes.ids[50:60]))
 
@@ -82,11 +82,11 @@ def test_the_road_is_kept_until_another_is_asked_for(book, quotes):
 
 
 def test_quotes_that_are_set_aside_cannot_be_forgotten_again(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:5]))
+    book.forget(ids=quotes.ids[:5])
     with pytest.raises(UnknownIdError, match="1 of the 2 quotes given is set aside already"):
-        book.forget(ids=quotes.ids[4:6])
+        book.plan_forget(ids=quotes.ids[4:6])
     with pytest.raises(RefusedError, match="No quote of the book"):
-        book.forget(where=f"id = '{quotes.ids[0]}'")
+        book.plan_forget(where=f"id = '{quotes.ids[0]}'")
 
 
 def test_what_moments_do_not_know_is_refused(book):
@@ -103,23 +103,23 @@ def test_the_calibration_can_be_looked_at_beside_the_quotes(book, quotes):
     assert found.residuals.std() < 1e-3  # the noise of the random book is 5e-4
     assert so.influence(found).rows == len(quotes)
     look = so.preview(found, ids=quotes.ids[:5])
-    exact = book.forget(ids=quotes.ids[:5])
+    exact = book.plan_forget(ids=quotes.ids[:5])
     apart = [abs(look.parameters[n] - x) / found.standard_errors[n] for n, x in exact.after.items()]
     assert max(apart) < 0.01  # one step and a refit agree so far for five good quotes of two hundred
 
 
 def test_a_state_changed_with_the_right_tools_is_found(book, quotes):
-    with book._records.store.writing() as store:
+    with book.snapshot().store.writing() as store:
         store.put("state", "moments", moments_codec.to_bytes(so.moments_of(quotes[1:])))
     assert any(reason.startswith("VERSIONS") for reason in book.verify().reasons)
     with pytest.raises(RefusedError, match="other parameters"):
-        book.forget(ids=quotes.ids[:2])
-    with book._records.store.writing() as store:
+        book.plan_forget(ids=quotes.ids[:2])
+    with book.snapshot().store.writing() as store:
         store.remove("state", "moments")
     assert any(reason.startswith("VERSIONS") for reason in book.verify().reasons)
 
 
 def test_nothing_of_an_erased_quote_is_in_the_state_that_is_left(book, quotes):
-    book.erase(ids=quotes.ids[:1], yes=True)
-    left = book._records.moments()
+    book.erase(ids=quotes.ids[:1])
+    left = book.snapshot().moments
     assert np.array_equal(left.words, so.moments_of(quotes[1:]).words)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.book.desk import Desk
 from strikeout.book.plan import Plan
-from strikeout.book.records import Position, Records
+from strikeout.book.records import Position, Session
 from strikeout.errors import BusyError, RefusedError, UnknownIdError, UsageError
 from strikeout.store.entry import Entry, Reason
 from strikeout.store.keyring import Keyring
@@ -35,11 +34,11 @@ def store(request, tmp_path):
 
 def desk_on(store):
     moments = (datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=n) for n in range(1000))
-    records = Records(store, KEYS, lambda: next(moments), "ann")
+    session = Session(store, KEYS, lambda: next(moments), "ann")
     if not store.entries():
-        with records.writing(Position(0, "")) as book:
+        with session.writing(Position(0, "")) as book:
             book.enter("create", None)
-    return Desk(records)
+    return so.Book(session)
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def test_an_id_with_other_values_is_refused_and_nothing_is_imported(desk, quotes
 
 def test_a_plan_changes_nothing_and_says_everything(desk, quotes):
     before = desk.status()
-    plan = desk.forget(where=EARLY, reason=Reason("bad-feed", "the vendor's own word", "OPS-7"))
+    plan = desk.plan_forget(where=EARLY, reason=Reason("bad-feed", "the vendor's own word", "OPS-7"))
     assert desk.status() == before
     retained = quotes.without(plan.ids)
     assert plan.after == fresh(desk, retained).parameters
@@ -101,7 +100,7 @@ def test_a_plan_changes_nothing_and_says_everything(desk, quotes):
 
 
 def test_applying_a_plan_does_what_it_said_and_leaves_what_never_saw_the_quotes(desk, quotes):
-    plan = desk.forget(where=EARLY, reason="bad-feed")
+    plan = desk.plan_forget(where=EARLY, reason="bad-feed")
     change = desk.apply(plan)
     assert dict(change.after.parameters) == plan.after
     assert is_fresh(desk, quotes.without(plan.ids))
@@ -114,7 +113,7 @@ def test_applying_a_plan_does_what_it_said_and_leaves_what_never_saw_the_quotes(
 
 
 def test_a_plan_is_refused_once_the_book_moved(desk):
-    plan = desk.forget(where=EARLY)
+    plan = desk.plan_forget(where=EARLY)
     desk.apply(plan)
     with pytest.raises(RefusedError, match="had 3 entries; it has 4 now"):
         desk.apply(plan)
@@ -123,7 +122,7 @@ def test_a_plan_is_refused_once_the_book_moved(desk):
 def test_a_plan_of_another_book_or_with_another_answer_is_refused(desk, quotes):
     from dataclasses import replace
 
-    plan, other = desk.forget(where=EARLY), desk.forget(ids=quotes.ids[:5])
+    plan, other = desk.plan_forget(where=EARLY), desk.plan_forget(ids=quotes.ids[:5])
     with pytest.raises(RefusedError, match="another book"):
         desk.apply(replace(plan, book="0" * 16))
     with pytest.raises(RefusedError) as error:
@@ -133,7 +132,7 @@ def test_a_plan_of_another_book_or_with_another_answer_is_refused(desk, quotes):
 
 
 def test_altered_bytes_are_no_plan(desk):
-    data = desk.forget(where=EARLY).to_bytes()
+    data = desk.plan_forget(where=EARLY).to_bytes()
     for changed in (data[:-1], b"", b"[]", data.replace(b'"position":3', b'"position": 3'), b"\xff"):
         with pytest.raises(UsageError, match="Plan"):
             Plan.from_bytes(changed)
@@ -141,8 +140,8 @@ def test_altered_bytes_are_no_plan(desk):
 
 def test_restoring_changes_no_bit_whatever_happened_between(desk, quotes):
     before = desk.status().version
-    first = desk.apply(desk.forget(where=EARLY))
-    second = desk.apply(desk.forget(where="date > '2024-05-01'"))
+    first = desk.forget(where=EARLY)
+    second = desk.forget(where="date > '2024-05-01'")
     desk.restore(first.entry)
     assert is_fresh(desk, quotes[quotes.labels["date"] <= "2024-05-01"])
     change = desk.restore()
@@ -156,14 +155,14 @@ def test_restoring_changes_no_bit_whatever_happened_between(desk, quotes):
 
 
 def test_a_forgotten_quote_that_is_imported_again_stays_forgotten(desk, quotes):
-    desk.apply(desk.forget(where=EARLY))
+    desk.forget(where=EARLY)
     again = desk.import_quotes(quotes)
     assert (again.imported, again.set_aside, again.repeated) == (0, 36, 504)
     assert desk.status().is_current
 
 
 def test_a_forgotten_quote_that_comes_back_with_other_values_is_refused(desk, quotes):
-    desk.apply(desk.forget(where=EARLY))
+    desk.forget(where=EARLY)
     with pytest.raises(RefusedError, match="with other values"):
         desk.import_quotes(quotes[:1].with_observed([1.0]))
     assert desk.status().entries == 4
@@ -173,14 +172,14 @@ def test_imported_quotes_wait_for_a_calibration_and_learnt_ones_do_not(store, qu
     desk = desk_on(store)
     desk.import_quotes(quotes[:300])
     with pytest.raises(RefusedError, match="not calibrated yet"):
-        desk.forget(where=EARLY)
+        desk.plan_forget(where=EARLY)
     desk.calibrate(loss="huber")
     desk.learn(quotes[300:400])
     assert desk.status().is_current
     desk.import_quotes(quotes[400:])
     assert not desk.status().is_current
-    with pytest.raises(RefusedError, match="came or went since"):
-        desk.forget(where=EARLY)
+    with pytest.raises(RefusedError, match="since the last calibration"):
+        desk.plan_forget(where=EARLY)
     desk.calibrate()
     assert dict(desk.status().version.parameters) == so.calibrate(quotes, so.Heston(), loss="huber").parameters
     with pytest.raises(RefusedError, match="None of the 540 quotes is new"):
@@ -213,7 +212,7 @@ def test_settings_come_back_to_the_bit(store, quotes):
     desk.import_quotes(quotes)
     desk.calibrate(so.Heston(kernel="numpy"), **how)
     again = desk_on(store)
-    plan = again.forget(where=EARLY)
+    plan = again.plan_forget(where=EARLY)
     assert plan.after == so.calibrate(quotes.without(plan.ids), so.Heston(kernel="numpy"), **how).parameters
 
 
@@ -235,20 +234,20 @@ def test_what_a_book_cannot_keep_is_refused(desk, settings, said):
 
 def test_what_nobody_can_mean_is_refused_and_nothing_is_entered(desk):
     with pytest.raises(UnknownIdError):
-        desk.forget(ids=["nobody"])
+        desk.plan_forget(ids=["nobody"])
     with pytest.raises(RefusedError, match="No quote of the book is meant"):
-        desk.forget(where="strike < 0")
+        desk.plan_forget(where="strike < 0")
     with pytest.raises(RefusedError, match=r"no longer determine|out of the model's own bounds"):
-        desk.forget(where="expiry_years < 0.2")
+        desk.plan_forget(where="expiry_years < 0.2")
     with pytest.raises(UsageError, match="bad-mood"):
-        desk.forget(where=EARLY, reason="bad-mood")
+        desk.plan_forget(where=EARLY, reason="bad-mood")
     assert desk.status().entries == 3
 
 
 def test_a_change_made_meanwhile_is_seen_and_nothing_is_written(desk):
-    seen = desk._records.position()
-    desk.apply(desk.forget(where=EARLY))
-    with pytest.raises(RefusedError, match="somebody else changed it"), desk._records.writing(seen) as book:
+    seen = desk.snapshot().position
+    desk.forget(where=EARLY)
+    with pytest.raises(RefusedError, match="Nothing was written"), desk.snapshot().session.writing(seen) as book:
         book.enter("import", None)
     assert desk.status().entries == 4
 
@@ -263,7 +262,7 @@ def test_two_books_with_the_same_quotes_know_the_same_however_they_got_there(quo
     one, other = desk_on(MemoryStore()), desk_on(MemoryStore())
     one.import_quotes(quotes)
     one.calibrate()
-    gone = one.apply(one.forget(where=EARLY))
+    gone = one.forget(where=EARLY)
     other.import_quotes(quotes[36:][::-1])
     other.calibrate()
     found = one.compare(other)
@@ -280,6 +279,6 @@ def test_a_verb_parses_every_entry_of_the_ledger_once(desk, quotes, store, monke
     parsed, true = [], Entry.from_bytes
     monkeypatch.setattr(Entry, "from_bytes", staticmethod(lambda row: parsed.append(row) or true(row)))
     again = desk_on(store)
-    again.apply(again.forget(ids=quotes.ids[100:103]))
+    again.forget(ids=quotes.ids[100:103])
     assert again.status().entries == 24
     assert len(parsed) == len(set(parsed)) == 24

@@ -46,13 +46,13 @@ def test_a_book_gives_back_the_forwards_it_never_stored(book: so.Book) -> None:
     c = quotes().contracts
     needles = needles_of_numbers("derived", np.r_[np.unique(c.forward), np.unique(c.discount)])
     assert len(needles) >= 3 * 2 * len(EXPIRIES)
-    assert scan(book._records.store.files(), needles) == []
+    assert scan(book.snapshot().store.files(), needles) == []
     assert book.import_quotes(quotes()).imported == 0  # the same rows again change nothing
 
 
 def test_a_plan_lists_the_slices_that_are_refitted(book: so.Book) -> None:
     gone = at(quotes(), 100.0, EXPIRIES[1])
-    plan = book.forget(ids=gone, reason="bad-feed")
+    plan = book.plan_forget(ids=gone, reason="bad-feed")
     assert plan.path[0] == "forwards refit: 1 slice"
     (told,) = plan.refit
     left = quotes().without(gone)
@@ -65,7 +65,7 @@ def test_a_plan_lists_the_slices_that_are_refitted(book: so.Book) -> None:
 
 def test_forgetting_in_a_book_equals_a_book_that_never_held_the_rows(book: so.Book, tmp_path: Path) -> None:
     gone = np.r_[at(quotes(), 100.0, EXPIRIES[1]), at(quotes(), 97.0, EXPIRIES[3], "2024-03-04")[:1]]
-    change = book.apply(book.forget(ids=gone, reason="bad-feed"))
+    change = book.forget(ids=gone, reason="bad-feed")
     with so.Book.create(tmp_path / "never.book") as never:
         frame = chain(dates=("2024-03-01", "2024-03-04"), expiries=EXPIRIES)
         rows = np.flatnonzero(np.isin(quotes().ids, gone)).tolist()
@@ -87,10 +87,10 @@ def test_forgetting_in_a_book_equals_a_book_that_never_held_the_rows(book: so.Bo
 def test_after_an_erasure_the_old_forward_is_found_nowhere(book: so.Book, tmp_path: Path) -> None:
     gone = at(quotes(), 100.0, EXPIRIES[1])
     before = quotes().only(gone).contracts
-    book.plan_path.write_bytes(book.forget(ids=gone).to_bytes())
+    book.plan_path.write_bytes(book.plan_forget(ids=gone).to_bytes())
     book.export(tmp_path / "out.csv")
-    assert "their part in the forwards of 1 (date, expiry), found anew" in book.erase(ids=gone).gone
-    done = book.erase(ids=gone, yes=True, reason="licence")
+    assert "their part in the forwards of 1 (date, expiry), found anew" in book.plan_erase(ids=gone).gone
+    done = book.erase(ids=gone, reason="licence")
     assert done.residue == 0
     assert done.change is not None
     assert done.change.path[0] == "forwards refit: 1 slice"
@@ -105,8 +105,8 @@ def test_an_old_forward_that_is_still_there_is_found(book: so.Book, tmp_path: Pa
     gone = at(quotes(), 100.0, EXPIRIES[1])
     leak = tmp_path / "leak.bin"
     leak.write_bytes(b"..." + np.float64(quotes().only(gone).contracts.forward[0]).tobytes())
-    monkeypatch.setattr(type(book._records.store), "files", lambda _: (leak,))
-    assert book.erase(ids=gone, yes=True).residue == 1
+    monkeypatch.setattr(type(book.snapshot().store), "files", lambda _: (leak,))
+    assert book.erase(ids=gone).residue == 1
 
 
 def test_what_would_leave_a_slice_without_a_forward_is_refused_by_every_verb(book: so.Book) -> None:
@@ -117,21 +117,21 @@ def test_what_would_leave_a_slice_without_a_forward_is_refused_by_every_verb(boo
         & ~everything.contracts.is_call
     ]
     entries = book.status().entries
-    for verb in (lambda: book.forget(ids=puts), lambda: book.erase(ids=puts, yes=True)):
+    for verb in (lambda: book.plan_forget(ids=puts), lambda: book.erase(ids=puts)):
         with pytest.raises(RefusedError, match="are left with 0 pairs"):
             verb()
     assert book.status().entries == entries
-    book.apply(book.forget(where=f"expiry_date = '{EXPIRIES[0]}' and date = '2024-03-01'"))
-    assert book.erase(ids=puts, yes=True).residue == 0  # the whole slice was set aside first
+    book.forget(where=f"expiry_date = '{EXPIRIES[0]}' and date = '2024-03-01'")
+    assert book.erase(ids=puts).residue == 0  # the whole slice was set aside first
     with pytest.raises(RefusedError, match="are left with 0 pairs"):
         book.restore()
 
 
 def test_a_condition_sees_the_forwards_of_the_book(book: so.Book) -> None:
-    plan = book.forget(where="strike > 1.2 * forward")
+    plan = book.plan_forget(where="strike > 1.2 * forward")
     c = quotes().contracts
     assert set(plan.ids) == set(quotes().ids[c.strike > 1.2 * c.forward].tolist())
-    assert book.erase(where="strike > 1.2 * forward").count == plan.count
+    assert book.plan_erase(where="strike > 1.2 * forward").count == plan.count
 
 
 def test_rolling_moves_whole_slices(book: so.Book) -> None:
@@ -148,8 +148,8 @@ def test_through_moments_whole_slices_go_and_come_and_parts_are_refused(tmp_path
         book.calibrate(through="moments")
         whole = f"expiry_date = '{EXPIRIES[1]}' and date = '2024-03-01'"
         with pytest.raises(RefusedError, match="cannot refit them"):
-            book.forget(ids=at(quotes(), 100.0, EXPIRIES[1]))
-        change = book.apply(book.forget(where=whole))
+            book.plan_forget(ids=at(quotes(), 100.0, EXPIRIES[1]))
+        change = book.forget(where=whole)
         kept = quotes().without(select(quotes(), whole))
         assert dict(change.after.parameters) == so.calibrate(so.moments_of(kept), so.Heston()).parameters
         assert book.verify().holds
@@ -172,20 +172,20 @@ def _renamed(book: so.Quotes) -> so.Quotes:
 def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> None:
     book.calibrate(select="otm", panel=None)  # a panel keeps the states of its dates instead
     gone = at(quotes(), 100.0, EXPIRIES[1])
-    before = book._records.standing()
-    plan = book.forget(ids=gone, tolerance=1.0)
+    before = book.snapshot().linearization
+    plan = book.plan_forget(ids=gone, tolerance=1.0)
     assert plan.path[0] == (
         "downdate passed over: forwards are derived from these quotes, and footprints of retained quotes depend on them"
     )
     change = book.apply(plan)
-    after = book._records.standing()
+    after = book.snapshot().linearization
     assert (after.reference, after.entry) == (before.reference, before.entry)
     left = so.calibrate(book.quotes(), so.Heston(), select="otm")
     assert after.equations == so.states.footprints_of(left.quotes, after.model, after.reference).total()
     assert book.verify().holds, book.verify().summary()
     book.restore(change.entry)
-    assert book._records.standing().equations == before.equations
+    assert book.snapshot().linearization.equations == before.equations
     with entered(book) as tx:
         tx.unleave("footprints", tx.shards_with("footprints"))
-    book.apply(book.forget(ids=gone))  # every footprint is taken anew: none was needed
+    book.forget(ids=gone)  # every footprint is taken anew: none was needed
     assert book.verify().holds, book.verify().summary()

@@ -7,7 +7,6 @@ import json
 import pytest
 
 import strikeout as so
-from strikeout.book.describe import described_version
 from strikeout.book.results import Change
 
 
@@ -29,7 +28,7 @@ def exported(book: so.Book):
 
 def stepped(book: so.Book, quotes: so.Quotes) -> Change:
     book.calibrate(panel=None)
-    return book.apply(book.forget(ids=quotes.ids[:3], tolerance=0.5))
+    return book.forget(ids=quotes.ids[:3], tolerance=0.5)
 
 
 def test_an_export_after_a_step_says_how_near_the_optimum_it_is_and_by_which_road(book, quotes):
@@ -42,7 +41,7 @@ def test_an_export_after_a_step_says_how_near_the_optimum_it_is_and_by_which_roa
         "book": book.status().book,
         "entry": 4,
         "current": True,
-        **described_version(book.status().version),
+        **book.status().version.to_dict(),
     }
 
 
@@ -61,7 +60,7 @@ def test_the_digests_of_a_step_and_of_its_certificate_each_say_what_they_are_of(
     assert exported(book)["state_of"] == "the quotes at the model's first start"
     assert "of the retained quotes at the reference of the step" in change.certificate.summary()
     assert change.after.state == so.calibrate(book.quotes(), so.Heston()).state.digest()
-    exact = book.apply(book.forget(ids=quotes.ids[3:5]))
+    exact = book.forget(ids=quotes.ids[3:5])
     assert exact.certificate.state["digest"] == exact.after.state
     assert "of the retained quotes at the model's first start" in exact.certificate.summary()
 
@@ -69,7 +68,7 @@ def test_the_digests_of_a_step_and_of_its_certificate_each_say_what_they_are_of(
 def test_the_state_of_moments_and_of_a_panel_is_named_too(book, quotes):
     assert book.calibrate().after.state_of == "the quotes by date at the model's first start"
     book.calibrate(through="moments", panel=None)
-    gone = book.apply(book.forget(ids=quotes.ids[:3]))
+    gone = book.forget(ids=quotes.ids[:3])
     assert gone.after.state_of == "the moments of the quotes"
     assert "of the moments of the retained quotes" in gone.certificate.summary()
     assert gone.after.without_state().state_of is None

@@ -29,7 +29,7 @@ def book(tmp_path: Path, quotes: so.Quotes):
 
 
 def test_the_step_is_that_of_a_calibration_and_certified_as_near_as_was_asked(book, quotes):
-    plan = book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
+    plan = book.plan_forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
     alone = so.forget(so.calibrate(quotes, so.Heston()), ids=quotes.ids[:5], tolerance=TOLERANCE)
     assert plan.after == alone.parameters
     assert plan.certificate == alone.certificate
@@ -43,11 +43,11 @@ def test_no_other_quote_is_read_and_nothing_is_calibrated(book, quotes, monkeypa
         raise AssertionError("the whole book was read or calibrated")
 
     with monkeypatch.context() as closed:
-        closed.setattr(type(book._records.store), "quotes", refuse)
+        closed.setattr(type(book.snapshot().store), "quotes", refuse)
         closed.setattr("strikeout.book.spec.calibrate", refuse)
         closed.setattr("strikeout.forgetting.recalibrate.calibrate_as", refuse)
         book._last = None
-        change = book.apply(book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE))
+        change = book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
     assert change.after.tolerance == TOLERANCE
     fresh = so.calibrate(quotes[5:], so.Heston())
     assert change.after.state == fresh.state.digest()
@@ -59,15 +59,15 @@ def test_no_other_quote_is_read_and_nothing_is_calibrated(book, quotes, monkeypa
 
 def test_steps_follow_each_other_from_one_reference_and_their_errors_do_not_add_up(book, quotes):
     for begin in (0, 5, 10):
-        change = book.apply(book.forget(ids=quotes.ids[begin : begin + 5], tolerance=TOLERANCE))
+        change = book.forget(ids=quotes.ids[begin : begin + 5], tolerance=TOLERANCE)
     at_once = so.forget(so.calibrate(quotes, so.Heston()), ids=quotes.ids[:15], tolerance=TOLERANCE)
     assert dict(change.after.parameters) == at_once.parameters
     assert book.verify().holds, book.verify().summary()
 
 
 def test_after_a_step_the_exact_verbs_are_those_of_a_fresh_start(book, quotes):
-    change = book.apply(book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE))
-    exact = book.apply(book.forget(ids=quotes.ids[5:8]))
+    change = book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
+    exact = book.forget(ids=quotes.ids[5:8])
     assert exact.after.step is None
     assert dict(exact.after.parameters) == so.calibrate(quotes[8:], so.Heston()).parameters
     book.restore(exact.entry)
@@ -77,30 +77,30 @@ def test_after_a_step_the_exact_verbs_are_those_of_a_fresh_start(book, quotes):
 
 
 def test_what_one_step_cannot_stand_for_goes_the_exact_road_and_says_why(book, quotes):
-    plan = book.forget(ids=quotes.ids[:5], tolerance=1e-12)
+    plan = book.plan_forget(ids=quotes.ids[:5], tolerance=1e-12)
     assert plan.path[0].startswith("downdate passed over: one step misses the optimum by at most")
     change = book.apply(plan)
     assert change.path == plan.path
     assert change.after.step is None
     assert dict(change.after.parameters) == so.calibrate(quotes[5:], so.Heston()).parameters
     book.calibrate(loss="huber")
-    assert "a robust loss" in book.forget(ids=quotes.ids[5:8], tolerance=TOLERANCE).path[0]
+    assert "a robust loss" in book.plan_forget(ids=quotes.ids[5:8], tolerance=TOLERANCE).path[0]
     book.calibrate(loss="squared", feller="enforce")
-    assert "Feller" in book.forget(ids=quotes.ids[5:8], tolerance=TOLERANCE).path[0]
+    assert "Feller" in book.plan_forget(ids=quotes.ids[5:8], tolerance=TOLERANCE).path[0]
 
 
 def test_a_book_without_footprints_goes_its_own_road(book, quotes):
     book.calibrate(through="moments")
-    plan = book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
+    plan = book.plan_forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
     assert plan.path[0].startswith("downdate passed over: the book keeps no footprints")
     assert dict(book.apply(plan).after.parameters) == so.calibrate(so.moments_of(quotes[5:]), so.Heston()).parameters
 
 
 def test_footprints_that_are_missing_are_healed_through_their_shard(book, quotes):
-    plan = book.forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
+    plan = book.plan_forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
     with entered(book) as tx:
         tx.unleave("footprints", [0])
-    healed = book.forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
+    healed = book.plan_forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
     assert healed.after == plan.after
     assert healed.path[0].endswith("; 1 of the shards were built again, for want of footprints")
     book.apply(healed)
@@ -113,12 +113,12 @@ def test_only_quotes_that_count_move_a_step(tmp_path, quotes):
         book.calibrate(select="otm")
         c = quotes.contracts
         counts = c.is_call == (c.strike >= c.forward)
-        plan = book.forget(ids=quotes.ids[:20], tolerance=TOLERANCE)
+        plan = book.plan_forget(ids=quotes.ids[:20], tolerance=TOLERANCE)
         alone = so.forget(so.calibrate(quotes, so.Heston(), select="otm"), ids=quotes.ids[:20], tolerance=TOLERANCE)
         assert plan.after == alone.parameters
         assert so.verify(plan.certificate, quotes[20:]).holds
         idle = quotes.ids[~counts][:2]
-        assert "none of these quotes counts" in book.forget(ids=idle, tolerance=TOLERANCE).path[0]
+        assert "none of these quotes counts" in book.plan_forget(ids=idle, tolerance=TOLERANCE).path[0]
         book.apply(plan)
         assert book.verify().holds, book.verify().summary()
 
@@ -129,19 +129,19 @@ def test_a_step_keeps_the_form_of_the_model_where_fewer_quotes_would_suit_anothe
     with so.Book.create(tmp_path / "edge.book") as book:
         book.import_quotes(edge)
         assert "shared" in book.calibrate().after.model
-        step = book.apply(book.forget(ids=edge.ids[:1], tolerance=TOLERANCE)).after
+        step = book.forget(ids=edge.ids[:1], tolerance=TOLERANCE).after
         assert (step.tolerance, "shared" in step.model) == (TOLERANCE, True)
         assert book.verify().holds, book.verify().summary()
-        exact = book.apply(book.forget(ids=edge.ids[1:2])).after
+        exact = book.forget(ids=edge.ids[1:2]).after
         assert "scattered" in exact.model
         assert dict(exact.parameters) == so.calibrate(edge[2:], so.Heston()).parameters
         assert book.verify().holds, book.verify().summary()
 
 
 def test_a_step_altered_with_the_right_tools_is_found(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE))
-    records = book._records
-    version = records.version()
+    book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
+    records = book.snapshot()
+    version = records.version
     moved = {name: value * (1 + 2**-40) for name, value in version.parameters.items()}
     from dataclasses import replace
 
@@ -153,18 +153,18 @@ def test_a_step_altered_with_the_right_tools_is_found(book, quotes):
 
 
 def test_erasing_after_a_step_takes_the_certificate_that_names_its_reference(book, quotes):
-    change = book.apply(book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE))
+    change = book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
     assert "reference" in book.certificate(change.entry).state
-    assert book.erase(ids=quotes.ids[:5], yes=True).residue == 0
-    with pytest.raises(RefusedError, match="went with an erasure"):
+    assert book.erase(ids=quotes.ids[:5]).residue == 0
+    with pytest.raises(RefusedError, match="erasure"):
         book.certificate(change.entry)
     assert book.verify().holds, book.verify().summary()
 
 
 def test_a_step_from_a_reference_that_knew_an_erased_quote_is_solved_again(book, quotes):
-    book.apply(book.forget(ids=quotes.ids[:2], tolerance=TOLERANCE))
+    book.forget(ids=quotes.ids[:2], tolerance=TOLERANCE)
     assert book.status().version.step is not None
-    done = book.erase(ids=quotes.ids[:1], yes=True)
+    done = book.erase(ids=quotes.ids[:1])
     version = book.status().version
     assert (version.entry, version.step) == (done.entry, None)
     assert version.parameters == so.calibrate(quotes[2:], so.Heston()).parameters
@@ -179,13 +179,13 @@ def test_a_step_does_not_decide_whether_what_is_left_is_a_panel(tmp_path, quotes
     with so.Book.create(tmp_path / "dated.book") as book:
         book.import_quotes(dated)
         assert book.calibrate().after.panel is None
-        plan = book.forget(ids=few.ids[:1], tolerance=1.0)
+        plan = book.plan_forget(ids=few.ids[:1], tolerance=1.0)
         assert plan.path[0] == f"downdate passed over: {StepRefused.SEVERAL_DATES}"
 
 
 def test_a_tolerance_that_is_none_is_refused(book, quotes):
     for tolerance in (0.0, -1.0, float("nan")):
         with pytest.raises(UsageError, match="standard errors above zero"):
-            book.forget(ids=quotes.ids[:5], tolerance=tolerance)
+            book.plan_forget(ids=quotes.ids[:5], tolerance=tolerance)
     with pytest.raises(RefusedError, match="No quote of the book"):
-        book.forget(where="strike < 0", tolerance=TOLERANCE)
+        book.plan_forget(where="strike < 0", tolerance=TOLERANCE)

@@ -1,0 +1,269 @@
+"""Plan a strike-out and apply it.
+
+A plan and its application each calibrate the retained quotes once, from cold starts: parameters and state are those of
+a book that never held the others. The calibration before is not computed again; its results are in the book, and the
+ledger commits to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.issue import Answer, issue
+from strikeout.book import select
+from strikeout.book.approvals import require_approval
+from strikeout.book.commit import Deed, Result, commit, follow_change
+from strikeout.book.forward_dependencies import whole_slices
+from strikeout.book.keyed_ids import as_kept
+from strikeout.book.plan import SAID, Plan, shards_of
+from strikeout.book.records import Snapshot, Why, as_reason
+from strikeout.book.results import Change, moved
+from strikeout.book.step import Stepped, stepped
+from strikeout.book.version import latent_of
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panels import chosen_panel, counted_groups
+from strikeout.calibration.panels import latent_of as latent_parameter
+from strikeout.calibration.settings import Settings
+from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.expiry_parameters import check_expiries, model_left
+from strikeout.forgetting.refusal import determined, refuse_everything
+from strikeout.forgetting.resolve import resolve
+from strikeout.models.model import Model
+from strikeout.quotes.forwards import Refit, is_derived, refits
+from strikeout.quotes.names import Names
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import moments_of
+from strikeout.store.entry import Reason
+from strikeout.wording import Argument, agreeing, many
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a certificate states of the calibration before, from the results that are kept."""
+
+    model: Model
+    settings: Settings
+    size: int
+    on_bound: dict[str, float]
+    panel: str | None
+    latent_name: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
+    """A strike-out by a cold calibration of the retained quotes."""
+
+    forgotten: Quotes
+    calibration: Calibration
+    certificate: Certificate
+    path: tuple[str, ...]
+    refits: tuple[Refit, ...] = ()
+
+    @property
+    def ids(self) -> Names:
+        return self.forgotten.ids
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return self.calibration.parameters
+
+
+def plan_forget(
+    seen: Snapshot,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    tolerance: float | None = None,
+    reason: Why = None,
+) -> Plan:
+    """Return what striking these quotes out will do; nothing is changed.
+
+    Raises:
+        As ``Book.plan_forget``.
+    """
+    done = strike_out(seen, ids=ids, where=where, tolerance=tolerance)
+    return _plan(seen, done, tolerance=tolerance, reason=as_reason(reason) or Reason("other"))
+
+
+def forget(
+    seen: Snapshot,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    tolerance: float | None = None,
+    reason: Why = None,
+) -> Change:
+    """Strike these quotes out; the same entry, certificate and results as a plan and its application.
+
+    Raises:
+        As ``Book.forget``.
+    """
+    done = strike_out(seen, ids=ids, where=where, tolerance=tolerance)
+    require_approval(seen, "forget", done.ids.tolist())
+    return _commit(seen, done, as_reason(reason) or Reason("other"))
+
+
+def apply(seen: Snapshot, plan: Plan) -> Change:
+    """Do what a plan shows, if all of it is found again.
+
+    Raises:
+        As ``Book.apply``.
+    """
+    if plan.book != seen.name:
+        raise RefusedError("The plan is of another book. Make one for this book with forget.")
+    if (plan.position, plan.head) != (seen.position.number, seen.position.head):
+        raise RefusedError(
+            f"The plan was made when the book had {many(plan.position, 'entry', 'entries')}; it has "
+            f"{seen.position.number:,} now. Make a new one with forget.",
+            planned=plan.position,
+            found=seen.position.number,
+        )
+    require_approval(seen, "forget", plan.ids)
+    done = strike_out(seen, ids=list(plan.ids), tolerance=plan.tolerance)
+    reason = Reason.from_plain(plan.reason)
+    differ = _plan(seen, done, tolerance=plan.tolerance, reason=reason).differences(plan)
+    if differ:
+        raise RefusedError(
+            f"The plan shows something else than is found here: {', '.join(SAID[name] for name in differ)} "
+            f"{agreeing(len(differ), 'differs', 'differ')}. It was changed since forget made it, or another build "
+            "made it. Make a new one with forget.",
+            differ=list(differ),
+            planned=plan.certificate.digest(),
+            found=done.certificate.digest(),
+        )
+    return _commit(seen, done, reason)
+
+
+def strike_out(
+    seen: Snapshot, *, ids: ArrayLike | None = None, where: str | None = None, tolerance: float | None = None
+) -> Recalibrated | Stepped:
+    """Return the parameters without these quotes: by one step if the tolerance allows it, else by a calibration.
+
+    Raises:
+        UsageError: the tolerance is not a number above zero, or the quotes are not given in exactly one way.
+        UnknownIdError: an id that the book does not hold, or one given twice.
+        NothingMeantError: no quote matches.
+        RefusedError: the book is not calibrated, or the retained quotes give no calibration.
+    """
+    if tolerance is not None and not tolerance > 0.0:
+        raise UsageError(
+            Argument("tolerance", tolerance), ": give a number of standard errors above zero, such as 0.05."
+        )
+    seen.check_current()
+    gone = select.held(seen, ids=as_kept(seen.store, ids, seen.commit), where=where, verb="forget")
+    select.refuse_nothing(len(gone), verb="forget")
+    if tolerance is None:
+        return recalibrate(seen, gone)
+    found = stepped(seen, gone, tolerance)
+    if isinstance(found, Stepped):
+        return found
+    return recalibrate(seen, gone, path=(f"downdate passed over: {found.clause}",))
+
+
+def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> Recalibrated:
+    """Return the calibration of the quotes that stay; from moments only those to be removed are read.
+
+    Raises:
+        RefusedError: they give no calibration.
+    """
+    spec, version = seen.spec, seen.check_current()
+    refitted: tuple[Refit, ...] = ()
+    if seen.moments is not None:
+        if len(gone) >= len(seen.moments):
+            refuse_everything(len(seen.moments))
+        gone = whole_slices(seen.quotes, gone) if is_derived(gone).any() else gone
+        subtracted = moments_of(gone, weights=spec.settings.weights, basis=seen.moments.basis)
+        after: Calibration = resolve(seen.moments - subtracted, spec.model, settings=spec.settings)
+        path, operator = (*path, "resolve: the moments of the retained quotes, from cold starts"), "resolve"
+        size = len(seen.moments)
+    else:
+        held = seen.quotes
+        if len(gone) == len(held):
+            refuse_everything(len(held))
+        retained = held.without(gone.ids)
+        gone = held.only(gone.ids)
+        refitted = refits(held, retained) if "forward_from" in held.labels else ()
+        after, path = _calibrated(seen, retained, path if not refitted else (*path, _refit(refitted)))
+        operator = "recalibrate"
+        size = version.count if spec.settings.select == "all" else len(held)
+    before = Before(after.model, spec.settings, size, {}, after.panel, after.latent_name)
+    answer = Answer(after.parameters, operator, after.latent, struck=len(gone))
+    certificate = issue(before, answer, after=after)
+    return Recalibrated(gone, after, certificate, path, refitted)
+
+
+def _calibrated(seen: Snapshot, retained: Quotes, path: tuple[str, ...]) -> tuple[Calibration, tuple[str, ...]]:
+    """Return the calibration of the retained quotes, which decide again whether they form a panel, and the path."""
+    spec, was = seen.spec, seen.check_current().panel
+    check_expiries(model_left(spec.model, retained, spec.settings), spec.settings)
+    now = chosen_panel(retained, spec.model, spec.settings)
+    try:
+        after = determined(spec.calibrate(retained))
+    except RefusedError as error:
+        if was is None or was == now:
+            raise
+        # Perhaps only because the parameters are others now.
+        raise error.extended(" With ", Argument("panel", was), " the book stays a panel.") from error
+    if was != now:
+        each = "one value" if now is None else f"one for each of {counted_groups(len(latent_of(after)), now)}"
+        path = (*path, f"{latent_parameter(spec.model)}: {each} from here on")
+    return after, (*path, "recalibrate: the retained quotes, from cold starts")
+
+
+def _refit(refitted: tuple[Refit, ...]) -> str:
+    return f"forwards refit: {many(len(refitted), 'slice')}"
+
+
+def _plan(seen: Snapshot, done: Recalibrated | Stepped, *, tolerance: float | None, reason: Reason) -> Plan:
+    """Return the plan of a strike-out, sealed with the key of the book."""
+    before = seen.check_current()
+    if isinstance(done, Stepped):
+        errors, latent = done.version(entry=seen.next).standard_errors, {}
+    else:
+        errors, latent = done.calibration.standard_errors, _paths(before.latent, latent_of(done.calibration))
+    plan = Plan(
+        book=seen.name,
+        position=seen.position.number,
+        head=seen.position.head,
+        ids=tuple(done.ids.tolist()),
+        reason=reason.to_plain(),
+        before=dict(before.parameters),
+        after=dict(done.parameters),
+        moved=moved(before.parameters, done.parameters, errors),
+        path=done.path,
+        touched=shards_of(done.forgotten),
+        certificate=done.certificate,
+        refit=tuple(map(str, done.refits)),
+        tolerance=tolerance,
+        latent=latent,
+    )
+    return plan.sealed(lambda shown: seen.commit("plan", shown))
+
+
+def _paths(before: Any, after: Any) -> dict[str, tuple[float | None, float | None]]:
+    """Return the latent parameter of every group before and after, None for none; empty unless both are panels."""
+    if not before or not after:
+        return {}
+    return {group: (value, after[group][0] if group in after else None) for group, (value, _) in before.items()}
+
+
+def _commit(seen: Snapshot, done: Recalibrated | Stepped, reason: Reason) -> Change:
+    names = done.ids.tolist()
+    result = result_of(seen, done)
+    with seen.session.writing(seen.position) as book:
+        book.store.strike(names, entry=book.number)
+        return commit(book, seen, Deed("forget", reason, names, {"forgotten": len(names)}), result)
+
+
+def result_of(seen: Snapshot, done: Recalibrated | Stepped) -> Result:
+    """Return the result of a strike-out, with footprints and states subtracted."""
+    before = seen.check_current()
+    if isinstance(done, Stepped):
+        version = done.version(entry=seen.next)
+        return Result(done.follow, version=version, before=before, certificate=done.certificate, path=done.path)
+    follow = follow_change(seen, done.calibration, gone=done.forgotten)
+    return Result(follow, done.calibration, before=before, certificate=done.certificate, path=done.path)

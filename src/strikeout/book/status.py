@@ -1,0 +1,76 @@
+"""What a book shows of itself: status, summary, and its calibration in full."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from strikeout.book.records import Snapshot
+from strikeout.book.results import Status
+from strikeout.calibration.calibration import Calibration
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.weights import weights_of
+from strikeout.wording import as_lines, many
+
+
+def status(seen: Snapshot) -> Status:
+    """Return a book at a glance."""
+    store, states, groups = seen.store, seen.linearization, seen.groups
+    counts = store.counts()
+    return Status(
+        book=seen.name,
+        held=counts.retained,
+        set_aside=counts.struck,
+        erased=sum(entry.counts.get("erased", 0) for entry in seen.ledger),
+        entries=len(seen.ledger),
+        root=seen.ledger.root(),
+        key=seen.ledger.public or "",
+        version=seen.version,
+        is_current=seen.is_current,
+        shards=store.shards(),
+        footprints=None if states is None else len(store.shards_with("footprints")),
+        reference=None if states is None else states.entry,
+        noise=0.0 if states is None else states.noise,
+        groups=None if groups is None else len(groups.states),
+        no_footprints=seen.no_footprints,
+    )
+
+
+def summary(now: Status, quotes: Quotes, *, one_value: str) -> str:
+    """Return a book, its quotes and its calibration in a few lines of plain text."""
+    held = f"{many(now.held, 'quote')} held, {now.set_aside:,} set aside"
+    lines = [f"book {now.book}: {held}, {many(now.entries, 'entry', 'entries')}"]
+    version = now.version
+    if version is not None:
+        lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]
+        lines += [f"fitted from {version.fit_source.sentence}"]
+        lines += [
+            f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
+            for name, value in version.parameters.items()
+        ]
+        lines += [f"  {name:<18} {sentence}" for name, sentence in version.latent_facts(one_value=one_value)]
+    return "\n".join([as_lines([*lines, now.sentence]), "", quotes.summary()])
+
+
+def full_calibration(seen: Snapshot) -> Calibration:
+    """Return the current calibration, computed again, with the quotes the book holds also if it is from moments.
+
+    Raises:
+        RefusedError: the book is not calibrated or not current, or other parameters are found than are kept.
+    """
+    found = seen.calibration
+    if found.moments is None:
+        return found
+    plain = replace(found.settings, panel=None)  # with its quotes beside it, it could be asked for a panel
+    return _in_price(replace(found, quotes=seen.quotes, moments=None, settings=plain))
+
+
+def _in_price(found: Calibration) -> Calibration:
+    """Replace the weighted RMSE of a calibration from moments by the unweighted one of its quotes."""
+    weight, _ = weights_of(found.quotes, found.settings.weights)
+    if (weight == weight[0]).all():
+        return found
+    errors = found.residuals[weight > 0.0]
+    return replace(found, rmse=sqrt(float(np.add.reduce(errors * errors)) / len(errors)))

@@ -1,0 +1,120 @@
+"""Add quotes to a calibrated book, restore quotes that were struck out, and roll a window of dates."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+from strikeout.book.approvals import require_approval
+from strikeout.book.commit import Deed, Result, commit, follow_change
+from strikeout.book.forward_dependencies import new_slices
+from strikeout.book.import_quotes import arrival_of, counted
+from strikeout.book.records import Snapshot, Why
+from strikeout.book.results import Change
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.from_moments import calibrate_moments
+from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.refusal import determined
+from strikeout.quotes.forwards import is_derived
+from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.moments import moments_of
+from strikeout.wording import agreeing, many
+
+
+def learn(
+    seen: Snapshot, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None
+) -> Change:
+    """Add new quotes to the book and to its calibration; see ``Book.learn``.
+
+    Raises:
+        RefusedError: nothing is new, the book is not calibrated or not current, an id is there with other values, or a
+            quote lacks what the calibration needs. Nothing is changed.
+    """
+    arrival, before = arrival_of(seen, quotes), seen.check_current()
+    if not len(arrival.new):
+        none = agreeing(arrival.count, "The quote is not", f"None of the {arrival.count:,} quotes is")
+        raise RefusedError(f"{none} new, so there is nothing to learn.")
+    after = _with(seen, arrival.new)
+    follow = follow_change(seen, after, come=arrival.new)
+    with seen.session.writing(seen.position) as book:
+        book.store.add(arrival.new)
+        book.know_of(quarantine)
+        deed = Deed("learn", reason, arrival.new.ids.tolist(), counted(arrival))
+        return commit(book, seen, deed, Result(follow, after, before=before, added=arrival.new))
+
+
+def restore(seen: Snapshot, entry: int | None = None, *, reason: Why = None) -> Change:
+    """Bring the quotes of a forget back; see ``Book.restore``.
+
+    Raises:
+        RefusedError: that entry set no quotes aside, or they were restored or erased since.
+    """
+    aside = seen.set_aside
+    number = max(aside, default=0) if entry is None else entry
+    if number not in aside:
+        known = f"Entries with quotes to restore: {', '.join(map(str, sorted(aside)))}." if aside else ""
+        asked = "There is no forget to undo." if entry is None else f"Entry {entry} holds no quotes to restore."
+        raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
+    back, before = aside[number], seen.check_current()
+    after = _with(seen, back)  # whatever its termination: what was there before must be there again
+    follow = follow_change(seen, after, come=back)
+    with seen.session.writing(seen.position) as book:
+        book.store.unstrike(back.ids)
+        deed = Deed("restore", reason, back.ids.tolist(), {"restored": len(back), "of": number})
+        return commit(book, seen, deed, Result(follow, after, before=before, added=back))
+
+
+def roll(
+    seen: Snapshot,
+    quotes: Quotes | None = None,
+    *,
+    window: int,
+    quarantine: str | PathLike[str] | None = None,
+    reason: Why = None,
+) -> Change:
+    """Learn new quotes and forget those older than the last ``window`` dates; see ``Book.roll``.
+
+    Raises:
+        UsageError: the window is not above zero, or the quotes have no label date.
+        RefusedError: nothing is added or removed, or what is left gives no calibration.
+    """
+    if window < 1:
+        raise UsageError(f"window={window}: give how many of the last dates stay, 1 or more.")
+    before, whole = seen.check_current(), seen.quotes
+    new, counts = whole[:0], {}
+    if quotes is not None:
+        arrival = arrival_of(seen, quotes)
+        if len(arrival.new):
+            new, whole, counts = arrival.new, join(whole, arrival.new), counted(arrival)
+    if "date" not in whole.labels:
+        raise UsageError("A window rolls over dates, and the quotes have no label date.", window=window)
+    dates = whole.labels["date"].astype(str).tolist()
+    kept = set(sorted(set(dates))[-window:])
+    old = [name for name, date in zip(whole.ids.tolist(), dates, strict=True) if date not in kept]
+    if not old and not counts:
+        raise RefusedError(
+            f"The book spans {many(len(kept), 'date')} and nothing is new: the window of {window} stays."
+        )
+    touched = [*old, *new.ids.tolist()]
+    require_approval(seen, "roll", touched if old else [])
+    retained = whole.without(old)
+    after = determined(seen.spec.calibrate(retained))
+    at_once = sorted({*old} & {*new.ids.tolist()})  # added and removed in one step
+    follow = follow_change(seen, after, gone=whole.only(old).without(at_once), come=new.without(at_once))
+    with seen.session.writing(seen.position) as book:
+        if len(new):
+            book.store.add(new)
+        book.store.strike(old, entry=book.number)
+        book.know_of(quarantine)
+        deed = Deed("roll", reason, touched, {**counts, "forgotten": len(old)})
+        return commit(book, seen, deed, Result(follow, after, before=before, added=retained))
+
+
+def _with(seen: Snapshot, new: Quotes) -> Calibration:
+    """Return the calibration of the quotes held and these, from cold starts."""
+    spec = seen.spec
+    if seen.moments is None:
+        return spec.calibrate(join(seen.quotes, new))
+    new = new_slices(seen.quotes, new) if is_derived(new).any() else new
+    added = moments_of(new, weights=spec.settings.weights, basis=seen.moments.basis)
+    return calibrate_moments(seen.moments + added, spec.model, spec.settings)
