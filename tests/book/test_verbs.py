@@ -181,7 +181,10 @@ def test_imported_quotes_wait_for_a_calibration_and_learnt_ones_do_not(store, qu
     with pytest.raises(RefusedError, match="since the last calibration"):
         desk.plan_forget(where=EARLY)
     desk.calibrate()
-    assert dict(desk.status().version.parameters) == so.calibrate(quotes, so.Heston(), loss="huber").parameters
+    assert (
+        dict(desk.status().version.parameters)
+        == so.calibrate(quotes, so.Heston(), loss="huber", panel="auto").parameters
+    )
     with pytest.raises(RefusedError, match="None of the 540 quotes is new"):
         desk.learn(quotes)
 
