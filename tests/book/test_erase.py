@@ -309,3 +309,14 @@ def test_a_smallest_erasure_that_is_no_number_of_quotes_is_refused(tmp_path, sma
     with pytest.raises(UsageError, match="smallest_erasure"):
         so.Book.create(tmp_path / "k.book", smallest_erasure=smallest)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_copy_that_was_moved_is_listed_as_not_found(tmp_path, quotes):
+    with so.Book.create(tmp_path / "m.book") as book:
+        book.import_quotes(quotes)
+        book.export(tmp_path / "copy.csv")
+        (tmp_path / "copy.csv").rename(tmp_path / "elsewhere.csv")
+        for verb in (book.plan_erase, book.erase):
+            listed = [line for line in verb(ids=quotes.ids[:20]).beyond if "copy.csv" in line]
+            assert len(listed) == 1, verb
+    assert (tmp_path / "elsewhere.csv").exists()

@@ -31,6 +31,7 @@ ABOUT_DATA = frozenset({ReasonCode.LICENCE, ReasonCode.SUBJECT_REQUEST})
 COMPUTED_BACK = "from these and the quotes that stay, the erased quotes can be computed back"
 FILES_ELSEWHERE = "files and backups the book does not know of, such as the ones the quotes were imported from"
 EDITED = "the book did not write what is there now. Delete it if it holds them"
+NOT_FOUND = "the book wrote it with quotes in it, and it is not there now. If it was moved, delete it there"
 RESULTS_ELSEWHERE = (
     "results that left the book while the quotes were in it, such as certificates, exports, reports, copies of the "
     f"book: {COMPUTED_BACK}"
@@ -54,6 +55,7 @@ class Reach:
     expiries: frozenset[str]
     files: Digests
     changed: tuple[Path, ...]
+    missing: tuple[Path, ...] = ()  # copies the book wrote that are not where it wrote them
 
     @property
     def which(self) -> str:
@@ -64,7 +66,8 @@ class Reach:
     def beyond(self) -> tuple[str, ...]:
         """What no erasure reaches."""
         edited = [f"the file {path}: {EDITED}" for path in self.changed]
-        return (*([RESULTS_ELSEWHERE] if self.fitted else []), FILES_ELSEWHERE, *edited)
+        moved = [f"the file {path}: {NOT_FOUND}" for path in self.missing]
+        return (*([RESULTS_ELSEWHERE] if self.fitted else []), FILES_ELSEWHERE, *edited, *moved)
 
     @property
     def kept(self) -> tuple[Version, ...]:
@@ -100,6 +103,7 @@ def reach_of(records: Snapshot, held: Quotes, aside: Quotes, *, reason: Why, pla
         expiries=expiries,
         files={**digest.are_there({**known.condemned, **known.written}), **digests_of(plans, digest)},
         changed=changed(known.written, digest),
+        missing=tuple(path for path in map(Path, sorted(known.written)) if not path.exists()),
     )
 
 
