@@ -84,7 +84,7 @@ def test_models_with_one_latent_value_for_many_dates_are_told_what_a_value_a_dat
     so.write_quotes(so.synthetic.panel_quotes(12, seed=3), path)
     done = run(path, "--models", "heston,black-scholes")
     assert done.exit_code == 0, done.output
-    assert "heston: initial_variance has one value for 12 dates; a value a date" in done.stderr
+    assert "heston: initial_variance has one value for 12 dates; a value per date" in done.stderr
     assert "black-scholes: " not in done.stderr  # nothing in it could change from day to day
 
 

@@ -93,7 +93,7 @@ def test_an_unknown_key_is_refused_by_name(tmp_path):
         ("max_reject = 1.5", "a number from 0 to 1"),
         ("max_reject = nan", "a number from 0 to 1"),
         ('who = ""', "give a text"),
-        ("who = [", "no TOML"),
+        ("who = [", "not TOML"),
     ],
 )
 def test_what_a_setting_cannot_be_is_refused_with_what_it_can(tmp_path, text, said):

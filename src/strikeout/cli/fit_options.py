@@ -74,7 +74,8 @@ def _set_objective(context: click.Context, option: click.Parameter, name: str | 
 _objective_option = click.option(
     "--objective",
     type=click.Choice(list(OBJECTIVES)),
-    help="Residual and weights in one word; vol-spread is implied volatility in units of its bid-ask spread.",
+    metavar="NAME",
+    help=f"Residual and weights in one word: {', '.join(OBJECTIVES)}.",
 )
 
 
