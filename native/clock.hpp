@@ -88,6 +88,7 @@ inline void find_ticks(Ticks& ticks, const Clock& m, double T) {
         ticks.w[i] *= scale, ticks.by_shape[i] = ticks.w[i] * (ticks.bent[i] - mean);
         ticks.s[i] = m.sigma * std::sqrt(ticks.g[i]);
         ticks.f[i] = m.omega * T + m.slope * ticks.g[i], ticks.forward[i] = exp_of(ticks.f[i]);
+        if (!(ticks.forward[i] < elementary::INFINITE)) return;  // no price on either side of the forward, as in the twin
     }
     ticks.rest = ticks.w[0] * (1.0 - falls) / falls;  // of the nodes before the first
     ticks.rest_by_shape = ticks.rest * (ticks.bent[0] - mean - h / falls);

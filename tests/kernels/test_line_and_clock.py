@@ -145,3 +145,11 @@ def test_a_parameter_too_many_is_refused():
             affine.rows("native", family, np.ones(7), part)
     with pytest.raises(ValueError, match="theta is 3 numbers"):
         variance_gamma.rows("native", np.ones(4), part)
+
+
+@each_kernel
+def test_variance_gamma_has_no_price_if_a_forward_overflows(kernel):
+    theta, T = [0.05260580884977399, 0.38168509796923106, 2.590415616605693], 2.25889801169099
+    strikes = np.exp(np.linspace(-1.0, 1.0, 6))
+    contracts = so.Contracts(forward=1.0, strike=strikes, expiry=T, discount=1.0, is_call=strikes > 1.0)
+    assert np.isnan(so.VarianceGamma(kernel).price(theta, contracts)).all()
