@@ -143,11 +143,11 @@ def test_a_quote_that_another_source_has_too_stays_and_is_not_taken_for_the_eras
     with so.Book.create(tmp_path / "two.book") as book:
         book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], source="a", **labels))
         book.import_quotes(labelled(quotes, ["b1", "b2", "b3"], source="b", **labels))
-        book.erase(where="source = 'a'", yes=True)
+        book.erase(where="source = 'a'")
         assert book.verify().holds, book.verify().summary()
         assert book.residue().is_clean
         assert book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], **labels)).erased == ("a1", "a2", "a3")
-        book.erase(ids=["b1"], yes=True)  # now no source has it
+        book.erase(ids=["b1"])  # now no source has it
         assert book.import_quotes(labelled(quotes, ["c1"], **labels)).erased == ("c1",)
 
 

@@ -238,7 +238,7 @@ def test_what_a_book_cannot_keep_is_refused(desk, settings, said):
 def test_what_nobody_can_mean_is_refused_and_nothing_is_entered(desk):
     with pytest.raises(UnknownIdError):
         desk.plan_forget(ids=["nobody"])
-    with pytest.raises(RefusedError, match="No quote of the book is meant"):
+    with pytest.raises(RefusedError, match="nothing to forget"):
         desk.plan_forget(where="strike < 0")
     with pytest.raises(RefusedError, match=r"no longer determine|out of the model's own bounds"):
         desk.plan_forget(where="expiry_years < 0.2")

@@ -212,7 +212,7 @@ def test_two_hundred_clean_erasures_of_market_quotes_raise_no_alarm(tmp_path, sh
             for _ in range(10):
                 gone = draw.choice(left, int(draw.integers(1, 60)), replace=False)
                 left = left[~np.isin(left, gone)]
-                found = book.erase(ids=gone, yes=True).search
+                found = book.erase(ids=gone).search
                 erasures += 1
                 alarms += [] if found.is_clean else [(path.stem, found)]
     assert alarms == []
