@@ -8,6 +8,8 @@ from strikeout.assurance.robustness import Removal as Removal
 from strikeout.assurance.robustness import Robustness as Robustness
 from strikeout.assurance.verification import Verification as Verification
 from strikeout.book.approvals import Request as Request
+from strikeout.book.history import History as History
+from strikeout.book.history import Stage as Stage
 from strikeout.book.plan import Plan as Plan
 from strikeout.book.results import Audit as Audit
 from strikeout.book.results import Change as Change
@@ -41,6 +43,7 @@ __all__ = [
     "Fit",
     "Fleet",
     "Head",
+    "History",
     "Imported",
     "Influence",
     "ModelCheck",
@@ -55,6 +58,7 @@ __all__ = [
     "Request",
     "Robustness",
     "Rotation",
+    "Stage",
     "Status",
     "Termination",
     "Verification",

@@ -30,6 +30,7 @@ from strikeout.book.audit import audit, audit_copy
 from strikeout.book.export import Writer
 from strikeout.book.files import Clock, now
 from strikeout.book.fit_source import Asked
+from strikeout.book.history import History, history_of
 from strikeout.book.plan import Plan
 from strikeout.book.records import SMALLEST, SMALLEST_ERASURE, Session, Snapshot, Why
 from strikeout.book.results import Audit, Change, Comparison, Erasure, Imported, Rotation, Status
@@ -514,6 +515,10 @@ class Book:
             RefusedError: the book is set so already, or a second person's approval is needed and there is none.
         """
         return approvals.set_approval(self.snapshot(), approval, reason)
+
+    def history(self) -> History:
+        """Return parameters, standard errors and fit of every calibration that the book contains, with its entry."""
+        return history_of(self.snapshot())
 
     def approvals_of_removals(self) -> dict[int, int | None]:
         """Return every removal that needed a second person's approval: its entry, and the entry that approved it.

@@ -128,6 +128,23 @@ def log(book: str, as_json: bool, form: Format) -> int:
     return exit_codes.DONE
 
 
+@click.command("history")
+@book_argument
+@output_options
+def history(book: str, as_json: bool, form: Format) -> int:
+    """Show parameters, standard errors and RMSE of every calibration that BOOK contains, the first one first.
+
+    Results that an erasure removed are not listed: the book no longer contains them.
+    """
+    with open_book(book) as held:
+        found = held.history()
+    if as_json:
+        terminal.show_json(found.to_dict())
+    else:
+        terminal.show_result(form, found.to_table())
+    return exit_codes.DONE
+
+
 def _approval(approved: Mapping[int, int | None], number: int) -> dict[str, Any]:
     """Return whether an entry needed a second person's approval, and the entry that approved it."""
     return {"needed_approval": number in approved, "approved_by_entry": approved.get(number)}

@@ -44,6 +44,7 @@ COMMANDS = {
     "erase": ("erase:erase", "Make quotes of a book unrecoverable; a rehearsal without --yes."),
     "residue": ("erase:residue", "Search a book for what its erasures should have removed."),
     "log": ("book:log", "List the entries of a book's ledger: who, what, when, why."),
+    "history": ("book:history", "Show parameters, standard errors and fit of a book over its entries."),
     "certificate": ("book:certificate", "Show the certificate of an entry of the log."),
     "compare": ("book:compare", "Compare the states and parameters of two books."),
     "export": ("book:export", "Write a book's quotes or results for other programs."),
