@@ -50,6 +50,7 @@ COMMANDS = {
     "export": ("book:export", "Write a book's quotes or results for other programs."),
     "summary": ("book:summary", "Show a book, its calibration and its quotes in a few lines."),
     "report": ("report:report", "Write one page on a book: fit, influence, log and certificate."),
+    "evidence": ("evidence:evidence", "Write a printable page on removals: who asked, who approved, what is proved."),
     "request": ("requests:request", "Ask for a strike-out or an erasure that a second person approves."),
     "requests": ("requests:requests", "List the requests of a book and who decided."),
     "approve": ("requests:approve", "Approve the request of another person."),
