@@ -194,7 +194,7 @@ def test_a_book_stores_the_mid_and_forgets_as_if_never_seen(read, quotes, tmp_pa
         back = book.quotes().only(quotes.ids)
         assert np.array_equal(np.sort(back.observed), np.sort(quotes.observed))
         book.calibrate(select="otm")
-        book.apply(book.forget(ids=gone, reason="bad-feed"))
+        book.forget(ids=gone, reason="bad-feed")
         never = american.to_european(read.without(gone))
         left = book.quotes()
         order = np.argsort(left.ids), np.argsort(never.ids)

@@ -113,7 +113,7 @@ def test_all_quotes_of_such_a_day_determine_its_parameters(day, name, objective)
     found = so.calibrate(chains.day(day(name)), so.Heston(), **OBJECTIVES[objective])
     assert found.termination is so.results.Termination.CONVERGED_ON_EDGE
     assert found.agreement == 4
-    assert any("before the quotes can see it" in said for said in found.warnings) == (name == "SPX 2023-12-08")
+    assert any("Variance returns to its mean" in said for said in found.warnings) == (name == "SPX 2023-12-08")
 
 
 def test_thinning_keeps_the_ends_and_every_expiry_of_a_day(day):

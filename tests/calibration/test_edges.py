@@ -109,7 +109,7 @@ def test_a_certificate_that_calls_another_parameter_an_edge_is_refuted():
     )
     found = so.verify(fake, QUOTES)
     assert not found.holds
-    assert any("vol_of_vol is said to end on a bound that was asked for" in reason for reason in found.reasons)
+    assert any("vol_of_vol" in reason for reason in found.reasons)
 
 
 def test_a_parameter_at_an_edge_that_the_others_can_imitate_is_not_determined():

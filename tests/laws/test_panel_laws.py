@@ -162,7 +162,7 @@ def test_what_cannot_be_combined_is_refused():
     moved = Schema("line", NAMES, (1.5, 0.5, 2.0), exponents=(30, 33, 29, 31), residual="price", weights="none")
     with pytest.raises(UsageError, match="reference"):
         state + System({5: NormalEquations(moved, equations([[1, 2, 3, 4]]).words, 1)}, LATENT)
-    with pytest.raises(UsageError, match="no parameter"):
+    with pytest.raises(UsageError, match="volume"):
         System(state.blocks, "volume")
     with pytest.raises(UsageError, match="no groups"):
         state.without([1]).step()
