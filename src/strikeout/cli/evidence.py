@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from strikeout.store.entry import Entry
 
 REMOVALS = ("erase", "forget")
-PRINTED = "<style>@media print { body { max-width: none; } h2, tr { break-inside: avoid; } }</style>"
+STYLE = """<style>table { display: table; width: 100%; } td { overflow-wrap: anywhere; } td:first-child { width: 9rem; }
+@media print { body { max-width: none; } h2, tr { break-inside: avoid; } }</style>"""
 
 HOW_TO_CHECK = """<h2>How to check this page</h2>
 <p>The hash of an entry, its proof of inclusion and the head of the ledger above show that the entry is part of the
@@ -111,7 +112,7 @@ def evidence_page(facts: dict[str, Any]) -> str:
 
     quotes, verified = facts["quotes"], facts["verification"]
     parts = [
-        PRINTED,
+        STYLE,
         f"<h1>Removals from {escape(facts['name'])}</h1>",
         f'<p class="lead">{quotes["held"]:,} quotes held, {quotes["set_aside"]:,} set aside, '
         f"{quotes['erased']:,} erased.</p>",
