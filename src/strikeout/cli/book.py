@@ -12,6 +12,7 @@ import click
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import ENDING, ONE_VALUE, entry_table, is_book, open_book
 from strikeout.cli.options import book_argument, json_option, output_options, reason_options, who_option
+from strikeout.cli.public_keys import audit_key_option, read_bytes
 from strikeout.errors import UsageError
 from strikeout.tables import Table, number
 from strikeout.wording import many
@@ -64,10 +65,11 @@ def init(book: str, encrypt: bool, smallest_erasure: int, approval: Any, who: st
 
 @click.command("status")
 @book_argument
+@audit_key_option
 @output_options
-def status(book: str, as_json: bool, form: Format) -> int:
+def status(book: str, keys: tuple[str, ...], as_json: bool, form: Format) -> int:
     """Show what BOOK holds, how it is calibrated, and whether that is current."""
-    with open_book(book) as held:
+    with open_book(book, keys=keys) as held:
         found = held.status()
     version = found.version
     if as_json:
@@ -115,10 +117,11 @@ def summary(book: str, as_json: bool) -> int:
 
 @click.command("log")
 @book_argument
+@audit_key_option
 @output_options
-def log(book: str, as_json: bool, form: Format) -> int:
+def log(book: str, keys: tuple[str, ...], as_json: bool, form: Format) -> int:
     """List every entry of the ledger of BOOK, the first first."""
-    with open_book(book) as held:
+    with open_book(book, keys=keys) as held:
         entries, approved = held.log(), held.approvals_of_removals()
     if as_json:
         rows = [{**entry.to_dict(), **_approval(approved, entry.number)} for entry in entries]
@@ -130,13 +133,14 @@ def log(book: str, as_json: bool, form: Format) -> int:
 
 @click.command("history")
 @book_argument
+@audit_key_option
 @output_options
-def history(book: str, as_json: bool, form: Format) -> int:
+def history(book: str, keys: tuple[str, ...], as_json: bool, form: Format) -> int:
     """Show parameters, standard errors and RMSE of every calibration that BOOK contains, the first one first.
 
     Results that an erasure removed are not listed: the book no longer contains them.
     """
-    with open_book(book) as held:
+    with open_book(book, keys=keys) as held:
         found = held.history()
     if as_json:
         terminal.show_json(found.to_dict())
@@ -179,7 +183,6 @@ def approval(book: str, policy: Any, reason: Reason | None, who: str | None, as_
 def certificate(source: str, entry: int | None, out: str | None, as_json: bool) -> int:
     """Show the certificate of ENTRY of the log of BOOK, or the one in FILE. Nothing is verified."""
     from strikeout.assurance.certificate import MOST_BYTES, Certificate
-    from strikeout.cli.verify import read_bytes
 
     if is_book(source):
         if entry is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from strikeout.cli import exit_codes, terminal
+from strikeout.cli.public_keys import public_keys_of
 from strikeout.errors import UsageError
 from strikeout.models.named import model_named, with_full_names
 from strikeout.tables import Cell, Table, number
@@ -33,13 +34,13 @@ def is_book(path: str) -> bool:
     return Path(path).suffix.lower() == ENDING
 
 
-def open_book(path: str, *, who: str | None = None) -> Book:
-    """Open the book of this name.
+def open_book(path: str, *, who: str | None = None, keys: Sequence[str] = ()) -> Book:
+    """Open the book of this name; with ``keys``, the words of --key, a copy for reading without its key file.
 
     Raises:
         UsageError: the name does not end in .book.
         BookError: there is no such book, or it cannot be used.
-        RefusedError: its key file cannot be used.
+        RefusedError: its key file cannot be used, or its ledger is not signed with one of the keys.
     """
     from strikeout.book import Book
 
@@ -49,7 +50,7 @@ def open_book(path: str, *, who: str | None = None) -> Book:
             f"{Path(path).stem}{ENDING}",
             path=path,
         )
-    return Book.open(path, who=who)
+    return Book.open(path, who=who, public_key=public_keys_of(keys) or None)
 
 
 def entry_table(entries: Sequence[Entry], approved: Mapping[int, int | None]) -> Table:

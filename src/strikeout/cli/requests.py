@@ -9,6 +9,7 @@ import click
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import check_choice, open_book
 from strikeout.cli.options import book_argument, choice_options, json_option, output_options, reason_options
+from strikeout.cli.public_keys import audit_key_option
 from strikeout.tables import Table, number
 from strikeout.wording import many
 
@@ -47,10 +48,11 @@ def request(
 @click.command("requests")
 @book_argument
 @click.option("--open", "is_open", is_flag=True, help="Only those that are not decided yet.")
+@audit_key_option
 @output_options
-def requests(book: str, is_open: bool, as_json: bool, form: Format) -> int:
+def requests(book: str, keys: tuple[str, ...], is_open: bool, as_json: bool, form: Format) -> int:
     """List every request in the ledger of BOOK, the first first, with its outcome."""
-    with open_book(book) as held:
+    with open_book(book, keys=keys) as held:
         asked = [one for one in held.requests() if not is_open or one.state == "open"]
     if as_json:
         terminal.show_json({"requests": [one.to_dict() for one in asked]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,13 +10,12 @@ from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import is_book, verify_book
 from strikeout.cli.fit_options import note_reading, read_file, reading_counts
 from strikeout.cli.options import layout_options, max_reject_option, output_options
-from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.cli.public_keys import public_keys_of, read_bytes
+from strikeout.errors import UsageError
 from strikeout.tables import Table
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format
-
-MOST_KEYS = 1 << 16  # bytes of a file of public keys
 
 
 @click.command("verify")
@@ -49,7 +47,7 @@ def verify(
     Or check a whole book (NAME.book): its bytes, its ledger, its states and parameters computed again from what it
     retains. Ends with 0 if it is verified, with 1 if it is refuted, with 3 if it cannot be checked here.
     """
-    trusted = [one for given in keys for one in public_keys_of(given)]
+    trusted = public_keys_of(keys)
     if is_book(certificate) and retained is None:
         return verify_book(certificate, head=head, keys=trusted, as_json=as_json, form=form)
     if retained is None or head is not None:
@@ -69,40 +67,3 @@ def verify(
         terminal.show_result(form, found.headline, "", table, "", terminal.facts((*found.facts, *found.remarks)))
         note_reading(reading)
     return exit_codes.OF_VERDICT[found.verdict.name]
-
-
-def public_keys_of(given: str) -> list[str]:
-    """Return the public keys that an option names: itself, or those in a file.
-
-    Raises:
-        UsageError: it is neither, or the file holds something else.
-        UnreadableFileError: the file cannot be read.
-    """
-    from strikeout.store.keys import is_hex
-
-    if is_hex(given, 32):
-        return [given]
-    if not Path(given).exists():
-        raise UsageError("--key: neither 64 hexadecimal digits in lower case nor a file. `strikeout status` prints it.")
-    lines = (
-        read_bytes(given, MOST_KEYS, "Give a file of public keys, one per line.")
-        .decode("ascii", "replace")
-        .splitlines()
-    )
-    found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    if not found or not all(is_hex(line, 32) for line in found):
-        raise UsageError(
-            f"--key {given}: not a file of public keys, 64 hexadecimal digits per line. A book's key file "
-            "(NAME.book.key) is secret; `strikeout status` prints the public key.",
-            path=given,
-        )
-    return found
-
-
-def read_bytes(path: str, most: int, remedy: str) -> bytes:
-    """Return the first bytes of a file, at most one more than may be read."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(most + 1)
-    except OSError as error:
-        raise UnreadableFileError(f"{path}: cannot be read ({error.strerror}). {remedy}", path=path) from error
