@@ -157,6 +157,15 @@ def test_compliance_erases_a_source_with_two_persons_in_two_folders(folder, monk
     assert (searched["is_clean"], searched["traces"]) == (True, [])
     assert searched["needles"] > 1000
 
+    proof = told("evidence", book, "--request", asked, "--out", "evidence.html")
+    (removal,) = proof["removals"]
+    assert (removal["who"], removal["approved_by"], removal["why"]["code"]) == ("ann", "ben", "licence")
+    assert (removal["counts"]["erased"], removal["search"]["traces"]) == (gone["count"], 0)
+    assert proof["verification"]["verdict"] == "verified"
+    page = Path("evidence.html").read_text("utf-8")
+    assert proof["key"] in page
+    assert "/south" not in page  # no id of an erased quote
+
     refuse_reimports(book, feeds, gone["count"])
     audit_with_the_public_key(book, folder / "auditor", monkeypatch)
 
