@@ -142,12 +142,13 @@ def test_a_day_whose_variance_ends_on_a_bound_is_named_and_has_no_standard_error
     assert panel.system.step().latent[day] == ceiling  # held in a step as well
 
 
-def test_a_day_at_the_models_own_bound_is_no_converged_panel():
+def test_a_day_without_any_variance_that_drives_a_shared_parameter_to_its_bound_is_no_converged_panel():
     worthless = DAYS.observed.copy()
     day = DAYS.labels["date"] == PANEL.groups[3]
     worthless[day] = DAYS.contracts.intrinsic[day]  # no variance at all
     panel = so.calibrate(DAYS.with_observed(worthless), HESTON, panel="date", starts=1)
     assert panel.latent_on_bound == {PANEL.groups[3]: 1e-8}
+    assert panel.on_bound == {"mean_reversion": 1e-3}
     assert panel.termination is so.results.Termination.AT_BOUND
 
 

@@ -324,11 +324,15 @@ def test_a_quote_rolled_to_another_day_changes_both_days_and_no_third(row):
 
 
 def test_a_day_that_leads_out_of_the_models_bounds_is_named_in_the_refusal():
-    worthless = np.where(dates == days[5], BOOK.contracts.intrinsic, BOOK.observed)  # no variance at all on that day
-    fixed = {"mean_reversion": 2.0, "long_variance": 0.06}
-    panel = so.calibrate(BOOK.with_observed(worthless), so.Heston(), panel="date", fixed=fixed, starts=1)
-    with pytest.raises(RefusedError, match=f"initial_variance of {days[5]} ran into 1e-08"):
+    fixed, top = {"mean_reversion": 2.0, "long_variance": 0.06, "correlation": -0.6}, so.Heston().parameters.upper[4]
+    prices, _ = so.Heston().linearize({**fixed, "vol_of_vol": 0.3, "initial_variance": top}, BOOK.contracts)
+    wild = np.where(dates == days[5], 1.02 * prices, BOOK.observed)
+    flat = np.where(dates == days[7], BOOK.contracts.intrinsic, wild)  # no variance at all: that is an answer
+    panel = so.calibrate(BOOK.with_observed(flat), so.Heston(), panel="date", fixed=fixed, starts=1)
+    assert panel.latent_on_bound == {days[5]: top, days[7]: 1e-8}
+    with pytest.raises(RefusedError, match=f"initial_variance of {days[5]} ran into {top:g}") as refused:
         so.forget(panel, ids=DAY)
+    assert days[7] not in str(refused.value)
 
 
 def test_a_refusal_on_the_way_from_a_panel_to_one_value_says_that_this_is_why():

@@ -402,6 +402,12 @@ class ClaimChecker:
         for number, value in enumerate(self.latent.values(), 1):
             if not low <= value <= high:
                 return f"{self.latent_name} of group {number:,} is {value:g}, outside its bounds [{low:g}, {high:g}]."
+        if self.latent_name in self.bounds:
+            return None
+        ends = (low, high)[self.latent_name in space.edges :]  # bounds of the model's own beyond which more may lie
+        for group in self.held:
+            if self.latent[group] in ends:
+                return f"{self.latent_name} is claimed to end on a bound of the model that is not one of its edges."
         return None
 
 

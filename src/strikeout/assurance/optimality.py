@@ -227,6 +227,8 @@ class Question:
             variance, whole = self.noise(parameters, latent, cost, moving), arrow.reduced().tolist()
             lost = undetermined(space, theta, whole, kept=free, noise_variance=variance, inflation=limit)
             room = slack(space, theta, whole, kept=free, noise_variance=variance)
+            if k is not None and not lost:
+                lost = self._imitated(H, latent, is_held, [space.names[n] for n in free], limit)
             apart = _farthest(arrow, G, sqrt(variance) if variance >= 0.0 else nan)
             if k is not None:
                 moves = np.where(is_held, 0.0, G[:, -1]) / np.where(is_held, 1.0, H[:, -1, -1])
@@ -252,6 +254,21 @@ class Question:
             cost=cost - gained,
             rounding=self.rounding,
         )
+
+    def _imitated(
+        self, H: Floats, latent: Mapping[Group, float], is_held: NDArray[np.bool_], names: list[str], limit: float
+    ) -> list[str]:
+        """Return the shared parameters that others can imitate once latent parameters at an edge of the model move."""
+        space = self.model.parameters
+        if self.latent not in space.edges or self.latent in self.bounds:
+            return []
+        lowest = float(space.lower[space.names.index(self.latent)])
+        is_edge = is_held & np.array([latent[group] == lowest for group in self.parts])
+        if not is_edge.any():
+            return []
+        whole = ArrowBlocks(H, is_held).reduced().tolist()
+        unscaled = inverse(ArrowBlocks(H, is_held & ~is_edge).reduced().tolist())
+        return [name for n, name in enumerate(names) if not unscaled[n][n] * whole[n][n] < limit]
 
     def _is_latent_pulled(
         self, systems: list[Linearization], latent: Mapping[Group, float], held: Collection[Group], k: int

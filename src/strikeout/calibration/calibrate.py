@@ -222,7 +222,8 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
     problem = replace(problem, objective=best.objective)  # with the threshold of the best end
     at = problem.settle(coordinates.theta(best.descent.point), negligible=0.0)
     noise = _panel_noise(problem, at, best)
-    found = concluded(ends, best, shared, coordinates, noise=noise, bounds=own)  # type: ignore[arg-type]
+    freed = None if latent in (how.bounds or {}) else problem.freed(at, best.descent.point)
+    found = concluded(ends, best, shared, coordinates, noise=noise, bounds=own, freed=freed)  # type: ignore[arg-type]
     names, values = tuple(objective.parts), at.latents.tolist()
     on_bound = {
         g: x for g, x, held in zip(names, values, at.held.tolist(), strict=True) if held and x in (lower, upper)
@@ -230,7 +231,7 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
     return {
         **found,
         "model": formed,
-        "termination": _panel_termination(found["termination"], on_bound, how.bounds, latent),
+        "termination": _panel_termination(found["termination"], on_bound, how.bounds, latent, space),
         "quotes": used,
         "panel": label,
         "latent": dict(zip(names, values, strict=True)),
@@ -245,12 +246,19 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
 
 
 def _panel_termination(
-    ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | None, latent: str
+    ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | None, latent: str, space: ParameterSpace
 ) -> Termination:
-    """Return the end of the search for the shared parameters, unless a latent one is on a bound."""
+    """Return the end of the search for the shared parameters, unless a latent one is on a bound.
+
+    As in a plain calibration, a bound that was asked for and an edge of the model are answers.
+    """
     if not on_bound or not ended.converged:
         return ended
-    return Termination.CONVERGED_ON_BOUND if latent in (bounds or {}) else Termination.AT_BOUND
+    if latent in (bounds or {}):
+        return Termination.CONVERGED_ON_BOUND
+    lowest = float(space.lower[space.names.index(latent)])
+    is_edge = latent in space.edges and all(value == lowest for value in on_bound.values())
+    return Termination.CONVERGED_ON_EDGE if is_edge else Termination.AT_BOUND
 
 
 def _check_arguments(quotes: object, model: object) -> None:

@@ -40,10 +40,12 @@ def precision_of(
     *,
     noise_variance: float,
     inflation: float = INFLATION,
+    freed: list[list[float]] | None = None,
 ) -> Precision:
     """``sqrt(diag(s^2 H^-1))`` over the coordinates that are neither fixed nor held on a bound.
 
     A coordinate at an edge of the model was found there, not laid down: whether the others can imitate it counts.
+    ``freed`` is the curvature for that question, if latent parameters of a panel are at an edge: with these free.
     """
     u, H = descent.point, descent.system.curvature
     theta = coordinates.theta(u)
@@ -51,10 +53,11 @@ def precision_of(
     kept = [i for i in range(len(u)) if i not in descent.held]
     edge = coordinates.on_edge(descent.held, u)
     found = sorted({*kept, *edge})
-    unscaled = inverse([[H[i][j] for j in found] for i in found])
+    F = H if freed is None else freed
+    unscaled = inverse([[F[i][j] for j in found] for i in found])
     lost = {coordinates.free[i] for n, i in enumerate(found) if not unscaled[n][n] * H[i][i] < inflation}
     free = set(lost)
-    if edge:
+    if edge or freed is not None:
         unscaled = inverse([[H[i][j] for j in kept] for i in kept])
     variances = coordinates.variances(unscaled, u, kept)
     errors = tuple(sqrt(noise_variance * v) if v >= 0.0 else nan for v in variances)

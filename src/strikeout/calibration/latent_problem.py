@@ -240,6 +240,14 @@ class PanelProblem:
         moved = np.clip(x + T[:, self.place(k, size - 1)] / pivot, self.lower, self.upper)
         return Settling(theta, moved, T, held, system)
 
+    def freed(self, at: Settling, u: Sequence[float]) -> list[list[float]] | None:
+        """Return the curvature in u with the latent parameters at an edge of the model free; None if none is there."""
+        is_edge = at.held & (at.latents == self.lower) & (at.triangles[:, self.line.curvature] > 0.0)
+        if not self.line.is_edge or not is_edge.any():
+            return None
+        found = self._reduced(at.theta, at.latents, at.triangles, at.held & ~is_edge)
+        return self.coordinates.system(found.system, u, found.theta).curvature
+
     def slopes(self, at: Settling) -> Floats:
         """Return how each latent parameter follows the shared ones, ``-T_ik / T_kk``: one row per shared parameter."""
         k = self.latent

@@ -23,12 +23,14 @@ def concluded(
     *,
     noise: float,
     bounds: Bounds | None,
+    freed: list[list[float]] | None = None,
 ) -> dict[str, Any]:
     """The part of a ``Calibration`` that follows from the search alone, whatever was searched; by keyword.
 
     Args:
         noise: variance of a weighted residual.
         bounds: that were asked for; ending on one of these is not a failure.
+        freed: as for ``precision_of``.
     """
     descent, names = best.descent, model.parameters.names
     theta = coordinates.theta(descent.point)
@@ -38,6 +40,7 @@ def concluded(
         descent,
         noise_variance=noise,
         inflation=getattr(model, "inflation", INFLATION),
+        freed=freed,
     )
     held = {coordinates.free[i] for i in descent.held} - coordinates.replaced
     return {

@@ -34,8 +34,10 @@ def determined(calibration: Calibration) -> Calibration:
         )
     if calibration.termination is Termination.AT_BOUND:
         ran = [f"{name} ran into {bound:g}" for name, bound in calibration.on_bound.items()]
-        held = list(calibration.latent_on_bound.items())
-        ran += [f"{calibration.latent_name} of {group} ran into {bound:g}" for group, bound in held[:NAMED]]
+        space, latent = calibration.model.parameters, calibration.latent_name
+        edge = space.lower[space.names.index(latent)] if latent in space.edges else None  # itself an answer
+        held = [(group, bound) for group, bound in calibration.latent_on_bound.items() if bound != edge]
+        ran += [f"{latent} of {group} ran into {bound:g}" for group, bound in held[:NAMED]]
         ran += [f"and so in {many(len(held) - NAMED, 'group')} more"] if len(held) > NAMED else []
         raise RefusedError(
             f"The {count} retained {what} lead out of the model's own bounds: {'; '.join(ran)}. "
