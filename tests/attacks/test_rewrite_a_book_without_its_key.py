@@ -226,7 +226,7 @@ EDITS = [
     Edit(a_mark_taken_away, forgotten, "marks"),
     Edit(a_mark_of_another_entry, panel, "marks"),
     Edit(commitments_removed, erased, "erased"),
-    Edit(files_named, uncalibrated, "'files' on the shelf 'setting'"),
+    Edit(files_named, uncalibrated, "'files'"),
     Edit(files_forgotten, exported, "setting"),
     Edit(certificate_removed, forgotten, "certificate"),
     Edit(wording, requested, "request"),
@@ -270,7 +270,7 @@ def test_the_price_of_a_quote_set_aside_cannot_be_restored_to_another(made, tmp_
     with forging(path) as tables:
         prices_set_aside(tables)
     with so.Book.open(path) as book:
-        with pytest.raises(DamagedBookError, match="does not have the book's key"):
+        with pytest.raises(DamagedBookError, match="book's key"):
             book.restore()
         assert len(book.log()) == 4
 

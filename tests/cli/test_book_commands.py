@@ -225,7 +225,7 @@ def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["init", "a.book"], 2, "there already"),
+        (["init", "a.book"], 2, "a.book"),
         (["init", "a.db"], 2, "ends in .book"),
         (["status", "none.book"], 2, "strikeout init none.book"),
         (

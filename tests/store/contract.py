@@ -171,8 +171,9 @@ class StorePromises:
 
     def test_a_shelf_that_is_not_there_is_refused(self, store: Store):
         for ask in (lambda: store.page("attic", "a"), lambda: store.pages("attic")):
-            with pytest.raises(UsageError, match="no shelf 'attic'"):
+            with pytest.raises(UsageError) as refused:
                 ask()
+            assert refused.value.facts["shelf"] == "attic"
         with pytest.raises(UsageError, match="needs a name"), store.writing() as tx:
             tx.put("state", "", b"x")
 
@@ -210,7 +211,7 @@ class StorePromises:
             tx.add(quotes(10))
         with pytest.raises(UsageError, match="There is no shard 9"), store.writing() as tx:
             tx.leave(9, "states", b"x")
-        with pytest.raises(UsageError, match="footprints and states are kept, not 'pages'"):
+        with pytest.raises(UsageError, match=r"footprints and states.*'pages'"):
             store.left(0, "pages")
         with pytest.raises(UsageError, match="not 'chunks'"), store.writing() as tx:
             tx.leave(0, "chunks", b"x")

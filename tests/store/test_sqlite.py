@@ -70,8 +70,9 @@ def test_the_settings_that_durability_and_erasure_rest_on_are_in_force(written):
 
 def test_making_a_book_overwrites_nothing(written):
     before = written.read_bytes()
-    with pytest.raises(NotABookError, match="is there already"):
+    with pytest.raises(NotABookError) as refused:
         SqliteStore.create(written)
+    assert refused.value.facts["path"] == str(written)
     assert written.read_bytes() == before
 
 
@@ -90,8 +91,9 @@ def test_opening_a_file_that_is_not_there_makes_none(tmp_path):
 def test_a_file_that_is_no_book_is_refused_and_left_alone(tmp_path, content):
     path = tmp_path / "x.book"
     path.write_bytes(content)
-    with pytest.raises(NotABookError, match="is no book"):
+    with pytest.raises(NotABookError) as refused:
         SqliteStore.open(path)
+    assert refused.value.facts["path"] == str(path)
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("x.book", content)]
 
 
@@ -109,8 +111,9 @@ def test_another_programs_sqlite_file_is_refused_and_left_alone(tmp_path):
 def test_a_book_of_a_newer_version_is_refused_and_left_alone(written):
     header_changed(written, 60, 99)
     before = written.read_bytes()
-    with pytest.raises(NewerBookError, match=f"version 99, and this one knows {bookfile.VERSION}"):
+    with pytest.raises(NewerBookError) as refused:
         SqliteStore.open(written)
+    assert refused.value.facts["version"] == 99
     assert written.read_bytes() == before
 
 
@@ -131,7 +134,7 @@ def test_a_book_cut_short_is_refused_and_left_alone(written, share):
     whole = written.read_bytes()
     cut = whole[: max(bookfile.HEADER, int(len(whole) * share))]
     written.write_bytes(cut)
-    with pytest.raises(DamagedBookError, match="cut short"):
+    with pytest.raises(DamagedBookError, match=f"{len(cut):,} bytes"):
         SqliteStore.open(written)
     assert written.read_bytes() == cut
 
@@ -219,7 +222,7 @@ def test_an_erasure_held_up_by_a_reader_says_so_and_is_finished_on_opening(writt
         writer._connection.execute("PRAGMA busy_timeout = 50")
         with reader.reading() as moment:
             assert moment.counts().retained == 599
-            with pytest.raises(BusyError, match="another process is reading an older moment"), writer.writing() as tx:
+            with pytest.raises(BusyError), writer.writing() as tx:
                 tx.erase(["q-0-0007"])
             assert writer.known(["q-0-0007"]).tolist() == [False]
             assert any("erasure was not finished" in fault for fault in writer.faults())

@@ -1,1 +1,1 @@
-"""Where a book lives: canonical bytes, the ledger, and the places quotes and states are kept."""
+"""Storage of books: quotes, states and pages in a file or in memory, and the signed ledger."""

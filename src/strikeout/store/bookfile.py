@@ -1,4 +1,7 @@
-"""The file of a book: made whole or not at all, opened only if it is one, and never overwritten."""
+"""Create and open the file of a book.
+
+A new file appears only when it is complete, and an existing file is never overwritten.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from typing import Any
 from strikeout.errors import BookError, BusyError, DamagedBookError, NewerBookError, NotABookError, UsageError
 from strikeout.store import holding
 
-APPLICATION = int.from_bytes(b"STRK", "big")  # marks the file as ours: bytes 68 to 71
+APPLICATION = int.from_bytes(b"STRK", "big")  # marks the file as a book: bytes 68 to 71
 HEADER = 100  # bytes; https://www.sqlite.org/fileformat.html, section 1.3
 _DISK = {
     sqlite3.SQLITE_FULL,
@@ -26,7 +29,7 @@ _DISK = {
 }
 PATIENCE = 2.0  # seconds a writer waits for another
 BESIDE = ("-wal", "-shm", "-journal")
-DRAFT = ".new"  # how the name of a book ends that is being made
+DRAFT = ".new"  # end of the name of a book that is being created
 VERSION = 4  # of the tables
 # Columns of fixed size come first: behind `data`, SQLite would have to walk through all of its pages to find them.
 TABLES = """
@@ -58,18 +61,18 @@ TABLES = """
 class Connection:
     """A connection to the file of a book, for the thread that made it.
 
-    The file is held (see ``holding``) until the connection is closed, or nobody has it any more.
+    The file is held (see ``holding``) until the connection is closed or garbage collected.
     """
 
     def __init__(self, path: Path, raw: sqlite3.Connection, hold: holding.Hold) -> None:
-        self.path = path  # as it was given, for sentences
+        self.path = path  # as it was given, for messages
         self.raw = raw
         self.hold = hold
         self._thread = threading.get_ident()
         self._closing = weakref.finalize(self, holding.let_go, hold, raw.close)
 
     def execute(self, question: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Ask or change in SQL.
+        """Run one SQL statement and return its cursor.
 
         Raises:
             UsageError: the book is closed, or was opened in another thread or before a fork.
@@ -80,7 +83,7 @@ class Connection:
             return self.raw.execute(question, values)
 
     def executemany(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Change in SQL, once per row.
+        """Run one SQL statement once per row.
 
         Raises:
             UsageError: the book is closed, or was opened in another thread or before a fork.
@@ -96,7 +99,7 @@ class Connection:
         return self._closing.alive and self.raw.in_transaction
 
     def close(self) -> None:
-        """Lets go of the file. Does nothing the second time."""
+        """Close the file. A second call does nothing."""
         self._closing()
 
     def _check(self) -> None:
@@ -116,12 +119,12 @@ class Connection:
 
 
 def real_path(path: str | Path) -> Path:
-    """The file that a path means: where it is a symbolic link, the one the link leads to.
+    """Return the path of a book's file, with a symbolic link resolved.
 
     The log, the keys and the plan of a book are beside its file, not beside a link to it.
 
     Raises:
-        NotABookError: no file can have that name, or a folder above it cannot be looked into.
+        NotABookError: no file can have that name, or a folder above it cannot be read.
     """
     given = Path(path)
     try:
@@ -132,7 +135,7 @@ def real_path(path: str | Path) -> Path:
 
 
 def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> None:
-    """Makes the file of a book. It appears under its name only when it is whole.
+    """Create the file of a book. It appears under its name only when it is complete.
 
     Args:
         first: writes what is in it from the beginning.
@@ -151,12 +154,12 @@ def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> 
                 first(connection)
             finally:
                 connection.close()
-        with open(draft, "rb+") as file:  # nobody has it open: it has no name yet that anybody knows
+        with open(draft, "rb+") as file:  # no other process has it open: only this one uses the draft's name
             os.fsync(file.fileno())
-        os.link(draft, path)  # unlike a rename, refuses where another has made the book meanwhile
+        os.link(draft, path)  # unlike a rename, fails if another process has created the book meanwhile
         _sync_folder(path.parent)
     except FileExistsError as error:
-        raise NotABookError(f"{path} is there already. Open it, or choose another name.", path=str(path)) from error
+        raise NotABookError(f"{path} exists already. Open it, or choose another name.", path=str(path)) from error
     except OSError as error:
         raise BookError(f"{path} cannot be written: {error.strerror}.", path=str(path)) from error
     finally:
@@ -164,13 +167,13 @@ def create(path: Path, *, first: Callable[[Connection], None] | None = None) -> 
 
 
 def refuse_taken(path: Path) -> None:
-    """Raise if no book can be made under this name.
+    """Raise NotABookError if a book cannot be created under this name.
 
     Raises:
         NotABookError: there is a file of that name already, or its folder does not exist.
     """
     if path.exists():
-        raise NotABookError(f"{path} is there already. Open it, or choose another name.", path=str(path))
+        raise NotABookError(f"{path} exists already. Open it, or choose another name.", path=str(path))
     if not path.parent.is_dir():
         raise NotABookError(f"The folder of {path} does not exist. Make it first.", path=str(path))
 
@@ -192,12 +195,12 @@ def _make(draft: Path) -> None:
 
 
 def connect(path: Path, *, patience: float = PATIENCE) -> Connection:
-    """A connection to the file of a book. SQLite alone reads the file: see ``holding`` for why.
+    """Connect to the file of a book. Only SQLite reads the file; ``holding`` explains why.
 
     Raises:
         NotABookError: there is no such file, it is another program's, or an older version's.
         NewerBookError: it was written by a newer version.
-        DamagedBookError: it is truncated or its bytes are off.
+        DamagedBookError: it is truncated or damaged.
         BookError: it has a second name, or cannot be read.
         UsageError: it was open when this process was forked.
     """
@@ -207,7 +210,7 @@ def connect(path: Path, *, patience: float = PATIENCE) -> Connection:
 
 
 def recognise(path: Path) -> None:
-    """Raise if the file is no book. Looks at it without locks and without its log, and so changes nothing.
+    """Raise NotABookError if the file is not a book. Reads it without locks and without its log, and changes nothing.
 
     Raises:
         NotABookError: there is no such file, or it is another program's.
@@ -233,7 +236,7 @@ def recognise(path: Path) -> None:
                 raw.close()
     except DamagedBookError as error:
         if getattr(error.__cause__, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT:
-            return  # the rest may be in the log; with it, SQLite looks again
+            return  # the missing pages may be in the log; SQLite checks again with the log
         raise _no_book(path, size) from error
     if size == 0:
         raise _no_book(path, size)
@@ -242,7 +245,7 @@ def recognise(path: Path) -> None:
 
 
 def _clear_draft(path: Path, found: os.stat_result) -> None:
-    """Removes the name under which a book was made, where a crash came between giving it its own and that."""
+    """Remove the draft name of a book if a crash left it beside the final one."""
     for draft in path.parent.glob(f"{_literal(path.name)}.*{DRAFT}"):
         if os.path.samestat(draft.stat(), found):
             draft.unlink(missing_ok=True)
@@ -254,14 +257,14 @@ def _literal(name: str) -> str:
 
 def _no_book(path: Path, size: int) -> NotABookError:
     return NotABookError(
-        f"{path} is no book: its {size:,} bytes do not begin as a book does. If it was one, it is damaged: "
-        "bring it back from a copy.",
+        f"{path} is not a book: its {size:,} bytes do not begin as a book does. If it was one, it is damaged: "
+        "restore it from a copy.",
         path=str(path),
     )
 
 
 def _opened(path: Path, how: str, patience: float) -> sqlite3.Connection:
-    # Threads are checked in `Connection`, in words; a connection nobody has any more may be closed by any.
+    # `Connection` checks the thread, with its own message; the garbage collector may close a connection in any thread.
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?{how}", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
@@ -272,7 +275,7 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
         raw = _opened(path, "mode=rw", patience)
         try:
             _refuse_short(path, raw)
-            _refuse_other(path, raw.execute("PRAGMA user_version").fetchone()[0])  # as the log beside the file has it
+            _refuse_other(path, raw.execute("PRAGMA user_version").fetchone()[0])  # with its log, if any
             for setting in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON", "temp_store = MEMORY"):
                 raw.execute(f"PRAGMA {setting}")
             raw.execute(f"PRAGMA journal_size_limit = {1 << 22}")
@@ -285,8 +288,8 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
 
 
 def _refuse_short(path: Path, raw: sqlite3.Connection) -> None:
-    """Raise if the file is shorter than its pages. With a log beside it, it may be: the last pages are still there."""
-    raw.execute("BEGIN")  # while it is being read, nobody can shorten it
+    """Raise DamagedBookError if the file is shorter than its pages and no log holds the missing ones."""
+    raw.execute("BEGIN")  # no process can shorten the file during a read transaction
     try:
         ((count,),), ((size,),) = raw.execute("PRAGMA page_count"), raw.execute("PRAGMA page_size")
         log, length = holding.log_of(path), path.stat().st_size
@@ -298,7 +301,7 @@ def _refuse_short(path: Path, raw: sqlite3.Connection) -> None:
     finally:
         raw.execute("ROLLBACK")
     if is_short:
-        raise damaged(path, f"its {length:,} bytes are cut short, or not those of a book any more")
+        raise damaged(path, f"its {length:,} bytes are truncated, or no longer those of a book")
 
 
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
@@ -306,7 +309,7 @@ _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, na
 
 @cache
 def _expected() -> list[tuple[Any, ...]]:
-    """What SQLite says of the tables of a book. A trigger or a view too many could change what is written or read."""
+    """Return SQLite's schema of a book. An added trigger or view could change what is written or read."""
     raw = sqlite3.connect(":memory:")
     try:
         for statement in _statements(TABLES):
@@ -329,7 +332,7 @@ def _statements(script: str) -> Iterator[str]:
 def _refuse_other(path: Path, version: int) -> None:
     if version > VERSION:
         raise NewerBookError(
-            f"{path} was written by a newer strikeout: its tables are version {version}, and this one knows "
+            f"{path} was written by a newer strikeout: its tables are version {version}, and this one reads "
             f"{VERSION}. Update strikeout; nothing was changed.",
             path=str(path),
             version=version,
@@ -337,7 +340,7 @@ def _refuse_other(path: Path, version: int) -> None:
     if version < VERSION:
         raise NotABookError(
             f"{path} has tables of version {version}, from before the first release; this strikeout reads {VERSION}. "
-            "Make the book again from the files its quotes came in.",
+            "Create the book again from the files its quotes were imported from.",
             path=str(path),
             version=version,
         )
@@ -345,7 +348,7 @@ def _refuse_other(path: Path, version: int) -> None:
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """Tells what SQLite found wrong in our words.
+    """Raise the errors of SQLite as errors of this package.
 
     Raises:
         BusyError: another process has the file.
@@ -373,14 +376,14 @@ def told(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, what: str) -> DamagedBookError:
-    """The error for bytes that are not those that were written."""
+    """Return the error for bytes that are not those that were written."""
     return DamagedBookError(
-        f"{path} is damaged: {what}. Nothing was changed; bring the book back from a copy.", path=str(path)
+        f"{path} is damaged: {what}. Nothing was changed; restore the book from a copy.", path=str(path)
     )
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # where a folder can be opened, its entries can be made to last
+    if os.name == "posix":  # other systems cannot open a folder to sync its entries
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

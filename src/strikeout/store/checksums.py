@@ -1,13 +1,14 @@
-"""Checksums of what is kept, and sums over all of them: a byte that changed, or a row that vanished, is seen.
+"""Checksums of stored rows, and sums over all of them, to detect changed bytes and missing rows.
 
-Two of each. The checksum of a row and the sum of all checksums need no key: they find damage, and anybody can check
-them. Against malice every row has a tag too, which only the holder of the book's key can make, and every part of the
-book (its quotes, the marks, each shelf of pages) a sum of keyed numbers, one per row. The ledger commits to these sums
-with every entry, so that nothing can be changed, taken away or put back as it once was without the key.
+There are two of each. The checksum of a row and the sum of all checksums need no key: they detect damage, and anyone
+can check them. To detect deliberate changes, every row also has a tag, which only the holder of the book's key can
+compute, and every part of the book (its quotes, the marks, each kind of page) has a sum of keyed numbers, one per row.
+Every entry of the ledger commits to these sums, so without the key no row can be changed, removed or restored
+undetected.
 
-Sums, so that a change costs what it touches and not the whole book. What is added per row is secret, and a sum is
-stored under a mask that is new with every transaction (MSet-Add-Hash of Clarke and others, ASIACRYPT 2003): many copies
-of a book tell nothing that would help to find other rows of the same sum.
+They are sums so that the cost of a change depends on the rows it changes, not on the whole book. The number added per
+row is secret, and a sum is stored under a mask that is new with every transaction (MSet-Add-Hash of Clarke and others,
+ASIACRYPT 2003): many copies of a book reveal nothing that would help to find other rows with the same sum.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from strikeout.store.store import LEAVINGS, SHELVES
 SIZE = 32
 NONCE = 16
 TAG = 16
-UNKEYED = bytes(SIZE)  # the key of a store that no ledger stands behind
+UNKEYED = bytes(SIZE)  # the key of a store without a ledger
 QUOTES, MARKS = "quotes", "marks"
 PARTS: tuple[str, ...] = (QUOTES, MARKS, *LEAVINGS, *SHELVES)
 _MODULUS = 1 << (8 * SIZE)
 
 
 def checksum(kind: str, key: str | int, data: bytes) -> bytes:
-    """Of one row: what kind it is, its key and its bytes. A damaged row may hold no bytes: of that there is none."""
+    """Return the checksum of a row's kind, key and bytes; empty if a damaged row does not hold bytes."""
     if not isinstance(data, bytes):
         return b""
     digest = blake2b(f"{kind}\0{key!r}\0".encode("utf-8", "backslashreplace"), digest_size=SIZE)
@@ -39,21 +40,21 @@ def checksum(kind: str, key: str | int, data: bytes) -> bytes:
 
 
 def chunk_sum(number: int, count: int, data: bytes) -> bytes:
-    """Of a chunk of quotes."""
+    """Return the checksum of a chunk of quotes."""
     return checksum(f"chunk of {count}", number, data)
 
 
 def mark_sum(name: bytes, chunk: int, entry: int) -> bytes:
-    """Of the mark that a quote is struck out."""
+    """Return the checksum of the mark that a quote is struck out."""
     return checksum(f"mark by {entry}", chunk, name)
 
 
 @dataclass(frozen=True)
 class Sealer:
-    """What the key of a book makes of the checksums of its rows.
+    """Tags and keyed sums of rows, computed from their checksums with the key of a book.
 
     Raises:
-        UsageError: the key has not 32 bytes.
+        UsageError: the key does not have 32 bytes.
     """
 
     key: bytes
@@ -63,22 +64,22 @@ class Sealer:
             raise UsageError(f"Sealer: a key has {SIZE} bytes, this one {len(self.key)}.")
 
     def tag(self, row: bytes) -> bytes:
-        """Stands beside a row of this checksum: shows that a holder of the key wrote it."""
+        """Return the tag of a row with this checksum. It proves that a holder of the key wrote the row."""
         return blake2b(row, key=self.key, digest_size=TAG, person=b"strikeout tag").digest()
 
     def term(self, row: bytes) -> int:
-        """What a row of this checksum adds to the sum of its part."""
+        """Return what a row with this checksum adds to the sum of its part."""
         return int.from_bytes(blake2b(row, key=self.key, digest_size=SIZE, person=b"strikeout term").digest(), "big")
 
     def total(self, sums: Mapping[str, int]) -> str:
-        """What stands for all parts together, 64 hexadecimal digits."""
+        """Return the keyed digest of all sums, 64 hexadecimal digits."""
         digest = blake2b(key=self.key, digest_size=SIZE, person=b"strikeout total")
         for part in PARTS:
             digest.update(sums[part].to_bytes(SIZE, "big"))
         return digest.hexdigest()
 
     def masked(self, sums: Mapping[str, int]) -> bytes:
-        """The sums as they are stored."""
+        """Return the sums as they are stored."""
         nonce = secrets.token_bytes(NONCE)
         return nonce + b"".join(
             ((sums[part] + mask) % _MODULUS).to_bytes(SIZE, "big")
@@ -86,7 +87,7 @@ class Sealer:
         )
 
     def unmasked(self, stored: bytes) -> dict[str, int]:
-        """The sums that were stored: zeros of a book that has no rows yet; nonsense of bytes that are no sums."""
+        """Return the sums that were stored: zeros for a book without rows, arbitrary numbers for damaged bytes."""
         if not stored:
             return dict.fromkeys(PARTS, 0)
         nonce, rest = stored[:NONCE], stored[NONCE:]
@@ -109,9 +110,9 @@ class Seal:
 
 
 class Tally:
-    """The seal and the keyed sums of a book while its rows come and go.
+    """The seal and the keyed sums of a book, updated as rows are added and removed.
 
-    ``sums`` is None where the key is not known: then only the seal is kept.
+    ``sums`` is None without the key: then only the seal is updated.
     """
 
     def __init__(
@@ -123,20 +124,20 @@ class Tally:
         self.sums = None if sealer is None else dict.fromkeys(PARTS, 0) if sums is None else dict(sums)
 
     def come(self, part: str, rows: Iterable[bytes]) -> None:
-        """Counts rows of these checksums that have come. The entries of the ledger are no part: they are signed."""
+        """Add rows with these checksums. Entries of the ledger have no keyed sum, since they are signed."""
         self._move(part, rows, 1)
 
     def go(self, part: str, rows: Iterable[bytes]) -> None:
-        """Counts rows of these checksums that have gone."""
+        """Subtract rows with these checksums."""
         self._move(part, rows, -1)
 
     def count(self, *, held: int = 0, marked: int = 0) -> None:
-        """Counts quotes that are held and marked more than before."""
+        """Add to the numbers of quotes and marks."""
         self._seal = replace(self._seal, held=self._seal.held + held, marked=self._seal.marked + marked)
 
     @property
     def seal(self) -> Seal:
-        """The seal as it is now."""
+        """The current seal."""
         return replace(self._seal, total=self._total.to_bytes(SIZE, "big"), rows=self._rows)
 
     def _move(self, part: str, rows: Iterable[bytes], sign: int) -> None:

@@ -1,8 +1,8 @@
-"""Quotes as bytes and back, column by column; not a bit is lost.
+"""Encode quotes as bytes column by column, and decode them without loss.
 
     magic, length of the head (4 bytes), head (JSON: count, kind, columns), then the columns one after the other
 
-Numbers are kept as they are, little-endian. An id is text; a label of text is kept once a distinct value.
+Numbers are kept as they are, little-endian. An id is text; a text label is stored once per distinct value.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from strikeout.quotes.quotes import Quotes
 MAGIC = b"SQC1"
 OPTION = ("forward", "strike", "expiry", "discount", "is_call")
 OWN = ("observed", "weight", "spread")
-# Quotes in a chunk, which is a shard of the book. Larger, and forgetting few of a million reads much that it does not
-# need; smaller, and reading all of them spends its time between chunks.
+# Quotes per chunk, which is a shard of the book. If it is larger, forgetting a few of a million quotes reads many more;
+# if it is smaller, reading all quotes spends most of its time on the overhead per chunk.
 CHUNK = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """The columns of some quotes, apart: ids, numbers every quote has, numbers of its contract or features, labels."""
+    """The columns of some quotes: ids, the numbers of every quote, the columns of its contract or features, labels."""
 
     kind: str
     ids: list[str]
@@ -44,7 +44,7 @@ class Chunk:
         return len(self.ids)
 
     def only(self, kept: NDArray[np.bool_]) -> Chunk:
-        """The quotes that a mask keeps."""
+        """Return the quotes that a mask selects."""
         return Chunk(
             self.kind,
             [name for name, keep in zip(self.ids, kept.tolist(), strict=True) if keep],
@@ -56,17 +56,17 @@ class Chunk:
 
 
 def kind_of(quotes: Quotes) -> str:
-    """What the quotes are of, in words: options, or the features' names."""
+    """Return the kind of the quotes as text: options, or the names of the features."""
     if isinstance(quotes.contracts, Features):
         return "features " + ", ".join(quotes.contracts.names)
     return "options"
 
 
 def refuse_other_kind(here: str | None, quotes: Quotes) -> None:
-    """Nothing, where the book is empty or holds quotes of the same kind.
+    """Raise UsageError if the book holds quotes of another kind.
 
     Raises:
-        UsageError: they are of another kind.
+        UsageError: the quotes are of another kind.
     """
     if here is not None and len(quotes) and kind_of(quotes) != here:
         raise UsageError(
@@ -75,9 +75,9 @@ def refuse_other_kind(here: str | None, quotes: Quotes) -> None:
 
 
 def chunk_of(quotes: Quotes) -> Chunk:
-    """The columns of these quotes; of forwards and discounts that were derived, the stand-ins.
+    """Return the columns of these quotes, with placeholders for derived forwards and discounts.
 
-    A derived number knows other quotes than its own: kept, it would outlive them.
+    A derived number depends on other quotes: if it were stored, it would remain after those are erased.
     """
     quotes = quotes if isinstance(quotes.contracts, Features) else underived(quotes)
     contracts = quotes.contracts
@@ -91,14 +91,15 @@ def chunk_of(quotes: Quotes) -> Chunk:
 
 
 def chunks_of(quotes: Quotes) -> Iterator[Chunk]:
-    """The columns of these quotes in chunks of ``CHUNK``, in their order."""
+    """Return the columns of these quotes in chunks of ``CHUNK``, in their order."""
     return (chunk_of(quotes[begin : begin + CHUNK]) for begin in range(0, len(quotes), CHUNK))
 
 
 def in_chunks(pieces: Iterable[Quotes], size: int) -> Iterator[list[Quotes]]:
-    """The quotes of all pieces in lots of so many, the last of fewer; a list for every piece that fills a lot.
+    """Regroup quotes into chunks of ``size``, the last one smaller; one list per input that completes a chunk.
 
-    Where pieces end makes no difference, unless their labels are of other names or kinds: there a lot ends early.
+    The result does not depend on how the input is divided, unless the names or types of labels change: there a
+    chunk ends early.
     """
     left: Quotes | None = None
     for quotes in pieces:
@@ -127,7 +128,7 @@ def _labels(quotes: Quotes) -> list[tuple[str, str]]:
 
 
 def encoded(chunk: Chunk) -> bytes:
-    """A chunk as bytes; equal chunks give equal bytes."""
+    """Return a chunk as bytes; equal chunks give equal bytes."""
     head: dict[str, Any] = {"count": len(chunk), "kind": chunk.kind, "columns": []}
     parts: list[bytes] = []
 
@@ -151,10 +152,10 @@ def encoded(chunk: Chunk) -> bytes:
 
 
 def decoded(data: bytes) -> Chunk:
-    """The chunk that these bytes, found whole by their checksum, are.
+    """Return the chunk that these bytes encode. The caller has compared their checksum.
 
     Raises:
-        ValueError: they are none.
+        ValueError: they are not a chunk.
     """
     if data[:4] != MAGIC:
         raise ValueError("not a chunk of quotes")
@@ -190,7 +191,7 @@ def _split(lengths: bytes, data: bytes) -> list[str]:
 
 
 def quotes_of(chunks: Sequence[Chunk]) -> Quotes:
-    """The quotes of these chunks, one after the other. A label that a chunk lacks is empty (or not-a-number) there."""
+    """Return the quotes of these chunks in order. A label that a chunk lacks is empty (or not-a-number) there."""
     chunks = [chunk for chunk in chunks if len(chunk)]
     if not chunks:
         nothing = Contracts(forward=[], strike=[], expiry=[], discount=[], is_call=[])
@@ -208,10 +209,10 @@ def quotes_of(chunks: Sequence[Chunk]) -> Quotes:
 
 
 def retained_of(chunks: Sequence[Chunk]) -> Quotes:
-    """The quotes of these chunks as a book of their own: forwards that are derived are found from them alone.
+    """Return the quotes of these chunks, with derived forwards refitted from these quotes alone.
 
     Raises:
-        RefusedError: a slice gives no forward.
+        RefusedError: no forward can be derived for a slice.
     """
     quotes = quotes_of(chunks)
     return refitted(quotes, is_derived(quotes)) if FORWARD_FROM in quotes.labels else quotes
@@ -223,7 +224,7 @@ def _label(chunks: Sequence[Chunk], name: str) -> NDArray[Any]:
     kinds = {column.dtype.kind for column in known}
     if len(known) == len(chunks) and (len(kinds) == 1 or kinds <= set("iufb")):
         return np.concatenate(known)
-    # As in joining two books: unknown is not-a-number among numbers, not-a-time among dates, and empty otherwise.
+    # As in joining two books: a missing label is not-a-number among numbers, not-a-time among dates, else empty.
     blank: Any = np.nan if kinds <= set("iuf") else np.datetime64("NaT") if kinds == {"M"} else ""
     filled = [
         np.full(len(chunk), blank) if column is None else column for chunk, column in zip(chunks, columns, strict=True)

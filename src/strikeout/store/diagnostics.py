@@ -1,4 +1,4 @@
-"""A quick look at what a book rests on: the SQLite of this Python, the book's file, its keys and its ledger."""
+"""Check what a book depends on: the SQLite of this Python, the book's file, its keys and its ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strikeout.wording import agreeing, many
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at, what was seen, and whether that is as it should be."""
+    """The result of one check: its name, whether it passed, and what was found."""
 
     name: str
     is_well: bool
@@ -29,12 +29,12 @@ class Finding:
 
 
 def engine() -> tuple[Finding, ...]:
-    """The SQLite library of this Python, and whether the options a book needs take effect with it."""
+    """Return the version of SQLite, and whether the options that a book needs take effect."""
     return Finding("sqlite", True, sqlite3.sqlite_version), _options()
 
 
 def book(path: Path) -> tuple[Finding, ...]:
-    """A book's file, key file, bytes and ledger. Computes no calibration; ``verify`` does."""
+    """Check a book's file, key file, bytes, shards and ledger. Only ``verify`` repeats calibrations."""
     path = real_path(path)
     found = [_judged("file", lambda: _file(path)), _judged("key file", lambda: _keys(path))]
     if found[0].is_well:
@@ -87,7 +87,7 @@ def _keys(path: Path) -> tuple[bool, str]:
 
 
 def _key(path: Path) -> bytes | None:
-    """The key that rows are sealed with; None where the key file cannot be read, or is another book's."""
+    """Return the key that rows are sealed with; None if the key file cannot be read or belongs to another book."""
     with SqliteStore.open(path, key=None) as store:
         entries = store.entries()
     try:
@@ -108,7 +108,7 @@ def _bytes(path: Path) -> tuple[bool, str]:
 
 
 def _shards(path: Path) -> tuple[bool, str]:
-    """A shard that keeps footprints without a state, or the other way round, was not written by us."""
+    """Count shards. A shard with footprints and without a state was not written by this package."""
     with SqliteStore.open(path, key=None) as store:
         counts, kept, states = store.shards(), store.shards_with("footprints"), store.shards_with("states")
     named = ", ".join(f"{shard} ({count:,})" for shard, count in list(counts.items())[:4])

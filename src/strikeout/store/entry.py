@@ -1,4 +1,4 @@
-"""One line of the record: who did what to the book, when and why, signed. It gives no quote away."""
+"""Signed entries of the ledger: who did what to the book, when and why. They reveal no quotes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from strikeout.store.merkle import leaf_hash
 
 FORMAT = "strikeout ledger entry 1"
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
-CLOCK_BACK = "clock_back"  # the count of an entry that is dated before the one it follows: by how many seconds
+CLOCK_BACK = "clock_back"  # a count: by how many seconds an entry is dated before the previous one
 
 
 class ReasonCode(StrEnum):
-    """Why something was done; a closed list, so that a record can be counted."""
+    """Why something was done, as a closed list, so that entries can be counted by reason."""
 
     BAD_FEED = "bad-feed"
     LICENCE = "licence"
@@ -47,15 +47,15 @@ class Reason:
         object.__setattr__(self, "code", str(self.code))
 
     def to_plain(self) -> dict[str, str]:
-        """The reason as a table of texts."""
+        """Return the reason as a table of texts."""
         return {"code": self.code, "text": self.text, "ticket": self.ticket}
 
     @staticmethod
     def from_plain(content: Mapping[str, str]) -> Reason:
-        """The reason such a table was made from.
+        """Return the reason that a table of texts describes.
 
         Raises:
-            UsageError: the table has other names, or is no reason.
+            UsageError: the table has other names, or is not a reason.
         """
         if set(content) != {"code", "text", "ticket"}:
             raise UsageError(f"Reason: a table of code, text and ticket is expected; found {', '.join(content)}.")
@@ -68,13 +68,13 @@ class Reason:
 
 @dataclass(frozen=True)
 class Act:
-    """What is to be recorded, before it is numbered, chained and signed.
+    """The content of an entry, before it is numbered, chained and signed.
 
-    ``digests``, ``touched`` and ``certificate`` may be of quotes and states: they are keyed before they are written.
+    ``digests``, ``touched`` and ``certificate`` may depend on quotes and states: they are keyed before writing.
 
     Raises:
-        UsageError: no name for who or what, text that does not print on one line, a count that is no whole number,
-            a certificate that is no SHA-256, or a time without its zone.
+        UsageError: `who` or `what` is empty, text does not print on one line, a count is not a whole number, the
+            certificate is not a SHA-256, or the time has no time zone.
     """
 
     who: str
@@ -83,14 +83,14 @@ class Act:
     why: Reason | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)  # of the book afterwards; never before
-    touched: Sequence[bytes] = ()  # one string of bytes a quote touched; the order does not matter
+    touched: Sequence[bytes] = ()  # one byte string per affected quote; the order does not matter
     certificate: str = ""
-    commitment: str = ""  # to the quotes touched, where they are too many to be named here
+    commitment: str = ""  # to the affected quotes, if they are too many for `touched`
 
     def __post_init__(self) -> None:
         for name in ("who", "what"):
             if not getattr(self, name):
-                raise UsageError(f"Act: `{name}` is empty. A record without it says nothing.")
+                raise UsageError(f"Act: `{name}` is empty. Give a text of one line.")
             _refuse_unprintable(f"`{name}`", getattr(self, name))
         for name, count in self.counts.items():
             if type(count) is not int or count < 0:
@@ -101,18 +101,18 @@ class Act:
             raise UsageError(f"Act: the time {self.at.isoformat()} has no zone. Use datetime.now(UTC).")
 
     def moment(self) -> str:
-        """The time in UTC to the microsecond, in the one way."""
+        """Return the time in UTC to the microsecond, in the form of the ledger."""
         return utc(self.at)
 
 
 def utc(at: datetime) -> str:
-    """Return a time in UTC to the microsecond, in the one form that the ledger has."""
+    """Return a time in UTC to the microsecond, in the form of the ledger."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One numbered, chained and signed line of the record. Every hash in it that depends on a quote is keyed."""
+    """A numbered, chained and signed entry of the ledger. Every hash in it that depends on a quote is keyed."""
 
     number: int  # from 1
     at: str
@@ -121,36 +121,36 @@ class Entry:
     why: Reason | None
     counts: Mapping[str, int]
     digests: Mapping[str, str]
-    touched: str  # keyed commitment to the set of quotes, or nothing
-    certificate: str  # keyed digest of the certificate that was issued with it, or nothing
+    touched: str  # keyed commitment to the set of quotes, or empty
+    certificate: str  # keyed digest of the certificate that was issued with it, or empty
     software: str
     previous: str  # hash of the entry before; zeros for the first
     public: str
-    next_public: str = ""  # the key of all entries after this one, where it changes
+    next_public: str = ""  # the key of all entries after this one, if it changes
     signature: str = ""
 
     def signed(self, signer: Signer) -> Entry:
-        """This entry with the signature of all the rest of it."""
+        """Return this entry with a signature of all its other fields."""
         return replace(self, signature=signer.sign(self._unsigned()))
 
     def is_signed(self) -> bool:
-        """Whether the holder of ``public`` signed it as it stands."""
+        """Return whether the holder of ``public`` signed this entry as it is."""
         return verify(self.public, self._unsigned(), signature=self.signature)
 
     def heir(self) -> str:
-        """The key that must sign the entry after this one."""
+        """Return the key that must sign the next entry."""
         return self.next_public or self.public
 
     def hash(self) -> bytes:
-        """The leaf of this entry in the ledger's tree, and what the next entry names as ``previous``."""
+        """Return the leaf of this entry in the ledger's tree, which is also ``previous`` of the next entry."""
         return leaf_hash(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The one way to write this entry."""
+        """Return the canonical bytes of this entry."""
         return canonical(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as a table of texts, whole numbers and tables."""
+        """Return the entry as a table of texts, whole numbers and tables."""
         content = {item.name: getattr(self, item.name) for item in fields(self)}
         plain = {"why": self.why and self.why.to_plain(), "counts": dict(self.counts), "digests": dict(self.digests)}
         return {"format": FORMAT, **content, **plain}
@@ -161,10 +161,10 @@ class Entry:
 
     @staticmethod
     def from_bytes(data: bytes) -> Entry:
-        """The entry these bytes were written from; whether it is signed is for ``is_signed`` to say.
+        """Return the entry in these bytes. Its signature is not checked; ``is_signed`` does that.
 
         Raises:
-            RefusedError: they are no entry, of another format, or damaged.
+            RefusedError: they are not an entry, are in another format, or are damaged.
         """
         content = from_canonical(data)
         found = content.get("format") if isinstance(content, dict) else None
@@ -192,7 +192,7 @@ class Entry:
 
 
 def seconds_back(last: str, at: str) -> int:
-    """By how many seconds a time is before the one of the last entry, rounded up; 0 where it is not."""
+    """Return by how many seconds a time is before that of the last entry, rounded up; 0 if it is not before."""
     apart = datetime.fromisoformat(last) - datetime.fromisoformat(at)
     return max(0, ceil(apart.total_seconds()))
 
@@ -205,7 +205,7 @@ def _is_time(text: object) -> bool:
 
 
 def _wrong(content: Mapping[str, Any]) -> str | None:
-    """The first field whose shape is not that of an entry; None where all are."""
+    """Return the first field whose value is not valid in an entry; None if all are valid."""
     why = content["why"]
     checks = {
         **{

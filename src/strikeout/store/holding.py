@@ -1,17 +1,17 @@
-"""The files of books that are open in this process, held so that no other code of the process can lose their locks.
+"""Hold the files of books that are open in this process, so that no other code of the process drops their locks.
 
 SQLite's locks are POSIX locks, and ``close()`` of any descriptor of a file drops every lock the process has on that
-file, without SQLite knowing. Another process then takes itself for the last one, deletes the log, and this one writes
-on into a file without a name: what it acknowledged is lost. Three guards:
+file, and SQLite does not notice. Another process then believes that it is the last user and deletes the log. This one
+continues to write into the deleted file, and its committed transactions are lost. Three guards prevent that:
 
-- No file of an open book is opened and closed here. What reads its bytes borrows the descriptor kept with the hold.
-- On Linux the hold has a shared lock of its own on the bytes by which SQLite tells whether others have the file open,
+- This package never opens and closes a file of an open book. Code that reads its bytes borrows the hold's descriptor.
+- On Linux the hold has a shared lock of its own on the bytes by which SQLite detects whether others have the file open,
   of the kind that belongs to the descriptor and not to the process. Closing other descriptors (``shutil.copy`` of a
   book in a notebook) does not drop it.
-- Before a transaction, and after it, the files must still be those that were opened: see ``Hold.check``.
+- Before and after a transaction, ``Hold.check`` checks that the files are still those that were opened.
 
-Connections of one process know of each other inside SQLite, so opening a book twice is safe. Carrying one over a fork
-is not: the child has no locks, and its SQLite believes that it has.
+SQLite coordinates the connections of one process, so opening a book twice is safe. Using a connection after a fork is
+not: the child has no locks, and its copy of SQLite assumes that it has.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from typing import Protocol, TypeVar
 
 from strikeout.errors import BookError, UsageError
 
-Identity = tuple[int, int]  # device and inode: what a file is, by whatever name
+Identity = tuple[int, int]  # device and inode, which identify a file under any name
 T = TypeVar("T", bound="Closing")
-# Where SQLite has its locks (https://www.sqlite.org/src/file/src/os_unix.c): the bytes that everybody who has the file
-# open holds shared, and of the index of the log the byte that says somebody uses it.
+# Where SQLite has its locks (https://www.sqlite.org/src/file/src/os_unix.c): the bytes on which every user of the file
+# has a shared lock, and the byte in the index of the log that marks it as in use.
 _SHARED = (0x40000002, 510)
 _IN_USE = (128, 1)
 
 
 class Closing(Protocol):
-    """What can be closed."""
+    """An object that can be closed."""
 
     def close(self) -> None: ...
 
 
 @dataclass(eq=False)
 class Hold:
-    """One book file that this process has open, by however many connections and readers."""
+    """One book file that this process has open, with any number of connections and readers."""
 
-    path: Path  # absolute, and no symbolic link
+    path: Path  # absolute, and not a symbolic link
     process: int
     book: Identity
-    log: Identity | None = None  # None where there was none when the book was opened
+    log: Identity | None = None  # None if the book had no log when it was opened
     files: dict[Identity, int] = field(default_factory=dict)  # descriptors of the book and of the index of its log
     users: int = 0
 
     def check(self) -> None:
-        """Raise if the file or its log is no longer the one that was opened.
+        """Raise BookError if the file or its log is no longer the one that was opened.
 
         Raises:
             BookError: it was deleted, moved, replaced, or given a second name.
@@ -68,7 +68,7 @@ class Hold:
         if self.log is not None and _identity(log_of(self.path)) != self.log:
             raise BookError(
                 f"The log of {self.path} was deleted or replaced while the book was open: what was written last may be "
-                "lost. Open the book again and look at its ledger before you go on.",
+                "lost. Open the book again and check its ledger before you continue.",
                 path=str(self.path),
             )
 
@@ -76,7 +76,7 @@ class Hold:
 _LOCK = threading.RLock()
 _held: dict[Identity, Hold] = {}
 _inherited: set[Identity] = set()  # files that were open when this process was forked from another
-_kept_open: list[Callable[[], None]] = []  # of those, connections that nobody uses any more
+_kept_open: list[Callable[[], None]] = []  # of those, connections that are no longer used
 
 
 def take(path: Path, connect: Callable[[], T]) -> tuple[T, Hold]:
@@ -84,10 +84,10 @@ def take(path: Path, connect: Callable[[], T]) -> tuple[T, Hold]:
 
     Raises:
         UsageError: the book was open when this process was forked.
-        BookError: the file is gone, or cannot be held.
+        BookError: the file was deleted, or cannot be held.
     """
     with _LOCK:
-        # Counted before it is connected: the last of the others, closed from now on, leaves the descriptors open.
+        # Counted before it is connected, so that closing the last other connection leaves the descriptors open.
         hold = _counted(path)
         try:
             connection = connect()
@@ -104,15 +104,15 @@ def take(path: Path, connect: Callable[[], T]) -> tuple[T, Hold]:
 
 
 def let_go(hold: Hold, disconnect: Callable[[], None]) -> None:
-    """Close a connection, and the hold with the last one.
+    """Close a connection, and with the last one also the hold.
 
-    In a process that was forked since, the connection is kept for good: to close it would be to use it.
+    A process that was forked since keeps the connection open until it ends: closing a connection uses it.
     """
     if hold.process != os.getpid():
         _kept_open.append(disconnect)
         return
     with _LOCK:
-        if hold.users == 1:  # SQLite tells by these bytes whether it is the last, and then clears the log away
+        if hold.users == 1:  # by these bytes SQLite detects that it is the last user, and then removes the log
             for descriptor, place in zip(hold.files.values(), (_SHARED, _IN_USE), strict=False):
                 _lock(descriptor, place, is_held=False)
         try:
@@ -123,10 +123,10 @@ def let_go(hold: Hold, disconnect: Callable[[], None]) -> None:
 
 @contextmanager
 def borrowed(path: Path) -> Iterator[int]:
-    """A descriptor to read a file by. One that belongs to a book open here is that of the hold, which stays open.
+    """Return a descriptor to read a file with; for a file of an open book, that of the hold, which stays open.
 
     Raises:
-        OSError: the file is not there, or cannot be read.
+        OSError: the file does not exist, or cannot be read.
     """
     with _LOCK:
         identity = _identity(path)
@@ -148,14 +148,14 @@ def borrowed(path: Path) -> Iterator[int]:
 
 
 def bytes_at(descriptor: int, offset: int, size: int) -> bytes:
-    """So many bytes of a file from this place on; fewer only at its end.
+    """Return ``size`` bytes of a file from ``offset``, fewer only at its end.
 
     Raises:
         OSError: they cannot be read.
     """
     found = bytearray()
     while len(found) < size:
-        if hasattr(os, "pread"):  # has no place of its own to move, so threads may share a descriptor
+        if hasattr(os, "pread"):  # does not move the position of the descriptor, so threads may share it
             part = os.pread(descriptor, size - len(found), offset + len(found))
         else:
             os.lseek(descriptor, offset + len(found), os.SEEK_SET)
@@ -167,23 +167,23 @@ def bytes_at(descriptor: int, offset: int, size: int) -> bytes:
 
 
 def log_of(path: Path) -> Path:
-    """The log that SQLite keeps beside the file of a book."""
+    """Return the path of the log that SQLite keeps beside the file of a book."""
     return path.with_name(path.name + "-wal")
 
 
 def refuse_second_name(path: Path, found: os.stat_result) -> None:
-    """Raise if the file has a second name (a hard link).
+    """Raise BookError if the file has a second name (a hard link).
 
-    SQLite keeps the log beside the name a book was opened by: by another name, what the log holds would be missing.
+    SQLite keeps the log beside the name that a book was opened with. Under another name the log would be missing.
 
     Raises:
-        BookError: it has.
+        BookError: the file has more than one name.
     """
     if found.st_nlink > 1:
         raise BookError(
             f"{path} has {found.st_nlink} names (hard links), and its log would be beside one of them only. Remove the "
             f"others (find them with: find / -samefile {path}), and keep the one that has a -wal file beside it, if "
-            "any has. A copy or a symbolic link is no such name.",
+            "any has. Copies and symbolic links do not count.",
             path=str(path),
             names=found.st_nlink,
         )
@@ -205,7 +205,7 @@ def _counted(path: Path) -> Hold:
 
 
 def _grasp(hold: Hold) -> None:
-    """Opens and locks what the hold does not have yet. Log and index are there once a connection has read the book."""
+    """Open and lock the files that the hold lacks. Log and index exist once a connection has read the book."""
     hold.log = hold.log or _identity(log_of(hold.path))
     index = hold.path.with_name(hold.path.name + "-shm")
     for path, place in ((hold.path, _SHARED), (index, _IN_USE)):
@@ -225,12 +225,12 @@ def _leave(hold: Hold) -> None:
 
 
 def _lock(descriptor: int, place: tuple[int, int], *, is_held: bool) -> None:
-    """Takes or drops a shared lock that belongs to the descriptor; where there is no such kind, ``check`` must do."""
+    """Take or drop a shared lock that belongs to the descriptor. Systems without such locks depend on ``check``."""
     try:
         import fcntl
 
         kind = fcntl.F_RDLCK if is_held else fcntl.F_UNLCK
-        layout = "hhqqi4x"  # struct flock of a Linux of 64 bits
+        layout = "hhqqi4x"  # struct flock of 64-bit Linux
         if struct.calcsize("P") == 8:
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack(layout, kind, os.SEEK_SET, *place, 0))
     except (ImportError, AttributeError, OSError):  # another system, or a file system without locks
@@ -250,7 +250,7 @@ def _identity(path: Path) -> Identity | None:
 
 
 def _forked() -> None:
-    """In the child of a fork: what the parent has open is not ours to use, and our end of its locks goes."""
+    """Close the inherited descriptors in the child of a fork, which must not use the parent's connections."""
     global _LOCK
     _LOCK = threading.RLock()  # another thread of the parent may have had it
     for hold in _held.values():

@@ -1,4 +1,4 @@
-"""Ids as they are asked for: each once, each known, or a refusal that names them."""
+"""Check requested ids, and raise errors that name the ids with a problem."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ IS = ("is", "are")
 
 
 def distinct(ids: ArrayLike) -> list[str]:
-    """The ids asked for, in the order given.
+    """Return the requested ids in the order given.
 
     Raises:
-        UnknownIdError: one is given twice.
-        UsageError: they are no text, or one is empty.
+        UnknownIdError: an id is given twice.
+        UsageError: the ids are not text, or one is empty.
     """
     asked: list[str] = as_names([ids] if isinstance(ids, str) else ids).tolist()
     if len(set(asked)) < len(asked):
@@ -34,37 +34,37 @@ def distinct(ids: ArrayLike) -> list[str]:
 
 
 def refuse_unknown(odd: Sequence[str], *, asked: int) -> None:
-    """Nothing, where no id is unknown.
+    """Raise UnknownIdError if an id is not in the book.
 
     Raises:
-        UnknownIdError: some are.
+        UnknownIdError: an id is not in the book.
     """
     _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not in this book", Advice.TAKE_IDS, ".")
 
 
 def refuse_struck(odd: Sequence[str], *, asked: int) -> None:
-    """Nothing, where no id is struck out already.
+    """Raise UnknownIdError if an id is struck out already.
 
     Raises:
-        UnknownIdError: some are.
+        UnknownIdError: an id is struck out already.
     """
     _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} struck out already", "Leave them out.")
 
 
 def refuse_retained(odd: Sequence[str], *, asked: int) -> None:
-    """Nothing, where every id is struck out.
+    """Raise UnknownIdError if an id is not struck out.
 
     Raises:
-        UnknownIdError: some are not.
+        UnknownIdError: an id is not struck out.
     """
     _refuse(odd, f"{part(len(odd), asked, 'id', verb=IS)} not struck out", "Leave them out.")
 
 
 def refuse_present(odd: Sequence[str], *, given: int) -> None:
-    """Nothing, where no id is in the book already.
+    """Raise UsageError if an id is in the book already.
 
     Raises:
-        UsageError: some are.
+        UsageError: an id is in the book already.
     """
     if odd:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Whether every byte of a book is as it was written: SQLite's own check, then ours over every row."""
+"""Check that every byte of a book is as it was written: SQLite's own check, then checksums of every row."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from strikeout.store.sqlite_reading import SqliteReading, key
 from strikeout.store.store import LEAVINGS, SHELVES
 from strikeout.wording import many
 
-MOST = 20  # sentences; a file that is damaged all over needs no more
+MOST = 20  # messages; more would not help with a file that is damaged throughout
 
 
 def faults(book: SqliteReading) -> list[str]:
-    """What is wrong, a sentence each; empty where all is as it was written."""
+    """Return one message per fault; empty if everything is as it was written."""
     found: list[str] = []
     try:
         for sentence in _faults(book):
@@ -24,7 +24,7 @@ def faults(book: SqliteReading) -> list[str]:
     except StrikeoutError as error:
         found.append(error.sentence)
     except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        # Damage can turn a number into a text and a length into nonsense; whatever then fails, it is damage.
+        # Damage can turn a number into text and a length into any number, so any of these errors means damage.
         found.append(f"A row cannot be read: {error}.")
     return found
 
@@ -57,12 +57,12 @@ def _faults(book: SqliteReading) -> Iterator[str]:
         for shard, row, tag, data in book.rows(f"SELECT shard, sum, tag, data FROM {what}"):
             fault = book.fault(checksum(what, shard, data), row, tag)
             if fault is not None:
-                yield f"What is kept of the {what} of shard {shard} {fault}."
+                yield f"The stored data of shard {shard} ({what}) {fault}."
             tally.come(what, [row])
     for shelf, name, row, tag, data in book.rows("SELECT shelf, name, sum, tag, data FROM pages"):
         fault = book.fault(checksum(shelf, name, data), row, tag)
         if fault is not None or shelf not in SHELVES:
-            yield f"The page {name!r} on the shelf {shelf!r} {fault or 'is on no shelf of a book'}."
+            yield f"The page {name!r} of kind {shelf!r} {fault or 'has an unknown kind'}."
         tally.come(shelf, [row])
     last = -1
     for number, row, data in book.rows("SELECT number, sum, data FROM entries ORDER BY number"):
@@ -80,6 +80,6 @@ def _faults(book: SqliteReading) -> Iterator[str]:
         odd_parts = [part for part in PARTS if sums[part] != tally.sums[part]]
         if odd_parts:
             which = ", ".join(odd_parts)
-            yield f"Rows were changed, taken away or put back by somebody without the book's key, of: {which}."
+            yield f"Rows were changed, removed or restored without the book's key, in: {which}."
     if any(due for (due,) in book.rows("SELECT scrub FROM seal")):
         yield "An erasure was not finished: old bytes may still be in the file. Open the book for writing once."

@@ -1,4 +1,4 @@
-"""The secrets of a book, in a file of their own: whoever gets the book alone can neither sign nor guess quotes."""
+"""The secrets of a book, in a separate file, without which one can neither sign entries nor guess erased quotes."""
 
 from __future__ import annotations
 
@@ -19,76 +19,79 @@ ENDING = ".key"
 
 @dataclass(frozen=True)
 class Keyring:
-    """The key pairs that may sign, and the secret of the commitments. There are two key pairs only during a rotation:
-    the new one is in the file before the ledger names it, so that no crash can leave a ledger nobody can sign."""
+    """The key pairs that may sign, and the secret of the commitments.
+
+    There are two key pairs only during a rotation: the new one is in the file before the ledger names it, so that a
+    crash cannot leave a ledger without its signing key.
+    """
 
     signers: tuple[Signer, ...]
     secret: bytes = field(repr=False)
 
     @staticmethod
     def generate() -> Keyring:
-        """Fresh secrets."""
+        """Return new random secrets."""
         return Keyring((Signer.generate(),), secrets.token_bytes(SECRET_BYTES))
 
     @staticmethod
     def empty() -> Keyring:
-        """No secrets: of somebody who holds a copy of a book without its key file, and can only read."""
+        """Return a keyring without secrets, for reading a copy of a book without its key file."""
         return Keyring((), b"")
 
     def signer(self, public: str | None = None) -> Signer:
-        """The key pair with this public key; without one, the first.
+        """Return the key pair with this public key, or the first one if none is given.
 
         Raises:
-            RefusedError: it is not here.
+            RefusedError: the keyring does not contain it.
         """
         found = next((s for s in self.signers if public in (None, s.public)), None)
         if found is None:
             raise RefusedError(
                 f"The ledger must be signed with the key {str(public)[:16]}..., and the key file holds "
                 f"{', '.join(s.public[:16] + '...' for s in self.signers) or 'none'}. "
-                f"Bring the book's own key file back, or name it in {VARIABLE}.",
+                f"Restore the book's own key file, or name it in {VARIABLE}.",
                 public=public,
             )
         return found
 
     def commit(self, shard: str, data: bytes) -> str:
-        """What stands for ``data`` in ``shard``; see ``keys.commit``."""
+        """Return the commitment to ``data`` in ``shard``; see ``keys.commit``."""
         return commit(self.secret, shard, data=data)
 
     def committing(self, shard: str) -> blake2b:
-        """A commitment to data that come piece by piece; see ``keys.committing``."""
+        """Return a running commitment, to be updated chunk by chunk; see ``keys.committing``."""
         return committing(self.secret, shard)
 
     def store_key(self) -> bytes:
-        """The key that the rows of the book are sealed with; see ``checksums``. A rotation leaves it as it is."""
+        """Return the key that rows of the book are sealed with; see ``checksums``. A rotation does not change it."""
         return blake2b(key=self.secret, digest_size=SECRET_BYTES, person=b"strikeout rows").digest()
 
     def with_new_signer(self) -> Keyring:
-        """These secrets and one more key pair: the first half of a rotation."""
+        """Return these secrets with one more key pair, the first half of a rotation."""
         return replace(self, signers=(*self.signers, Signer.generate()))
 
     def only(self, public: str) -> Keyring:
-        """These secrets with one key pair: the second half of a rotation.
+        """Return these secrets with only this key pair, the second half of a rotation.
 
         Raises:
-            RefusedError: it is not here.
+            RefusedError: the keyring does not contain it.
         """
         return replace(self, signers=(self.signer(public),))
 
     def create(self, path: Path) -> None:
-        """Write a new key file that only its owner can read, whole or not at all.
+        """Write a new key file that only its owner can read, completely or not at all.
 
         Raises:
-            RefusedError: there is a file already, or none can be written there.
+            RefusedError: the file exists already, or cannot be written.
         """
         beside = _write_beside(path, self._to_bytes())
         try:
             os.link(beside, path)  # unlike a rename, it never replaces
         except FileExistsError as error:
             raise RefusedError(
-                f"{path} is there already, and the keys of a book are neither overwritten nor shared by another. Name "
-                f"another file in {VARIABLE}, or a folder, in which every book has a file of its own; if no book "
-                "belongs to these keys, move the file away."
+                f"{path} exists already, and the keys of a book are never overwritten or shared with another. Name "
+                f"another file in {VARIABLE}, or a folder, in which every book has its own file; if no book uses "
+                "these keys, move the file away."
             ) from error
         except OSError as error:
             raise RefusedError(f"The key file {path} cannot be written ({error.strerror}).") from error
@@ -97,7 +100,7 @@ class Keyring:
         _settle(path.parent)
 
     def replace_in(self, path: Path) -> None:
-        """Put these secrets where others were: after a crash the file is the one or the other, whole.
+        """Replace a key file atomically: after a crash it is the old or the new one, complete.
 
         Raises:
             RefusedError: it cannot be written.
@@ -112,20 +115,20 @@ class Keyring:
 
     @staticmethod
     def read(path: Path) -> Keyring:
-        """The secrets in a key file.
+        """Return the secrets in a key file.
 
         Raises:
-            RefusedError: there is none, others than its owner can read it, or it is damaged.
+            RefusedError: the file is missing, can be read by others than its owner, or is damaged.
         """
         try:
             data, mode = path.read_bytes(), path.stat().st_mode
         except OSError as error:
             raise RefusedError(
-                f"The key file {path} cannot be read ({error.strerror}). Bring it back, or name it in {VARIABLE}."
+                f"The key file {path} cannot be read ({error.strerror}). Restore it, or name it in {VARIABLE}."
             ) from error
         if os.name == "posix" and mode & 0o077:
             raise RefusedError(
-                f"The key file {path} is open to others (mode {mode & 0o777:o}). Close it: chmod 600 {path}",
+                f"The key file {path} can be read by others (mode {mode & 0o777:o}). Restrict it: chmod 600 {path}",
                 mode=mode & 0o777,
             )
         return _from_bytes(data, path)
@@ -133,14 +136,14 @@ class Keyring:
     def _to_bytes(self) -> bytes:
         seeds = [signer.seed().hex() for signer in self.signers]
         content = {"format": FORMAT, "secret": self.secret.hex(), "signers": seeds}
-        # One flipped bit of the secret, unseen, would let every erased quote return.
+        # If a flipped bit of the secret were not detected, every erased quote could be imported again.
         return canonical({**content, "seal": sha256(canonical(content)).hexdigest()}) + b"\n"
 
 
 def key_file(book: Path) -> Path:
-    """Where a book's secrets are: ``NAME.book.key`` beside the book, or where STRIKEOUT_KEY_FILE says.
+    """Return the path of a book's key file: ``NAME.book.key`` beside the book, or as STRIKEOUT_KEY_FILE names it.
 
-    That may be a file, which then serves one book, or a folder, in which every book has its ``NAME.book.key``.
+    The variable names a file, for one book, or a folder, in which every book has its ``NAME.book.key``.
     """
     named, own = os.environ.get(VARIABLE), book.name + ENDING
     if not named:
@@ -152,7 +155,7 @@ def _from_bytes(data: bytes, path: Path) -> Keyring:
     try:
         content = from_canonical(data.removesuffix(b"\n"))
     except RefusedError as error:
-        raise RefusedError(f"{path} is no key file, or a damaged one ({len(data)} bytes). Bring it back.") from error
+        raise RefusedError(f"{path} is not a key file, or is damaged ({len(data)} bytes). Restore it.") from error
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
         raise RefusedError(f"{path}: the format is {found!r}; this version reads {FORMAT!r}.")
@@ -161,7 +164,7 @@ def _from_bytes(data: bytes, path: Path) -> Keyring:
         ring = Keyring(tuple(Signer.from_seed(bytes.fromhex(seed)) for seed in seeds), bytes.fromhex(secret))
         if ring._to_bytes() == data:
             return ring
-    raise RefusedError(f"{path}: the keys in it are not as they were written. Bring the file back.")
+    raise RefusedError(f"{path}: the keys in it are not as they were written. Restore the file.")
 
 
 def _write_beside(path: Path, data: bytes) -> Path:

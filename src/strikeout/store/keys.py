@@ -1,4 +1,4 @@
-"""Signatures anybody can check, and commitments that nobody can guess without the key."""
+"""Signatures that anyone can check, and commitments that cannot be guessed without the key."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class Signer:
-    """One Ed25519 key pair (RFC 8032). Two are equal where their public keys are; the private half is never shown."""
+    """An Ed25519 key pair (RFC 8032), compared by its public key. The private key is never printed."""
 
     public: str  # 64 hexadecimal digits
     _private: Ed25519PrivateKey = field(repr=False, compare=False)
 
     @staticmethod
     def generate() -> Signer:
-        """A key pair that nobody had before."""
+        """Return a new random key pair."""
         return _signer(Ed25519PrivateKey.generate())
 
     @staticmethod
     def from_seed(seed: bytes) -> Signer:
-        """The key pair of these 32 secret bytes.
+        """Return the key pair of these 32 secret bytes.
 
         Raises:
-            UsageError: there are not 32 bytes.
+            UsageError: the seed does not have 32 bytes.
         """
         if len(seed) != SECRET_BYTES:
             raise UsageError(f"Signer: a seed has {SECRET_BYTES} bytes, this one {len(seed)}.")
         return _signer(Ed25519PrivateKey.from_private_bytes(seed))
 
     def seed(self) -> bytes:
-        """The 32 bytes that are the secret. Whoever has them can sign."""
+        """Return the 32 secret bytes, which are all that is needed to sign."""
         return self._private.private_bytes_raw()
 
     def sign(self, data: bytes) -> str:
-        """The signature of these bytes, 128 hexadecimal digits; the same bytes give the same signature."""
+        """Return the signature of these bytes, 128 hexadecimal digits; equal bytes give equal signatures."""
         return self._private.sign(data).hex()
 
 
 def verify(public: str, data: bytes, *, signature: str) -> bool:
-    """Whether the holder of the key ``public`` signed exactly these bytes. Never raises.
+    """Return whether the holder of the key ``public`` signed exactly these bytes. Never raises.
 
-    Hexadecimal digits must be lower case: a signature with two spellings would let a changed byte through.
+    Hexadecimal digits must be lower case: if a signature had two spellings, a changed byte could go undetected.
     """
     if not (is_hex(public, 32) and is_hex(signature, 64)):
         return False
@@ -61,14 +61,14 @@ def verify(public: str, data: bytes, *, signature: str) -> bool:
 
 
 def commit(key: bytes, shard: str, *, data: bytes) -> str:
-    """64 hexadecimal digits that stand for ``data`` in ``shard`` and mean nothing to whoever lacks the key.
+    """Return the commitment to ``data`` in ``shard``: 64 hexadecimal digits that reveal nothing without the key.
 
-    BLAKE2b under a key of the shard's own, itself BLAKE2b of the shard's name under ``key``. A plain hash would be no
-    commitment: there are so few possible quotes that all can be tried in minutes. The same data in two shards, or in
+    BLAKE2b under a key per shard, which is BLAKE2b of the shard's name under ``key``. A plain hash would not be a
+    commitment: there are few enough possible quotes to try all of them in minutes. The same data in two shards, or in
     two books, give unrelated commitments.
 
     Raises:
-        UsageError: the key has not 32 bytes.
+        UsageError: the key does not have 32 bytes.
     """
     running = committing(key, shard)
     running.update(data)
@@ -76,10 +76,10 @@ def commit(key: bytes, shard: str, *, data: bytes) -> str:
 
 
 def committing(key: bytes, shard: str) -> blake2b:
-    """A commitment to data that come piece by piece: ``update`` it with each, then ask for ``hexdigest``.
+    """Return a running commitment: ``update`` it with each chunk of data, then call ``hexdigest``.
 
     Raises:
-        UsageError: the key has not 32 bytes.
+        UsageError: the key does not have 32 bytes.
     """
     if len(key) != SECRET_BYTES:
         raise UsageError(f"commit: a key has {SECRET_BYTES} bytes, this one {len(key)}.")
@@ -88,7 +88,7 @@ def committing(key: bytes, shard: str) -> blake2b:
 
 
 def is_hex(text: object, width: int) -> bool:
-    """Whether this is the lower-case hexadecimal text of ``width`` bytes."""
+    """Return whether this is the lower-case hexadecimal text of ``width`` bytes."""
     return isinstance(text, str) and re.fullmatch(f"[0-9a-f]{{{2 * width}}}", text) is not None
 
 

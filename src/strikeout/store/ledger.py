@@ -1,8 +1,8 @@
-"""The record of a book: append-only, chained, signed, and provable to somebody who holds 32 bytes of it.
+"""The ledger of a book: append-only, chained and signed, with proofs against a root of 32 bytes.
 
-A chain finds what was changed, left out or put in between. It cannot see that everything was written anew under
-another key: against that, give ``check`` the keyring or the first public key. Nor that the last entries were cut off:
-against that, keep a ``Head`` elsewhere.
+The chain detects entries that were changed, removed or inserted. It does not detect that all entries were rewritten
+under another key: to detect that, give ``check`` the keyring or the first public key. Nor does it detect that the last
+entries were removed: to detect that, keep a ``Head`` elsewhere.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = [
     "keyed_certificate",
 ]
 
-FIRST = "0" * 64  # what the first entry names as the one before it
+FIRST = "0" * 64  # `previous` of the first entry
 
 
 @dataclass(frozen=True)
 class Head:
-    """How long a ledger was and its root then: 32 bytes and a number that pin all that came before."""
+    """The length of a ledger and its root at that time, which determine all entries up to there."""
 
     size: int
     root: str
@@ -48,10 +48,10 @@ class Head:
 
     @staticmethod
     def parse(text: str) -> Head:
-        """The head that was printed.
+        """Return the head that a text represents.
 
         Raises:
-            UsageError: the text is no head.
+            UsageError: the text is not a head.
         """
         size, _, root = text.strip().partition(":")
         if not (size.isascii() and size.isdigit() and is_hex(root, merkle.WIDTH)):
@@ -61,13 +61,13 @@ class Head:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All entries, the first first. Appending gives a new ledger."""
+    """All entries in order. Appending returns a new ledger."""
 
     entries: tuple[Entry, ...] = ()
 
     @staticmethod
     def from_bytes(rows: Sequence[bytes]) -> Ledger:
-        """The ledger of these stored entries. It is read, not believed: ``check`` says whether it holds.
+        """Return the ledger of these stored entries. Nothing is checked; ``check`` does that.
 
         Raises:
             RefusedError: an entry cannot be read.
@@ -75,7 +75,7 @@ class Ledger:
         return Ledger(tuple(_read(row, place) for place, row in enumerate(rows, 1)))
 
     def append(self, act: Act, keyring: Keyring, *, next_public: str = "") -> Ledger:
-        """This ledger and one entry more, signed with the key that is due; digests and the set touched are keyed.
+        """Return this ledger with one more entry, signed with the key that is due. Digests and commitments are keyed.
 
         Raises:
             RefusedError: the keyring lacks the key that is due.
@@ -84,9 +84,9 @@ class Ledger:
         return Ledger((*self.entries, entry_after(last, act, keyring=keyring, next_public=next_public)))
 
     def rotate(self, act: Act, keyring: Keyring) -> Ledger:
-        """This ledger and two entries: the old key hands over to the newest of the keyring, which signs in turn.
+        """Return this ledger with two more entries: the old key names the newest one, which signs the second entry.
 
-        In this order: ``keyring.with_new_signer()`` to the key file, this ledger to the book,
+        Write in this order: ``keyring.with_new_signer()`` to the key file, this ledger to the book,
         ``keyring.only(ledger.public)`` to the key file.
 
         Raises:
@@ -95,46 +95,44 @@ class Ledger:
         newest = keyring.signers[-1].public
         if newest == keyring.signer(self.public).public:
             raise RefusedError("rotate: the keyring has no new key. Use keyring.with_new_signer().")
-        # Without the second entry a stranger's ledger could end by naming our key, and pass for one that we signed.
+        # Without the second entry, a forged ledger could end by naming the book's key and pass for one signed with it.
         return self.append(act, keyring, next_public=newest).append(act, keyring)
 
     @property
     def public(self) -> str | None:
-        """The key the next entry must be signed with; None for a ledger not yet begun, which takes any."""
+        """The key that must sign the next entry; None for an empty ledger, which accepts any."""
         return self.entries[-1].heir() if self.entries else None
 
     def check(
         self, *, keyring: Keyring | None = None, first_public: str | None = None, head: Head | None = None
     ) -> list[str]:
-        """What is wrong with it, in sentences; nothing where numbers, chain, signatures and keys all hold.
+        """Return one message per fault; empty if numbers, chain, signatures and keys are all valid.
 
         Args:
-            keyring: the last entry must be signed with one of its keys, which nobody else can do.
+            keyring: the last entry must be signed with one of its keys.
             first_public: the first entry must be signed with this key.
-            head: the ledger must have grown from what it was then.
+            head: the ledger must begin with the entries that this head covers.
         """
         found, previous, due, last = [], FIRST, first_public, ""
         for place, entry in enumerate(self.entries, 1):
             if entry.number != place:
-                found.append(f"Entry {place} of the ledger says it is number {entry.number}.")
+                found.append(f"Entry {place} of the ledger has the number {entry.number}.")
             if entry.previous != previous:
-                found.append(
-                    f"Entry {place} does not follow from the one before it: something was changed or left out."
-                )
+                found.append(f"Entry {place} does not follow from the one before it: an entry was changed or removed.")
             if due is not None and entry.public != due:
                 found.append(f"Entry {place} is signed with the key {entry.public[:16]}..., not with {due[:16]}....")
             if not entry.is_signed():
                 found.append(f"Entry {place} was changed after it was signed, or never signed with its key.")
             if entry.counts.get(CLOCK_BACK, 0) != seconds_back(last or entry.at, entry.at):
-                found.append(f"Entry {place} is dated before the one it follows, and does not say so.")
+                found.append(f"Entry {place} is dated before the one it follows, and does not record that.")
             previous, due, last = entry.hash().hex(), entry.heir(), entry.at
         return found + self._check_last(keyring) + self._check_head(head)
 
     def root(self, size: int | None = None) -> str:
-        """The root over the first ``size`` entries, or over all, 64 hexadecimal digits.
+        """Return the root over the first ``size`` entries, or over all, 64 hexadecimal digits.
 
         Raises:
-            UsageError: there are not so many entries.
+            UsageError: there are fewer entries.
         """
         size = len(self) if size is None else size
         if not 0 <= size <= len(self):
@@ -142,11 +140,11 @@ class Ledger:
         return merkle.root(self._leaves()[:size]).hex()
 
     def head(self) -> Head:
-        """What to keep elsewhere, so that nothing up to here can be changed or cut off unseen."""
+        """Return the head. Keep it elsewhere to detect that entries up to here were changed or removed."""
         return Head(len(self), self.root())
 
     def inclusion(self, number: int) -> tuple[bytes, ...]:
-        """The proof that entry ``number`` is under ``root()``; check it with ``merkle.verify_inclusion``, index - 1.
+        """Return the proof that entry ``number`` is under ``root()``; see ``merkle.verify_inclusion`` (index from 0).
 
         Raises:
             UsageError: there is no such entry.
@@ -155,7 +153,7 @@ class Ledger:
         return merkle.inclusion_proof(self._leaves(), number - 1)
 
     def consistency(self, old: Head) -> tuple[bytes, ...]:
-        """The proof that this ledger only grew since ``old``; check it with ``merkle.verify_consistency``.
+        """Return the proof that this ledger only grew since ``old``; check it with ``merkle.verify_consistency``.
 
         Raises:
             UsageError: the ledger is shorter than it was then.
@@ -163,11 +161,11 @@ class Ledger:
         return merkle.consistency_proof(self._leaves(), old.size)
 
     def to_bytes(self) -> list[bytes]:
-        """Each entry as it is stored."""
+        """Return each entry as it is stored."""
         return [entry.to_bytes() for entry in self.entries]
 
     def __getitem__(self, number: int) -> Entry:
-        """The entry with this number, from 1.
+        """Return the entry with this number, from 1.
 
         Raises:
             UsageError: there is no such entry.
@@ -190,7 +188,7 @@ class Ledger:
             return []
         return [
             f"The last entry is signed with the key {self.entries[-1].public[:16]}..., which is not in the key file: "
-            "the ledger was written by somebody else, or the file belongs to another book."
+            "the ledger was written with another key, or the file belongs to another book."
         ]
 
     def _check_head(self, head: Head | None) -> list[str]:
@@ -199,18 +197,18 @@ class Ledger:
         if head.size > len(self):
             return [
                 f"The ledger has {many(len(self), 'entry', 'entries')} and had {head.size:,}: the last "
-                f"{head.size - len(self):,} {agreeing(head.size - len(self), 'is', 'are')} gone."
+                f"{head.size - len(self):,} {agreeing(head.size - len(self), 'is', 'are')} missing."
             ]
         if self.root(head.size) != head.root:
-            return [f"The first {head.size} entries are not those of the head that was kept: the past was rewritten."]
+            return [f"The first {head.size} entries are not those of the given head: the ledger was rewritten."]
         return []
 
 
 class LedgerReader:
-    """Reads a stored ledger again and again; what was read before, and is the same to the byte, is not parsed again.
+    """A reader of a stored ledger that does not parse the same bytes twice.
 
-    To parse an entry is to check all of its fields, which takes longer than to fetch it: a verb that looks at the
-    ledger five times would spend most of its time on that.
+    Parsing an entry checks all of its fields, which takes longer than fetching it. A command that reads the ledger five
+    times would spend most of its time on that.
     """
 
     def __init__(self) -> None:
@@ -218,7 +216,7 @@ class LedgerReader:
         self._ledger = Ledger()
 
     def read(self, rows: Sequence[bytes]) -> Ledger:
-        """The ledger of these stored entries, as ``Ledger.from_bytes`` gives it.
+        """Return the ledger of these stored entries, as ``Ledger.from_bytes`` does.
 
         Raises:
             RefusedError: an entry cannot be read.
@@ -232,7 +230,7 @@ class LedgerReader:
 
 
 def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: str = "") -> Entry:
-    """The entry that follows the last one: all a writer needs, however long the ledger is.
+    """Return the entry that follows the last one. Its cost does not depend on the length of the ledger.
 
     Raises:
         RefusedError: the keyring lacks the key that is due.
@@ -247,7 +245,7 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
         who=act.who,
         what=act.what,
         why=act.why,
-        # Not refused: a clock that was once ahead would lock the book for as long. But nobody can do it unseen.
+        # Not refused: if a clock was once ahead, the book would be locked until that time. It is recorded instead.
         counts={**act.counts, **({CLOCK_BACK: back} if back else {})},
         digests={name: keyring.commit(f"digest {name}", text.encode()) for name, text in act.digests.items()},
         touched=act.commitment or commitment_of(act.touched, keyring),
@@ -261,8 +259,11 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
 
 
 def keyed_certificate(digest: str, keyring: Keyring) -> str:
-    """What stands for a certificate in the ledger. Its plain digest would outlive it: whoever holds the other quotes
-    could add a guess, calibrate, and compare the digest of the certificate that gives."""
+    """Return the commitment to a certificate in the ledger.
+
+    A plain digest would remain after an erasure: with the retained quotes one could add a guess, calibrate, and compare
+    the digest of the resulting certificate.
+    """
     return keyring.commit("digest certificate", digest.encode())
 
 
@@ -273,7 +274,7 @@ def check_bytes(
     first_public: str | None = None,
     head: Head | None = None,
 ) -> list[str]:
-    """What is wrong with a stored ledger, in sentences; as ``Ledger.check``, and an unreadable entry is one of them."""
+    """Return one message per fault of a stored ledger, as ``Ledger.check`` does, unreadable entries included."""
     found, entries = [], []
     for place, row in enumerate(rows, 1):
         try:
@@ -284,15 +285,15 @@ def check_bytes(
 
 
 class SetCommitment:
-    """What stands for a set of quotes that come in order, some at a time; see ``commitment_of``."""
+    """A commitment to a set of quotes that are added in order, some at a time; see ``commitment_of``."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._running = keyring.committing("set")
         self._is_empty = True
 
     def add(self, touched: Sequence[bytes]) -> None:
-        """Adds quotes, from the lowest to the highest, all above those added before."""
-        # Lengths first, so that no two sets run together into the same bytes.
+        """Add quotes in ascending order, all above those added before."""
+        # Lengths come first, so that no two sets give the same bytes.
         lengths = list(map(len, touched))
         written = {length: length.to_bytes(8, "little") for length in set(lengths)}
         told = zip(map(written.__getitem__, lengths), touched, strict=True)
@@ -304,7 +305,7 @@ class SetCommitment:
 
 
 def commitment_of(touched: Sequence[bytes], keyring: Keyring) -> str:
-    """What stands for a set of quotes, whatever their order; nothing for none."""
+    """Return the commitment to a set of quotes, independent of their order; empty for none."""
     found = SetCommitment(keyring)
     found.add(sorted(touched))
     return str(found)

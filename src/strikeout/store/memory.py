@@ -1,4 +1,4 @@
-"""A book in memory, for trying things out and for tests: the same promises, gone when the process ends."""
+"""A store in memory, for experiments and tests. It has the same interface and ends with the process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strikeout.store.store import Counts, Leaving, Reading, Shelf, Told, Writing
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A book at one moment. A change is a new moment; the old one stays as it was."""
+    """A state of a book. A change makes a new snapshot and leaves the old one as it was."""
 
     chunks: dict[int, Chunk] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class Snapshot:
         return self.ledger
 
     def contents(self, sealer: Sealer) -> str:
-        """What stands for all of it but the ledger, under a key."""
+        """Return the keyed digest of everything except the ledger."""
         tally = Tally(sealer=sealer)
         chunks = self.chunks.items()
         tally.come(QUOTES, (chunk_sum(number, len(chunk), _digest(chunk)) for number, chunk in chunks))
@@ -98,17 +98,17 @@ class Snapshot:
         return sealer.total(tally.sums or {})
 
     def asked(self, ids: ArrayLike) -> list[str]:
-        """These ids, all of them in the book.
+        """Return these ids if all of them are in the book.
 
         Raises:
-            UnknownIdError: an id that is not in the book, or one given twice.
+            UnknownIdError: an id is not in the book, or is given twice.
         """
         asked = id_lookup.distinct(ids)
         id_lookup.refuse_unknown([name for name in asked if name not in self.held], asked=len(asked))
         return asked
 
     def chosen(self, names: Set[str]) -> dict[int, Chunk]:
-        """The quotes of these names, chunk by chunk."""
+        """Return the quotes with these ids, chunk by chunk."""
         kept = {number: np.array([name in names for name in chunk.ids], bool) for number, chunk in self.chunks.items()}
         return {number: self.chunks[number].only(mask) for number, mask in kept.items()}
 
@@ -117,14 +117,14 @@ _digests: WeakKeyDictionary[Chunk, bytes] = WeakKeyDictionary()
 
 
 def _digest(chunk: Chunk) -> bytes:
-    """Of the quotes of a chunk; found once, since a chunk does not change."""
+    """Return the digest of a chunk, computed once, since a chunk does not change."""
     if chunk not in _digests:
         _digests[chunk] = blake2b(encoded(chunk)).digest()
     return _digests[chunk]
 
 
 class Transaction:
-    """The next moment of a book, made step by step; see ``Writing`` for what each verb promises."""
+    """The next snapshot of a book while it is being made; ``Writing`` documents each method."""
 
     def __init__(self, begun: Snapshot, sealer: Sealer) -> None:
         self.snapshot = begun

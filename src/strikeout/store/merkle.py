@@ -1,11 +1,11 @@
-"""A root of 32 bytes for any number of leaves, and short proofs against it: the tree of RFC 9162, section 2.1.
+"""The Merkle tree of RFC 9162, section 2.1: a root of 32 bytes for any number of leaves, and short proofs.
 
     leaf  SHA-256(0x00 || data)
     node  SHA-256(0x01 || left || right)
     root  the leaf of one; of n leaves, the node of the first k and of the rest, k the largest power of two below n
 
-Everything here takes and gives hashes of leaves, 32 bytes each; ``leaf_hash`` makes them. The first byte keeps a node
-from being passed off as a leaf.
+All functions take and return hashes of leaves, 32 bytes each; ``leaf_hash`` computes them. The first byte prevents that
+a node is presented as a leaf.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ EMPTY = sha256(b"").digest()
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """The hash of one leaf."""
+    """Return the hash of one leaf."""
     return sha256(b"\x00" + data).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """The hash of two subtrees."""
+    """Return the hash of two subtrees."""
     return sha256(b"\x01" + left + right).digest()
 
 
 def root(leaves: Sequence[bytes]) -> bytes:
-    """The root over these leaves; of none, SHA-256 of nothing.
+    """Return the root over these leaves; without leaves, SHA-256 of the empty string.
 
     Raises:
         UsageError: a leaf is not a hash of 32 bytes.
@@ -42,24 +42,24 @@ def root(leaves: Sequence[bytes]) -> bytes:
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> tuple[bytes, ...]:
-    """The hashes that lead from the leaf at ``index`` (counted from 0) to the root, from the bottom up.
+    """Return the hashes that lead from the leaf at ``index`` (counted from 0) to the root, from the bottom up.
 
     Raises:
-        UsageError: no such leaf, or a leaf is not a hash of 32 bytes.
+        UsageError: the leaf does not exist, or a leaf is not a hash of 32 bytes.
     """
     level = _hashes(leaves)
     if not 0 <= index < len(level):
         raise UsageError(f"inclusion_proof: leaf {index} of {len(level)}; the first is 0.")
     path = []
     while len(level) > 1:
-        if index ^ 1 < len(level):  # the last of an odd level has no neighbour and rises as it is
+        if index ^ 1 < len(level):  # the last of an odd level has no neighbour and moves up unchanged
             path.append(level[index ^ 1])
         level, index = _above(level), index >> 1
     return tuple(path)
 
 
 def verify_inclusion(leaf: bytes, proof: Sequence[bytes], *, index: int, size: int, root: bytes) -> bool:
-    """Whether ``proof`` shows that ``leaf`` is at ``index`` of the ``size`` leaves under ``root``. Never raises."""
+    """Return whether ``proof`` shows ``leaf`` at ``index`` of the ``size`` leaves under ``root``. Never raises."""
     if not (0 <= index < size and all(len(part) == WIDTH for part in (leaf, root, *proof))):
         return False
     at, last, found = index, size - 1, leaf
@@ -77,7 +77,9 @@ def verify_inclusion(leaf: bytes, proof: Sequence[bytes], *, index: int, size: i
 
 
 def consistency_proof(leaves: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
-    """The hashes that show the first ``old_size`` leaves to be unchanged and the rest appended; none from 0 or all.
+    """Return the hashes that prove that leaves were only appended after the first ``old_size``.
+
+    The proof is empty for 0 leaves and for all of them.
 
     Raises:
         UsageError: ``old_size`` is below 0 or above the number of leaves, or a leaf is not a hash of 32 bytes.
@@ -89,7 +91,7 @@ def consistency_proof(leaves: Sequence[bytes], old_size: int) -> tuple[bytes, ..
 
 
 def verify_consistency(proof: Sequence[bytes], *, old_size: int, old_root: bytes, size: int, root: bytes) -> bool:
-    """Whether ``proof`` shows that the tree under ``root`` is the one under ``old_root`` with leaves appended.
+    """Return whether ``proof`` shows that the tree under ``root`` is the one under ``old_root`` with leaves appended.
 
     Never raises.
     """
@@ -100,7 +102,7 @@ def verify_consistency(proof: Sequence[bytes], *, old_size: int, old_root: bytes
     at, last = old_size - 1, size - 1
     while at & 1:
         at, last = at >> 1, last >> 1
-    # A power of two: the old root is itself the first hash of the way up, and is left out of the proof.
+    # For a power of two the old root is itself the first hash of the path, and is not part of the proof.
     parts = list(proof) if at else [old_root, *proof]
     if not parts:
         return False
@@ -119,7 +121,7 @@ def verify_consistency(proof: Sequence[bytes], *, old_size: int, old_root: bytes
 
 
 def _subproof(leaves: list[bytes], old_size: int, *, is_whole: bool) -> list[bytes]:
-    """SUBPROOF of section 2.1.4.1; ``is_whole`` while the subtree begins where the old tree does."""
+    """Return SUBPROOF of section 2.1.4.1; ``is_whole`` while the subtree begins where the old tree does."""
     if old_size == len(leaves):
         return [] if is_whole else [root(leaves)]
     k = 1 << ((len(leaves) - 1).bit_length() - 1)

@@ -70,7 +70,7 @@ class Search:
         return not self.traces and not self.unaccounted
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values."""
+        """Return the result as plain values."""
         return {
             "entry": self.entry,
             "is_clean": self.is_clean,
@@ -82,7 +82,7 @@ class Search:
         }
 
     def to_counts(self) -> dict[str, int]:
-        """The numbers that the ledger records. How much was searched for is not among them: it depends on the erased
+        """Return the numbers that the ledger records. The number of needles is not among them: it depends on the erased
         quotes."""
         return {"traces": len(self.traces), "unaccounted": self.unaccounted}
 

@@ -1,12 +1,11 @@
-"""Encryption at rest: every shard and every page of a book under a key of its own, the keys in a file apart.
+"""Encryption at rest: one key per shard and per page of a book, with the keys in a separate file.
 
-    the file            16 bytes that name the format, 16 that name the book, then 48 a key: its name and the key
+    the file            16 bytes that name the format, 16 that name the book, then 48 per key: its name and the key
     what is encrypted   magic (4), name of its key (16), nonce (12), AES-256-GCM with its place as associated data
 
-A shard is a chunk of quotes and what they leave behind, footprints and state: all under one key. Erasing writes a chunk
-anew under a new key and overwrites the old key with zeros, where it stands. Then every copy of the book made before,
-wherever it is, has a shard that nobody can read. A copy of the key file would undo that: keep none longer than you
-would keep the quotes.
+A shard is a chunk of quotes with their footprints and state, all under one key. Erasing rewrites a chunk under a new
+key and overwrites the old key in place with zeros. After that, the shard cannot be decrypted in any earlier copy of the
+book. A copy of the key file would undo that: do not keep one longer than you would keep the quotes.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ VARIABLE = "STRIKEOUT_SHARD_KEYS"
 ENDING = ".shardkeys"
 MAGIC = b"SQE1"
 NAME, KEY, NONCE = 16, 32, 12
-HEAD = len(MAGIC) + NAME  # of an encrypted chunk: enough to tell its key
-# Pages that tell of quotes. Calibrations and certificates do too: in a copy from before an erasure, the quotes that are
-# erased since can be computed back from parameters that were fitted to them. Their keys go with them.
+HEAD = len(MAGIC) + NAME  # of an encrypted chunk: enough to identify its key
+# Pages that depend on quotes. Calibrations and certificates do too: from parameters in a copy made before an erasure,
+# the erased quotes that they were fitted to could be computed. Their keys are destroyed with them.
 LOCKED = frozenset({"calibration", "certificate", "plan", "request", "state"})
 _FORMAT = b"strikeout shard1"
 _BEGIN = len(_FORMAT) + NAME
@@ -36,31 +35,31 @@ _GONE = bytes(NAME)
 
 
 def shard_key_file(book: Path) -> Path:
-    """Where a book's chunk keys are: ``NAME.book.shardkeys`` beside it, or in the folder STRIKEOUT_SHARD_KEYS names."""
+    """Return the path of a book's keys: ``NAME.book.shardkeys`` beside it, or in the folder STRIKEOUT_SHARD_KEYS."""
     folder = os.environ.get(VARIABLE)
     return (Path(folder) if folder else book.parent) / (book.name + ENDING)
 
 
 def key_name(data: bytes) -> bytes | None:
-    """The name of the key that these bytes are under; None where they are not encrypted."""
+    """Return the name of the key that encrypts these bytes; None if they are not encrypted."""
     return data[len(MAGIC) : HEAD] if data[: len(MAGIC)] == MAGIC else None
 
 
 class ShardKeys:
-    """The keys of a book's shards and pages. A new one is on disk before what it locks is."""
+    """The keys of a book's shards and pages. A new key is on disk before the data it encrypts."""
 
     def __init__(self, path: Path, book: bytes) -> None:
-        self.book = book  # the name the book knows this file by
+        self.book = book  # the name under which the book refers to this file
         self._path = path
         self._new: list[tuple[bytes, bytes]] = []
         self._keys: dict[bytes, bytes] = {}
 
     @staticmethod
     def create(path: Path) -> ShardKeys:
-        """A new file without keys, which only its owner can read.
+        """Create a file without keys that only its owner can read.
 
         Raises:
-            RefusedError: there is a file already, or none can be written there.
+            RefusedError: the file exists already, or cannot be written.
         """
         book = secrets.token_bytes(NAME)
         try:
@@ -70,7 +69,7 @@ class ShardKeys:
             _settle_folder(path.parent)
         except FileExistsError as error:
             raise RefusedError(
-                f"{path} is there already, and keys are never overwritten. Move it away, or name another folder in "
+                f"{path} exists already, and keys are never overwritten. Move it away, or name another folder in "
                 f"{VARIABLE}."
             ) from error
         except OSError as error:
@@ -79,31 +78,31 @@ class ShardKeys:
 
     @staticmethod
     def open(path: Path, book: bytes) -> ShardKeys:
-        """The keys in the file that belongs to the book of this name.
+        """Read the keys of the book with this name.
 
         Raises:
-            RefusedError: there is none, it is open to others, or it is of another book.
+            RefusedError: the file is missing, can be read by others, or belongs to another book.
         """
         try:
             mode = path.stat().st_mode
         except OSError as error:
             raise RefusedError(
-                f"The book is encrypted, and its keys in {path} cannot be read ({error.strerror}). Bring the file "
-                f"back, or name its folder in {VARIABLE}."
+                f"The book is encrypted, and its keys in {path} cannot be read ({error.strerror}). Restore the "
+                f"file, or name its folder in {VARIABLE}."
             ) from error
         if os.name == "posix" and mode & 0o077:
             raise RefusedError(
-                f"The keys in {path} are open to others (mode {mode & 0o777:o}). Close it: chmod 600 {path}"
+                f"The keys in {path} can be read by others (mode {mode & 0o777:o}). Restrict it: chmod 600 {path}"
             )
         found = ShardKeys(path, book)
         found._read()
         return found
 
     def sealed(self, data: bytes, *, place: str, under: bytes | None = None) -> bytes:
-        """Encrypted under a new key; readable only at this place of the book. ``settle`` before it is committed.
+        """Encrypt data for one place of the book, under a new key. Call ``settle`` before the data are committed.
 
         Args:
-            under: the name of a key that is there already, to lock more under it: of a shard, whatever belongs to it.
+            under: the name of an existing key to use instead, for data that belong to the same shard.
 
         Raises:
             RefusedError: there is no key of that name.
@@ -118,7 +117,7 @@ class ShardKeys:
         return MAGIC + name + nonce + AESGCM(key).encrypt(nonce, data, place.encode())
 
     def opened(self, data: bytes, *, place: str) -> bytes:
-        """What was encrypted; bytes that are not encrypted as they are.
+        """Decrypt data; return bytes that are not encrypted as they are.
 
         Raises:
             RefusedError: its key was destroyed, or the bytes are not those that were encrypted for this place.
@@ -132,12 +131,12 @@ class ShardKeys:
             return AESGCM(key).decrypt(nonce, body, place.encode())
         except InvalidTag as error:
             raise RefusedError(
-                f"{place} does not open with its key in {self._path}: one of the two was changed. Bring back a copy of "
+                f"{place} does not open with its key in {self._path}: one of the two was changed. Restore copies of "
                 "both that belong together."
             ) from error
 
     def settle(self) -> None:
-        """New keys are on disk when this returns.
+        """Write new keys to disk.
 
         Raises:
             RefusedError: they cannot be written.
@@ -146,7 +145,7 @@ class ShardKeys:
             return
         try:
             with open(self._path, "r+b") as file:
-                # A crash may have left part of a key at the end: begin where whole ones end.
+                # A crash may have left part of a key at the end: begin after the last complete one.
                 end = file.seek(0, os.SEEK_END)
                 file.seek(end - (end - _BEGIN) % (NAME + KEY))
                 file.write(b"".join(name + key for name, key in self._new))
@@ -156,13 +155,13 @@ class ShardKeys:
         self._new = []
 
     def forgo(self) -> None:
-        """Drops new keys that were not settled: what they locked was not committed."""
+        """Discard new keys that are not on disk, since the data they encrypt were not committed."""
         for name, _ in self._new:
             self._keys.pop(name, None)
         self._new = []
 
     def keep_only(self, used: Set[bytes]) -> int:
-        """Destroys all other keys: overwritten with zeros where they stand. How many those were.
+        """Overwrite all other keys in place with zeros, and return how many were destroyed.
 
         Raises:
             RefusedError: the file cannot be read or written.
@@ -190,7 +189,7 @@ class ShardKeys:
         if name not in self._keys:
             raise RefusedError(
                 f"The key of {place} is not in {self._path}: an erasure has destroyed it, and with it every copy of "
-                "what it locked. Work with the book as it is now; this copy is older."
+                "what it encrypted. Use the current book; this copy is older."
             )
         return self._keys[name]
 
@@ -200,7 +199,7 @@ class ShardKeys:
         except OSError as error:
             raise RefusedError(f"The keys in {self._path} cannot be read ({error.strerror}).") from error
         if data[:_BEGIN] != _FORMAT + self.book:
-            raise RefusedError(f"{self._path} does not hold the keys of this book. Bring its own file back.")
+            raise RefusedError(f"{self._path} does not hold the keys of this book. Restore its own file.")
         size = NAME + KEY
         whole = [data[place : place + size] for place in range(_BEGIN, len(data) - size + 1, size)]
         self._keys = {one[:NAME]: one[NAME:] for one in whole if one[:NAME] != _GONE} | dict(self._new)
@@ -212,7 +211,7 @@ def _settle(file: BinaryIO) -> None:
 
 
 def _settle_folder(folder: Path) -> None:
-    """Makes the new name survive a power cut, where a folder can be opened."""
+    """Make the new name survive a power failure, on systems that can sync a folder."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,8 @@
-"""The signature of a certificate, by the key of the book that issued it and as one entry of its ledger.
+"""Signatures of certificates, by the key of the book that issued them.
 
-Claims are computed again by whoever holds the retained quotes. A signature answers for the rest: that the book issued
-the certificate, how many quotes were forgotten, and that it was entered after the ledger had the ``head`` it names.
+Anyone with the retained quotes can recompute the claims of a certificate. The signature covers what the quotes cannot
+confirm: that the book issued the certificate, how many quotes were forgotten, and that the ledger had the ``head`` that
+the certificate names.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def signed(certificate: Certificate, ledger: Ledger, keyring: Keyring, *, at: da
 
 
 def is_signed(certificate: Certificate) -> bool:
-    """Whether the holder of the key that a certificate names signed it as it is."""
+    """Return whether the holder of the key that a certificate names signed it as it is."""
     if certificate.signed is None:
         return False
     named = {name: value for name, value in certificate.signed.items() if name != "signature"}
@@ -50,10 +51,10 @@ def is_signed(certificate: Certificate) -> bool:
 
 
 def misplaced(certificate: Certificate, ledger: Ledger, entry: int, keyring: Keyring | None) -> str | None:
-    """Return how a certificate is not the one that an entry of a ledger came with, in a clause; None if it is.
+    """Return how a certificate differs from the one that an entry of a ledger issued; None if it is that one.
 
-    Without a keyring its signature must be that of the entry's key; whether it is the one certificate that the entry
-    commits to cannot be told.
+    Without a keyring only its signature is compared with the entry's key. Whether it is the certificate that the entry
+    commits to cannot be checked then.
     """
     if keyring is not None and keyed_certificate(certificate.digest(), keyring) != ledger[entry].certificate:
         return "is not the one that was issued with it"
@@ -74,24 +75,23 @@ def verify(
     weights: Weighting | None = None,
     key: str | Sequence[str] | None = None,
 ) -> Verification:
-    """Every claim of a certificate, computed again from the retained quotes alone; and its signature.
+    """Recompute every claim of a certificate from the retained quotes alone, and check its signature.
 
-    Forwards that the quotes say were derived are derived again.
-
-    The state is rebuilt in whole numbers; the step is solved from that; the gradient is taken at the parameters; the
-    quotes are calibrated from cold starts. Whoever holds the retained quotes can run it. Never imports an operator.
+    Forwards that are marked as derived are derived again. The state is rebuilt in whole numbers, the step is solved
+    from it, the gradient is computed at the parameters, and the quotes are calibrated from cold starts. Only the
+    retained quotes are needed. Never imports an operator.
 
     Args:
-        certificate: or its bytes. The objective it names (weights, loss, what was fixed or bounded) is taken from it,
-            and all of it that is not the default is in ``Verification.laid_down``.
-        model: needed where the certificate's is none of ours, which its name cannot bring back.
-        weights: needed where the calibration was given weights of its own: by id, or in the order of the quotes.
-        key: the public key of the book that is to have signed it, 64 hexadecimal digits, or several of them. Without
-            one a signature is checked against the key that the certificate itself names, which anybody can make.
+        certificate: or its bytes. The objective (weights, loss, what was fixed or bounded) is read from it, and every
+            part that is not the default is in ``Verification.laid_down``.
+        model: needed if the certificate names a model that is not part of this package.
+        weights: needed if the calibration was given its own weights: by id, or in the order of the quotes.
+        key: the public key of the book that must have signed it, 64 hexadecimal digits, or several of them. Without
+            one, the signature is checked against the key that the certificate itself names, which anyone can create.
 
     Raises:
-        UsageError: ``key`` is no public key. Nothing is raised for what the certificate or the quotes hold: what cannot
-            be checked does not hold, with the reason.
+        UsageError: ``key`` is not a public key. The contents of the certificate or the quotes never raise: a claim that
+            cannot be checked fails, with the reason.
     """
     trusted = public_keys(key)
     found = read(certificate, retained)
@@ -105,14 +105,14 @@ def signature_check(certificate: Certificate, trusted: Sequence[str]) -> Check:
     """Return whether one of these keys signed a certificate; undecided if no key is given."""
     found = certificate.signed
     if found is None:
-        said = "It is not signed: nobody answers for what the quotes cannot confirm."
+        said = "It is not signed, so what the quotes cannot confirm is unproven."
         return Check(SIGNATURE, False if trusted else None, said, word="" if trusted else "unsigned")
     by = f"the key {found['public'][:16]}..."
     if not is_signed(certificate):
         return Check(SIGNATURE, False, f"It was changed after {by} signed it, or never signed by it.")
     where = f"on {found['at'][:10]} as entry {found['entry']:,} of a ledger, after the head {found['head'][:20]}..."
     if not trusted:
-        said = f"Signed by {by}, {where} Whose key that is has to be known: give it (key=, --key)."
+        said = f"Signed by {by}, {where} To check whose key that is, give the book's public key (key=, --key)."
         return Check(SIGNATURE, None, said, word="whose key?")
     if found["public"] not in trusted:
         return Check(SIGNATURE, False, f"Signed by {by}, and not by {' or '.join(f'{one[:16]}...' for one in trusted)}")
@@ -123,7 +123,7 @@ def public_keys(key: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the public keys that are given, none, one or several.
 
     Raises:
-        UsageError: one of them is no public key.
+        UsageError: one of them is not a public key.
     """
     given = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     for one in given:

@@ -1,4 +1,4 @@
-"""A book in one file, with SQLite of the standard library: nothing to install, nothing lost when the power goes."""
+"""A store in one file, with the SQLite of the standard library. Committed transactions survive a power failure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTLING = 5  # attempts to find the log empty
 
 
 class SqliteStore(SqliteReading):
-    """A ``Store`` in a file. Make one with ``create`` or ``open``; close it, or use it in a ``with`` block."""
+    """A ``Store`` in a file. Use ``create`` or ``open``, then close it or use it in a ``with`` block."""
 
     @staticmethod
     def create(
@@ -31,17 +31,17 @@ class SqliteStore(SqliteReading):
         is_encrypted: bool = False,
         begin: Callable[[SqliteStore], None] | None = None,
     ) -> SqliteStore:
-        """A book in a new file, empty but for what ``begin`` writes. The file appears only when all of that is in it.
+        """Create a book in a new file that contains only what ``begin`` writes. The file appears once it is complete.
 
         Args:
             key: the secret that rows are sealed with; see ``checksums``.
-            is_encrypted: its quotes are kept under keys in a file apart; see ``shard_keys``.
+            is_encrypted: encrypt its quotes, with the keys in a separate file; see ``shard_keys``.
             begin: writes the first transactions.
 
         Raises:
             NotABookError: there is a file of that name already, or its folder does not exist.
             BookError: it cannot be written there.
-            RefusedError: there is a file of keys for a book of that name already, or none can be written.
+            RefusedError: a key file for a book of that name exists already, or cannot be written.
         """
         target = real_path(path)
         bookfile.refuse_taken(target)
@@ -65,20 +65,20 @@ class SqliteStore(SqliteReading):
 
     @staticmethod
     def open(path: str | Path, *, key: bytes | None = UNKEYED, patience: float = PATIENCE) -> SqliteStore:
-        """The book in a file. An erasure that a crash cut short is finished first.
+        """Open the book in a file. An erasure that a crash interrupted is finished first.
 
         Args:
-            key: the secret that rows are sealed with. None where it is not known: then the book can be read, and
-                nobody can tell whether all of it was written with the key.
-            patience: seconds a writer waits for another before it is refused.
+            key: the secret that rows are sealed with. None to open the book without it: then the book can
+                be read, but not checked for rows that were written without the key.
+            patience: seconds to wait for another writer before BusyError is raised.
 
         Raises:
             NotABookError: there is no such file, or it is another program's.
             NewerBookError: it was written by a newer version.
-            DamagedBookError: it is truncated, its bytes are off, or they were changed without the key.
+            DamagedBookError: it is truncated or damaged, or was changed without the key.
             BookError: it has a second name (a hard link), or cannot be read.
             UsageError: it was open when this process was forked.
-            RefusedError: it is encrypted, and its keys are gone, open to others, or those of another book.
+            RefusedError: it is encrypted, and its keys are missing, can be read by others, or are of another book.
         """
         target = real_path(path)
         store = SqliteStore(bookfile.connect(target, patience=patience), None if key is None else Sealer(key))
@@ -86,7 +86,7 @@ class SqliteStore(SqliteReading):
             book = store.page("setting", ENCRYPTION)
             store._keys = None if book is None else ShardKeys.open(shard_key_file(target), book)
             if key is not None and any(due for (due,) in store.rows("SELECT scrub FROM seal")):
-                # Another is at work, or the disk is full: the book can be used, and `faults` reports what is left.
+                # If another process writes or the disk is full, the book can be used; `faults` reports the old bytes.
                 with suppress(BusyError), _suppress_full_disk():
                     store._scrub()
         except BaseException:
@@ -100,7 +100,7 @@ class SqliteStore(SqliteReading):
         try:
             yield SqliteReading(self._connection, self.sealer, self._keys)
         finally:
-            if self._connection.in_transaction:  # a failing disk ends it by itself
+            if self._connection.in_transaction:  # a failing disk ends the transaction
                 self._connection.execute("ROLLBACK")
 
     @contextmanager
@@ -145,9 +145,9 @@ class SqliteStore(SqliteReading):
                 if "disk" not in error.facts:
                     raise
                 raise BookError(
-                    f"The quotes are erased from {self._path} and the ledger says so, but old bytes are still in the "
-                    f"file, which could not be rewritten: {error.facts['disk']}. Make room for a second copy of the "
-                    "book on its disk, then open the book again: that finishes the erasure.",
+                    f"The quotes are erased from {self._path} and the ledger records that, but old bytes are still in "
+                    f"the file, which could not be rewritten: {error.facts['disk']}. Free space for a second copy "
+                    "of the book on its disk, then open the book again: that finishes the erasure.",
                     path=str(self._path),
                     disk=error.facts["disk"],
                 ) from error
@@ -155,7 +155,7 @@ class SqliteStore(SqliteReading):
     def faults(self) -> list[str]:
         if self._connection.in_transaction:
             return integrity.faults(self)
-        with self.reading():  # one moment: what another process writes meanwhile is no fault
+        with self.reading():  # one snapshot, so that concurrent writes are not reported as faults
             return integrity.faults(self)
 
     def files(self) -> tuple[Path, ...]:
@@ -180,17 +180,17 @@ class SqliteStore(SqliteReading):
         self._connection.execute(how)
 
     def _scrub(self) -> None:
-        """Destroys keys nothing is under any more, rewrites the file without what was erased, and empties its log."""
+        """Destroy unused keys, rewrite the file without the erased quotes, and empty its log."""
         if self._keys is not None:
             self._destroy_spent(self._keys)
         self._empty_log()
-        # Zeroed on deletion already (secure_delete); rewritten so that this does not rest on one setting alone.
+        # Zeroed on deletion already (secure_delete); rewritten so that erasure does not depend on one setting.
         self._connection.execute("VACUUM")
         self._connection.execute("UPDATE seal SET scrub = 0")
         self._empty_log()
 
     def _destroy_spent(self, keys: ShardKeys) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")  # no other writer has keys that are not committed yet
+        self._connection.execute("BEGIN IMMEDIATE")  # so that no other writer has uncommitted keys
         try:
             question = "SELECT substr(data, 1, ?1) FROM chunks UNION ALL SELECT substr(data, 1, ?1) FROM pages"
             heads = self.rows(question, (HEAD,))
@@ -202,14 +202,14 @@ class SqliteStore(SqliteReading):
         ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             raise BusyError(
-                f"What was to be erased from {self._path} is erased, but another process is reading an older moment of "
-                "the book, which keeps old bytes in its log. Open the book again when that process is done."
+                f"The quotes are erased from {self._path}, but another process is reading an older snapshot of the "
+                "book, which keeps old bytes in its log. Open the book again when that process is done."
             )
 
 
 @contextmanager
 def _suppress_full_disk() -> Iterator[None]:
-    """Goes on if the disk is full or fails."""
+    """Suppress the error of a full or failing disk."""
     try:
         yield
     except BookError as error:

@@ -1,4 +1,4 @@
-"""Reading a book from its file; every row is held against its checksum and its tag before it is believed."""
+"""Read a book from its file. The checksum and the tag of every row are checked before it is used."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from strikeout.store.chunks import Chunk, decoded, quotes_of, retained_of
 from strikeout.store.shard_keys import LOCKED, ShardKeys
 from strikeout.store.store import Counts, Leaving, Shelf, is_left, on_shelf
 
-TOGETHER = 400  # chunks in a piece
-AT_ONCE = 500  # names in one question; SQLite's smallest limit in use is 999
+TOGETHER = 400  # chunks read together by `pieces`
+AT_ONCE = 500  # names per query; the smallest limit of SQLite in use is 999
 
 
 def key(name: str) -> bytes:
-    """An id as the tables hold it; any text, in the order of its code points."""
+    """Return an id as the tables store it; bytes sort as the code points of the text."""
     return name.encode("utf-8", "surrogatepass")
 
 
 def text(name: bytes) -> str:
-    """The id that a key is of."""
+    """Return the id that a key encodes."""
     return name.decode("utf-8", "surrogatepass")
 
 
 class SqliteReading:
-    """What can be read of a book in a file; see ``Reading`` for what each verb promises."""
+    """The read methods of a book in a file; ``Reading`` documents each of them."""
 
     def __init__(self, connection: Connection, sealer: Sealer | None, keys: ShardKeys | None = None) -> None:
         self._connection = connection
         self._path = connection.path
-        self.sealer = sealer  # None where the key of the book is not known: then tags are not looked at
+        self.sealer = sealer  # None without the key of the book: then tags are not checked
         self._keys = keys  # of an encrypted book
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
@@ -93,7 +93,7 @@ class SqliteReading:
     def left(self, shard: int, what: Leaving) -> bytes | None:
         is_left(what)
         for found, tag, data in self.rows(f"SELECT sum, tag, data FROM {what} WHERE shard = ?", (shard,)):
-            self._hold(checksum(what, shard, data), found, tag, f"what is kept of the {what} of shard {shard}")
+            self._hold(checksum(what, shard, data), found, tag, f"the stored data of shard {shard} ({what})")
             return bytes(data) if self._keys is None else self._keys.opened(data, place=f"{what} {shard}")
         return None
 
@@ -106,7 +106,7 @@ class SqliteReading:
         for found, tag, data in self.rows(
             "SELECT sum, tag, data FROM pages WHERE shelf = ? AND name = ?", (shelf, name)
         ):
-            self._hold(checksum(shelf, name, data), found, tag, f"the page {name!r} on the shelf {shelf!r}")
+            self._hold(checksum(shelf, name, data), found, tag, f"the page {name!r} of kind {shelf!r}")
             if self._keys is not None and shelf in LOCKED:
                 return self._keys.opened(data, place=f"page {shelf} {name}")
             return bytes(data)
@@ -127,21 +127,21 @@ class SqliteReading:
 
     def contents(self) -> str:
         if self.sealer is None:
-            raise RefusedError(f"What {self._path} holds can be compared with its ledger only with the book's key.")
+            raise RefusedError(f"{self._path} was opened without its key, so it cannot be compared with its ledger.")
         return self.sealer.total(self.sums() or {})
 
     def sums(self) -> dict[str, int] | None:
-        """The keyed sums that were stored; None where the key is not known.
+        """Return the keyed sums that were stored; None without the key.
 
         Raises:
-            DamagedBookError: there are none.
+            DamagedBookError: they are missing.
         """
         for (stored,) in self._typed("SELECT sums FROM seal", bytes):
             return None if self.sealer is None else self.sealer.unmasked(stored)
         raise damaged(self._path, "the seal is missing")
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows that answer a question in SQL.
+        """Return the rows of an SQL query.
 
         Raises:
             DamagedBookError: the file cannot be read.
@@ -151,10 +151,12 @@ class SqliteReading:
             yield from answer
 
     def _typed(self, question: str, *types: type, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """As ``rows``, of columns that no checksum of their row covers: damage can make a text or nothing of a number.
+        """Return rows of columns that no checksum covers, with their types checked.
+
+        Damage can turn a number into text or null.
 
         Raises:
-            DamagedBookError: a column is of another type than was written.
+            DamagedBookError: a column has another type than was written.
         """
         for row in self.rows(question, values):
             if tuple(map(type, row)) != types:
@@ -162,7 +164,7 @@ class SqliteReading:
             yield row
 
     def homes(self, names: Sequence[str]) -> dict[str, int]:
-        """Of these names those that the book holds, each with the chunk it is in."""
+        """Return those of these names that the book holds, each with its chunk."""
         if not self.seal().held:
             return {}
         found: dict[str, int] = {}
@@ -174,7 +176,7 @@ class SqliteReading:
         return found
 
     def chunk(self, number: int) -> Chunk:
-        """The chunk of this number.
+        """Return the chunk with this number.
 
         Raises:
             DamagedBookError: it is not as it was written, or missing.
@@ -184,10 +186,10 @@ class SqliteReading:
         raise damaged(self._path, f"chunk {number} of the quotes is missing")
 
     def seal(self) -> Seal:
-        """The counts and the sum over all checksums.
+        """Return the counts and the sum over all checksums.
 
         Raises:
-            DamagedBookError: there is none.
+            DamagedBookError: the seal is missing.
         """
         for total, *counts in self._typed("SELECT total, rows, held, marked FROM seal", bytes, int, int, int):
             return Seal(total, *counts)
@@ -202,10 +204,10 @@ class SqliteReading:
         return self.unlocked(number, data)
 
     def unlocked(self, number: int, data: bytes) -> Chunk:
-        """The chunk in these bytes, which were found whole.
+        """Return the chunk in these bytes, whose checksum was compared.
 
         Raises:
-            RefusedError: they are encrypted, and the key is gone or another.
+            RefusedError: they are encrypted, and the key is missing or does not fit.
         """
         return decoded(data if self._keys is None else self._keys.opened(data, place=f"chunk {number}"))
 
@@ -221,16 +223,16 @@ class SqliteReading:
             raise damaged(self._path, f"{what} {fault}")
 
     def fault(self, row: bytes, found: bytes, tag: bytes) -> str | None:
-        """What is wrong with a row of this checksum, given the sum and tag stored beside it, in a clause; else None."""
+        """Return what is wrong with a row, given its checksum and the sum and tag stored with it; None if valid."""
         if found != row:
             return "is not as it was written"
         if self.sealer is not None and tag != self.sealer.tag(row):
-            return "was changed by somebody who does not have the book's key"
+            return "was changed without the book's key"
         return None
 
 
 def by_chunk(homes: dict[str, int]) -> Iterable[tuple[int, set[str]]]:
-    """The names of every chunk, the chunks in the order they came."""
+    """Return the names in every chunk, in the order of the chunks."""
     grouped: dict[int, set[str]] = {}
     for name, chunk in homes.items():
         grouped.setdefault(chunk, set()).add(name)

@@ -1,4 +1,4 @@
-"""Changing a book in its file, inside one transaction. What a change costs is what it touches."""
+"""Change a book in its file within one transaction. The cost depends on the rows changed, not on the book."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strikeout.store.store import LEAVINGS, Leaving, Shelf, Told, is_left, on_sh
 
 
 class SqliteWriting(SqliteReading):
-    """What can be changed in a book in a file; see ``Writing`` for what each verb promises."""
+    """The write methods of a book in a file; ``Writing`` documents each of them."""
 
     def __init__(self, connection: Connection, sealer: Sealer, keys: ShardKeys | None = None) -> None:
         super().__init__(connection, sealer, keys)
@@ -36,7 +36,7 @@ class SqliteWriting(SqliteReading):
         return self._tally.sums
 
     def settle(self) -> None:
-        """Writes the seal. What came and went is in it once, at the end of a transaction."""
+        """Write the seal, once at the end of a transaction."""
         seal, sums = self._tally.seal, self._write.masked(self._tally.sums or {})
         change = "UPDATE seal SET total = ?, rows = ?, held = ?, marked = ?, sums = ?"
         self._each(change, [(seal.total, seal.rows, seal.held, seal.marked, sums)])
@@ -51,7 +51,7 @@ class SqliteWriting(SqliteReading):
             names += [(key(name), number) for name in chunk.ids]
             self._keep_chunk(number, chunk)
             number += 1
-        # In order: a million names that come sorted fill the tree from left to right.
+        # Sorted names fill the B-tree from left to right.
         self._each("INSERT INTO names VALUES (?, ?)", sorted(names))
         self._tally.count(held=len(quotes))
 
@@ -75,7 +75,7 @@ class SqliteWriting(SqliteReading):
                     self._keep_chunk(number, chunk)
                     number += 1
                 runs.add(names, homes)
-            # In order, as in `add`: names that come as the file has them would have the tree written many times over.
+            # Sorted, as in `add`: names in the order of the file would rewrite pages of the B-tree many times.
             for names, homes in runs.runs():
                 id_lookup.refuse_present([a.decode() for a, b in pairwise(names) if a == b], given=count)
                 self._each("INSERT INTO names VALUES (?, ?)", zip(names, homes, strict=True))
@@ -128,7 +128,7 @@ class SqliteWriting(SqliteReading):
         if head is None:
             raise UsageError(f"There is no shard {shard} in the book.", shard=shard)
         if self._keys is not None:
-            # Under the key of the quotes themselves: whatever destroys that makes all of this unreadable too.
+            # Under the key of the quotes themselves: if that key is destroyed, these data become unreadable too.
             data = self._keys.sealed(data, place=f"{what} {shard}", under=key_name(head))
         self._unleave(what, shard)
         row = checksum(what, shard, data)

@@ -1,14 +1,14 @@
-"""Where a book lives: what can be kept, read, struck out and erased, whatever keeps it.
+"""The interface of a store: read, add, strike out and erase the contents of a book, in a file or in memory.
 
-    store.reading()   one moment of the book, for several reads that belong together
-    store.writing()   one transaction: all of it or nothing; one writer at a time
-    store.quotes() .. single reads, each of the moment it is made
+    store.reading()   one snapshot of the book, for several reads that belong together
+    store.writing()   one transaction, committed completely or not at all; one writer at a time
+    store.quotes() .. single reads, each of the current snapshot
 
-Five kinds of things are kept: quotes, in the order they came; which of them are struck out, and by which entry of the
-ledger; what the quotes of a shard leave behind, bytes that go when one of them is erased; pages, bytes with a name on a
-shelf; and the entries of the ledger, which are only ever added.
+A store holds five kinds of things: quotes, in the order they were added; which of them are struck out, and by which
+entry of the ledger; footprints and states per shard, which are removed when one of its quotes is erased; pages, which
+are bytes with a kind and a name; and the entries of the ledger, which are only ever appended.
 
-A shard is some quotes that came one after the other: what is read at once, and encrypted under one key.
+A shard is a number of quotes that were added one after the other. They are read together and encrypted under one key.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from strikeout.quotes.quotes import Quotes
 Shelf = Literal["calibration", "certificate", "erased", "plan", "request", "setting", "state"]
 Told = Callable[[Sequence[bytes]], None]
 SHELVES: tuple[Shelf, ...] = get_args(Shelf)
-Leaving = Literal["footprints", "states"]  # what the quotes of a shard leave behind
+Leaving = Literal["footprints", "states"]  # what is stored per shard, computed from its quotes
 LEAVINGS: tuple[Leaving, ...] = get_args(Leaving)
-ENCRYPTION = "encryption"  # the setting of an encrypted book: the name its keys know it by
+ENCRYPTION = "encryption"  # the setting of an encrypted book: the name of the book in its key file
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many quotes a book retains, and how many it holds that are struck out."""
+    """The numbers of retained and of struck-out quotes."""
 
     retained: int
     struck: int
 
 
 class Reading(Protocol):
-    """What can be read of a book."""
+    """The read methods of a book."""
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
-        """The retained quotes in the order they came; with ``struck=True`` the others, with ``None`` all.
+        """Return the retained quotes in the order they were added; with ``struck=True`` the others, with ``None`` all.
 
-        Forwards that are derived are never kept: the retained quotes come with those found from them alone, the others
-        with stand-ins (see ``quotes.forwards``).
+        Derived forwards are never stored: those of the retained quotes are refitted from these alone, the other quotes
+        have placeholders (see ``quotes.forwards``).
 
         Raises:
             DamagedBookError: bytes are not those that were written.
-            RefusedError: a slice of the retained quotes gives no forward.
+            RefusedError: no forward can be derived for a slice of the retained quotes.
         """
         ...
 
     def pieces(self) -> Iterator[Quotes]:
-        """The retained quotes in the order they came, some at a time; stand-ins for forwards that are derived.
+        """Return the retained quotes in order, some at a time, with placeholders for derived forwards.
 
         Raises:
             DamagedBookError: bytes are not those that were written.
@@ -65,8 +65,9 @@ class Reading(Protocol):
         ...
 
     def named(self, ids: ArrayLike) -> Quotes:
-        """The quotes with these ids, struck out or not, in the order they came. Does not read the others, and so has
-        stand-ins for forwards that are derived.
+        """Return the quotes with these ids, struck out or not, in the order they were added.
+
+        Other quotes are not read, so derived forwards are placeholders.
 
         Raises:
             UnknownIdError: an id that the book does not hold, or one given twice.
@@ -75,15 +76,15 @@ class Reading(Protocol):
         ...
 
     def known(self, ids: ArrayLike) -> NDArray[np.bool_]:
-        """Of each id, whether the book holds a quote of that name, struck out or not.
+        """Return for each id whether the book holds a quote with it, struck out or not.
 
         Raises:
-            UsageError: the ids are no text.
+            UsageError: the ids are not text.
         """
         ...
 
     def struck(self) -> dict[str, int]:
-        """The ids that are struck out, in the order of the ids, each with the number of the entry that struck it out.
+        """Return the ids that are struck out, sorted, each with the number of the entry that struck it out.
 
         Raises:
             DamagedBookError: bytes are not those that were written.
@@ -91,7 +92,7 @@ class Reading(Protocol):
         ...
 
     def counts(self) -> Counts:
-        """How many quotes are retained, and how many are struck out.
+        """Return how many quotes are retained, and how many are struck out.
 
         Raises:
             DamagedBookError: bytes are not those that were written.
@@ -99,7 +100,7 @@ class Reading(Protocol):
         ...
 
     def shards(self) -> dict[int, int]:
-        """The numbers of the shards in the order they came, each with how many quotes it holds, struck out or not.
+        """Return the numbers of the shards in order, each with its number of quotes, struck out or not.
 
         Raises:
             DamagedBookError: bytes are not those that were written.
@@ -107,7 +108,7 @@ class Reading(Protocol):
         ...
 
     def shards_of(self, ids: ArrayLike) -> dict[str, int]:
-        """Of each of these ids the number of the shard it is in. Does not read the quotes.
+        """Return for each of these ids the number of its shard. Does not read the quotes.
 
         Raises:
             UnknownIdError: an id that the book does not hold, or one given twice.
@@ -115,7 +116,7 @@ class Reading(Protocol):
         ...
 
     def members(self, shard: int) -> tuple[str, ...]:
-        """The ids of a shard in the order they came, struck out or not.
+        """Return the ids of a shard in the order they were added, struck out or not.
 
         Raises:
             DamagedBookError: it is missing, or bytes are not those that were written.
@@ -123,43 +124,43 @@ class Reading(Protocol):
         ...
 
     def left(self, shard: int, what: Leaving) -> bytes | None:
-        """What is kept of what the quotes of a shard leave behind; None where nothing is.
+        """Return the footprints or states that are stored for a shard; None if there are none.
 
         Raises:
-            UsageError: nothing of that name is kept of a shard.
+            UsageError: `what` is not stored per shard.
             DamagedBookError: bytes are not those that were written.
         """
         ...
 
     def shards_with(self, what: Leaving) -> tuple[int, ...]:
-        """The shards of which this is kept, in order.
+        """Return the shards that have stored footprints or states, in order.
 
         Raises:
-            UsageError: nothing of that name is kept of a shard.
+            UsageError: `what` is not stored per shard.
             DamagedBookError: bytes are not those that were written.
         """
         ...
 
     def page(self, shelf: Shelf, name: str) -> bytes | None:
-        """The page of this name on this shelf; None where there is none.
+        """Return the page of this kind and name; None if there is none.
 
         Raises:
-            UsageError: there is no such shelf.
+            UsageError: the page kind is unknown.
             DamagedBookError: bytes are not those that were written.
         """
         ...
 
     def pages(self, shelf: Shelf) -> tuple[str, ...]:
-        """The names of the pages on a shelf, sorted.
+        """Return the names of the pages of a kind, sorted.
 
         Raises:
-            UsageError: there is no such shelf.
+            UsageError: the page kind is unknown.
             DamagedBookError: bytes are not those that were written.
         """
         ...
 
     def entries(self) -> tuple[bytes, ...]:
-        """The entries of the ledger, in the order they were appended.
+        """Return the entries of the ledger, in the order they were appended.
 
         Raises:
             DamagedBookError: bytes are not those that were written.
@@ -167,21 +168,22 @@ class Reading(Protocol):
         ...
 
     def contents(self) -> str:
-        """What stands for all that is kept but the ledger, as it was added up when it was written, under the key of the
-        store: 64 hexadecimal digits. ``faults`` adds it up again.
+        """Return the keyed digest of everything except the ledger, 64 hexadecimal digits.
+
+        It is computed from the sums that are stored with each transaction; ``faults`` recomputes them.
 
         Raises:
-            RefusedError: the key is not known.
+            RefusedError: the store was opened without its key.
             DamagedBookError: it is missing.
         """
         ...
 
 
 class Writing(Reading, Protocol):
-    """What can be changed in a transaction. Reads see what the transaction has changed so far."""
+    """The write methods of a transaction. Reads include what the transaction has changed so far."""
 
     def add(self, quotes: Quotes) -> None:
-        """Keeps these quotes after those that are there.
+        """Append these quotes.
 
         Raises:
             UsageError: an id is in the book already, or the quotes are of another kind (options, or other features).
@@ -189,18 +191,18 @@ class Writing(Reading, Protocol):
         ...
 
     def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
-        """Keeps the quotes of all pieces as ``add`` would keep them at once, one piece in memory at a time.
+        """Append the quotes of all chunks, with one chunk in memory at a time, and return how many were added.
 
         Args:
-            told: called with the names that were added, from the lowest to the highest, some at a time.
+            ``told``: called with the ids that were added, in ascending order, some at a time.
 
         Raises:
-            UsageError: an id is in the book already or there twice, or the quotes are of another kind.
+            UsageError: an id is in the book already or is given twice, or the quotes are of another kind.
         """
         ...
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
-        """Marks the quotes with these ids as struck out by this entry of the ledger.
+        """Mark the quotes with these ids as struck out by this entry of the ledger.
 
         Raises:
             UnknownIdError: an id that the book does not hold, one given twice, or one that is struck out already.
@@ -208,7 +210,7 @@ class Writing(Reading, Protocol):
         ...
 
     def unstrike(self, ids: ArrayLike) -> None:
-        """Marks the quotes with these ids as retained again.
+        """Mark the quotes with these ids as retained again.
 
         Raises:
             UnknownIdError: an id that is not struck out, or one given twice.
@@ -216,9 +218,10 @@ class Writing(Reading, Protocol):
         ...
 
     def erase(self, ids: ArrayLike) -> None:
-        """Takes the quotes with these ids away, struck out or not, and all that is kept of what their shards leave
-        behind. Once the transaction is done nothing of them is left in the store's files; pages and entries are the
-        caller's to remove.
+        """Erase the quotes with these ids, struck out or not, and the footprints and states of their shards.
+
+        After the transaction the store's files contain none of their bytes. The caller must remove pages that depend on
+        them.
 
         Raises:
             UnknownIdError: an id that the book does not hold, or one given twice.
@@ -226,39 +229,39 @@ class Writing(Reading, Protocol):
         ...
 
     def leave(self, shard: int, what: Leaving, data: bytes) -> None:
-        """Keeps what the quotes of a shard leave behind, in the place of what was there.
+        """Store the footprints or states of a shard, and replace earlier ones.
 
         Raises:
-            UsageError: there is no such shard, or nothing of that name is kept of one.
+            UsageError: the shard does not exist, or `what` is not stored per shard.
         """
         ...
 
     def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
-        """Takes that away of these shards; nothing where there is none.
+        """Remove the footprints or states of these shards, if there are any.
 
         Raises:
-            UsageError: nothing of that name is kept of a shard.
+            UsageError: `what` is not stored per shard.
         """
         ...
 
     def put(self, shelf: Shelf, name: str, data: bytes) -> None:
-        """Keeps a page under this name, in the place of the one that had it.
+        """Store a page, and replace an earlier one of the same kind and name.
 
         Raises:
-            UsageError: there is no such shelf, or the name is empty.
+            UsageError: the page kind is unknown, or the name is empty.
         """
         ...
 
     def remove(self, shelf: Shelf, name: str) -> None:
-        """Takes a page away; nothing where there is none.
+        """Remove a page, if it exists.
 
         Raises:
-            UsageError: there is no such shelf.
+            UsageError: the page kind is unknown.
         """
         ...
 
     def append(self, data: bytes) -> int:
-        """Adds an entry to the ledger and gives back its number: 0 for the first.
+        """Append an entry to the ledger and return its number, 0 for the first.
 
         Raises:
             UsageError: the entry is empty.
@@ -267,10 +270,10 @@ class Writing(Reading, Protocol):
 
 
 class Store(Reading, Protocol):
-    """A book that lasts."""
+    """The storage of a book."""
 
     def reading(self) -> AbstractContextManager[Reading]:
-        """One moment of the book: what others write meanwhile is not seen. Never blocks a writer.
+        """Read one snapshot of the book, without later writes of others. Never blocks a writer.
 
         Raises:
             DamagedBookError: bytes are not those that were written.
@@ -286,47 +289,46 @@ class Store(Reading, Protocol):
         ...
 
     def writing(self) -> AbstractContextManager[Writing]:
-        """A transaction: kept as a whole when the block ends, and not at all when it raises.
+        """Begin a transaction. It is committed when the block ends, and rolled back if the block raises.
 
         Raises:
-            BusyError: another is writing. Nothing was changed.
+            BusyError: another transaction is writing. Nothing was changed.
         """
         ...
 
     def faults(self) -> list[str]:
-        """What is wrong with the stored bytes, a sentence each; empty where all are as they were written.
+        """Return one message per fault of the stored bytes; empty if all are as they were written.
 
-        Raises:
-            nothing: a file that cannot be read at all is a fault too.
+        Never raises for damage: a file that cannot be read at all is a fault too.
         """
         ...
 
     def files(self) -> tuple[Path, ...]:
-        """The files the store keeps, those that are there now."""
+        """Return the files of the store that exist now."""
         ...
 
     def close(self) -> None:
-        """Lets go of the files. What was written stays."""
+        """Close the files."""
         ...
 
 
 def on_shelf(shelf: str, name: str | None = None) -> None:
-    """Nothing, where there is such a shelf and the name, if given, is not empty.
+    """Raise UsageError if the page kind is unknown or its name is empty.
 
     Raises:
-        UsageError: otherwise.
+        UsageError: the kind is unknown, or a name is given and empty.
     """
     if shelf not in SHELVES:
-        raise UsageError(f"There is no shelf {shelf!r}; the shelves are {', '.join(SHELVES)}.", shelf=shelf)
+        raise UsageError(f"There is no page kind {shelf!r}; the kinds are {', '.join(SHELVES)}.", shelf=shelf)
     if name is not None and not name:
-        raise UsageError(f"A page on the shelf {shelf!r} needs a name.", shelf=shelf)
+        raise UsageError(f"A page of kind {shelf!r} needs a name.", shelf=shelf)
 
 
 def is_left(what: str) -> None:
-    """Nothing, where this is kept of shards.
+    """Raise UsageError if this is not stored per shard.
 
     Raises:
-        UsageError: otherwise.
+        UsageError: it is neither footprints nor states.
     """
     if what not in LEAVINGS:
-        raise UsageError(f"Of a shard {' and '.join(LEAVINGS)} are kept, not {what!r}.", what=what)
+        raise UsageError(f"Stored per shard are {' and '.join(LEAVINGS)}, not {what!r}.", what=what)
