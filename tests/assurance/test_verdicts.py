@@ -107,3 +107,14 @@ def test_a_certificate_without_an_optimum_is_verified_in_part(folder):
     found = so.verify(bare, so.read_quotes(folder / "kept.csv"))
     assert (found.verdict, found.is_optimum) == (Verdict.VERIFIED, None)
     assert found.headline.startswith("Verified in part")
+
+
+def test_an_optimum_that_holds_only_to_rounding_is_reported_as_such(folder):
+    certificate = Certificate.from_bytes((folder / "plain.json").read_bytes())
+    kept = so.read_quotes(folder / "kept.csv")
+    for tolerance, is_of_rounding in ((1e-5, False), (1e-300, True)):
+        claims = {**certificate.claims, "OPTIMUM": {"tolerance": tolerance.hex()}}
+        found = so.verify(dataclasses.replace(certificate, claims=claims), kept)
+        (optimum,) = (check for check in found.checks if check.name == "OPTIMUM")
+        assert optimum.holds
+        assert ("rounding" in optimum.found) == is_of_rounding

@@ -262,7 +262,8 @@ class ClaimChecker:
         if not found.is_within(tolerance):
             return False, f"{moved}; the certificate claims {tolerance:g}."
         beaten = self._beaten(found)
-        return (False, beaten) if beaten else (True, f"{moved}; {tolerance:g} is claimed. Identified.")
+        rounding = "" if found.apart <= tolerance else ", or a step below rounding, as this one is"
+        return (False, beaten) if beaten else (True, f"{moved}; {tolerance:g} is claimed{rounding}. Identified.")
 
     def _beaten(self, found: Optimality) -> str | None:
         """Return a sentence if the model's own starts lead to a valley far below; None if they do not."""
