@@ -75,7 +75,7 @@ def test_an_approved_erasure_takes_the_wording_of_requests_with_it(path):
     with of(path, "ann") as ann, of(path, "bob") as bob:
         asked = ann.request("erase", where=EARLY, reason="licence")
         bob.approve(asked.number)
-        done = ann.erase(where=EARLY)
+        done = ann.erase(where=EARLY, reason="licence")
         (after,) = ann.requests()
         assert (done.residue, after.state, after.where, after.ids) == (0, "done", "", ())
         assert ann.verify().holds, ann.verify().summary()
@@ -174,3 +174,22 @@ def test_an_unknown_policy_is_refused(tmp_path):
     with pytest.raises(UsageError):
         so.Book.create(tmp_path / "c.book", approval="three-person")
     assert not (tmp_path / "c.book").exists()
+
+
+def test_an_approval_for_a_reason_that_keeps_results_does_not_cover_one_that_removes_them(tmp_path):
+    """An erasure for a licence removes the results of earlier calibrations too, so it is another deed."""
+    quotes = so.paper.quotes("small", seed=5)
+    ids = quotes.ids[:20].tolist()
+    with so.Book.create(tmp_path / "a.book", approval="two-person", who="ann") as book:
+        book.import_quotes(quotes)
+        book.calibrate(panel=None)
+        asked = book.request("erase", ids=ids, reason="test")
+    with so.Book.open(tmp_path / "a.book", who="bob") as book:
+        book.approve(asked.number)
+    with so.Book.open(tmp_path / "a.book", who="ann") as book:
+        with pytest.raises(RefusedError):
+            book.erase(ids=ids, reason="licence")
+        assert book.status().erased == 0
+        book.erase(ids=ids, reason="error")
+        assert book.verify().holds
+        assert None not in book.approvals_of_removals().values()

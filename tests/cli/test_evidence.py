@@ -57,6 +57,16 @@ def test_the_page_names_persons_reason_and_proof_and_no_quote(path, tmp_path):
     assert not any(str(name) in page for name in QUOTES.ids)
 
 
+def test_the_wording_of_a_request_is_not_on_the_page(tmp_path):
+    with so.Book.create(tmp_path / "b.book", approval="two-person", who="ann") as book:
+        book.import_quotes(QUOTES)
+        book.calibrate(panel=None)
+        book.request("forget", where=f"id = '{QUOTES.ids[3]}'", reason="error")
+    done = run("evidence", tmp_path / "b.book", "--out", tmp_path / "e.html", "--json")
+    assert str(QUOTES.ids[3]) not in (tmp_path / "e.html").read_text() + done.stdout
+    assert len(json.loads(done.stdout)["open"]) == 1
+
+
 def test_the_proof_of_inclusion_is_one(path):
     from strikeout.store.merkle import verify_inclusion
 

@@ -34,7 +34,7 @@ Rows = NDArray[np.intp]
 
 NEIGHBOURS = 4  # on each side
 SLICE = ("underlying", "root", "date", "quote_time")  # labels that, with the expiry, make a slice; those that are there
-FEW = 5  # a slice with fewer strikes is not judged
+FEW = 7  # a slice with fewer strikes is not judged: there, too many of a quote's neighbours are at an end
 AT_ENDS = 4.0
 TICK = 0.5e-4  # of the forward: noise of a price without a quoted spread
 

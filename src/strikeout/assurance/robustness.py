@@ -125,7 +125,7 @@ def robustness(
 
     Raises:
         UsageError: an unknown target or label, or a count that leaves nothing.
-        RefusedError: the calibration has no quotes, is a panel, or its quotes do not determine its parameters.
+        RefusedError: the calibration has no quotes, is a panel or did not converge.
     """
     if calibration.is_panel:
         raise RefusedError(
@@ -134,6 +134,8 @@ def robustness(
             Argument("panel", None),
             ").",
         )
+    if not calibration.converged:
+        raise RefusedError(f"robustness: {calibration.termination}. Calibrate with what is free fixed, or add quotes.")
     groups = groups_of(calibration.used, by)
     most = _most(count, share, groups.count)
     value = _function(calibration, target)

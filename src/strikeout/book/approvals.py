@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
 from strikeout.book.erasure import meant
+from strikeout.book.erasure_reach import ABOUT_DATA
 from strikeout.book.keyed_ids import as_kept
 from strikeout.book.records import PERSONS, Snapshot, Why, page_of
 from strikeout.book.select import names_for, refuse_nothing
@@ -165,8 +166,10 @@ def set_approval(snapshot: Snapshot, approval: Approval, reason: Why) -> int:
         return book.enter(POLICY, reason, counts=counts)
 
 
-def require_approval(records: Snapshot, verb: str, names: Sequence[str]) -> None:
+def require_approval(records: Snapshot, verb: str, names: Sequence[str], reason: Reason | None = None) -> None:
     """Raise if the book needs two persons and there is no approved request for just this that is not done yet.
+
+    An erasure for a reason about the data removes results too, so it needs an approval for such a reason.
 
     Raises:
         RefusedError: there is none.
@@ -175,7 +178,12 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str]) -> None
         return
     what = DOING[verb]
     touched = commitment_of([name.encode() for name in names], records.keyring)
-    same = [asked for asked in requests_of(records) if (asked.what, asked.touched) == (what, touched)]
+    wanted = what, touched, _is_about_data(what, reason)
+    same = [
+        asked
+        for asked in requests_of(records)
+        if (asked.what, asked.touched, _is_about_data(asked.what, asked.why)) == wanted
+    ]
     if any(asked.state == "approved" for asked in same):
         return
     waiting = [str(asked.number) for asked in same if asked.state == "open"]
@@ -186,9 +194,10 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str]) -> None
         if verb == POLICY
         else f"Ask for it: strikeout request BOOK {what} --where ..."
     )
+    for_reason = " for this reason" if verb == "erase" and reason is not None else ""
     subject = "this change" if verb == POLICY else f"these {len(names):,} quotes"
     raise RefusedError(
-        f"{verb} needs a second person's approval in this book, and {subject} have none. {next_step}"
+        f"{verb} needs a second person's approval in this book, and {subject} have none{for_reason}. {next_step}"
         if verb != POLICY
         else f"One person needs a second person's approval in this book, and {subject} has none. {next_step}",
         count=len(names),
@@ -215,14 +224,23 @@ def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
                 ready.append((entry.number, request_entry))
         elif persons == 2 and _needs_approval(entry):
             what = DOING[entry.what]
-            match = next(
-                (pair for pair in ready if (ASKING[pair[1].what], pair[1].touched) == (what, entry.touched)), None
-            )
+            wanted = what, entry.touched, _is_about_data(what, entry.why)
+            match = next((pair for pair in ready if _asked_for(pair[1]) == wanted), None)
             found[entry.number] = None if match is None else match[0]
             if match is not None:
                 ready.remove(match)
         persons = entry.counts.get(PERSONS, persons)
     return found
+
+
+def _asked_for(entry: Entry) -> tuple[str, str, bool]:
+    what = ASKING[entry.what]
+    return what, entry.touched, _is_about_data(what, entry.why)
+
+
+def _is_about_data(what: str, reason: Reason | None) -> bool:
+    """Return whether an erasure for this reason removes results as well as quotes."""
+    return what == "erase" and reason is not None and reason.code in ABOUT_DATA
 
 
 def _needs_approval(entry: Entry) -> bool:

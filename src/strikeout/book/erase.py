@@ -16,7 +16,7 @@ from strikeout.book.forget import Recalibrated, recalibrate
 from strikeout.book.forward_dependencies import refits_without
 from strikeout.book.keyed_ids import as_kept
 from strikeout.book.known_files import remove
-from strikeout.book.records import Snapshot, Why
+from strikeout.book.records import Snapshot, Why, as_reason
 from strikeout.book.residue import record_search
 from strikeout.book.results import Erasure
 from strikeout.errors import BusyError, RefusedError
@@ -67,7 +67,7 @@ def erase(
     """
     held, aside, reach, refits = _found(seen, ids=ids, where=where, reason=reason, plans=plans)
     touched = [*held.ids.tolist(), *aside.ids.tolist()]
-    require_approval(seen, "erase", touched)
+    require_approval(seen, "erase", touched, as_reason(reason))
     result = _result(seen, held, aside, reach)
     shown = rehearsed(seen, held, aside, reach=reach, refits=refits, is_remade=result is not None)
     left = left_behind(seen, held, aside)

@@ -281,6 +281,8 @@ def search_lines(search: Search) -> list[str]:
     size = f"{search.searched / 1e6:,.1f} MB"
     wanted = many(search.needles, "number and name", "numbers and names")
     lines = [f"{many(len(search.traces), 'trace')} in {size}; {wanted} searched for"]
+    if not search.needles:
+        lines.append("Only bytes and commitments were checked: the book has no copy of what was erased to search for.")
     lines += [f"{many(search.unaccounted, 'byte')} that belong to no row of the book"] if search.unaccounted else []
     lines += [str(trace) for trace in search.traces[:SHOWN_TRACES]]
     more = len(search.traces) - SHOWN_TRACES

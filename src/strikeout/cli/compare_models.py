@@ -19,6 +19,7 @@ from strikeout.cli.fit_options import (
     options_as_given,
     read_file,
     reading_counts,
+    refuse_several_underlyings,
     select_option,
 )
 from strikeout.cli.options import file_argument, given_options, only_option, output_options, refuse_given
@@ -103,4 +104,6 @@ def _quotes(file: str, options: dict[str, Any]) -> tuple[Reading | None, Quotes]
             options |= {name: value for name, value in last.items() if name not in given}
             return None, matching(book.quotes(), options["only"])
     reading = read_file(file, **{name: options[name] for name in READING})
-    return reading, matching(reading.quotes, options["only"])
+    quotes = matching(reading.quotes, options["only"])
+    refuse_several_underlyings(quotes)
+    return reading, quotes

@@ -101,7 +101,7 @@ def _hint(book: str | None) -> None:
     commands = [] if book else [(f"strikeout demo --no-page --book {name}", "the quotes as they arrived, as a file")]
     commands += [
         (f"strikeout inspect {name}", "how strikeout reads it"),
-        (f"strikeout calibrate {name}", "ends with 3: the search does not converge"),
+        (f"strikeout calibrate {name}", "ends with 3: the quotes do not determine every parameter"),
         (f"strikeout influence {name} --by date,source", "which feed spoils it"),
         (f"strikeout forget {name} --where \"source = 'b' and date = '2024-03-05'\" --preview", "only a preview"),
     ]

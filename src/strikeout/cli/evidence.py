@@ -32,14 +32,15 @@ alone. Copies that others hold (files given away, backups) are beyond the book's
 @click.command("evidence")
 @book_argument
 @click.option("--request", type=click.IntRange(min=1), help="Only the removal of this request, by its number.")
-@click.option("--out", type=click.Path(path_type=str), default="evidence.html", show_default=True, help="The page.")
+@click.option("--out", type=click.Path(path_type=str), help="The page, .html.  [default: NAME-evidence.html]")
 @json_option
-def evidence(book: str, request: int | None, out: str, as_json: bool) -> int:
+def evidence(book: str, request: int | None, out: str | None, as_json: bool) -> int:
     """Write one printable page on the removals from BOOK: who asked, who approved, when, why, and what can be checked.
 
     The page contains no quote, so it may be given away. It verifies the book first; ends with 1 if the book is refuted,
     with 3 if it cannot be checked here.
     """
+    out = f"{Path(book).stem}-evidence.html" if out is None else out
     if not out.lower().endswith(".html"):
         raise UsageError(f"{Path(out).name}: evidence is one page and ends in .html.", path=out)
     from strikeout.quotes.atomic_write import replace_file
@@ -78,7 +79,7 @@ def evidence_facts(book: Book, *, request: int | None = None) -> dict[str, Any]:
         "key": status.key,
         "quotes": {"held": status.held, "set_aside": status.set_aside, "erased": status.erased},
         "removals": [_removal(entry, entries, approved, done.get(entry.number), book) for entry in removals],
-        "open": [one.to_dict() | {"ids": None} for one in chosen if one.done is None],
+        "open": [_request(one) for one in chosen if one.done is None],
         "verification": {"verdict": audit.verdict.name.lower(), **audit.to_dict()},
     }
 
@@ -99,11 +100,16 @@ def _removal(entry: Entry, entries: Any, approved: Any, asked: Request | None, b
         "needed_approval": entry.number in approved,
         "approved_by": None if approval is None else approval.who,
         "approved_at": None if approval is None else approval.at,
-        "request": None if asked is None else asked.to_dict() | {"ids": None},
+        "request": None if asked is None else _request(asked),
         "search": None if search is None or entry.what != "erase" else {"entry": search.number, **search.counts},
         "hash": entry.hash().hex(),
         "inclusion": [part.hex() for part in ledger.inclusion(entry.number)],
     }
+
+
+def _request(asked: Request) -> dict[str, Any]:
+    """Return a request without its wording: a condition or an id may name a quote, and the page is given away."""
+    return {name: value for name, value in asked.to_dict().items() if name not in ("where", "ids")}
 
 
 def evidence_page(facts: dict[str, Any]) -> str:
@@ -145,7 +151,6 @@ def _rows(removal: dict[str, Any]) -> list[tuple[str, str]]:
     rows.append(("counts", counts or "none"))
     if asked is not None:
         rows.append(("asked by", f"{asked['who']}, {asked['at']} (request {asked['request']})"))
-        rows.append(("condition", asked["where"] or "removed with the quotes, or given by ids"))
     if removal["approved_by"] is not None:
         rows.append(("approved by", f"{removal['approved_by']}, {removal['approved_at']}"))
     elif removal["needed_approval"]:

@@ -223,6 +223,8 @@ def calibrate_groups(file: str, by: str, *, model: str, only: str | None, **opti
     line = terminal.ComparingLine(what="calibrations")
     try:
         quotes = matching(reading.quotes, only)
+        if "underlying" not in names and not options["pool"]:
+            refuse_several_underlyings(quotes)
         return reading, calibrate_many(quotes, chosen, by=names, progress=line, **how)
     finally:
         line.end()

@@ -57,8 +57,6 @@ def outliers(file: str, top: int, as_json: bool, form: Format, **options: Any) -
         return exit_codes.DONE
     terminal.show_result(form, _outlier_table(found, top), "", _outlier_facts(found, suspects))
     note_reading(reading, options["quarantine"])
-    if suspects:
-        terminal.hint(f'strikeout forget {file} --ids "{found["id"][0]}"')
     return exit_codes.DONE
 
 
