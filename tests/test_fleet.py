@@ -103,6 +103,13 @@ def test_a_file_of_several_underlyings_is_refused_unless_it_is_said_what_to_do(p
     assert run(path, "--pool").exit_code in (0, 3)
 
 
+def test_a_book_of_several_underlyings_is_refused_unless_it_is_said_what_to_do(quotes, tmp_path):
+    with so.Book.create(tmp_path / "three.book") as book:
+        book.import_quotes(quotes)
+    assert run(str(tmp_path / "three.book")).exit_code == 2
+    assert run(str(tmp_path / "three.book"), "--pool").exit_code in (0, 3)
+
+
 def test_each_underlying_of_a_file_is_a_row(path, fleet):
     done = run(path, "--by", "underlying", "--json")
     assert done.exit_code == 3  # CCC has too few quotes

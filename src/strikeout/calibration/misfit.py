@@ -80,5 +80,6 @@ def _smoothed(x: Floats, offsets: NDArray[np.int64], r: Floats, w: Floats) -> tu
         r = r - share[of] * polynomial
         centre = np.add.reduceat(weighted * polynomial * x, begin) / norm
         following = (x - centre[of]) * polynomial - (norm / last_norm)[of] * last
+        following = np.where(is_used[of], following, 0.0)  # a slice with no term left stays out of the next ones
         polynomial, last, last_norm = following, polynomial, norm
     return float(np.add.reduce(w * r * r)), int(terms.sum())

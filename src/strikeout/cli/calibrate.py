@@ -18,6 +18,7 @@ from strikeout.cli.fit_options import (
     note_reading,
     options_as_given,
     reading_counts,
+    refuse_several_underlyings,
 )
 from strikeout.cli.options import file_argument, given_options, output_options, reason_options, refuse_given
 from strikeout.tables import Table, number
@@ -66,11 +67,13 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         check_ending(plot)
     asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "errors", "by")}
     if is_book(file):
-        refuse_given(("report", "errors", "only", "by", "pool", *READING), "A book was read when it was imported:")
+        refuse_given(("report", "errors", "only", "by", *READING), "A book was read when it was imported:")
         own = set(options) - {*READING, "only", "pool"}
         how = {name: options[name] for name in given_options(own, or_configured=True)}
         how |= {name: asked[name] for name in ("through", "perturb") if asked[name] is not None}
         with open_book(file, who=asked["who"]) as book:
+            if not options["pool"]:
+                refuse_several_underlyings(book.quotes())
             return calibrate_book(book, how, fresh=asked["fresh"], reason=asked["reason"], plot=plot, as_json=as_json)
     refuse_given(("reason", "note", "ticket", *OF_BOOKS), "A file keeps nothing:")
     if asked["by"] is not None:
