@@ -1,0 +1,110 @@
+"""The application: routes, errors as problems, limits, and the headers that protect a browser."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import IO, Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+
+from strikeout import __version__
+from strikeout.errors import NoSuchPageError, StrikeoutError, UsageError
+from strikeout.service import api, changes
+from strikeout.service.access_log import AccessLog
+from strikeout.service.answers import ExactJSON, problem_response
+from strikeout.service.desk import Desk
+from strikeout.service.limits import LOOPBACK, Limits
+from strikeout.service.people import Action
+from strikeout.service.problems import INTERNAL, Problem, ProblemError, problem_of
+from strikeout.service.uploads import remove_left_uploads
+
+
+def create_app(desk: Desk, *, hosts: Sequence[str] = LOOPBACK, log: IO[str] | None = None) -> FastAPI:
+    """Return the application for a desk.
+
+    Args:
+        hosts: names by which the server may be addressed.
+        log: where the access log is written; standard error by default.
+    """
+
+    @asynccontextmanager
+    async def running(_: FastAPI) -> AsyncIterator[None]:
+        remove_left_uploads(desk.library.folder)
+        yield
+        await desk.jobs.close()
+
+    app = FastAPI(
+        title="strikeout",
+        version=__version__,
+        summary="Books of option quotes over HTTP: calibrate, strike quotes out, approve, erase, verify.",
+        lifespan=running,
+        docs_url=None,  # these pages load their scripts from another host
+        redoc_url=None,
+        default_response_class=ExactJSON,
+        separate_input_output_schemas=False,
+    )
+    app.state.desk = desk
+    app.include_router(api.router)
+    app.include_router(changes.router)
+    _add_health(app, desk)
+    for kind in (StrikeoutError, ProblemError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _answer_error)
+    app.add_exception_handler(Exception, _answer_defect)
+    app.add_middleware(Limits, uploads=desk.uploads, hosts=hosts)
+    app.add_middleware(AccessLog, stream=log)
+    return app
+
+
+def _add_health(app: FastAPI, desk: Desk) -> None:
+    @app.get("/livez", summary="Report that the server runs")
+    async def livez() -> dict[str, Any]:
+        """Answer at once."""
+        return {"status": "ok", "version": __version__}
+
+    @app.get("/readyz", summary="Report that the server can work")
+    async def readyz() -> Response:
+        """Answer 200 if the folder of books can be read, else 503."""
+        is_ready = desk.library.folder.is_dir()
+        return ExactJSON({"status": "ok" if is_ready else "no folder"}, 200 if is_ready else 503)
+
+    @app.get("/metrics", summary="Report counts and times", response_class=PlainTextResponse)
+    async def metrics(request: Request) -> Response:
+        """Return the metrics of the server and its books for Prometheus."""
+        desk.person(request).check(Action.OPERATE)
+        text = await run_in_threadpool(desk.jobs.metrics.expose, desk.library)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        known = NoSuchPageError("There is nothing at this address. GET /openapi.json lists the routes.")
+        is_unknown = error.status_code == 404
+        other = Problem("method" if error.status_code == 405 else "http", error.status_code, str(error.detail))
+        return problem_response(problem_of(known) if is_unknown else other, headers=error.headers)
+    problem = _invalid(error) if isinstance(error, RequestValidationError) else problem_of(error)
+    desk: Desk = request.app.state.desk
+    desk.jobs.metrics.refused(problem.code)
+    return problem_response(problem)
+
+
+def _invalid(error: RequestValidationError) -> Problem:
+    """Return which members of a request are not as they should be; their values are not repeated."""
+    members = [".".join(str(part) for part in each["loc"]) for each in error.errors()]
+    reasons = [str(each["msg"]) for each in error.errors()]
+    listed = "; ".join(f"{member}: {reason}" for member, reason in zip(members, reasons, strict=True))
+    return Problem(UsageError.code, 422, f"The request is not as it should be. {listed}", {"members": members})
+
+
+async def _answer_defect(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    traceback.print_exception(error, file=sys.stderr)
+    problem = problem_of(error)
+    assert problem.code == INTERNAL
+    return problem_response(problem)
