@@ -120,8 +120,22 @@ def test_each_underlying_of_a_file_is_a_row(path, fleet):
     assert len(table) == 4
 
 
-def test_a_python_call_warns_of_several_underlyings(quotes):
-    pooled = so.calibrate(quotes, HESTON)
+def test_a_python_call_with_several_underlyings_is_refused_unless_they_are_pooled(quotes, tmp_path):
+    with pytest.raises(UsageError, match="pool=True") as refused:
+        so.calibrate(quotes, HESTON)
+    assert refused.value.facts["underlyings"] == 3
+    pooled = so.calibrate(quotes, HESTON, pool=True)
     single = so.calibrate(quotes[quotes.labels["underlying"] == "AAA"], HESTON)
     assert any("underlyings" in warning for warning in pooled.warnings)
     assert not any("underlyings" in warning for warning in single.warnings)
+    fixed = so.calibrate(quotes, HESTON, pool=True, fixed={"kappa": 2.0, "sigma": 0.5})
+    assert so.forget(fixed, ids=quotes.ids[:1]).calibration.converged  # asked for once
+    with pytest.raises(UsageError):
+        so.compare_models(quotes, ["heston"])
+    with pytest.raises(UsageError):
+        so.calibrate_many(quotes, HESTON, by="right")
+    with so.Book.create(tmp_path / "three.book") as book:
+        book.import_quotes(quotes)
+        with pytest.raises(UsageError):
+            book.calibrate()
+        assert book.calibrate(pool=True).after.count == len(quotes)

@@ -1,0 +1,323 @@
+"""``strikeout scale``: states and calibrations of a lake of files, in processes or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.calibrate import parameter_table
+from strikeout.cli.fit_options import model_option
+from strikeout.cli.options import check_option, constant_option, output_options, profile_option, with_options
+from strikeout.errors import UsageError
+from strikeout.models.named import model_named
+from strikeout.tables import Table, number
+from strikeout.wording import many
+
+if TYPE_CHECKING:
+    from strikeout.calibration.calibration import Calibration
+    from strikeout.cli.terminal import Format
+    from strikeout.scale.gather import Gathered
+    from strikeout.scale.lake import Lake
+
+lake_argument = click.argument("lake", type=click.Path(path_type=str))
+lake_options = with_options(
+    click.option(
+        "--each",
+        default="underlying,date",
+        show_default=True,
+        metavar="LABELS",
+        help="The labels of one book; its quotes lie in one file.",
+    ),
+    click.option(
+        "--engine",
+        default="processes",
+        show_default=True,
+        metavar="NAME",
+        help="Where to compute: processes, a number of processes, here, dask, or dask:ADDRESS.",
+    ),
+    profile_option,
+    constant_option,
+    check_option,
+)
+gather_options = with_options(
+    click.option("--tags", default="", metavar="LABELS", help="Labels to keep apart, such as licence,source."),
+    click.option(
+        "--weights",
+        type=click.Choice(["given", "none", "relative", "vega", "spread"]),
+        default="given",
+        show_default=True,
+        help="The weight of each quote.",
+    ),
+    click.option("--cache", type=click.Path(path_type=str), help="A folder that keeps states of unchanged files."),
+    lake_options,
+)
+
+
+class TagValue(click.ParamType[tuple[str, str]]):
+    """LABEL=VALUE."""
+
+    name = "label=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Return the label and the value."""
+        if isinstance(value, tuple):
+            return value
+        name, sign, what = value.partition("=")
+        if not name or not sign or not what:
+            self.fail(f"{value!r} is not LABEL=VALUE, such as licence=L3.", param, ctx)
+        return name, what
+
+
+only_tags_option = click.option(
+    "--only", multiple=True, type=TagValue(), help="Keep the quotes with this tag value; repeat it for several."
+)
+
+
+@click.group("scale")
+def scale() -> None:
+    """Compute on a lake: quotes in many files of a folder, a pattern or an object store.
+
+    What quotes contribute is an exact state that adds up over files, so the engine, the number of workers and the order
+    change no bit of a result.
+    """
+
+
+@scale.command("gather")
+@lake_argument
+@gather_options
+@output_options
+def gather(lake: str, as_json: bool, form: Format, **options: Any) -> int:
+    """Compute the states of LAKE and count its quotes by tag. With --cache, later commands read no unchanged file."""
+    gathered = _gathered(lake, **options)
+    if as_json:
+        terminal.show_json(gathered.to_dict())
+        return exit_codes.DONE
+    terminal.show_result(form, gathered.to_table(), "", gathered.summary())
+    return exit_codes.DONE
+
+
+@scale.command("calibrate")
+@lake_argument
+@model_option
+@only_tags_option
+@gather_options
+@output_options
+def calibrate(lake: str, model: str, only: Any, as_json: bool, form: Format, **options: Any) -> int:
+    """Calibrate one model to the quotes of LAKE, through their states."""
+    gathered = _chosen(_gathered(lake, **options), only)
+    found = _calibrated(gathered, model)
+    if as_json:
+        terminal.show_json({**found.to_dict(), **gathered.to_dict()})
+    else:
+        terminal.show_result(form, parameter_table(found), "", gathered.summary())
+    return exit_codes.DONE if found.converged else exit_codes.REFUSED
+
+
+@scale.command("forget")
+@lake_argument
+@click.option(
+    "--tag", "gone", multiple=True, required=True, type=TagValue(), help="Quotes to strike out, such as licence=L3."
+)
+@model_option
+@only_tags_option
+@gather_options
+@output_options
+def forget(lake: str, gone: Any, model: str, only: Any, as_json: bool, form: Format, **options: Any) -> int:
+    """Calibrate LAKE without the quotes of a tag, as if they had never been seen. No file is changed.
+
+    No file is read for it, except those in which forwards of other quotes depend on the removed ones.
+    """
+    named = [name for name, _ in gone if name != "partition"]
+    options["tags"] = ",".join(dict.fromkeys([*_words(options["tags"]), *named]))
+    before = _chosen(_gathered(lake, **options), only)
+    after = before.without(**_by_name(gone))
+    first, second = _calibrated(before, model), _calibrated(after, model)
+    if as_json:
+        result = {"removed": before.count - after.count, "before": first.to_dict(), "after": second.to_dict()}
+        terminal.show_json({**result, "digest": after.total().digest()})
+    else:
+        facts = f"{many(before.count - after.count, 'quote')} struck out of {before.count:,}."
+        terminal.show_result(form, _changes(first, second), "", facts)
+    return exit_codes.DONE if second.converged else exit_codes.REFUSED
+
+
+@scale.command("fleet")
+@lake_argument
+@model_option
+@click.option("--out", type=click.Path(path_type=str), help="A Parquet file for the table; a later run continues it.")
+@lake_options
+@output_options
+def fleet(lake: str, model: str, out: str | None, as_json: bool, form: Format, **options: Any) -> int:
+    """Calibrate every book of LAKE apart: one row per underlying and day, or other labels of --each.
+
+    Ends with 3 if a search did not converge or a file could not be read; these are rows too.
+    """
+    from strikeout.scale.fleet import calibrate_many
+
+    engine, made = options.pop("engine"), _lake(lake, **options)
+    with _progress("partitions") as line:
+        found = calibrate_many(made, model_named(model), out=out, engine=_engine(engine), progress=line)
+    done = sum(fit.converged for fit in found.fits)
+    if as_json:
+        terminal.show_json({**found.to_dict(), "reused": found.reused, "out": out, "digest": found.digest()})
+    else:
+        facts = f"{done:,} of {many(len(found.fits), 'calibration')} converged; {found.reused:,} from an earlier run."
+        terminal.show_result(form, found.to_table(), "", facts)
+    return exit_codes.DONE if found.converged else exit_codes.REFUSED
+
+
+@scale.command("verify")
+@lake_argument
+@click.option("--share", type=float, default=0.05, show_default=True, help="The share of files to compute again.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Chooses them.")
+@gather_options
+@output_options
+def verify(lake: str, share: float, seed: int, as_json: bool, form: Format, **options: Any) -> int:  # noqa: ARG001
+    """Compute a random share of the files of LAKE again and compare every bit with the states of --cache.
+
+    Ends with 1 if a state differs.
+    """
+    if options["cache"] is None:
+        raise UsageError("There is nothing to verify without --cache. Name the folder of scale gather.")
+    gathered = _gathered(lake, **options)
+    found = gathered.verify(share, seed=seed)
+    if as_json:
+        terminal.show_json({"checked": found.checked, "wrong": list(found.wrong), "equal": found.is_equal})
+    else:
+        wrong = ", ".join(found.wrong[:3]) + (", ..." if len(found.wrong) > 3 else "")
+        terminal.say(
+            f"{many(found.checked, 'file')} computed again: "
+            + ("every state is equal, bit for bit." if found.is_equal else f"{len(found.wrong):,} differ ({wrong}).")
+        )
+    return exit_codes.DONE if found.is_equal else exit_codes.FINDINGS
+
+
+@scale.command("status")
+@lake_argument
+@gather_options
+@output_options
+def status(lake: str, as_json: bool, form: Format, **options: Any) -> int:
+    """Show which files of LAKE have their states in --cache, and which are new or changed."""
+    from strikeout.scale.partition import Plan, kept_states
+
+    if options["cache"] is None:
+        raise UsageError("There are no states without --cache. Name the folder of scale gather.")
+    made = _lake(lake, **{name: options[name] for name in ("each", "profile", "constants", "checks")})
+    plan = Plan(made, tuple(_words(options["tags"])), options["weights"], folder=options["cache"])
+    found = {partition: kept_states(plan, partition) for partition in made.partitions}
+    kept = sum(receipt is not None for receipt in found.values())
+    if as_json:
+        rows = [{"file": name, "kept": has is not None, "quotes": has and has.count} for name, has in found.items()]
+        terminal.show_json({"files": len(found), "kept": kept, "partitions": rows})
+    else:
+        cells = [
+            (name, "kept" if has else "new or changed", number(has.count if has else None, ",d"))
+            for name, has in found.items()
+        ]
+        table = Table(("file", "states", "quotes"), cells, numbers=(2,), whole=(0,))
+        terminal.show_result(form, table, "", f"States of {kept:,} of {many(len(found), 'file')} are in the cache.")
+    return exit_codes.DONE
+
+
+@scale.command("residue")
+@lake_argument
+@click.option(
+    "--erased", required=True, type=click.Path(path_type=str), help="A file with the quotes that should be gone."
+)
+@click.option("--cache", type=click.Path(path_type=str), help="A folder of scale gather, searched too.")
+@click.option("--each", default="underlying,date", show_default=True, metavar="LABELS", help="The labels of one book.")
+@profile_option
+@constant_option
+@check_option
+@output_options
+def residue(lake: str, erased: str, cache: str | None, as_json: bool, form: Format, **options: Any) -> int:
+    """Search the folder LAKE, logs and old versions included, for quotes that should be gone.
+
+    Ends with 1 if one is still readable, with the place and the remedy.
+    """
+    from strikeout.quotes.reading import inspect_quotes
+    from strikeout.scale.residue import search_lake
+
+    made = _lake(lake, **options)
+    with (
+        inspect_quotes(
+            erased, profile=made.profile, constants=made.constants, checks=made.checks, exercise=made.exercise
+        ) as reading,
+        _progress("files") as line,
+    ):
+        found = search_lake(made, reading.quotes, cache=cache, progress=line)
+    if as_json:
+        terminal.show_json(found.to_dict())
+    else:
+        if not found.is_clean:
+            terminal.show_result(form, found.to_table())
+        terminal.say(found.summary(), err=form != "table")
+    return exit_codes.DONE if found.is_clean else exit_codes.FINDINGS
+
+
+def _lake(path: str, *, each: str, **reading: Any) -> Lake:
+    from strikeout.scale.lake import Lake
+
+    return Lake(path, each=tuple(_words(each)), **reading)
+
+
+def _gathered(lake: str, *, tags: str, weights: str, cache: str | None, engine: str, **options: Any) -> Gathered:
+    from strikeout.scale.gather import gather as gather_states
+
+    with _progress("partitions") as line:
+        return gather_states(
+            _lake(lake, **options),
+            tags=_words(tags),
+            weights=weights,
+            cache=cache,
+            engine=_engine(engine),
+            progress=line,
+        )
+
+
+def _engine(name: str) -> str | int:
+    return int(name) if name.isdecimal() else name
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _by_name(pairs: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _chosen(gathered: Gathered, only: Any) -> Gathered:
+    return gathered.only(**_by_name(only)) if only else gathered
+
+
+def _calibrated(gathered: Gathered, model: str) -> Calibration:
+    from strikeout.calibration.calibrate import calibrate as calibrate_states
+
+    return calibrate_states(gathered, model_named(model))
+
+
+def _changes(before: Calibration, after: Calibration) -> Table:
+    rows = []
+    for name, value in after.parameters.items():
+        error = after.standard_errors[name]
+        moved = (value - before.parameters[name]) / error if error > 0.0 else None
+        rows.append((name, number(before.parameters[name]), number(value), number(error, ".2g"), number(moved, "+.3g")))
+    headings = ("parameter", "before", "after", "standard error", "moved (SE after)")
+    return Table(headings, rows, numbers=(1, 2, 3, 4), whole=(0,))
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    line = terminal.ComparingLine(what=what)
+    try:
+        yield line
+    finally:
+        line.end()

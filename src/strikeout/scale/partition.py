@@ -1,0 +1,294 @@
+"""The state of one partition: read, checked, divided by tags and summed; what a worker does, and what it sends back.
+
+answer of a partition, and file of the cache:   one line of canonical JSON (receipt, tags and length of each state),
+                                                the states one after the other, and 32 bytes of SHA-256 of all before
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from strikeout.assurance.build import build_of
+from strikeout.assurance.canonical import canonical, parse
+from strikeout.assurance.state_codec import decode_moments, encode_moments
+from strikeout.errors import RefusedError, StrikeoutError, UsageError
+from strikeout.models.heston import Heston
+from strikeout.quotes.atomic_write import replace_file
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.forwards import touched_by
+from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.selection import select
+from strikeout.scale.lake import Lake
+from strikeout.statistics.basis import Basis
+from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.groups import column_of, groups_of
+from strikeout.statistics.moments import Moments, moments_of
+
+PARTITION = "partition"
+MOST_LISTED = 20  # ids of quotes left out, in a receipt
+_SEAL = 32
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was read of one partition and what became of it.
+
+    Attributes:
+        content: digest of its bytes.
+        rows, count: its rows, and the quotes in its states.
+        rejected: rows left out by the rules of reading.
+        left_out: quotes that moments cannot hold; ``left_out_ids`` are the first of them.
+        books: the values of the lake's ``each`` that occur.
+        is_joint: derived forwards depend on quotes of different tags, so that a state without one of the tags takes
+            reading the partition again.
+    """
+
+    partition: str
+    content: str
+    rows: int
+    count: int
+    rejected: int
+    left_out: int
+    left_out_ids: tuple[str, ...]
+    books: tuple[tuple[str, ...], ...]
+    is_joint: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """The state of the quotes of one partition that share the values of the tags."""
+
+    partition: str
+    tags: tuple[str, ...]
+    state: Moments
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Quotes to leave out of partitions: those with all of these tag values, and those that match a condition."""
+
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    where: str | None = None
+
+    def ids(self, quotes: Quotes) -> list[str]:
+        """Return the ids of the quotes to leave out."""
+        gone = np.zeros(len(quotes), bool)
+        if self.tags:
+            gone |= np.logical_and.reduce(
+                [np.isin(column_of(quotes, name).astype(str), values) for name, values in self.tags.items()]
+            )
+        if self.where is not None:
+            gone |= np.isin(quotes.ids, select(quotes, self.where))
+        return [str(name) for name in quotes.ids[gone]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be computed of each partition of a lake."""
+
+    lake: Lake
+    tags: tuple[str, ...] = ()
+    weights: str = "given"
+    basis: Basis = field(default_factory=Basis)
+    folder: str | None = None  # of the cache
+    removal: Removal | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a worker sends back of a batch: for each partition its sealed bytes, or an error."""
+
+    batch: tuple[str, ...]
+    sealed: tuple[bytes, ...]
+    errors: tuple[tuple[str, StrikeoutError], ...]
+    canary: str
+    build: Mapping[str, str]
+    worker: str
+    reused: int  # partitions whose states were in the cache
+
+
+def answer_batch(plan: Plan, batch: tuple[str, ...]) -> Answer:
+    """Compute the states of the partitions of a batch; a partition that is refused is an error in the answer."""
+    sealed, errors, reused = [], [], 0
+    for partition in batch:
+        try:
+            found, was_kept = sealed_states(plan, partition)
+        except StrikeoutError as error:
+            errors.append((partition, error))
+        else:
+            sealed.append(found)
+            reused += was_kept
+    build = build_of(Heston().name)
+    return Answer(batch, tuple(sealed), tuple(errors), canary(), build, f"{socket.gethostname()}:{os.getpid()}", reused)
+
+
+def sealed_states(plan: Plan, partition: str) -> tuple[bytes, bool]:
+    """Return the states of a partition as sealed bytes, and whether they were in the cache.
+
+    Raises:
+        StrikeoutError: the partition cannot be read, or lacks a tag.
+    """
+    content = plan.lake.content(partition)
+    place = None if plan.folder is None or plan.removal is not None else _place(plan, partition, content)
+    if place is not None:
+        with suppress(OSError):
+            kept = place.read_bytes()
+            if is_whole(kept):
+                return kept, True
+    made = seal(*states_of(plan, partition, content))
+    if place is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, lambda part: part.write_bytes(made))
+    return made, False
+
+
+def _place(plan: Plan, partition: str, content: str) -> Path:
+    """Return the file of the cache: its name depends on everything that the states depend on."""
+    lines = (partition, content, plan.lake.settings(), repr(plan.tags), plan.weights, plan.basis.name, canary())
+    key = sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+    return Path(str(plan.folder)) / key[:2] / f"{key}.states"
+
+
+def kept_states(plan: Plan, partition: str) -> Receipt | None:
+    """Return the receipt of a partition if its states are in the cache, for its present content.
+
+    Raises:
+        UnreadableFileError: the partition cannot be read.
+    """
+    place = _place(plan, partition, plan.lake.content(partition))
+    with suppress(OSError, RefusedError):
+        return unseal(place.read_bytes())[0]
+    return None
+
+
+def states_of(plan: Plan, partition: str, content: str) -> tuple[Receipt, list[Part]]:
+    """Read a partition and return its receipt and the state of each combination of tags.
+
+    Raises:
+        StrikeoutError: the partition cannot be read, or lacks a tag or a label of ``each``.
+    """
+    reading = plan.lake.read(partition)
+    quotes = reading.quotes
+    books = _books(quotes, plan.lake.each)
+    if plan.removal is not None:
+        gone = plan.removal.ids(quotes)
+        quotes = quotes.without(gone) if gone else quotes
+    parts, left_out, is_joint = [], [], False
+    for values, mask in _by_tags(quotes, plan.tags):
+        is_joint = is_joint or bool(len(plan.tags) and touched_by(quotes, mask).any())
+        state, dropped = _moments(quotes[mask], plan)
+        left_out += dropped
+        if len(state):
+            parts.append(Part(partition, values, state))
+    receipt = Receipt(
+        partition, content, reading.rows, sum(len(part.state) for part in parts), reading.rejected,
+        len(left_out), tuple(sorted(left_out)[:MOST_LISTED]), books, is_joint,
+    )  # fmt: skip
+    return receipt, parts
+
+
+def _books(quotes: Quotes, each: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    if not len(quotes):
+        return ()
+    known = [name for name in each if name in quotes.labels]
+    if not known:
+        raise UsageError(
+            f"The quotes have none of the labels {', '.join(each)}, so that a quote in two partitions cannot be found. "
+            "Name the labels of one book: Lake(..., each=...).",
+        )
+    groups = groups_of(quotes, known)
+    columns = [groups.keys[name].astype(str).tolist() if name in known else [""] * groups.count for name in each]
+    return tuple(sorted(zip(*columns, strict=True)))
+
+
+def _by_tags(quotes: Quotes, tags: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values of the tags that occur together, and which quotes have them."""
+    if not tags:
+        yield (), np.ones(len(quotes), bool)
+        return
+    if not len(quotes):
+        return
+    groups = groups_of(quotes, list(tags))
+    for number in range(groups.count):
+        yield tuple(str(groups.keys[name][number]) for name in tags), groups.number == number
+
+
+def _moments(quotes: Quotes, plan: Plan) -> tuple[Moments, list[str]]:
+    """Return the moments of the quotes, and the ids of those that moments cannot hold."""
+    dropped: list[str] = []
+    while True:
+        try:
+            return moments_of(quotes, weights=plan.weights, basis=plan.basis), dropped
+        except RefusedError as error:
+            ids = list(error.facts.get("ids", ()))
+            if not ids:
+                raise
+            dropped += ids
+            quotes = quotes[~np.isin(quotes.ids, ids)]
+
+
+def seal(receipt: Receipt, parts: Sequence[Part]) -> bytes:
+    """Return a receipt and its states as bytes that ``unseal`` checks."""
+    states = [encode_moments(part.state) for part in parts]
+    head = {
+        "receipt": asdict(receipt),
+        "tags": [part.tags for part in parts],
+        "sizes": [len(state) for state in states],
+    }
+    body = canonical(head) + b"\n" + b"".join(states)
+    return body + sha256(body).digest()
+
+
+def is_whole(data: bytes) -> bool:
+    """Return whether sealed bytes are as they were written."""
+    return sha256(memoryview(data)[:-_SEAL]).digest() == data[-_SEAL:]
+
+
+def unseal(data: bytes) -> tuple[Receipt, list[Part]]:
+    """Return what ``seal`` wrote.
+
+    Raises:
+        RefusedError: the bytes were changed.
+    """
+    if not is_whole(data):
+        raise RefusedError(f"States of {len(data):,} bytes were changed on their way or in the cache. Gather again.")
+    line, _, rest = data[:-_SEAL].partition(b"\n")
+    head = parse(line)
+    given = head["receipt"]
+    receipt = Receipt(**{
+        **given, "left_out_ids": tuple(given["left_out_ids"]), "books": tuple(map(tuple, given["books"])),
+    })  # fmt: skip
+    parts, place = [], 0
+    for tags, size in zip(head["tags"], head["sizes"], strict=True):
+        parts.append(Part(receipt.partition, tuple(tags), decode_moments(rest[place : place + size])))
+        place += size
+    return receipt, parts
+
+
+@cache
+def canary() -> str:
+    """Return a digest of a fixed calculation: workers with other arithmetic have another."""
+    n = 512
+    i = np.arange(n, dtype=np.float64)
+    contracts = Contracts(
+        forward=np.full(n, 97.0),
+        strike=64.0 + i / 8.0,
+        expiry=(7.0 + (i % 61.0) * 11.0) / 365.0,
+        discount=np.full(n, 0.984375),
+        is_call=i % 2.0 == 0.0,
+    )
+    quotes = Quotes(
+        ids=[f"q{k}" for k in range(n)], contracts=contracts, observed=contracts.intrinsic + 1.0 + (i % 17.0) / 16.0
+    )
+    rows = footprints_of(quotes, Heston(), Heston().parameters.starts[0])
+    return sha256((moments_of(quotes).digest() + rows.total().digest()).encode()).hexdigest()

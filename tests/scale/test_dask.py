@@ -1,0 +1,70 @@
+"""A Dask cluster of this machine: one digest for any number of workers, also when workers are killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+
+import pytest
+
+import strikeout as so
+from strikeout.errors import UsageError
+from strikeout.scale import engine_named
+from tests.scale.conftest import DAYS, day_of_quotes
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: strikeout[dask]")
+
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with engine_named("dask") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def many_days(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("many")
+    for place in range(24):
+        date = f"2024-0{1 + place // 8}-{1 + place % 8:02}"
+        so.write_quotes(day_of_quotes(date, place), folder / f"{date}.parquet")
+    return so.Lake(folder)
+
+
+def test_dask_gives_the_bits_of_this_process(lake, engine):
+    here = so.gather(lake, tags="licence", engine="here")
+    there = so.gather(lake, tags="licence", engine=engine)
+    assert there.digest() == here.digest()
+    assert [part.state.digest() for part in there.parts] == [part.state.digest() for part in here.parts]
+    fleet = so.calibrate_many(lake, so.Heston(), engine=engine)
+    assert fleet.digest() == so.calibrate_many(lake, so.Heston(), engine="here").digest()
+    assert len(fleet.fits) == len(DAYS)
+
+
+def test_killed_workers_change_nothing(many_days, engine):
+    expected = so.gather(many_days, engine="here").digest()
+    draws = random.Random(0)
+    killed = 0
+    for _ in range(KILLS):
+        workers = [nanny.pid for nanny in engine.client.cluster.workers.values() if nanny.pid]
+        victim = draws.choice(workers)
+        timer = threading.Timer(draws.uniform(0.0, 0.2), os.kill, (victim, signal.SIGKILL))
+        timer.start()
+        assert so.gather(many_days, engine=engine).digest() == expected
+        timer.join()
+        killed += 1
+    assert killed == KILLS
+
+
+def test_an_address_where_nothing_answers_is_refused():
+    with distributed_timeout(), pytest.raises(UsageError):
+        engine_named("dask:tcp://127.0.0.1:1")
+
+
+def distributed_timeout():
+    import dask
+
+    return dask.config.set({"distributed.comm.timeouts.connect": "2s"})
