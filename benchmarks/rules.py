@@ -61,7 +61,7 @@ def _processor_seconds(work: object) -> float:
 
 
 def market(count: int, *, seed: int = 1) -> pl.DataFrame:
-    """So many quotes in canonical units, a thousandth of them spoilt and as many stale."""
+    """Return quotes in canonical units, a thousandth of them spoilt and as many stale."""
     rng = np.random.default_rng(seed)
     expiries = count // (DAYS * STRIKES * 2)
     day, expiry, place, is_call = (
@@ -79,6 +79,8 @@ def market(count: int, *, seed: int = 1) -> pl.DataFrame:
     before = mid.reshape(DAYS, -1)  # and as many stand still for a day
     mid = np.where(rng.random(mid.size) < 0.001, np.vstack([before[:1], before[:-1]]).ravel(), mid)
     half = 0.01 + 0.01 * mid
+    in_the_money = (strike > forward) & ~is_call
+    american = np.where(in_the_money & (rng.random(mid.size) < 0.02), mid * 1.03, np.nan)  # some converted puts
     start = date(2024, 1, 2)
     dates = np.array([np.datetime64(start + timedelta(days=k)) for k in range(DAYS)])
     ends = np.array([np.datetime64(start + timedelta(days=30 + 7 * k)) for k in range(expiries)])
@@ -86,6 +88,7 @@ def market(count: int, *, seed: int = 1) -> pl.DataFrame:
         "at": np.arange(mid.size), "row": np.arange(mid.size) + 2, "strike": strike, "is_call": is_call,
         "expiry_years": years, "forward": forward, "discount": np.full(mid.size, 0.99), "spot": forward,
         "observed": mid, "bid": np.maximum(mid - half, 0.0), "ask": mid + half,
+        "american_mid": pl.Series(american).fill_nan(None),
         "iv": np.full(mid.size, 0.2), "volume": rng.integers(0, 3, mid.size).astype(float),
         "open_interest": rng.integers(0, 3, mid.size).astype(float),
         "quote_date": dates[day], "expiry": ends[expiry],

@@ -14,7 +14,7 @@ import strikeout
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "build" / "docs"
 BESIDE = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md")
-MODULES = ("american", "synthetic", "paper", "states", "results", "errors")
+MODULES = ("american", "synthetic", "paper", "scale", "states", "results", "errors")
 
 
 def write_pages(target: Path) -> None:

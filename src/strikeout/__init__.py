@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from strikeout import american as american
     from strikeout import paper as paper
     from strikeout import results as results
+    from strikeout import scale as scale
     from strikeout import states as states
     from strikeout import synthetic as synthetic
     from strikeout.assurance.certificate import Certificate as Certificate
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from strikeout.book import Book as Book
     from strikeout.calibration.calibrate import calibrate as calibrate
     from strikeout.calibration.calibration import Calibration as Calibration
-    from strikeout.fleet import calibrate_many as calibrate_many
     from strikeout.forgetting.forget import forget as forget
     from strikeout.forgetting.forgetting import Forgetting as Forgetting
     from strikeout.forgetting.preview import preview as preview
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from strikeout.quotes.reading import inspect_quotes as inspect_quotes
     from strikeout.quotes.reading import read_quotes as read_quotes
     from strikeout.quotes.writing import write_quotes as write_quotes
+    from strikeout.scale.fleet import calibrate_many as calibrate_many
+    from strikeout.scale.gather import gather as gather
+    from strikeout.scale.lake import Lake as Lake
     from strikeout.statistics.moments import moments_of as moments_of
     from strikeout.store.signing import verify as verify
 
@@ -67,6 +70,7 @@ _HOMES = {
     "DoubleHeston": "strikeout.models.double_heston",
     "Forgetting": "strikeout.forgetting.forgetting",
     "Heston": "strikeout.models.heston",
+    "Lake": "strikeout.scale.lake",
     "Model": "strikeout.models.model",
     "ParameterSpace": "strikeout.models.model",
     "Quotes": "strikeout.quotes.quotes",
@@ -75,11 +79,12 @@ _HOMES = {
     "SVI": "strikeout.models.svi",
     "VarianceGamma": "strikeout.models.variance_gamma",
     "calibrate": "strikeout.calibration.calibrate",
-    "calibrate_many": "strikeout.fleet",
+    "calibrate_many": "strikeout.scale.fleet",
     "check_model": "strikeout.models.check",
     "compare_models": "strikeout.assurance.comparison",
     "custom_model": "strikeout.models.custom",
     "forget": "strikeout.forgetting.forget",
+    "gather": "strikeout.scale.gather",
     "influence": "strikeout.assurance.influence",
     "inspect_quotes": "strikeout.quotes.reading",
     "learn": "strikeout.forgetting.update",
@@ -94,7 +99,7 @@ _HOMES = {
     "write_quotes": "strikeout.quotes.writing",
 }
 
-_MODULES = ("american", "errors", "paper", "results", "states", "synthetic")
+_MODULES = ("american", "errors", "paper", "results", "scale", "states", "synthetic")
 
 __all__ = ["StrikeoutError", "__version__", *_HOMES, *_MODULES]
 

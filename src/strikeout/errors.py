@@ -11,11 +11,21 @@
     │   ├── NotABookError         no such file, an existing one, or a file of another program
     │   ├── NewerBookError        written by a newer version of strikeout
     │   └── DamagedBookError      truncated, or bytes that are not those that were written
-    └── RefusedError      (3)     the call is right, but no honest number can be given
-        ├── BusyError             another process is using the book
-        ├── UnknownIdError        an id that no quote of the book has, or one given twice
-        ├── NothingMeantError     a condition that no quote matches
-        └── UnidentifiedError     the quotes do not determine the parameters
+    ├── RefusedError      (3)     the call is right, but no honest number can be given
+    │   ├── BusyError             another process is using the book
+    │   ├── UnknownIdError        an id that no quote of the book has, or one given twice
+    │   ├── NothingMeantError     a condition that no quote matches
+    │   └── UnidentifiedError     the quotes do not determine the parameters
+    └── ServiceError      (2)     a request to the desk that cannot be answered as it was sent
+        ├── SignInError           without a valid token or session
+        ├── RoleError             the role of the person does not permit it
+        ├── NoSuchPageError       no such book, entry, job or address
+        ├── MissingHeadError      a change that does not name the head of the ledger it was made for
+        ├── MovedHeadError        the book changed since that head
+        ├── ReusedKeyError        an Idempotency-Key that was used with another request
+        ├── TooLargeError         more bytes than the desk takes
+        ├── TooManyError          too many attempts in a short time
+        └── CancelledError        a job that was cancelled before it ended
 
 The number is the exit code of the command line. `code` is stable and meant for programs; the sentence is meant for
 people and may be reworded: no program compares, searches or cuts it. Facts (row, column, count, ...) are attributes.
@@ -138,3 +148,44 @@ class NothingMeantError(RefusedError):
 
 class UnidentifiedError(RefusedError):
     code = "unidentified"
+
+
+class ServiceError(StrikeoutError):
+    code = "service"
+    exit_code = 2
+
+
+class SignInError(ServiceError):
+    code = "sign-in"
+
+
+class RoleError(ServiceError):
+    code = "role"
+
+
+class NoSuchPageError(ServiceError):
+    code = "no-such-page"
+
+
+class MissingHeadError(ServiceError):
+    code = "missing-head"
+
+
+class MovedHeadError(ServiceError):
+    code = "moved-head"
+
+
+class ReusedKeyError(ServiceError):
+    code = "reused-key"
+
+
+class TooLargeError(ServiceError):
+    code = "too-large"
+
+
+class TooManyError(ServiceError):
+    code = "too-many"
+
+
+class CancelledError(ServiceError):
+    code = "cancelled"

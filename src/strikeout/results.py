@@ -19,14 +19,15 @@ from strikeout.book.results import Imported as Imported
 from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.standard_errors import StandardErrors as StandardErrors
 from strikeout.calibration.termination import Termination as Termination
-from strikeout.fleet import Fit as Fit
-from strikeout.fleet import Fleet as Fleet
 from strikeout.forgetting.preview import Preview as Preview
 from strikeout.models.check import ModelCheck as ModelCheck
 from strikeout.quotes.features import Features as Features
 from strikeout.quotes.forwards import Refit as Refit
 from strikeout.quotes.reading import Reading as Reading
+from strikeout.scale.fleet import Fit as Fit
+from strikeout.scale.fleet import Fleet as Fleet
 from strikeout.store.entry import Entry as Entry
 from strikeout.store.entry import Reason as Reason
 from strikeout.store.ledger import Head as Head
@@ -59,6 +60,7 @@ __all__ = [
     "Robustness",
     "Rotation",
     "Stage",
+    "StandardErrors",
     "Status",
     "Termination",
     "Verification",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import islice
 from math import isfinite
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from strikeout.errors import UsageError
 from strikeout.wording import printable
 
 TextFormat = Literal["text", "csv", "latex", "markdown"]
+MOST_LISTED = 20  # of a long fact, such as the issues of a rejected file
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -53,6 +55,8 @@ class Table:
         numbers: places of columns that are aligned to the right and never wrapped.
         whole: places of columns that are never wrapped.
         spare: places of columns to leave out, first to last, on a terminal too narrow for all.
+        keys: the number of leading columns that name a row. If there are any, a terminal too narrow for all columns
+            shows several tables, one below the other, which all begin with these columns.
     """
 
     headings: Sequence[str]
@@ -60,6 +64,13 @@ class Table:
     numbers: Sequence[int] = ()
     whole: Sequence[int] = ()
     spare: Sequence[int] = ()
+    keys: int = 0
+
+    def columns(self, places: Sequence[int]) -> Table:
+        """Return the table of these columns, in this order."""
+        numbers, whole = ([at for at, place in enumerate(places) if place in of] for of in (self.numbers, self.whole))
+        rows = [[row[place] for place in places] for row in self.rows]
+        return Table([self.headings[place] for place in places], rows, numbers=numbers, whole=whole)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one mapping per row, numbers as numbers."""
@@ -159,3 +170,18 @@ WRITERS: Mapping[str, Callable[[Table], str]] = {
     "latex": _latex,
     "markdown": _markdown,
 }
+
+
+def plain(value: Any) -> Any:
+    """Return a fact as JSON can hold it: the first twenty of a long list, None for a number that is not finite."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if is_dataclass(value) and not isinstance(value, (type, Sequence)):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(held) for key, held in value.items()}
+    if isinstance(value, (Sequence, set, frozenset)):
+        return [plain(held) for held in islice(value, MOST_LISTED)]
+    return str(value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from types import EllipsisType
 from typing import Any
@@ -51,6 +52,7 @@ class Argument:
 class Advice(Enum):
     """What to do next, if that is done differently in Python and at the command line; values are the Python text."""
 
+    FIT_EACH = "Calibrate each (calibrate_many(quotes, model, by='underlying')), choose one"
     ADD_LABEL = "add it as a label (Quotes(..., labels={...}))"
     NAME_LATENT = "Give the model an attribute latent with that parameter's name, or leave panel out"
     RENAME_FILE = "Rename it, or give a DataFrame"
@@ -71,6 +73,17 @@ def render(parts: Iterable[str | Mention]) -> str:
     "Give through='quotes'."
     """
     return "".join(map(str, parts))
+
+
+def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return a question with the name most like this one, with a space before it; "" if none is like it.
+
+    >>> did_you_mean("sorce", ["source", "date"]), did_you_mean("x", ["source"])
+    (' Did you mean source?', '')
+    """
+    by_case = {one.lower(): one for one in known}
+    found = get_close_matches(name.lower(), list(by_case), n=1, cutoff=cutoff)
+    return f" Did you mean {by_case[found[0]]}?" if found else ""
 
 
 def first_line(error: BaseException) -> str:

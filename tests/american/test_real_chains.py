@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout import american
 from strikeout.kernels import black
 from strikeout.quotes.issues import QuotesWarning
 
@@ -38,7 +37,9 @@ def forward_and_jump(quotes: so.Quotes, T: float) -> tuple[float, float]:
 def test_the_table_of_spy_is_what_is_computed(shared_data):
     with pytest.warns(QuotesWarning):
         read = so.read_quotes(shared_data(SPY), constants={"rate": RATE})
-    made = american.to_european(read)
+    with pytest.warns(QuotesWarning):
+        made = so.read_quotes(shared_data(SPY), constants={"rate": RATE}, exercise="auto")
+    assert len(read) - len(made) == 598
     spot = float(read.labels["spot"][0])
     expiries = np.unique(read.contracts.expiry)
     rows = told()

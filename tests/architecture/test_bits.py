@@ -32,6 +32,7 @@ ROOMS = (
     "assurance",
     "forgetting",
     "store",
+    "scale",
     "book",
 )
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "strikeout"

@@ -31,7 +31,7 @@ def row_codes() -> set[str]:
     return {text for text in texts if isinstance(text, str) and re.fullmatch(r"Q\d{3}", text)}
 
 
-MODULES = (strikeout, strikeout.paper, strikeout.results, strikeout.states, strikeout.synthetic)
+MODULES = (strikeout, strikeout.paper, strikeout.results, strikeout.scale, strikeout.states, strikeout.synthetic)
 
 
 @pytest.mark.parametrize("name", sorted({name for module in MODULES for name in module.__all__} - {"__version__"}))

@@ -178,3 +178,19 @@ def test_weights_in_the_order_of_the_book_go_with_the_quotes_out_of_the_money():
     fit = so.compare_models(quotes, ["heston"], weights=weights, select="otm")["heston"]
     assert fit.calibration.parameters == so.calibrate(quotes, so.Heston(), weights=weights, select="otm").parameters
     assert fit.calibration.count < len(quotes)
+
+
+@pytest.mark.parametrize("by", ["aic", "bic", "vol_points", "spreads", "rmse"])
+def test_the_measure_of_the_order_is_the_first_that_is_shown(by):
+    found = so.compare_models(so.paper.quotes("small"), ["heston", "black-scholes"], most=1).ranked(by)
+    assert found.headings[2].endswith("(rank)")
+    assert sum("(rank)" in heading for heading in found.headings) == 1
+    shown = [row[2] for row in found.rows()]
+    expected = [getattr(fit, by) for fit in found.values()]
+    if by in ("aic", "bic"):
+        assert shown[0] == "+0.0"
+    else:
+        assert shown == [
+            f"{value:.4g}" if by == "rmse" else f"{value:.3g}" if value == value else "-" for value in expected
+        ]
+    assert found.best() is None or found.best().name == found.best(by).name

@@ -58,7 +58,7 @@ def test_a_book_whose_bad_feed_hid_how_coarse_its_moments_are_does_not_claim_too
     bad = so.Quotes(ids=np.char.add("bad-", bad.ids.astype(str)), contracts=bad.contracts, observed=bad.observed)
     with so.Book.create(tmp_path / "feed.book") as book:
         book.import_quotes(join(good, bad))
-        assert book.calibrate().after.asking["through"] == "moments"
+        assert book.calibrate().after.options["through"] == "moments"
         assert book.status().version.fit_source.error < THROUGH_MOMENTS
         made = book.forget(ids=bad.ids).certificate
         assert "OPTIMUM" not in made.claims

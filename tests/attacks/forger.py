@@ -43,19 +43,19 @@ def change_quotes(tables: Tables, change: Callable[[so.Quotes], so.Quotes]) -> N
         tables.executemany("INSERT INTO names VALUES (?, ?)", names)
 
 
-def put_page(tables: Tables, shelf: str, name: str, data: bytes) -> None:
+def put_page(tables: Tables, kind: str, name: str, data: bytes) -> None:
     """Puts other bytes on a page, or makes the page."""
-    done = tables.execute("UPDATE pages SET data = ? WHERE shelf = ? AND name = ?", (data, shelf, name))
+    done = tables.execute("UPDATE pages SET data = ? WHERE kind = ? AND name = ?", (data, kind, name))
     if not done.rowcount:
         columns = [row[1] for row in tables.execute("PRAGMA table_info(pages)")]
-        row = {"shelf": shelf, "name": name, "data": data}
+        row = {"kind": kind, "name": name, "data": data}
         marks = ", ".join("?" * len(columns))
         tables.execute(f"INSERT INTO pages VALUES ({marks})", [row.get(column, b"") for column in columns])
 
 
-def page(tables: Tables, shelf: str, name: str) -> bytes:
+def page(tables: Tables, kind: str, name: str) -> bytes:
     """The bytes of a page."""
-    ((data,),) = tables.execute("SELECT data FROM pages WHERE shelf = ? AND name = ?", (shelf, name))
+    ((data,),) = tables.execute("SELECT data FROM pages WHERE kind = ? AND name = ?", (kind, name))
     return bytes(data)
 
 
@@ -86,9 +86,9 @@ def _reseal(tables: Tables) -> None:
             row = checksum(what, shard, data)
             tables.execute(f"UPDATE {what} SET sum = ? WHERE shard = ?", (row, shard))
             count(row)
-    for shelf, name, data in tables.execute("SELECT shelf, name, data FROM pages").fetchall():
-        row = checksum(shelf, name, data)
-        tables.execute("UPDATE pages SET sum = ? WHERE shelf = ? AND name = ?", (row, shelf, name))
+    for kind, name, data in tables.execute("SELECT kind, name, data FROM pages").fetchall():
+        row = checksum(kind, name, data)
+        tables.execute("UPDATE pages SET sum = ? WHERE kind = ? AND name = ?", (row, kind, name))
         count(row)
     for name, entry in tables.execute("SELECT id, entry FROM marks").fetchall():
         count(mark_sum(name, homes[name], entry))

@@ -19,7 +19,7 @@ from strikeout.errors import RefusedError
 from strikeout.paper.experiments.erasure import KINDS, SHOWN, attack
 from strikeout.store.entry import Entry
 from strikeout.store.residue import needles_of_numbers, scan
-from strikeout.store.store import LEAVINGS, SHELVES
+from strikeout.store.store import PAGE_KINDS, SHARD_DATA
 
 BY_NAME = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 ABOUT_DATA = ("licence", "subject-request")
@@ -151,18 +151,18 @@ def kept(path: Path, settings: dict | None, leave, shift: float, reason: str = "
             "quotes": [str(column) for column in columns(store.quotes(struck=None))],
             "struck": store.struck(),
             "shards": shards,
-            "left": [store.left(shard, what) for shard in shards for what in LEAVINGS],
+            "left": [store.shard_data(shard, what) for shard in shards for what in SHARD_DATA],
             "entries": [unkeyed(entry) for entry in book.log()],
-            **{shelf: {n: page(store, shelf, n) for n in store.pages(shelf)} for shelf in SHELVES},
+            **{kind: {n: page(store, kind, n) for n in store.pages(kind)} for kind in PAGE_KINDS},
         }
 
 
-def page(store, shelf: str, name: str) -> object:
+def page(store, kind: str, name: str) -> object:
     """A page; of the keyed commitments to erased quotes how many there are, and no signature over keyed digests."""
-    data = store.page(shelf, name)
-    if shelf == "certificate":
+    data = store.page(kind, name)
+    if kind == "certificate":
         return {field: value for field, value in json.loads(data).items() if field != "signed"}
-    return len(json.loads(data)) if shelf == "erased" else data
+    return len(json.loads(data)) if kind == "erased" else data
 
 
 def columns(quotes: so.Quotes) -> list[list]:
@@ -242,7 +242,7 @@ def test_a_calibration_that_an_erasure_removed_and_one_that_vanished_are_told_ap
         with book.snapshot().store.writing() as store:
             store.remove("calibration", f"{old.entry:09d}")
             store.remove("calibration", f"{new.entry:09d}")
-        assert any(f"The calibration of entry {new.entry} is gone" in reason for reason in book.verify().reasons)
+        assert any(f"The calibration of entry {new.entry} is missing" in reason for reason in book.verify().reasons)
 
 
 def test_a_book_whose_last_calibration_went_is_calibrated_again_as_it_was_asked(tmp_path):
@@ -257,7 +257,7 @@ def test_a_book_whose_last_calibration_went_is_calibrated_again_as_it_was_asked(
         more, ids = so.synthetic.random_quotes(80, maturities=4, seed=7), [f"n{i}" for i in range(80)]
         book.import_quotes(so.Quotes(ids=ids, contracts=more.contracts, observed=more.observed))
         again = book.calibrate().after
-        assert (again.asking["loss"], again.asking["starts"]) == ("huber", 2)
+        assert (again.options["loss"], again.options["starts"]) == ("huber", 2)
         assert book.verify().holds, book.verify().summary()
 
 

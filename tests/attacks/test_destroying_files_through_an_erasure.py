@@ -17,7 +17,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import BookError
-from strikeout.store.bookfile import Connection, told
+from strikeout.store.bookfile import Connection, translate_errors
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_an_erasure_on_a_disk_without_room_says_that_it_was_done_and_is_finished
         if question == "VACUUM":
             error = sqlite3.OperationalError("database or disk is full")
             error.sqlite_errorcode = sqlite3.SQLITE_FULL
-            with told(self.path):
+            with translate_errors(self.path):
                 raise error
         return execute(self, question, values)
 

@@ -105,9 +105,9 @@ def test_an_older_copy_is_found_by_a_head(desk, tmp_path):
 
 def test_a_certificate_that_the_entry_did_not_come_with_is_found_by_its_signature(desk, copy):
     with forging(copy) as tables:
-        pages = [name for (name,) in tables.execute("SELECT name FROM pages WHERE shelf = 'certificate' ORDER BY name")]
-        ((other,),) = tables.execute("SELECT data FROM pages WHERE name = ? AND shelf = 'certificate'", (pages[0],))
-        tables.execute("UPDATE pages SET data = ? WHERE name = ? AND shelf = 'certificate'", (other, pages[1]))
+        pages = [name for (name,) in tables.execute("SELECT name FROM pages WHERE kind = 'certificate' ORDER BY name")]
+        ((other,),) = tables.execute("SELECT data FROM pages WHERE name = ? AND kind = 'certificate'", (pages[0],))
+        tables.execute("UPDATE pages SET data = ? WHERE name = ? AND kind = 'certificate'", (other, pages[1]))
     assert failing(copy, desk) == {"CERTIFICATES"}
 
 

@@ -170,7 +170,7 @@ def a_mark_of_another_entry(tables: Tables) -> None:
 
 
 def commitments_removed(tables: Tables) -> None:
-    (name,) = tables.execute("SELECT name FROM pages WHERE shelf = 'erased'").fetchone()
+    (name,) = tables.execute("SELECT name FROM pages WHERE kind = 'erased'").fetchone()
     put_page(tables, "erased", name, canonical(json.loads(page(tables, "erased", name))[:1]))
 
 
@@ -184,15 +184,15 @@ def files_named(tables: Tables) -> None:
 
 
 def files_forgotten(tables: Tables) -> None:
-    tables.execute("DELETE FROM pages WHERE shelf = 'setting' AND name = 'files'")
+    tables.execute("DELETE FROM pages WHERE kind = 'setting' AND name = 'files'")
 
 
 def certificate_removed(tables: Tables) -> None:
-    tables.execute("DELETE FROM pages WHERE shelf = 'certificate'")
+    tables.execute("DELETE FROM pages WHERE kind = 'certificate'")
 
 
 def wording(tables: Tables) -> None:
-    (name,) = tables.execute("SELECT name FROM pages WHERE shelf = 'request'").fetchone()
+    (name,) = tables.execute("SELECT name FROM pages WHERE kind = 'request'").fetchone()
     put_page(tables, "request", name, canonical({"ids": [], "where": "strike = 100"}))
 
 

@@ -113,7 +113,7 @@ def test_no_command_on_a_book_prints_a_terminal_code_and_no_label_makes_up_a_lin
 @pytest.mark.usefixtures("there")
 def test_python_s_summaries_print_no_terminal_code(quotes):
     reading = so.inspect_quotes("bad.csv")
-    calibration = so.calibrate(quotes, so.Heston(), panel="source")
+    calibration = so.calibrate(quotes, so.Heston(), panel="source", pool=True)
     for text in (
         quotes.summary(),
         reading.summary(),

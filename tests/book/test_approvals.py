@@ -177,7 +177,7 @@ def test_an_unknown_policy_is_refused(tmp_path):
 
 
 def test_an_approval_for_a_reason_that_keeps_results_does_not_cover_one_that_removes_them(tmp_path):
-    """An erasure for a licence removes the results of earlier calibrations too, so it is another deed."""
+    """An erasure for a licence removes the results of earlier calibrations too, so it is another request."""
     quotes = so.paper.quotes("small", seed=5)
     ids = quotes.ids[:20].tolist()
     with so.Book.create(tmp_path / "a.book", approval="two-person", who="ann") as book:

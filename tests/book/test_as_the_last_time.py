@@ -25,17 +25,17 @@ def test_what_is_not_said_stays_as_it_was(book):
     after = book.calibrate(starts=2).after
     asked = {"loss": "huber", "bounds": {"correlation": (-0.9, 0.0)}, "starts": 2}
     assert dict(after.parameters) == so.calibrate(QUOTES, so.Heston(), **asked).parameters
-    assert after.asking["loss"] == "huber"
-    assert book.calibrate(loss="squared").after.asking["starts"] == 2
+    assert after.options["loss"] == "huber"
+    assert book.calibrate(loss="squared").after.options["starts"] == 2
 
 
 def test_fresh_puts_what_is_not_said_at_its_default(book):
     first = book.calibrate().after
     book.calibrate(loss="huber", starts=2, fixed={"mean_reversion": 2.0})
     other = book.calibrate(starts=3, fresh=True).after
-    assert _but_road(other.asking) == {**_but_road(first.asking), "starts": 3}
+    assert _without_source(other.options) == {**_without_source(first.options), "starts": 3}
     again = book.calibrate(fresh=True).after
-    assert _but_road(again.asking) == _but_road(first.asking)
+    assert _without_source(again.options) == _without_source(first.options)
     assert again.parameters == first.parameters
 
 
@@ -49,15 +49,15 @@ def test_the_model_stays_and_another_one_leaves_what_names_parameters_behind(boo
     assert book.calibrate(weights="none").after.model.startswith("bates/")
     after = book.calibrate(so.Heston()).after
     assert after.model.startswith("heston/")
-    assert after.asking["fixed"] is None
-    assert after.asking["weights"] == "none"
-    assert "panel" not in after.asking
+    assert after.options["fixed"] is None
+    assert after.options["weights"] == "none"
+    assert "panel" not in after.options
 
 
 def test_a_progress_says_nothing_of_how_to_calibrate(book):
     book.calibrate(loss="huber", panel=None)
     seen = []
-    assert book.calibrate(progress=lambda number, _: seen.append(number)).after.asking["loss"] == "huber"
+    assert book.calibrate(progress=lambda number, _: seen.append(number)).after.options["loss"] == "huber"
     assert seen
 
 
@@ -83,12 +83,12 @@ def test_python_and_the_command_line_come_to_the_same(tmp_path, book, steps, lin
         assert done.exit_code == 0, done.output
         with so.Book.open(tmp_path / "typed.book") as other:
             version = other.status().version
-        assert version.asking == change.after.asking
+        assert version.options == change.after.options
         assert version.parameters == change.after.parameters
 
 
-def _but_road(asking):
-    return {name: value for name, value in asking.items() if name != "source"}
+def _without_source(options):
+    return {name: value for name, value in options.items() if name != "source"}
 
 
 def test_another_model_at_the_command_line_names_what_it_leaves_behind(book):

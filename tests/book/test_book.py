@@ -62,11 +62,11 @@ def test_the_secrets_are_beside_the_book_and_for_its_owner_only(path):
         del os.environ["STRIKEOUT_KEY_FILE"]
 
 
-def changed(path, shelf, alter):
-    """Changes the first page of a shelf the way somebody with the right tools would: checksums and all."""
+def changed(path, kind, alter):
+    """Changes the first page of a kind the way somebody with the right tools would: checksums and all."""
     with so.Book.open(path) as book, book.snapshot().store.writing() as store:
-        name = store.pages(shelf)[0 if shelf != "calibration" else -1]
-        store.put(shelf, name, alter(store.page(shelf, name)))
+        name = store.pages(kind)[0 if kind != "calibration" else -1]
+        store.put(kind, name, alter(store.page(kind, name)))
 
 
 def parameters_altered(data):
@@ -82,15 +82,15 @@ def state_altered(data):
 
 
 @pytest.mark.parametrize(
-    ("shelf", "alter", "found"),
+    ("kind", "alter", "found"),
     [
         ("calibration", parameters_altered, {"CONTENTS", "VERSIONS", "PARAMETERS"}),
         ("calibration", state_altered, {"CONTENTS", "VERSIONS", "STATES", "PARAMETERS"}),
         ("certificate", lambda data: data.replace(b"recalibrate", b"recalibrata"), {"CONTENTS", "CERTIFICATES"}),
     ],
 )
-def test_what_was_changed_with_the_right_tools_is_found(path, shelf, alter, found):
-    changed(path, shelf, alter)
+def test_what_was_changed_with_the_right_tools_is_found(path, kind, alter, found):
+    changed(path, kind, alter)
     with so.Book.open(path) as book:
         audit = book.verify()
     assert {check.name for check in audit.checks if check.holds is False} == found
@@ -126,14 +126,14 @@ def test_what_is_taken_out_or_exchanged_behind_the_ledgers_back_is_found(path, q
         with store.writing() as change:
             change.unstrike(quotes.ids[1:2])
             change.strike(quotes.ids[1:2], entry=4)
-        for shelf, found in (("calibration", "VERSIONS"), ("erased", "COUNTS")):
-            name = store.pages(shelf)[0]
-            data = store.page(shelf, name)
+        for kind, found in (("calibration", "VERSIONS"), ("erased", "COUNTS")):
+            name = store.pages(kind)[0]
+            data = store.page(kind, name)
             with store.writing() as change:
-                change.remove(shelf, name)
+                change.remove(kind, name)
             assert failing(book) == {"CONTENTS", found}
             with store.writing() as change:
-                change.put(shelf, name, data)
+                change.put(kind, name, data)
         first, other = store.pages("certificate")[0], book.plan_forget(ids=quotes.ids[20:25]).certificate
         with store.writing() as change:
             change.put("certificate", first, other.to_bytes())

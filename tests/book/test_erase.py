@@ -200,20 +200,20 @@ def test_an_erased_quote_put_back_behind_the_ledgers_back_is_found(book, quotes)
 
 def test_a_rehearsal_promises_a_calibration_only_where_the_rest_gives_one_and_the_deed_says_which(book, quotes):
     rehearsal = book.plan_erase(ids=quotes.ids[3:])
-    assert any("made anew without them where the rest gives one" in text for text in rehearsal.gone)
+    assert any("refitted without them if the retained quotes determine one" in text for text in rehearsal.gone)
     done = book.erase(ids=quotes.ids[3:])
     assert done.change is None
-    assert not any("is made anew" in text and "none" not in text for text in done.gone)
-    assert not any("taken anew without them" in text for text in done.gone)
-    assert any("none is made anew: what is left gives none" in text for text in done.gone)
-    assert any("the next calibration takes them anew" in text for text in done.gone)
+    assert not any("is refitted" in text for text in done.gone)
+    assert not any("computed again without them" in text for text in done.gone)
+    assert any("the retained quotes determine none" in text for text in done.gone)
+    assert any("the next calibration computes them again" in text for text in done.gone)
 
 
 def test_an_erasure_that_calibrates_says_so(book, quotes):
     done = book.erase(ids=quotes.ids[:3])
     assert done.change is not None
-    assert any(text.endswith("from the calibration, which is made anew without them") for text in done.gone)
-    assert any(text.endswith("they are taken anew without them") for text in done.gone)
+    assert any(text.endswith("from the calibration, which is refitted without them") for text in done.gone)
+    assert any(text.endswith("they are computed again without them") for text in done.gone)
 
 
 def test_an_erasure_from_a_book_that_is_not_calibrated_or_not_current_promises_none(tmp_path, quotes):
@@ -231,7 +231,7 @@ def test_an_erasure_from_a_book_that_is_not_calibrated_or_not_current_promises_n
 
 def test_what_goes_and_stays_of_one_quote_and_of_a_book_without_calibration_is_said_rightly(tmp_path, book, quotes):
     one = book.plan_erase(ids=quotes.ids[:1])
-    assert one.gone[1].startswith("1 quote from the calibration, which is made anew without it where")
+    assert one.gone[1].startswith("1 quote from the calibration, which is refitted without it if")
     book.forget(ids=quotes.ids[:1])
     assert book.plan_erase(ids=quotes.ids[:3]).gone[1].startswith("2 of them from the calibration")
     with so.Book.create(tmp_path / "never.book") as never:
@@ -255,7 +255,7 @@ def test_results_of_before_stay_only_for_reasons_that_are_not_about_the_data_and
     assert any("can be computed back" in text for text in (*told.stays, *done.stays)) is not is_about_data
     assert all(any("can be computed back" in text for text in one.beyond) for one in (told, done))
     assert [version.entry for version in book.snapshot().versions] == ([4] if is_about_data else [3, 4])
-    assert book.log()[-2].counts.get("results gone from") == (2 if is_about_data else None)
+    assert book.log()[-2].counts.get("first result removed") == (2 if is_about_data else None)
     assert book.verify().holds, book.verify().summary()
 
 
@@ -295,7 +295,7 @@ def test_quotes_of_a_panel_are_counted_by_date_and_those_of_a_smile_by_expiry(tm
         book.calibrate(panel=None)
         assert book.plan_erase(ids=each_day).warnings == ()
         book.calibrate(panel="date")
-        assert any("1 quote of one date goes" in text for text in book.plan_erase(ids=each_day).warnings)
+        assert any("1 quote of one date is erased" in text for text in book.plan_erase(ids=each_day).warnings)
         assert book.plan_erase(ids=one_day).warnings == ()
     with so.Book.create(tmp_path / "s.book") as book:
         book.import_quotes(quotes)
@@ -320,3 +320,20 @@ def test_a_copy_that_was_moved_is_listed_as_not_found(tmp_path, quotes):
             listed = [line for line in verb(ids=quotes.ids[:20]).beyond if "copy.csv" in line]
             assert len(listed) == 1, verb
     assert (tmp_path / "elsewhere.csv").exists()
+
+
+@pytest.mark.parametrize("verb", ["erase", "plan_erase", "request erase", "request forget"])
+def test_a_condition_that_every_quote_matches_needs_a_confirmation(book, verb):
+    name, *what = verb.split()
+    act = getattr(book, name)
+    before = book.status()
+    with pytest.raises(UsageError, match="ALL 120 quotes") as refused:
+        act(*what, where="strike > 0")
+    assert refused.value.facts["count"] == 120
+    assert book.status() == before
+    done = act(*what, where="strike > 0", all_quotes=True)
+    assert done.count == 120
+
+
+def test_ids_need_no_confirmation(book, quotes):
+    assert book.plan_erase(ids=quotes.ids).count == 120

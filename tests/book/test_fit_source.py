@@ -45,7 +45,7 @@ def book(tmp_path: Path, large: so.Quotes):
 
 def test_a_large_book_goes_through_moments_and_says_how_far_off_they_are(book, large):
     version = book.status().version
-    assert version.asking["through"] == "moments"
+    assert version.options["through"] == "moments"
     assert (version.fit_source.asked, version.fit_source.entry) == ("auto", 3)
     assert version.fit_source.error == so.states.interpolation_error(
         so.calibrate(so.moments_of(large), so.Heston()), large
@@ -58,7 +58,7 @@ def test_what_comes_and_goes_keeps_the_source_whatever_the_count_is_then(book, l
     source = book.status().version.fit_source
     change = book.forget(ids=large.ids[:100], reason="test")
     assert len(book.quotes()) < FEWEST
-    assert change.after.asking["through"] == "moments"
+    assert change.after.options["through"] == "moments"
     assert change.after.fit_source == source
     assert dict(change.after.parameters) == so.calibrate(so.moments_of(large[100:]), so.Heston()).parameters
     assert book.verify().holds, book.verify().summary()
@@ -67,7 +67,7 @@ def test_what_comes_and_goes_keeps_the_source_whatever_the_count_is_then(book, l
 
 def test_an_erasure_takes_the_error_that_was_measured_with_the_quotes_and_keeps_the_source(book, large):
     source = book.status().version.fit_source
-    assert any("how far off moments were" in text for text in book.plan_erase(ids=large.ids[:50]).gone)
+    assert any("the error of moments" in text for text in book.plan_erase(ids=large.ids[:50]).gone)
     after = book.erase(ids=large.ids[:50]).change.after
     assert after.fit_source == replace(source, error=None)
     assert [version.fit_source.error for version in book.snapshot().versions] == [None, None]
@@ -95,7 +95,7 @@ def test_an_error_that_was_altered_is_found(book):
     records = book.snapshot()
     version = records.version
     source = replace(version.fit_source, error=1e-9).to_plain()
-    altered = replace(version, asking={**version.asking, "source": source})
+    altered = replace(version, options={**version.options, "source": source})
     with records.store.writing() as store:
         store.put("calibration", store.pages("calibration")[-1], canonical(altered.to_plain()))
     assert any("The error of the calibration of entry 3 is not" in reason for reason in book.verify().reasons)
@@ -118,7 +118,7 @@ def test_calibrating_again_decides_again(book, large):
 def test_a_source_that_was_named_stays_named(book):
     book.calibrate(through="quotes")
     assert book.calibrate().after.fit_source == FitSource("quotes", "quotes", SourceReason.REQUESTED, None, 5)
-    assert book.calibrate(through="auto").after.asking["through"] == "moments"
+    assert book.calibrate(through="auto").after.options["through"] == "moments"
 
 
 @pytest.mark.parametrize(

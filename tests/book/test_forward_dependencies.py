@@ -12,6 +12,7 @@ import pytest
 import strikeout as so
 from strikeout.book.plan import Plan
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.evidence import Unsupported
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.selection import select
 from strikeout.store.residue import needles_of_numbers, scan
@@ -89,7 +90,7 @@ def test_after_an_erasure_the_old_forward_is_found_nowhere(book: so.Book, tmp_pa
     before = quotes().only(gone).contracts
     book.plan_path.write_bytes(book.plan_forget(ids=gone).to_bytes())
     book.export(tmp_path / "out.csv")
-    assert "their part in the forwards of 1 (date, expiry), found anew" in book.plan_erase(ids=gone).gone
+    assert "their part in the forwards of 1 (date, expiry), which are refitted" in book.plan_erase(ids=gone).gone
     done = book.erase(ids=gone, reason="licence")
     assert done.residue == 0
     assert done.change is not None
@@ -155,7 +156,7 @@ def test_through_moments_whole_slices_go_and_come_and_parts_are_refused(tmp_path
         assert book.verify().holds
         book.restore()
         assert book.verify().holds
-        with pytest.raises(RefusedError, match="would change with those that come"):
+        with pytest.raises(RefusedError, match="would change with the added ones"):
             book.learn(_renamed(quotes().only(at(quotes(), 100.0, EXPIRIES[2]))))
         with pytest.raises(UsageError, match="select='otm'"):
             book.calibrate(through="moments", select="otm")
@@ -174,9 +175,7 @@ def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> Non
     gone = at(quotes(), 100.0, EXPIRIES[1])
     before = book.snapshot().linearization
     plan = book.plan_forget(ids=gone, tolerance=1.0)
-    assert plan.path[0] == (
-        "downdate passed over: forwards are derived from these quotes, and footprints of retained quotes depend on them"
-    )
+    assert plan.path[0] == (f"downdate passed over: {Unsupported.FORWARDS}")
     change = book.apply(plan)
     after = book.snapshot().linearization
     assert (after.reference, after.entry) == (before.reference, before.entry)
@@ -186,6 +185,6 @@ def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> Non
     book.restore(change.entry)
     assert book.snapshot().linearization.equations == before.equations
     with entered(book) as tx:
-        tx.unleave("footprints", tx.shards_with("footprints"))
+        tx.remove_shard_data("footprints", tx.shards_with("footprints"))
     book.forget(ids=gone)  # every footprint is taken anew: none was needed
     assert book.verify().holds, book.verify().summary()

@@ -1,4 +1,4 @@
-"""A file that comes to a book piece by piece leaves the book as if it had come at once: every table, every byte."""
+"""A file that is imported chunk by chunk gives the same book as one imported at once: every table, every byte."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import strikeout as so
 from strikeout.errors import BusyError, StrikeoutError, UsageError
 from strikeout.quotes import spill
 from strikeout.quotes.reading import inspect_quotes
+from strikeout.store import sqlite_writing
 from tests.quotes.in_chunks import in_chunks
 from tests.quotes.random_files import drawn_file, quotes_frame
 
@@ -64,14 +65,14 @@ def at_once(book: Path, file: Path, **options) -> object:
         return held.import_quotes(inspect_quotes(file, beside=held.quotes).quotes, **options)
 
 
-def in_pieces(book: Path, file: Path, *, size: int = 0, **options) -> object:
+def in_several(book: Path, file: Path, *, size: int = 0, **options) -> object:
     with opened(book) as held:
         size = size or max(1, file.stat().st_size // 7)
         with in_chunks(file, beside=held.quotes, size=size, at_once=40) as survey:
             return held.import_chunks(survey.chunks(), **options)
 
 
-def told(work, *arguments, **options):
+def outcome(work, *arguments, **options):
     try:
         return work(*arguments, **options)
     except StrikeoutError as error:
@@ -88,10 +89,10 @@ def test_the_book_is_the_same_to_the_byte(tmp_path, books, seed):
     first, second = books()
     file = drawn_file(tmp_path, seed)
     size = 31 if file.suffix == ".parquet" else 0
-    assert told(at_once, first, file) == told(in_pieces, second, file, size=size)
+    assert outcome(at_once, first, file) == outcome(in_several, second, file, size=size)
     assert tables(first) == tables(second)
     before = tables(second)
-    again = told(in_pieces, second, file, size=size)
+    again = outcome(in_several, second, file, size=size)
     assert tables(second) == before, "the same rows once more change nothing"
     assert isinstance(again, str) or (again.entry, again.imported) == (None, 0)
 
@@ -102,7 +103,7 @@ def test_the_rest_of_a_book_that_has_some_already_is_let_in(tmp_path, books):
         book.import_quotes(inspect_quotes(csv(tmp_path, frame[: frame.height // 2])).quotes)
     first, second = books()
     file = csv(tmp_path, frame)
-    done = in_pieces(second, file)
+    done = in_several(second, file)
     assert done == at_once(first, file)
     assert min(done.repeated, done.imported) > 0
     assert tables(first) == tables(second)
@@ -110,8 +111,8 @@ def test_the_rest_of_a_book_that_has_some_already_is_let_in(tmp_path, books):
         assert book.verify().holds
 
 
-def test_chunks_do_not_show_where_pieces_ended(books):
-    """Pieces of a few rows and chunks of 256: lots are filled across pieces."""
+def test_stored_chunks_do_not_depend_on_the_chunks_of_the_import(books):
+    """Imported in chunks of 37 rows, stored in chunks of 256."""
     quotes = so.synthetic.random_quotes(1000, maturities=5)
     first, second = books()
     with opened(first) as book:
@@ -122,6 +123,22 @@ def test_chunks_do_not_show_where_pieces_ended(books):
     assert [row[1] for row in tables(second)["chunks"]] == [256, 256, 256, 232]
 
 
+@pytest.mark.parametrize("at_most", [1, 300, 5000])
+def test_names_sorted_on_disk_give_the_same_book_as_names_sorted_in_memory(books, monkeypatch, at_most):
+    quotes = so.synthetic.random_quotes(1500, maturities=5)
+    first, second = books()
+    with opened(first) as book:
+        book.import_quotes(quotes[:1000])
+    monkeypatch.setattr(sqlite_writing, "IN_MEMORY", at_most)
+    monkeypatch.setattr(spill, "PAGE", 100)
+    with opened(second) as book:
+        book.import_quotes(quotes[:1000])
+        with pytest.raises(UsageError) as refused:
+            book.import_chunks([quotes[1000:], quotes[1000:]])
+        assert sorted(refused.value.ids) == sorted(quotes.ids[1000:].tolist())
+    assert tables(first) == tables(second)
+
+
 def test_an_erased_quote_that_returns_is_refused_by_name(tmp_path, books):
     file = csv(tmp_path, quotes_frame(4))
     with opened(books()[0]) as book:
@@ -129,7 +146,7 @@ def test_an_erased_quote_that_returns_is_refused_by_name(tmp_path, books):
         gone = book.quotes().ids[5].item()
         book.erase(ids=[gone])
     first, second = books()
-    done = in_pieces(second, file)
+    done = in_several(second, file)
     assert done.erased == (gone,)
     assert done == at_once(first, file)
     assert tables(first) == tables(second)
@@ -144,9 +161,9 @@ def test_a_forgotten_quote_that_returns_stays_forgotten(books):
     first, second = books()
     with opened(first) as one, opened(second) as other:
         whole = one.import_quotes(quotes)
-        pieces = other.import_chunks(quotes[begin : begin + 50] for begin in range(0, 300, 50))
-    assert whole == pieces
-    assert (pieces.set_aside, pieces.repeated, pieces.imported) == (3, 197, 100)
+        chunked = other.import_chunks(quotes[begin : begin + 50] for begin in range(0, 300, 50))
+    assert whole == chunked
+    assert (chunked.set_aside, chunked.repeated, chunked.imported) == (3, 197, 100)
     assert tables(first) == tables(second)
 
 
@@ -159,11 +176,11 @@ def test_ids_with_other_values_refuse_the_whole_file(tmp_path, books):
         pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.lit("99")).otherwise("ask").alias("ask")
     )
     more = dearer.with_columns(pl.lit("2024-01-11").alias("quote_date"))
-    file = csv(tmp_path, pl.concat([more, dearer]))  # the first pieces are new, the last ones clash
+    file = csv(tmp_path, pl.concat([more, dearer]))  # the first chunks are new, the last ones clash
     before = tables(second)
-    said = told(in_pieces, second, file)
-    assert "in the book with other values" in said
-    assert said == told(at_once, first, file)
+    found = outcome(in_several, second, file)
+    assert "in the book with other values" in found
+    assert found == outcome(at_once, first, file)
     assert tables(second) == before
 
 
@@ -186,9 +203,9 @@ def test_a_slice_that_would_have_no_forward_refuses_all(tmp_path, books):
     others = [slice_.head(2).with_columns(strike=pl.lit(k), right=pl.Series(["C", "P"])) for k in ("98", "102")]
     file = csv(tmp_path, pl.concat([frame, *others]))
     before = tables(second)
-    whole, pieces = told(at_once, first, file), told(in_pieces, second, file)
-    assert "2 pairs of a call and a put around the money, and 3 are needed" in pieces
-    assert pieces == whole
+    whole, chunked = outcome(at_once, first, file), outcome(in_several, second, file)
+    assert "2 pairs of a call and a put around the money, and 3 are needed" in chunked
+    assert chunked == whole
     assert tables(second) == before
 
 
@@ -196,15 +213,15 @@ def test_where_nothing_is_new_a_quarantine_is_still_remembered(tmp_path, books):
     file = csv(tmp_path, quotes_frame(7))
     first, second = books()
     at_once(first, file)
-    in_pieces(second, file)
+    in_several(second, file)
     bad = tmp_path / "bad.csv"
     bad.write_text("strike\n")
-    assert at_once(first, file, quarantine=bad) == in_pieces(second, file, quarantine=bad)
+    assert at_once(first, file, quarantine=bad) == in_several(second, file, quarantine=bad)
     assert tables(first) == tables(second)
 
 
-def test_what_is_put_away_meanwhile_is_on_the_disk_of_the_book(tmp_path, books, monkeypatch):
-    """Forwards by parity: new quotes are remembered until all are there."""
+def test_names_and_slices_are_spilled_to_the_disk_of_the_book(tmp_path, books, monkeypatch):
+    """Forwards by parity: new quotes are spilled until all have arrived."""
     _, second = books()
     folders: list[object] = []
 
@@ -214,8 +231,9 @@ def test_what_is_put_away_meanwhile_is_on_the_disk_of_the_book(tmp_path, books, 
 
     with in_chunks(csv(tmp_path, quotes_frame(3).drop("rate", "dividend_yield"))) as survey, opened(second) as book:
         monkeypatch.setattr(spill, "TemporaryFile", watched)
+        monkeypatch.setattr(sqlite_writing, "IN_MEMORY", 10)
         assert book.import_chunks(survey.chunks()).imported > 0
-    assert folders == [second.parent] * 2, "names in the store, and slices at the door"
+    assert folders == [second.parent] * 2, "names in the store, and slices in the filter"
 
 
 KILLED = """
@@ -257,12 +275,12 @@ def test_others_are_told_that_the_book_is_being_written(books):
     _, second = books()
     quotes = so.synthetic.random_quotes(600, maturities=5)
 
-    def pieces():
+    def chunked():
         yield quotes[:300]
         with opened(second) as other, pytest.raises(BusyError, match="written by another"):
             other.import_quotes(quotes[300:])
         yield quotes[300:]
 
     with opened(second) as book:
-        assert book.import_chunks(pieces()).imported == 600
+        assert book.import_chunks(chunked()).imported == 600
         assert np.array_equal(book.quotes().ids, quotes.ids)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.assurance.state_codec import ShardRows, decode_state, encode_footprints
 from strikeout.book import state_store
-from strikeout.book.linearization import Standing
-from strikeout.book.state_codec import ShardRows, rows_from_bytes, rows_to_bytes, state_from_bytes, state_to_bytes
-from strikeout.errors import RefusedError
+from strikeout.book.linearization import BookLinearization
 from strikeout.quotes.joining import join
 from strikeout.store.sqlite import SqliteStore
 from tests.book.behind import entered
@@ -40,60 +39,28 @@ def book(path: Path):
 def whole(book: so.Book) -> so.states.NormalEquations:
     """What all shards leave behind together, as they are kept."""
     records = book.snapshot()
-    standing, store = records.linearization, records.store
+    linearization, store = records.linearization, records.store
     return so.states.NormalEquations.total(
-        state_from_bytes(standing.schema, store.left(shard, "states")) for shard in store.shards_with("states")
+        decode_state(linearization.schema, store.shard_data(shard, "states")) for shard in store.shards_with("states")
     )
 
 
 def is_in_step(book: so.Book, quotes: so.Quotes) -> bool:
     """Whether all that is kept is what these quotes, and no others, leave behind at the reference of the book."""
-    standing = book.snapshot().linearization
-    found = so.states.footprints_of(quotes, standing.model, standing.reference)
-    named = so.states.footprints_of(quotes, standing.model, standing.model.parameters.starts[0])
-    same = whole(book) == standing.equations == found.total() and standing.start == named.total()
+    linearization = book.snapshot().linearization
+    found = so.states.footprints_of(quotes, linearization.model, linearization.reference)
+    named = so.states.footprints_of(quotes, linearization.model, linearization.model.parameters.starts[0])
+    same = whole(book) == linearization.equations == found.total() and linearization.start == named.total()
     return bool(same) and book.status().version.state == named.total().digest()
-
-
-def test_footprints_and_states_come_back_from_bytes_to_the_bit(quotes):
-    found = so.calibrate(quotes, so.Heston())
-    footprints, has = found.footprints.whole, np.arange(600) % 3 != 1
-    rows = ShardRows.of(has, footprints.rows[has])
-    again = rows_from_bytes(footprints.schema, rows_to_bytes(footprints.schema, rows))
-    assert np.array_equal(again.has, has)
-    assert np.array_equal(again.rows, rows.rows)
-    assert np.array_equal(again.at(np.array([3, 5])), footprints.rows[[3, 5]])
-    assert state_from_bytes(footprints.schema, state_to_bytes(footprints.total())) == footprints.total()
-    standing = state_store.taken(found, entry=7).standing
-    back = Standing.from_bytes(standing.to_bytes())
-    assert back.to_bytes() == standing.to_bytes()
-    assert (back.equations, back.start, back.entry) == (footprints.total(), found.state.reduced(), 7)
-    assert back.model.name == found.model.name
-
-
-@pytest.mark.parametrize("cut", [0, 20, 45, -1])
-def test_bytes_that_end_too_soon_or_are_of_another_reference_are_refused(quotes, cut):
-    found = so.calibrate(quotes, so.Heston())
-    schema, other = found.footprints.whole.schema, found.state.schema
-    rows = rows_to_bytes(schema, ShardRows.of(np.ones(600, bool), found.footprints.whole.rows))
-    state = state_to_bytes(found.footprints.whole.total())
-    with pytest.raises(RefusedError):
-        rows_from_bytes(schema, rows[:cut])
-    with pytest.raises(RefusedError):
-        state_from_bytes(schema, state[:cut])
-    with pytest.raises(RefusedError):
-        Standing.from_bytes(state_store.taken(found, entry=1).standing.to_bytes()[:cut])
-    with pytest.raises(RefusedError, match="no footprints at the reference"):
-        rows_from_bytes(other, rows)
 
 
 def test_a_calibration_keeps_the_footprint_of_every_quote_and_the_state_of_every_shard(book, quotes):
     records = book.snapshot()
-    standing = records.linearization
-    assert standing.reference == so.calibrate(quotes, so.Heston()).references[""]
+    linearization = records.linearization
+    assert linearization.reference == so.calibrate(quotes, so.Heston()).references[""]
     assert records.store.shards_with("footprints") == records.store.shards_with("states") == (0, 1, 2)
-    kept = np.concatenate([state_store.rows_of(records.store, standing, shard).rows for shard in range(3)])
-    assert np.array_equal(kept, so.states.footprints_of(quotes, standing.model, standing.reference).rows)
+    kept = np.concatenate([state_store.stored_rows(records.store, linearization, shard).rows for shard in range(3)])
+    assert np.array_equal(kept, so.states.footprints_of(quotes, linearization.model, linearization.reference).rows)
     assert is_in_step(book, quotes)
 
 
@@ -130,11 +97,11 @@ def test_states_follow_a_roll_whose_file_has_dates_before_the_window_too(tmp_pat
 
 
 def test_what_is_set_aside_keeps_its_footprint_and_counts_in_no_state(book, quotes):
-    standing = book.snapshot().linearization
+    linearization = book.snapshot().linearization
     book.forget(ids=quotes.ids[:1])
-    rows = state_store.rows_of(book.snapshot().store, standing, 0)
+    rows = state_store.stored_rows(book.snapshot().store, linearization, 0)
     assert rows.has.all()
-    assert state_store.state_of_shard(book.snapshot().store, standing, 0).count == 255
+    assert state_store.stored_state(book.snapshot().store, linearization, 0).count == 255
 
 
 def test_an_erasure_takes_every_footprint_with_it_and_finds_a_reference_without_the_quotes(book, quotes):
@@ -169,9 +136,9 @@ def test_erasing_what_was_set_aside_before_the_reference_was_found_keeps_it(book
 
 def test_a_footprint_left_in_the_file_is_found_by_the_scan(book, quotes):
     records = book.snapshot()
-    standing = records.linearization
-    rows = state_store.rows_of(records.store, standing, 0)
-    page = rows_to_bytes(standing.schema, rows)
+    linearization = records.linearization
+    rows = state_store.stored_rows(records.store, linearization, 0)
+    page = encode_footprints(linearization.schema, rows)
     with entered(book) as store:
         store.put("setting", "somewhere", page)
     assert book.erase(ids=quotes.ids[:2]).residue > 0
@@ -199,10 +166,10 @@ def test_two_hundred_erasures_leave_no_footprint_and_no_old_state(tmp_path):
 @pytest.mark.parametrize("what", ["footprints", "states"])
 def test_a_shard_whose_footprints_or_state_were_changed_is_named(book, what):
     store = book.snapshot().store
-    data = bytearray(store.left(1, what))
+    data = bytearray(store.shard_data(1, what))
     data[-48 if what == "footprints" else -24] ^= 1
     with store.writing() as tx:
-        tx.leave(1, what, bytes(data))
+        tx.put_shard_data(1, what, bytes(data))
     found = {check.name: check for check in book.verify().checks}
     assert found["STORE"].holds
     assert found["STATES"].holds is False
@@ -215,8 +182,8 @@ def test_a_flipped_byte_of_a_footprint_or_a_state_is_found_by_verify(path, tmp_p
     with so.Book.open(path) as book:
         store = book.snapshot().store
         kept = [
-            store.left(0, "states"),
-            store.left(0, "footprints")[-4000:-40],
+            store.shard_data(0, "states"),
+            store.shard_data(0, "footprints")[-4000:-40],
             book.snapshot().linearization.to_bytes()[-900:],
         ]
     whole = path.read_bytes()
@@ -233,34 +200,36 @@ def test_a_flipped_byte_of_a_footprint_or_a_state_is_found_by_verify(path, tmp_p
 
 
 def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
-    store, standing = book.snapshot().store, book.snapshot().linearization
-    state = store.left(2, "states")
+    store, linearization = book.snapshot().store, book.snapshot().linearization
+    state = store.shard_data(2, "states")
     with store.writing() as tx:
-        tx.unleave("states", [2])
+        tx.remove_shard_data("states", [2])
     assert any(reason.startswith("STATES: Shards") for reason in book.verify().reasons)
     with store.writing() as tx:
-        tx.leave(2, "states", state)
-        tx.put("state", "standing", Standing(standing.model, 3, standing.start, None, standing.second_order).to_bytes())
+        tx.put_shard_data(2, "states", state)
+        tx.put(
+            "state",
+            "linearization",
+            BookLinearization(linearization.model, 3, linearization.start, None, linearization.second_order).to_bytes(),
+        )
     assert any(reason.startswith("STATES") for reason in book.verify().reasons)
     with store.writing() as tx:
-        tx.remove("state", "standing")
-    assert "STATES: Of shards footprints and states are kept, and nothing says at which reference." in (
-        book.verify().reasons
-    )
+        tx.remove("state", "linearization")
+    assert any(reason.startswith("STATES: Shards have footprints and states") for reason in book.verify().reasons)
 
 
 def test_a_footprint_of_a_quote_that_the_book_does_not_hold_is_found(book):
-    store, standing = book.snapshot().store, book.snapshot().linearization
-    rows = state_store.rows_of(store, standing, 2)
-    more = ShardRows.of(np.append(rows.has, True), np.vstack([rows.rows, rows.rows[:1]]))
+    store, linearization = book.snapshot().store, book.snapshot().linearization
+    rows = state_store.stored_rows(store, linearization, 2)
+    more = ShardRows(np.append(rows.has, True), np.vstack([rows.rows, rows.rows[:1]]))
     with store.writing() as tx:
-        tx.leave(2, "footprints", rows_to_bytes(standing.schema, more))
-    assert "ERASED: Shard 2 keeps footprints of other quotes than it holds." in book.verify().reasons
+        tx.put_shard_data(2, "footprints", encode_footprints(linearization.schema, more))
+    assert "ERASED: Shard 2 has footprints of other quotes than it holds." in book.verify().reasons
 
 
 def test_quotes_without_a_footprint_are_healed_through_their_shard(book, quotes):
     with entered(book) as tx:
-        tx.unleave("footprints", [0, 1])
+        tx.remove_shard_data("footprints", [0, 1])
     book.forget(ids=quotes.ids[[3, 300, 590]])
     assert is_in_step(book, quotes.without(quotes.ids[[3, 300, 590]]))
     assert book.verify().holds, book.verify().summary()
@@ -289,7 +258,7 @@ def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
 @pytest.mark.parametrize("verb", [so.Book.calibrate, lambda book: book.forget(ids=book.quotes().ids[:2])])
 def test_a_book_whose_states_are_lost_is_filled_by_the_next_verb(path, verb):
     with so.Book.open(path) as book, entered(book) as tx:
-        state_store.clear(tx)
+        state_store.clear_footprints(tx)
     with so.Book.open(path) as book:
         assert book.verify().holds, book.verify().summary()
         assert book.status().no_footprints is state_store.MissingFootprints.LOST
@@ -300,24 +269,24 @@ def test_a_book_whose_states_are_lost_is_filled_by_the_next_verb(path, verb):
 
 def test_a_large_book_takes_its_reference_from_a_part_of_it():
     large = so.synthetic.random_quotes(20_000, maturities=8, seed=3)
-    found = state_store.taken(so.calibrate(large, so.Heston()), entry=1)
+    found = state_store.compute_footprints(so.calibrate(large, so.Heston()), entry=1)
     apart = [
-        abs(found.standing.reference[name] / value - 1)
+        abs(found.linearization.reference[name] / value - 1)
         for name, value in so.calibrate(large, so.Heston()).parameters.items()
     ]
     assert 0.0 < max(apart) < 1e-3
-    assert found.standing.equations == found.footprints.total()
+    assert found.linearization.equations == found.footprints.total()
 
 
 def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes):
     with so.Book.create(tmp_path / "e.book", is_encrypted=True) as book:
         book.import_quotes(quotes)
         book.calibrate()
-        standing = book.snapshot().linearization
-        rows = state_store.rows_of(book.snapshot().store, standing, 0).rows
+        linearization = book.snapshot().linearization
+        rows = state_store.stored_rows(book.snapshot().store, linearization, 0).rows
         files = b"".join(path.read_bytes() for path in book.snapshot().store.files())
         assert rows[0].tobytes() not in files
-        assert standing.equations.words.tobytes()[:24] not in files
+        assert linearization.equations.words.tobytes()[:24] not in files
         assert book.erase(ids=quotes.ids[:2]).residue == 0
         assert is_in_step(book, quotes[2:])
         assert book.verify().holds, book.verify().summary()

@@ -39,13 +39,13 @@ def test_a_second_erasure_of_the_same_label_finds_nothing_and_the_rest_has_no_su
     for verb in (book.erase, book.forget):
         with pytest.raises(NothingMeantError):
             verb(where=DESK)
-    assert book.plan_erase(where="desk is null").count == 55
+    assert book.plan_erase(where="desk is null", all_quotes=True).count == 55
     with pytest.raises(UsageError, match="no such column: desc"):
         book.plan_erase(where="desc = 'x'")
 
 
 def test_an_emptied_book_can_be_asked_for_dates_sources_and_what_it_had(book):
-    book.erase(where="strike > 0")
+    book.erase(where="strike > 0", all_quotes=True)
     for where in ("date < '2024-01-01'", "expiry_date = '2024-01-01'", "source = 'b'", DESK):
         with pytest.raises(NothingMeantError):
             book.plan_erase(where=where)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.book import moments_codec
+from strikeout.assurance.state_codec import encode_moments
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 
 
@@ -30,20 +30,6 @@ def fresh(quotes):
 def is_fresh(book, quotes):
     version, never = book.status().version, fresh(quotes)
     return dict(version.parameters) == never.parameters and version.state == never.state.digest()
-
-
-def test_moments_come_back_from_bytes_to_the_bit(quotes):
-    for basis in (so.states.Basis(), so.states.Basis("scattered", nodes=8, expiry_nodes=4)):
-        moments = so.moments_of(quotes, basis=basis)
-        again = moments_codec.from_bytes(moments_codec.to_bytes(moments))
-        assert again == moments
-        assert again - so.moments_of(quotes[:5], basis=basis) == so.moments_of(quotes[5:], basis=basis)
-
-
-@pytest.mark.parametrize("cut", [0, 3, 200, -1])
-def test_a_state_that_ends_too_soon_is_refused(quotes, cut):
-    with pytest.raises(RefusedError):
-        moments_codec.from_bytes(moments_codec.to_bytes(so.moments_of(quotes))[:cut])
 
 
 def test_forgetting_restoring_learning_and_erasing_are_those_of_a_fresh_start(book, quotes):
@@ -110,7 +96,7 @@ def test_the_calibration_can_be_looked_at_beside_the_quotes(book, quotes):
 
 def test_a_state_changed_with_the_right_tools_is_found(book, quotes):
     with book.snapshot().store.writing() as store:
-        store.put("state", "moments", moments_codec.to_bytes(so.moments_of(quotes[1:])))
+        store.put("state", "moments", encode_moments(so.moments_of(quotes[1:])))
     assert any(reason.startswith("VERSIONS") for reason in book.verify().reasons)
     with pytest.raises(RefusedError, match="other parameters"):
         book.plan_forget(ids=quotes.ids[:2])

@@ -42,11 +42,11 @@ def said(book: so.Book) -> MissingFootprints:
 
 def keeps(book: so.Book, quotes: so.Quotes) -> bool:
     """Whether footprints are kept, and are those of these quotes."""
-    standing = book.snapshot().linearization
+    linearization = book.snapshot().linearization
     audit = book.verify()
     assert audit.holds, audit.summary()
-    found = so.states.footprints_of(quotes, standing.model, standing.reference).total()
-    return standing.equations == found and book.status().no_footprints is None
+    found = so.states.footprints_of(quotes, linearization.model, linearization.reference).total()
+    return linearization.equations == found and book.status().no_footprints is None
 
 
 def test_a_book_that_is_not_calibrated_says_that(book):

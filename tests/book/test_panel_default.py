@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import strikeout as so
 from strikeout.book.plan import Plan
-from strikeout.book.spec import Asking
+from strikeout.book.spec import CalibrationSpec
 from strikeout.book.version import Version
 from strikeout.cli import strikeout
 from strikeout.errors import RefusedError, UsageError
@@ -52,8 +52,8 @@ def anew(tmp_path):
 def knows(book):
     """What a book keeps of its calibration, but for when it was made and why it went the way it did."""
     plain = book.status().version.to_plain()
-    asking = {name: value for name, value in plain["asking"].items() if name != "source"}
-    return {**{name: plain[name] for name in plain if name != "entry"}, "asking": asking}
+    options = {name: value for name, value in plain["options"].items() if name != "source"}
+    return {**{name: plain[name] for name in plain if name != "entry"}, "options": options}
 
 
 def with_dates(quotes, dates):
@@ -66,10 +66,10 @@ def test_a_book_of_several_dates_is_a_panel_and_one_of_a_single_date_is_not(book
     version = book.status().version
     assert dict(version.parameters) == panel.parameters
     assert {group: value for group, (value, _) in version.latent.items()} == panel.latent
-    assert (version.panel, version.asking["panel"], version.kind["groups"]) == ("date", "auto", 8)
+    assert (version.panel, version.options["panel"], version.kind["groups"]) == ("date", "auto", 8)
     one = anew(FIRST).status().version
     assert dict(one.parameters) == so.calibrate(FIRST, so.Heston()).parameters
-    assert (one.panel, one.kind, one.asking["panel"]) == (None, None, "auto")
+    assert (one.panel, one.kind, one.options["panel"]) == (None, None, "auto")
 
 
 def test_calibrate_itself_is_plain_where_nobody_says_otherwise():
@@ -227,7 +227,7 @@ def test_influence_stays_among_the_parameters_of_the_calibration(book):
 def test_a_version_says_what_was_asked_and_what_was_decided_and_comes_back_from_its_bytes(book):
     version = book.status().version
     assert Version.from_plain(json.loads(json.dumps(version.to_plain()))) == version
-    assert Asking.from_plain(version.asking).settings.panel == "auto"
+    assert CalibrationSpec.from_plain(version.options).settings.panel == "auto"
     (name, told), (_, cost) = version.latent_facts(one_value="panel=None")
     assert name == "initial_variance"
     assert told.endswith("one for each of 8 dates (the default for several quote dates; panel=None for one value)")
@@ -248,10 +248,10 @@ def test_what_one_value_would_cost_is_what_it_costs():
 
 
 def test_an_older_book_stays_as_it_was_asked(book):
-    """Versions of before have no word of a panel in their asking, and mean a plain calibration."""
-    plain = {**Asking.from_plain(book.status().version.asking).to_plain()}
+    """Versions of before have no word of a panel in their options, and mean a plain calibration."""
+    plain = {**CalibrationSpec.from_plain(book.status().version.options).to_plain()}
     del plain["panel"]
-    assert isinstance(Asking.from_plain(plain).calibrate(QUOTES), so.Calibration)
+    assert isinstance(CalibrationSpec.from_plain(plain).calibrate(QUOTES), so.Calibration)
 
 
 def test_a_panel_of_one_date_that_was_asked_for_says_nothing_of_one_value(anew):
@@ -351,7 +351,7 @@ def test_a_book_through_moments_that_gets_a_second_date_says_why_it_stays_plain(
         book.import_quotes(days[is_first])
         assert book.calibrate(through="moments").after.kind is None  # one date: nothing to decide
         learnt = book.learn(days[~is_first]).after
-        said = "moments know no dates; calibrate it through quotes for one a date"
+        said = "moments do not record dates; calibrate it through quotes for one per date"
         assert learnt.kind == {"label": None, "latent": "initial_variance", "why": said}
         assert learnt.latent_facts(one_value="-") == [("initial_variance", f"one value for several dates: {said}")]
         assert learnt.to_dict()["panel"] == {"asked": "auto", **learnt.kind}

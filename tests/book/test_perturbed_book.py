@@ -11,6 +11,7 @@ import strikeout as so
 from strikeout.book import state_store
 from strikeout.book.spec import as_the_last_time
 from strikeout.errors import UsageError
+from strikeout.forgetting.evidence import Unsupported
 
 SHARE = 1e-3
 
@@ -29,19 +30,19 @@ def book(tmp_path: Path, quotes: so.Quotes):
 
 
 def rows(book: so.Book) -> np.ndarray:
-    store, standing = book.snapshot().store, book.snapshot().linearization
-    return np.concatenate([state_store.rows_of(store, standing, shard).rows for shard in store.shards()])
+    store, linearization = book.snapshot().store, book.snapshot().linearization
+    return np.concatenate([state_store.stored_rows(store, linearization, shard).rows for shard in store.shards()])
 
 
 def test_no_true_footprint_is_kept_and_the_calibration_is_the_same(book, quotes):
-    standing = book.snapshot().linearization
-    true = so.states.footprints_of(quotes, standing.model, standing.reference).rows
+    linearization = book.snapshot().linearization
+    true = so.states.footprints_of(quotes, linearization.model, linearization.reference).rows
     kept = rows(book)
     assert not (kept == true).all(axis=1).any()
     rms = np.sqrt(np.mean(true.astype(float) ** 2, axis=0))
     assert np.allclose((kept - true).std(axis=0) / rms, SHARE, rtol=0.2)
     assert dict(book.status().version.parameters) == so.calibrate(quotes, so.Heston()).parameters
-    assert (standing.noise, standing.drift > 0.0) == (SHARE, True)
+    assert (linearization.noise, linearization.drift > 0.0) == (SHARE, True)
     assert "perturbed by 0.001" in book.status().shard_sentence
 
 
@@ -58,9 +59,9 @@ def test_what_is_forgotten_and_restored_is_exact_with_respect_to_the_noise(book,
 def test_noise_comes_with_quotes_that_are_learnt_and_stays_after_erasing_and_calibrating_again(book, quotes):
     more = so.synthetic.random_quotes(20, maturities=6, seed=8)
     book.learn(so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed))
-    standing = book.snapshot().linearization
-    true = so.states.footprints_of(more, standing.model, standing.reference).rows
-    assert not (state_store.rows_of(book.snapshot().store, standing, 3).rows == true).all(axis=1).any()
+    linearization = book.snapshot().linearization
+    true = so.states.footprints_of(more, linearization.model, linearization.reference).rows
+    assert not (state_store.stored_rows(book.snapshot().store, linearization, 3).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
     assert book.erase(ids=quotes.ids[:2]).residue == 0
     assert book.snapshot().linearization.noise == SHARE
@@ -74,27 +75,25 @@ def test_noise_comes_with_quotes_that_are_learnt_and_stays_after_erasing_and_cal
 
 def test_a_state_that_is_not_the_sum_of_its_noisy_footprints_is_found(book):
     store = book.snapshot().store
-    data = bytearray(store.left(1, "footprints"))
+    data = bytearray(store.shard_data(1, "footprints"))
     data[-48] ^= 1
     with store.writing() as tx:
-        tx.leave(1, "footprints", bytes(data))
+        tx.put_shard_data(1, "footprints", bytes(data))
     assert any("STATES" in reason and ": 1 (1)." in reason for reason in book.verify().reasons)
 
 
 def test_nothing_is_certified_from_noisy_footprints(book, quotes):
     plan = book.plan_forget(ids=quotes.ids[:5], tolerance=0.05)
-    assert plan.path[0] == (
-        "downdate passed over: the footprints are perturbed, and nothing can be certified from them"
-    )
+    assert plan.path[0] == (f"downdate passed over: {Unsupported.NOISE}")
 
 
 def test_noise_stays_on_shards_that_are_built_again(book, quotes):
     book.forget(ids=quotes.ids[:3])
     book.calibrate()
     assert book.erase(ids=quotes.ids[:3]).residue == 0
-    standing = book.snapshot().linearization
-    true = so.states.footprints_of(quotes[3:256], standing.model, standing.reference).rows
-    assert not (state_store.rows_of(book.snapshot().store, standing, 0).rows == true).all(axis=1).any()
+    linearization = book.snapshot().linearization
+    true = so.states.footprints_of(quotes[3:256], linearization.model, linearization.reference).rows
+    assert not (state_store.stored_rows(book.snapshot().store, linearization, 0).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
 
 
@@ -105,7 +104,7 @@ def test_noise_is_asked_for_until_something_else_is_though_an_erasure_takes_ever
     book.calibrate()
     assert book.snapshot().linearization.noise == book.status().noise == SHARE
     assert book.verify().holds, book.verify().summary()
-    assert as_the_last_time(book.status().version.asking, given={"starts": 4}, model=None)["perturb"] == SHARE
+    assert as_the_last_time(book.status().version.options, given={"starts": 4}, model=None)["perturb"] == SHARE
 
 
 def test_noise_is_on_what_is_kept_again_once_a_second_date_has_come_and_gone(tmp_path):

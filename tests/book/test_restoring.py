@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import strikeout as so
+from strikeout.assurance.state_codec import ShardRows, encode_footprints
 from strikeout.book import state_store
-from strikeout.book.state_codec import ShardRows, rows_to_bytes
 
 TOLERANCE = 0.05
 THETA = {
@@ -71,12 +71,12 @@ def by_parity(tmp_path: Path):
 def is_each_under_its_quote(book: so.Book) -> bool:
     """Whether every quote held has the footprint that is found from it anew."""
     records, held = book.snapshot(), book.quotes()
-    standing, store = records.linearization, records.store
-    found = standing.footprints(held, records.settings)
+    linearization, store = records.linearization, records.store
+    found = linearization.footprints(held, records.settings)
     anew = dict(zip(found.ids.tolist(), found.rows.tolist(), strict=True))
     kept: dict[str, list[int]] = {}
     for shard in store.shards():
-        rows = state_store.rows_of(store, standing, shard)
+        rows = state_store.stored_rows(store, linearization, shard)
         names = [name for name, has in zip(store.members(shard), rows.has, strict=True) if has]
         kept |= zip(names, rows.rows.tolist(), strict=True)
     return {name: kept.get(name) for name in anew} == anew
@@ -120,11 +120,11 @@ def test_quotes_of_an_expiry_the_model_does_not_know_yet_break_nothing(tmp_path,
 
 def test_a_footprint_of_a_quote_set_aside_that_is_not_its_own_is_found(by_expiry, quotes):
     by_expiry.forget(ids=quotes.ids[[3, 4]])
-    store, standing = by_expiry.snapshot().store, by_expiry.snapshot().linearization
-    rows = state_store.rows_of(store, standing, 0)
+    store, linearization = by_expiry.snapshot().store, by_expiry.snapshot().linearization
+    rows = state_store.stored_rows(store, linearization, 0)
     assert rows.has.all()
     swapped = rows.rows.copy()
     swapped[[3, 4]] = swapped[[4, 3]]
     with store.writing() as tx:
-        tx.leave(0, "footprints", rows_to_bytes(standing.schema, ShardRows.of(rows.has, swapped)))
+        tx.put_shard_data(0, "footprints", encode_footprints(linearization.schema, ShardRows(rows.has, swapped)))
     assert any("STATES" in reason and ": 0 (1)." in reason for reason in by_expiry.verify().reasons)

@@ -8,8 +8,8 @@ import pytest
 
 import strikeout as so
 from strikeout.book.plan import Plan
-from strikeout.book.step import StepRefused
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.evidence import Unsupported
 from tests.book.behind import entered
 
 TOLERANCE = 0.05
@@ -44,7 +44,7 @@ def test_no_other_quote_is_read_and_nothing_is_calibrated(book, quotes, monkeypa
 
     with monkeypatch.context() as closed:
         closed.setattr(type(book.snapshot().store), "quotes", refuse)
-        closed.setattr("strikeout.book.spec.calibrate", refuse)
+        closed.setattr("strikeout.book.spec.fit", refuse)
         closed.setattr("strikeout.forgetting.recalibrate.calibrate_as", refuse)
         book._last = None
         change = book.forget(ids=quotes.ids[:5], tolerance=TOLERANCE)
@@ -99,11 +99,11 @@ def test_a_book_without_footprints_goes_its_own_road(book, quotes):
 def test_footprints_that_are_missing_are_healed_through_their_shard(book, quotes):
     plan = book.plan_forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
     with entered(book) as tx:
-        tx.unleave("footprints", [0])
-    healed = book.plan_forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
-    assert healed.after == plan.after
-    assert healed.path[0].endswith("; 1 of the shards were built again, for want of footprints")
-    book.apply(healed)
+        tx.remove_shard_data("footprints", [0])
+    rebuilt = book.plan_forget(ids=quotes.ids[[3, 300]], tolerance=TOLERANCE)
+    assert rebuilt.after == plan.after
+    assert rebuilt.path[0].endswith("; 1 of the shards were rebuilt, because footprints were missing")
+    book.apply(rebuilt)
     assert book.verify().holds, book.verify().summary()
 
 
@@ -149,7 +149,7 @@ def test_a_step_altered_with_the_right_tools_is_found(book, quotes):
 
     with records.store.writing() as tx:
         tx.put("calibration", tx.pages("calibration")[-1], canonical(replace(version, parameters=moved).to_plain()))
-    assert "PARAMETERS: The parameters are not one step from the state that is kept." in book.verify().reasons
+    assert "PARAMETERS: The parameters are not one step from the stored state." in book.verify().reasons
 
 
 def test_erasing_after_a_step_takes_the_certificate_that_names_its_reference(book, quotes):
@@ -180,7 +180,7 @@ def test_a_step_does_not_decide_whether_what_is_left_is_a_panel(tmp_path, quotes
         book.import_quotes(dated)
         assert book.calibrate().after.panel is None
         plan = book.plan_forget(ids=few.ids[:1], tolerance=1.0)
-        assert plan.path[0] == f"downdate passed over: {StepRefused.SEVERAL_DATES}"
+        assert plan.path[0] == f"downdate passed over: {Unsupported.UNDECIDED}"
 
 
 def test_a_tolerance_that_is_none_is_refused(book, quotes):

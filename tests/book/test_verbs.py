@@ -52,7 +52,7 @@ def desk(store, quotes):
 
 def fresh(desk, quotes):
     """These quotes alone, asked for as the book was."""
-    return so.calibrate(quotes, so.Heston(), panel=desk.status().version.asking.get("panel"))
+    return so.calibrate(quotes, so.Heston(), panel=desk.status().version.options.get("panel"))
 
 
 def is_fresh(desk, quotes):
@@ -68,7 +68,7 @@ def test_a_calibrated_book_keeps_what_calibrating_its_quotes_gives(desk, quotes)
     assert desk.status().is_current
     assert desk.verify().holds, desk.verify().summary()
     version, names = desk.status().version, so.Heston().parameters.names
-    assert len(version.latent) == (90 if version.asking.get("panel") == "auto" else 0)
+    assert len(version.latent) == (90 if version.options.get("panel") == "auto" else 0)
     assert list(version.parameters) == [name for name in names if not version.latent or name != "initial_variance"]
 
 
@@ -223,7 +223,7 @@ def test_settings_come_back_to_the_bit(store, quotes):
     ("settings", "said"),
     [
         ({"weights": np.ones(540)}, "weight"),
-        ({"model": so.paper.Heston()}, "none of ours"),
+        ({"model": so.paper.Heston()}, "is not built in"),
         ({"model": "sabr"}, r"takes a model, such as Heston\(\); got 'sabr'"),
         ({"model": so.SABR}, "takes a model, such as Heston"),
         ({"loss": "cubic"}, "cubic"),

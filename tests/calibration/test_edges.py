@@ -43,7 +43,7 @@ def test_a_variance_that_begins_at_zero_is_converged_on_from_every_start():
 def test_a_variance_just_above_zero_that_could_be_zero_is_as_good_an_answer_as_zero(seed):
     """The same truth, other noise: the optimum is not at the edge but within its standard error of it."""
     quotes = so.synthetic.random_quotes(400, maturities=6, seed=seed, theta=TRUTH, noise=0.01)
-    found = so.calibrate(quotes, HESTON)
+    found = so.calibrate(quotes, HESTON, errors="independent")
     value, error = found.parameters["initial_variance"], found.standard_errors["initial_variance"]
     assert ZERO < value < error < 0.01 * found.parameters["long_variance"]
     assert found.termination is Termination.CONVERGED

@@ -87,7 +87,7 @@ def test_a_plan_the_book_has_moved_away_from_is_refused_and_kept(book):
 def test_what_people_see_names_the_parameters_and_the_next_step(book):
     assert "The calibration is current." in done("status", book).stdout
     planned = done("forget", book, "--where", EARLY)
-    assert "to go    36 of 540 quotes" in planned.stdout
+    assert "strike   36 of 540 quotes" in planned.stdout
     assert "strikeout apply a.book" in planned.stderr
     assert "4: forget, 36 quotes" in done("apply", book).stdout
     assert "36" in done("log", book).stdout
@@ -163,7 +163,7 @@ def test_influence_looks_at_the_book_as_it_is_calibrated(book):
 def test_a_tolerance_lets_a_book_forget_by_one_step_and_the_page_says_so(book, quotes):
     told("calibrate", book)
     panel = told("forget", book, "--ids", quotes.ids[0], "--tolerance", "0.5")
-    assert panel["path"][0].startswith("downdate passed over: a panel keeps the states of its groups")
+    assert panel["path"][0].startswith("downdate passed over: the book keeps no footprints: it is a panel")
     told("calibrate", book, "--panel", "none")
     ids = ",".join(quotes.ids[:3].tolist())
     planned = told("forget", book, "--ids", ids, "--tolerance", "0.5")
@@ -243,7 +243,7 @@ def test_a_damaged_book_ends_with_one_or_two_and_is_left_alone(book):
         (["restore", "a.book", "3"], 3, "Entry 3 holds no quotes"),
         (["restore", "a.book", "--last"], 3, "no forget to undo"),
         (["apply", "a.book"], 2, "strikeout forget a.book"),
-        (["apply", "a.book", "quotes.csv"], 2, "no plan"),
+        (["apply", "a.book", "quotes.csv"], 2, "not a plan"),
         (["request", "a.book", "forget", "--where", "strike < 0"], 3, "no quotes match"),
         (["forget", "a.book", "--where", EARLY, "--loss", "huber"], 2, "--loss"),
         (["forget", "a.book", "--where", EARLY, "--out", "x.csv"], 2, "--out"),
@@ -321,7 +321,7 @@ def test_the_reasons_offered_are_those_the_ledger_knows():
 
 def asking_of(name):
     with so.Book.open(name) as held:
-        return held.status().version.asking
+        return held.status().version.options
 
 
 def test_an_option_that_is_not_given_is_as_the_last_time_and_said(book):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+import strikeout as so
 from strikeout.assurance.certificate import Certificate
+from strikeout.quotes.writing import write_quotes
 from tests.cli.typed import done, run, told
 
 EARLY = "date < '2024-01-10'"
@@ -47,3 +52,76 @@ def test_a_damaged_certificate_file_is_bad_input(file, damage):
 def test_a_file_has_one_certificate_and_must_exist(file):
     assert run("certificate", file, 4).exit_code == 2
     assert run("certificate", "missing.json").exit_code == 2
+
+
+@pytest.fixture
+def issued(tmp_path, monkeypatch):
+    """A certificate of a file that was read with settings, beside the file of retained quotes."""
+    monkeypatch.chdir(tmp_path)
+    done("sample", "page.csv")
+    settings = ["--check", "Q209=off", "--constant", "source=desk"]
+    done("forget", "page.csv", "--where", "strike > 5500", *settings, "--certificate", "c.json", "--out", "kept.csv")
+    return Certificate.from_bytes(Path("c.json").read_bytes())
+
+
+def test_a_certificate_of_a_file_contains_how_it_was_read_and_digests_of_what_is_retained(issued):
+    read = told("certificate", "c.json")["reading"]
+    assert read["settings"] == {"Q209": "off", "source": "desk"}
+    assert read["layout"] == "cboe-dashboard"
+    assert read["file"] == sha256(Path("kept.csv").read_bytes()).hexdigest()
+    assert read == issued.reading
+    shown = done("certificate", "c.json").stdout
+    assert all(text in shown for text in ("cboe-dashboard", "Q209 off", read["file"], read["quotes"]))
+
+
+@pytest.mark.usefixtures("issued")
+@pytest.mark.filterwarnings("ignore::strikeout.quotes.issues.QuotesWarning")
+def test_verify_compares_the_digests_with_the_file():
+    found = told("verify", "c.json", "kept.csv")
+    assert found["verdict"] == "verified"
+    assert {"name": "QUOTES", "holds": True}.items() <= next(
+        c for c in found["checks"] if c["name"] == "QUOTES"
+    ).items()
+    assert "byte for byte" in found["facts"]["file"]
+    assert "Q209 off" in found["facts"]["read as"]
+    # The same quotes in another file are the same quotes.
+    write_quotes(so.read_quotes("kept.csv"), "kept.parquet")
+    other = told("verify", "c.json", "kept.parquet")
+    assert other["verdict"] == "verified"
+    assert "byte for byte" not in other["facts"]["file"]
+
+
+@pytest.mark.usefixtures("issued")
+@pytest.mark.filterwarnings("ignore::strikeout.quotes.issues.QuotesWarning")
+def test_a_name_that_no_claim_depends_on_is_still_compared():
+    quotes = so.read_quotes("kept.csv")
+    write_quotes(replace(quotes, ids=["another", *quotes.ids[1:].tolist()]), "renamed.parquet")
+    ended = run("verify", "c.json", "renamed.parquet", "--json")
+    failed = [check["name"] for check in json.loads(ended.stdout)["checks"] if check["holds"] is False]
+    assert (ended.exit_code, failed) == (1, ["QUOTES"])
+
+
+@pytest.mark.parametrize("part", ["layout", "settings", "quotes", "file"])
+def test_a_changed_reading_does_not_match_the_digest_of_the_certificate(issued, part):
+    assert issued.reading is not None
+    other = {"layout": "tidy", "settings": {}, "quotes": "0" * 64, "file": "0" * 64}[part]
+    forged = replace(issued, reading={**issued.reading, part: other})
+    assert forged.digest() != issued.digest()
+    Path("odd.json").write_bytes(replace(issued, reading={**issued.reading, part: 3}).to_bytes())
+    assert run("certificate", "odd.json").exit_code == 2
+
+
+def test_arguments_in_the_wrong_order_are_named(issued):
+    assert issued.reading is not None
+    ended = run("verify", "kept.csv", "c.json", "--json")
+    assert ended.exit_code == 2
+    assert json.loads(ended.stderr)["error"]["certificate"] == "c.json"
+    for words in (("a.book", "kept.csv"), ("c.json", "a.book")):
+        assert "verified alone" in run("verify", *words).stderr
+
+
+def test_a_claim_that_is_not_made_is_worded_once(issued):
+    assert "STEP" not in issued.claims
+    shown = done("verify", "c.json", "kept.csv").stdout
+    (line,) = (line for line in shown.splitlines() if line.startswith("STEP"))
+    assert line.lower().count("not claimed") == 1

@@ -104,7 +104,7 @@ def test_every_outcome_of_a_confirmation_has_words():
 
 
 def test_errors_by_expiry_are_a_table(page):
-    lines = run("calibrate", page, "--errors", "--format", "csv").stdout.splitlines()
+    lines = run("calibrate", page, "--fit-errors", "--format", "csv").stdout.splitlines()
     assert lines[0] == "expiry,quotes,vol points,spreads,price"
     assert lines[-1].startswith("all,")
     errors = told("calibrate", page)["fit_errors"]

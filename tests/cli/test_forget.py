@@ -83,7 +83,8 @@ def test_the_certificate_and_the_retained_file_verify_each_other(book, tmp_path)
     certificate, retained = tmp_path / "c.json", tmp_path / "retained.csv"
     result = forgotten(book, "--where", EARLY, "--certificate", certificate, "--out", retained)
     assert (result["certificate_file"], result["out"]) == (str(certificate), str(retained))
-    assert result["certificate"] in run("forget", book, "--where", EARLY, "--certificate", certificate).stderr
+    files = ["--certificate", certificate, "--out", retained]
+    assert result["certificate"] in run("forget", book, "--where", EARLY, *files).stderr
     done = run("verify", certificate, retained)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("Verified: the state is right, the parameters follow")

@@ -8,6 +8,8 @@ import json
 
 import pytest
 
+from strikeout.book import Book
+from strikeout.cli import terminal
 from strikeout.synthetic.sample_files import write_sample
 from strikeout.tables import Table, number
 from tests.cli.typed import done, run
@@ -50,3 +52,49 @@ def test_a_text_that_a_spreadsheet_would_run_is_quoted_and_marks_of_latex_and_ma
     assert r"50 \% | \{x\}" in table.to_text("latex")
     assert r"50 % \| {x}" in table.to_text("markdown")
     assert table.records()[1] == {"label": "50 % | {x}", "n_1": None}
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_sample(tmp_path / "feeds.csv", "feeds")
+    done("init", "a.book")
+    done("import", "a.book", "feeds.csv")
+    return "a.book"
+
+
+def test_every_change_of_a_book_is_written_in_every_format(desk):
+    def first(*words):
+        return next(iter(csv.reader(io.StringIO(done(*words, "--format", "csv").stdout))))
+
+    assert first("calibrate", desk)[:3] == ["parameter", "value", "standard error"]
+    assert first("forget", desk, "--where", "strike > 5500", "--yes")[0] == "parameter"
+    assert first("restore", desk, "--last")[0] == "parameter"
+    done("forget", desk, "--where", "strike > 5500")
+    assert first("apply", desk)[-1].startswith("moved")
+    assert r"\toprule" in done("roll", desk, "--window", 2, "--format", "latex").stdout
+    assert done("history", desk, "--format", "markdown").stdout.startswith("| entry")
+
+
+def test_a_change_of_a_book_shows_fit_errors_in_three_units(desk):
+    shown = json.loads(done("calibrate", desk, "--json").stdout)
+    errors = shown["fit_errors"]
+    assert errors["price"] == pytest.approx(shown["rmse"])
+    assert errors["vol_points"] > 0.0
+    text = done("forget", desk, "--where", "strike > 5500", "--yes").stdout
+    (line,) = (line for line in text.splitlines() if line.startswith("fit error"))
+    assert "volatility points" in line
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_history_is_readable_at_any_width(desk, width, monkeypatch):
+    done("calibrate", desk)
+    done("forget", desk, "--where", "strike > 5500", "--yes")
+    with Book.open(desk) as book:
+        table = book.history().to_table()
+    monkeypatch.setattr(terminal, "_columns", lambda: width)
+    parts = [part for part in terminal.split(table) if isinstance(part, Table)]
+    assert sorted({head for part in parts for head in part.headings}) == sorted(table.headings)  # nothing is left out
+    assert all(part.headings[0] == "entry" for part in parts)
+    assert (len(parts) == 1) == (width == 200)
+    assert all(len(line) <= width for part in parts for line in part.to_text().splitlines())

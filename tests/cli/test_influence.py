@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import strikeout as so
-from strikeout.assurance.influence import influence
+from strikeout.assurance.influence import Influence, influence
 from strikeout.cli import strikeout
-from strikeout.cli.influence import condition
 
 
 @pytest.fixture(scope="module")
@@ -120,5 +119,5 @@ def test_a_map_of_another_kind_is_refused_before_any_work(tmp_path):
 
 
 def test_a_label_with_an_apostrophe_is_a_text_in_the_condition_that_is_suggested():
-    found = {"desk": np.array(["O'Hara's"]), "lots": np.array([3]), "count": np.array([1])}
-    assert condition(found, ["desk", "lots"]) == "desk = 'O''Hara''s' and lots = 3"
+    found = Influence({"desk": np.array(["O'Hara's"]), "lots": np.array([3]), "count": np.array([1])})
+    assert found.condition() == "desk = 'O''Hara''s' and lots = 3"

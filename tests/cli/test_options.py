@@ -6,7 +6,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from strikeout.cli import strikeout
 from strikeout.cli.options import Distinct, Named, NamedRange, NamedText
+from strikeout.errors import UsageError
+from strikeout.models.named import model_named
 
 
 @click.command()
@@ -50,3 +53,11 @@ def test_what_is_not_a_range_is_refused_with_the_form(word):
 
 def test_the_same_name_twice_is_refused():
     assert "a is given twice" in refused("--fix", "a=1", "--fix", "a=2")
+
+
+def test_a_misspelt_choice_is_answered_with_the_nearest():
+    ended = CliRunner().invoke(strikeout, ["calibrate", "any.csv", "--model", "hestno"])
+    assert ended.exit_code == 2
+    assert "Did you mean heston?" in ended.output
+    with pytest.raises(UsageError, match="Did you mean bates"):
+        model_named("bate")

@@ -101,3 +101,16 @@ def test_the_summary_is_the_books_own(path):
         assert run("summary", path).strip() == book.summary(one_value="--panel none").strip()
         told = json.loads(run("summary", path, "--json"))
         assert told["calibration"]["parameters"] == dict(book.status().version.parameters)
+
+
+def test_a_page_that_exists_is_replaced_only_on_request(path, tmp_path):
+    out = tmp_path / "fit.html"
+    out.write_text("mine")
+    with so.Book.open(path) as book:
+        entries = len(book.log())
+    run("report", path, "--out", out, code=2)
+    with so.Book.open(path) as book:
+        assert len(book.log()) == entries
+    assert out.read_text() == "mine"
+    run("report", path, "--out", out, "--force")
+    assert "<html" in out.read_text("utf-8")

@@ -91,8 +91,8 @@ def test_quotes_without_footprints_are_healed_through_their_shard():
     with pytest.raises(UnknownIdError, match="are not in this book"):
         downdate(FootprintBlocks.of(kept), day[:2])
     touched, left = shards.touched(day[:2])
-    healed = recompute(states, touched, quotes[left], model=SMALL.model)
-    assert healed.step.equations == footprints.without(day[:2]).total()
+    rebuilt = recompute(states, touched, quotes[left], model=SMALL.model)
+    assert rebuilt.step.equations == footprints.without(day[:2]).total()
 
 
 def test_weights_of_your_own_stay_with_their_quotes():

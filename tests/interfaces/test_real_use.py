@@ -230,7 +230,7 @@ def test_an_academic_fits_a_panel_and_prints_tables_for_a_paper():
         "compare-models", "page.csv", "--models", "heston,black-scholes", "--rank", "vol_points", "--format", "markdown"
     )
     assert [line.split("|")[1].strip() for line in table.stdout.splitlines()[2:]] == ["heston", "black-scholes"]
-    errors = done("calibrate", "page.csv", "--errors", "--format", "csv").stdout.splitlines()
+    errors = done("calibrate", "page.csv", "--fit-errors", "--format", "csv").stdout.splitlines()
     assert errors[0] == "expiry,quotes,vol points,spreads,price"
 
 

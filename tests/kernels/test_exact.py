@@ -71,6 +71,14 @@ def test_two_parts_combine_to_the_whole_and_come_apart_again(rows, cut):
     assert (exact.combine(whole, second, subtract=True) == first).all()
 
 
+@given(st.lists(arrays(np.uint64, (3, 3), elements=st.integers(0, 2**64 - 1)), min_size=1, max_size=6))
+def test_the_total_of_states_is_their_sum_with_and_without_compiled_code(states):
+    stacked = np.stack(states)
+    expected = exact.from_integers([sum(column) for column in zip(*map(exact.to_integers, states), strict=True)])
+    assert (exact.total(stacked) == expected).all()
+    assert (exact.total_twin(stacked) == expected).all()
+
+
 sums = st.integers(-(2**191), 2**191 - 1)
 ties = st.builds(  # halfway between two doubles, or one beside it: where rounding goes wrong if it can
     lambda m, shift, beside, sign: sign * (((2 * m + 1) << shift) + beside),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import strikeout as so
-from strikeout.book.state_check import check_states
+from strikeout.book.audit import check_states
 from strikeout.errors import RefusedError
 from strikeout.quotes.forwards import derived
 from tests.quotes.chains import chain

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import strikeout as so
 from strikeout import paper
+from strikeout.cli.fit_options import with_headers_of
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select, unmatched_texts
+from strikeout.statistics.groups import groups_of
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +116,60 @@ def test_a_label_of_other_texts_is_compared_as_text():
     quotes = paper.quotes("small")
     assert len(select(quotes, "source = 'a'")) == 0
     assert len(select(quotes, "source > '2024'")) == len(quotes)
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["strike > 'a", 'strike > "a', "strike > `a", "strike > [a", "(strike > 3", "strike > 3)", "strike >", "not",
+     "strike > 3 /* why", "strike > 3 and"],
+)  # fmt: skip
+def test_an_unfinished_condition_is_refused_before_sqlite_sees_it(quotes, where):
+    with pytest.raises(UsageError) as refused:
+        select(quotes, where)
+    told = str(refused.value)
+    assert "is not a condition: " in told
+    assert not {"near", "SELECT", "ORDER", "_row", "unrecognized", "incomplete"} & set(told.replace('"', " ").split())
+
+
+def test_a_quotation_mark_inside_a_text_is_closed(quotes):
+    assert len(select(quotes, "underlying != 'O''Neil (' and strike > 0 -- ( '")) == len(quotes)
+
+
+@pytest.mark.parametrize("name", ["maturity", "moneyness", "month", "is_call", "symbol", "expiration", "quote_date"])
+def test_groups_and_conditions_know_the_same_names(quotes, name):
+    groups = groups_of(quotes, name)
+    assert groups.count >= 1
+    assert len(select(quotes, f"{name} is not null")) == len(quotes)
+
+
+def test_a_misspelt_group_is_answered_with_the_nearest(quotes):
+    with pytest.raises(UsageError, match="Did you mean strike"):
+        groups_of(quotes, "stirke")
+
+
+def test_a_label_comes_before_a_computed_column_of_its_name(quotes):
+    labelled = replace(quotes, labels={**quotes.labels, "maturity": np.full(len(quotes), "long")})
+    assert len(select(labelled, "maturity = 'long'")) == len(quotes)
+
+
+@pytest.mark.parametrize(
+    ("header", "canonical"),
+    [
+        ('"Open Interest" > 1000', "open_interest > 1000"),
+        ("open_interest > 1000", "open_interest > 1000"),
+        ('"Open Interest (2)" > 1000', "open_interest > 1000 and right = 'P'"),
+        ('Bid > 5 and "Bid (2)" > 5', "bid > 5 and right = 'P'"),
+    ],
+)
+def test_headers_of_a_vendor_file_work_in_conditions(shared_data, header, canonical):
+    reading = so.inspect_quotes(shared_data("raw/cboe_spx_2022-06-10.csv.gz"))
+    own = select(reading.quotes, with_headers_of(reading, header)).tolist()
+    assert own == select(reading.quotes, canonical).tolist()
+    assert 0 < len(own) < len(reading.quotes)
+
+
+@pytest.mark.parametrize(("header", "told"), [("delta > 0.1", "left out"), ("Calls = 'x'", "root, expiry_date")])
+def test_a_header_without_one_meaning_is_refused(shared_data, header, told):
+    reading = so.inspect_quotes(shared_data("raw/cboe_spx_2022-06-10.csv.gz"))
+    with pytest.raises(UsageError, match=told):
+        with_headers_of(reading, header)

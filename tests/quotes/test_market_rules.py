@@ -48,7 +48,7 @@ def test_a_clean_chain_is_met_with_silence() -> None:
     frame = chain(years=(0.25, 0.5, 2.0), strikes=(90, 95, 100, 105, 110)).with_columns(
         quote_date=pl.date(2024, 1, 2), expiry=pl.date(2024, 7, 2), exercise=pl.lit("E"), volume=pl.lit(3),
         open_interest=pl.lit(0), iv=pl.lit(0.2), underlying=pl.lit("SPX"), root=pl.lit("SPXW"),
-        settlement=pl.lit("pm"), deliverable=pl.lit("100"),
+        settlement=pl.lit("pm"), deliverable=pl.lit("100"), spot=pl.lit(100.0), american_mid=pl.lit(None, pl.Float64),
     )  # fmt: skip
     assert [code for code in CHECKED if not applies(code, frame.columns)] == []
     assert check_market(frame).height == 0
@@ -64,6 +64,8 @@ ONE_ROW = [
     ("Q211", {"deliverable": "10 shares and cash"}, "'10 shares and cash' is not the standard deliverable"),
     ("Q211", {"underlying": "AAPL", "root": "AAPL1"}, "'AAPL1' is the root of an adjusted contract"),
     ("Q213", {"volume": 0, "open_interest": 0}, "no volume and no open interest"),
+    ("Q220", {"american_mid": 21.0, "observed": 20.0}, "early exercise is worth 1, more than the spread of 0.05"),
+    ("Q221", {"american_mid": 20.02, "spot": 100.0}, "worth 0.02 more than exercising now pays"),
 ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from strikeout.errors import UnreadableFileError, UsageError
 from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.reading import inspect_quotes
 from tests.cli.typed import run
+from tests.quotes.workbooks import write_workbook
 
 ROWS = "strike,right,price,expiry_years,forward\n90,C,12,0.25,100\n100,C,6,0.5,100\n110,P,14,3.0,100\n"
 
@@ -76,37 +76,15 @@ def test_a_forward_that_is_not_used_is_noted_with_the_reason(tmp_path: Path) -> 
     assert not inspect_quotes(tmp_path / "a.csv", constants={"rate": 0.0}).table.notes
 
 
-SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-
-
 def workbook(path: Path, rows: list[list[str]]) -> Path:
-    """The smallest file that ECMA-376 calls a workbook, with one sheet."""
+    """A workbook of one sheet with these texts and numbers."""
 
     def cell(text: str) -> str:
         is_number = text.replace(".", "").isdigit()
         return f"<c><v>{text}</v></c>" if is_number else f'<c t="inlineStr"><is><t>{text}</t></is></c>'
 
     lines = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    parts = {
-        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" '
-        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" '
-        f'ContentType="{kind}.sheet.main+xml"/><Override PartName="/xl/sheet.xml" '
-        f'ContentType="{kind}.worksheet+xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
-        f'Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{SPREADSHEET}" xmlns:r="{OFFICE}"><sheets><sheet name="a" sheetId="1" '
-        'r:id="r1"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
-        f'Type="{OFFICE}/worksheet" Target="sheet.xml"/></Relationships>',
-        "xl/sheet.xml": f'<worksheet xmlns="{SPREADSHEET}"><sheetData>{lines}</sheetData></worksheet>',
-    }
-    with ZipFile(path, "w") as packed:
-        for name, text in parts.items():
-            packed.writestr(name, text)
-    return path
+    return write_workbook(path, lines)
 
 
 def test_a_workbook_reads_like_its_csv(tmp_path: Path) -> None:

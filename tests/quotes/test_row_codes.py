@@ -161,6 +161,14 @@ def test_american_exercise_is_flagged_and_kept(tmp_path: Path) -> None:
     assert len(reading.quotes) == 3
 
 
+@pytest.mark.parametrize(("price", "code"), [("5", "Q117"), ("5.5", None)])
+def test_an_american_price_that_exercising_now_pays_is_rejected(tmp_path: Path, price: str, code: str | None) -> None:
+    # A call of strike 100 on a spot of 105 pays 5 now. The exercise of the other rows is empty: they are European.
+    reading = inspect_quotes(written(tmp_path, {"exercise": "A", "spot": "105", "price": price}), exercise="auto")
+    assert [issue.code for issue in reading.issues if issue.is_rejected] == ([] if code is None else [code])
+    assert len(reading.quotes) == (3 if code is None else 2)
+
+
 def test_text_in_a_number_that_is_not_needed_is_flagged_and_becomes_unknown(tmp_path: Path) -> None:
     reading = inspect_quotes(written(tmp_path, {"iv": "n/a"}))
     assert [(issue.code, issue.row) for issue in reading.issues] == [("Q204", 3)]

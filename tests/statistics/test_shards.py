@@ -67,6 +67,14 @@ def test_touched_shards_are_those_that_hold_a_quote():
     assert shards.of(touched) == ("30", "60")
     assert shards.of(touched[:1]) == ("30",)
     assert shards.of([]) == ()
+    assert (shards.rows_of(["30", "60"]) == (days >= 30)).all()
+    assert not shards.rows_of([]).any()
+    retained, rows = shards.touched(touched)
+    assert retained.names == ("30", "60")
+    assert (QUOTES.ids[rows] == QUOTES.ids[(days >= 30) & ~np.isin(QUOTES.ids, touched)]).all()
+    assert {name: set(retained.members(name)) for name in retained.names} == {
+        name: set(shards.members(name)) - set(touched) for name in retained.names
+    }
     with pytest.raises(UnknownIdError, match="nobody"):
         shards.of(["nobody"])
 

@@ -7,7 +7,7 @@ import pytest
 
 from strikeout.errors import BusyError, UnknownIdError, UsageError
 from strikeout.quotes.joining import join
-from strikeout.store.store import SHELVES, Counts, Store
+from strikeout.store.store import PAGE_KINDS, Counts, Store
 from tests.store.books import bits, features, quotes
 
 
@@ -156,10 +156,10 @@ class StorePromises:
             tx.add(features(5))
         assert bits(store.quotes()) == bits(features(5))
 
-    def test_pages_are_kept_replaced_and_removed_each_shelf_apart(self, store: Store):
+    def test_pages_are_kept_replaced_and_removed_each_kind_apart(self, store: Store):
         with store.writing() as tx:
-            for shelf in SHELVES:
-                tx.put(shelf, "b", shelf.encode())
+            for kind in PAGE_KINDS:
+                tx.put(kind, "b", kind.encode())
             tx.put("state", "a", b"")
             tx.put("state", "b", b"\x00\xffnew")
             tx.remove("plan", "b")
@@ -169,11 +169,11 @@ class StorePromises:
         assert (store.page("plan", "b"), store.pages("plan")) == (None, ())
         assert store.page("certificate", "b") == b"certificate"
 
-    def test_a_shelf_that_is_not_there_is_refused(self, store: Store):
+    def test_an_unknown_page_kind_is_refused(self, store: Store):
         for ask in (lambda: store.page("attic", "a"), lambda: store.pages("attic")):
             with pytest.raises(UsageError) as refused:
                 ask()
-            assert refused.value.facts["shelf"] == "attic"
+            assert refused.value.facts["kind"] == "attic"
         with pytest.raises(UsageError, match="needs a name"), store.writing() as tx:
             tx.put("state", "", b"x")
 
@@ -196,13 +196,13 @@ class StorePromises:
         with store.writing() as tx:
             tx.add(quotes(600))
             for shard in tx.shards():
-                tx.leave(shard, "footprints", b"%d" % shard)
-                tx.leave(shard, "states", b"old")
-            tx.leave(0, "states", b"\x00\xffnew")
-            tx.unleave("footprints", [1])
-            tx.unleave("footprints", [1])
-        assert (store.left(0, "states"), store.left(1, "states")) == (b"\x00\xffnew", b"old")
-        assert (store.left(0, "footprints"), store.left(1, "footprints")) == (b"0", None)
+                tx.put_shard_data(shard, "footprints", b"%d" % shard)
+                tx.put_shard_data(shard, "states", b"old")
+            tx.put_shard_data(0, "states", b"\x00\xffnew")
+            tx.remove_shard_data("footprints", [1])
+            tx.remove_shard_data("footprints", [1])
+        assert (store.shard_data(0, "states"), store.shard_data(1, "states")) == (b"\x00\xffnew", b"old")
+        assert (store.shard_data(0, "footprints"), store.shard_data(1, "footprints")) == (b"0", None)
         assert store.shards_with("footprints") == tuple(shard for shard in store.shards() if shard != 1)
         assert store.faults() == []
 
@@ -210,18 +210,18 @@ class StorePromises:
         with store.writing() as tx:
             tx.add(quotes(10))
         with pytest.raises(UsageError, match="There is no shard 9"), store.writing() as tx:
-            tx.leave(9, "states", b"x")
+            tx.put_shard_data(9, "states", b"x")
         with pytest.raises(UsageError, match=r"footprints and states.*'pages'"):
-            store.left(0, "pages")
+            store.shard_data(0, "pages")
         with pytest.raises(UsageError, match="not 'chunks'"), store.writing() as tx:
-            tx.leave(0, "chunks", b"x")
+            tx.put_shard_data(0, "chunks", b"x")
 
     def test_what_a_shard_leaves_behind_goes_when_one_of_its_quotes_is_erased(self, store: Store):
         with store.writing() as tx:
             tx.add(quotes(600))
             for shard in tx.shards():
-                tx.leave(shard, "footprints", b"f")
-                tx.leave(shard, "states", b"s")
+                tx.put_shard_data(shard, "footprints", b"f")
+                tx.put_shard_data(shard, "states", b"s")
         touched = store.shards_of(["q-0-0003"])["q-0-0003"]
         with store.writing() as tx:
             tx.strike(["q-0-0599"], entry=0)  # a strike-out takes nothing away

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from strikeout.store.memory import MemoryStore
-from strikeout.store.store import LEAVINGS, SHELVES, Reading, Writing
+from strikeout.store.store import PAGE_KINDS, SHARD_DATA, Reading, Writing
 from tests.store.books import bits, quotes
 
 
@@ -27,17 +27,17 @@ def step(tx: Writing, number: int, *, erasing: bool = True) -> None:
         tx.add(quotes(int(draw.integers(1, 400)), seed=number))
         tx.put("plan", "latest", draw.bytes(2000))
     for shard in draw.permutation(list(tx.shards()))[:3].tolist():
-        tx.leave(shard, "footprints", draw.bytes(3000))
-        tx.leave(shard, "states", draw.bytes(504))
-    tx.unleave("footprints", tx.shards_with("footprints")[:1])
+        tx.put_shard_data(shard, "footprints", draw.bytes(3000))
+        tx.put_shard_data(shard, "states", draw.bytes(504))
+    tx.remove_shard_data("footprints", tx.shards_with("footprints")[:1])
     tx.put("state", "s", tx.quotes().observed.tobytes())
     tx.append(f"{number} {verb}".encode())
 
 
 def content(store: Reading) -> list[Any]:
     """All that a store holds."""
-    pages = [(shelf, name, store.page(shelf, name)) for shelf in SHELVES for name in store.pages(shelf)]
-    left = [(what, shard, store.left(shard, what)) for what in LEAVINGS for shard in store.shards_with(what)]
+    pages = [(kind, name, store.page(kind, name)) for kind in PAGE_KINDS for name in store.pages(kind)]
+    left = [(what, shard, store.shard_data(shard, what)) for what in SHARD_DATA for shard in store.shards_with(what)]
     return [
         bits(store.quotes(struck=None)),
         store.struck(),

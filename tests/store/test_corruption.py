@@ -14,7 +14,7 @@ import pytest
 from strikeout.errors import DamagedBookError, StrikeoutError
 from strikeout.store import bookfile
 from strikeout.store.sqlite import SqliteStore
-from strikeout.store.store import LEAVINGS, SHELVES
+from strikeout.store.store import PAGE_KINDS, SHARD_DATA
 from tests.store.books import bits, quotes
 
 ENTRIES = tuple(random.Random(number).randbytes(300) for number in range(3))
@@ -30,9 +30,9 @@ def sound(tmp_path_factory) -> Path:
         tx.add(quotes(300))
         tx.strike(["q-0-0005", "q-0-0200"], entry=1)
         tx.put("state", "shard-1", STATE)
-        tx.leave(0, "footprints", FOOTPRINTS)
-        tx.leave(0, "states", SHARD)
-        tx.leave(1, "states", SHARD[::-1])
+        tx.put_shard_data(0, "footprints", FOOTPRINTS)
+        tx.put_shard_data(0, "states", SHARD)
+        tx.put_shard_data(1, "states", SHARD[::-1])
         tx.put("calibration", "0", b'{"mean_reversion":"0x1.8p+0"}')
         for entry in ENTRIES:
             tx.append(entry)
@@ -40,12 +40,14 @@ def sound(tmp_path_factory) -> Path:
 
 
 READ: tuple[Callable[[SqliteStore], Any], ...] = (
-    lambda store: [(what, shard, store.left(shard, what)) for what in LEAVINGS for shard in store.shards_with(what)],
+    lambda store: [
+        (what, shard, store.shard_data(shard, what)) for what in SHARD_DATA for shard in store.shards_with(what)
+    ],
     lambda store: bits(store.quotes(struck=None)),
     lambda store: bits(store.quotes()),
     lambda store: sorted(store.struck().items(), key=lambda mark: mark[1]),
     lambda store: store.counts(),
-    lambda store: [(shelf, name, store.page(shelf, name)) for shelf in SHELVES for name in store.pages(shelf)],
+    lambda store: [(kind, name, store.page(kind, name)) for kind in PAGE_KINDS for name in store.pages(kind)],
     lambda store: store.entries(),
     lambda store: store.contents(),
     lambda store: bits(store.named(["q-0-0007"])),
@@ -138,8 +140,8 @@ def test_a_damaged_state_of_a_shard_is_refused_when_it_is_read(sound, tmp_path):
     flipped(sound, path, sound.read_bytes().index(SHARD) + 7, 0)
     with SqliteStore.open(path) as store:
         with pytest.raises(DamagedBookError, match=r"shard 0 \(states\)"):
-            store.left(0, "states")
-        assert store.left(0, "footprints") == FOOTPRINTS
+            store.shard_data(0, "states")
+        assert store.shard_data(0, "footprints") == FOOTPRINTS
 
 
 def test_a_damaged_quote_is_refused_when_it_is_read(sound, tmp_path):
@@ -162,7 +164,7 @@ TAMPERING = {
     "the ledger is open to changes": ["DROP TRIGGER entries_stay"],
     "a trigger is put in": ["CREATE TRIGGER x AFTER INSERT ON chunks BEGIN DELETE FROM marks; END"],
     "a view is put in": ["CREATE VIEW other AS SELECT * FROM chunks"],
-    "a state is taken away": ["DELETE FROM pages WHERE shelf = 'state'"],
+    "a state is taken away": ["DELETE FROM pages WHERE kind = 'state'"],
     "footprints are taken away": ["DELETE FROM footprints"],
     "the state of a shard is taken away": ["DELETE FROM states WHERE shard = 1"],
     "the state of a shard is that of another": [
@@ -174,7 +176,7 @@ TAMPERING = {
     "a strike-out is of another quote": ["UPDATE marks SET id = x'712d302d30303036' WHERE id = x'712d302d30303035'"],
     "a name is taken from the index": ["DELETE FROM names WHERE id = x'712d302d30303039'"],
     "a name points to another chunk": ["UPDATE names SET chunk = 1 WHERE id = x'712d302d30303039'"],
-    "a page is on another shelf": ["UPDATE pages SET shelf = 'plan' WHERE shelf = 'state'"],
+    "a page is of another kind": ["UPDATE pages SET kind = 'plan' WHERE kind = 'state'"],
     "a count is off": ["UPDATE seal SET held = held + 1"],
     "the seal is gone": ["DELETE FROM seal"],
 }

@@ -89,25 +89,25 @@ def test_footprints_and_state_of_a_shard_are_under_its_key_and_die_with_it(path,
     with SqliteStore.open(path) as store, store.writing() as tx:
         keys = shard_key_file(path).read_bytes()
         for shard in tx.shards():
-            tx.leave(shard, "footprints", left)
-            tx.leave(shard, "states", left[::-1])
+            tx.put_shard_data(shard, "footprints", left)
+            tx.put_shard_data(shard, "states", left[::-1])
     assert shard_key_file(path).read_bytes() == keys  # no key of their own
     backup = tmp_path / "backup" / "a.book"
     backup.parent.mkdir()
     shutil.copy(path, backup)
     assert left[:16] not in backup.read_bytes()
     with SqliteStore.open(path) as store:
-        assert (store.left(1, "footprints"), store.left(1, "states")) == (left, left[::-1])
+        assert (store.shard_data(1, "footprints"), store.shard_data(1, "states")) == (left, left[::-1])
         with store.writing() as tx:
             tx.erase(["q-0-0003"])
-            tx.leave(0, "states", left)
-        assert (store.left(0, "states"), store.left(1, "states"), store.faults()) == (left, left[::-1], [])
+            tx.put_shard_data(0, "states", left)
+        assert (store.shard_data(0, "states"), store.shard_data(1, "states"), store.faults()) == (left, left[::-1], [])
     shutil.copy(shard_key_file(path), shard_key_file(backup))
     with SqliteStore.open(backup) as store:
         for what in ("footprints", "states"):
             with pytest.raises(RefusedError, match="an erasure has destroyed it"):
-                store.left(0, what)
-        assert store.left(1, "states") == left[::-1]
+                store.shard_data(0, what)
+        assert store.shard_data(1, "states") == left[::-1]
 
 
 def test_a_destroyed_key_is_nowhere_in_the_key_file(path):

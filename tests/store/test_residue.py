@@ -102,8 +102,8 @@ def test_two_hundred_random_erasures_leave_no_byte(tmp_path):
                 tx.put("state", "s", held.observed.tobytes())
                 for shard in tx.shards():  # as doubles, which the scan looks for
                     prices = held.only(list(tx.members(shard))).observed
-                    tx.leave(shard, "footprints", prices.tobytes())
-                    tx.leave(shard, "states", np.add.accumulate(prices).tobytes())
+                    tx.put_shard_data(shard, "footprints", prices.tobytes())
+                    tx.put_shard_data(shard, "states", np.add.accumulate(prices).tobytes())
             gone = held.only(draw.choice(held.ids, int(draw.integers(1, 61)), replace=False))
             left = held.without(gone.ids)
             with store.writing() as tx:

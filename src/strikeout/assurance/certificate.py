@@ -20,6 +20,7 @@ from strikeout.errors import UsageError
 from strikeout.wording import as_lines, many
 
 FORMAT = "strikeout certificate 2"
+STANDARD_ERRORS = "standard errors of independent quotes"  # the unit of tolerances
 MOST_BYTES = 1 << 24  # a panel of 100,000 groups has some six megabytes
 
 NEVER_CLAIMED = (
@@ -81,6 +82,7 @@ class Certificate:
     claims: dict[str, dict[str, Any]]
     obstacles: dict[str, str]
     latent: tuple[str, ...] = ()  # of a panel: the parameter of every group, in their order; groups stay unnamed
+    reading: dict[str, Any] | None = None  # layout, settings, digests of the retained quotes and of their file
     signed: dict[str, Any] | None = None  # by the key of a book: public, entry, head, at, signature
 
     def claimed(self) -> tuple[Claim, ...]:
@@ -125,7 +127,7 @@ class Certificate:
         return {
             Claim.STATE: "its digest is that of the retained quotes",
             Claim.STEP: "solved from the state at the reference",
-            Claim.OPTIMUM: f"the next step is below {self.tolerance or 0.0:g} standard errors, or below rounding",
+            Claim.OPTIMUM: f"the next step is below {self.tolerance or 0.0:g} {STANDARD_ERRORS}, or below rounding",
             Claim.NEVER_SEEN: f"solved from the {self.claims[claim.name].get('source')} alone, from cold starts",
         }[claim]
 
@@ -140,6 +142,8 @@ class Certificate:
         del content["signed"]
         if not self.latent:  # a plain calibration has none
             del content["latent"]
+        if self.reading is None:  # calibrated in Python or in a book
+            del content["reading"]
         return content
 
     def digest(self) -> str:
@@ -176,6 +180,7 @@ class Certificate:
         if found != FORMAT:
             raise UsageError(f"Certificate: the format is {_short(found)}; this version reads {FORMAT!r}.")
         content.setdefault("latent", [])
+        content.setdefault("reading", None)
         content.setdefault("signed", None)
         names = {field.name for field in fields(Certificate)}
         if set(content) != {*names, "format", "seal"}:
@@ -204,9 +209,18 @@ class Certificate:
             "",
         ]
         lines += [f"state        {self.state['digest']}", f"             of {self._state_of()}"] if self.state else []
+        lines += self._reading_lines()
         lines += [f"certificate  {self.digest()}", f"signature    {self._signature()}"]
         lines += ["", "Not claimed:", *(f"- {text}" for text in self.not_claimed)]
         return as_lines(lines)
+
+    def _reading_lines(self) -> list[str]:
+        reading = self.reading
+        if reading is None:
+            return []
+        settings = [f"             {name} {value}" for name, value in reading["settings"].items()]
+        lines = [f"read as      {reading['layout']}", *settings, f"quotes       {reading['quotes']}"]
+        return [*lines, f"file         {reading['file']}"] if "file" in reading else lines
 
     def _signature(self) -> str:
         signed = self.signed

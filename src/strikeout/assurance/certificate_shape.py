@@ -69,6 +69,7 @@ def wrong_part(content: Mapping[str, Any], *, claims: Collection[str], obstacles
             and bool(content["latent"]) == ("panel" in content["objective"] and _is_of_parameters(made))
         ),
         "state": lambda: _is_state(content["state"], made, content["objective"], content["operator"]),
+        "reading": lambda: content["reading"] is None or _is_reading(content["reading"]),
         "signed": lambda: content["signed"] is None or _is_signature(content["signed"]),
     }
     return next((name for name, is_right in checks.items() if not is_right()), None)
@@ -172,6 +173,14 @@ def _is_state(state: object, made: Mapping[str, Any], how: Mapping[str, Any], op
         "latent_reference": lambda values: isinstance(values, list) and all(map(is_number, values)),
     }
     return all(checks[part](state[part]) for part in parts - {"kind"})
+
+
+def _is_reading(reading: object) -> bool:
+    if not isinstance(reading, dict) or reading.keys() - {"file"} != {"layout", "settings", "quotes"}:
+        return False
+    is_text = isinstance(reading["layout"], str) and reading["layout"].isprintable()
+    is_named = _is_texts(reading["settings"]) and all(map(str.isprintable, reading["settings"].values()))
+    return is_text and is_named and _is_hex(reading["quotes"], 32) and _is_hex(reading.get("file", "0" * 64), 32)
 
 
 def _is_signature(signed: object) -> bool:

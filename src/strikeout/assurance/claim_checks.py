@@ -13,7 +13,7 @@ from strikeout.assurance.build import ROUNDING, build_of, difference
 from strikeout.assurance.certificate import Certificate, Claim
 from strikeout.assurance.independent_state import IndependentState, independent_block
 from strikeout.assurance.optimality import Optimality, Question, question, weights_of_rows
-from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.otm_filter import Choice, chosen, weights_for
@@ -316,7 +316,7 @@ class ClaimChecker:
             return calibrate_moments(self._moments(), self.asked, how)
         panel = None if self.panel is None else self.panel["label"]
         how = replace(how, residual=self.residual, loss=self.how["loss"], weights=self.weights, panel=panel)
-        return calibrate(self.retained, self.asked, **how.keywords())
+        return fit(self.retained, self.asked, **how.keywords())
 
     def _moments(self) -> Moments:
         """On the basis the certificate names, as in "chebyshev/scattered-32x12-1"."""

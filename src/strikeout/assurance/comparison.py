@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from strikeout.assurance.influence import influence
-from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibrate import calibrate, check_one_underlying
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.otm_filter import Choice, chosen, weights_for
 from strikeout.calibration.summary import html_table
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 Models = Sequence[Model | str] | Mapping[str, Model | str]
 
-HEADINGS = (
-    "model", "parameters", "AIC", "BIC", "vol points", "spreads", "RMSE", "status", "most influential quotes",
-)  # fmt: skip
+HEADINGS = ("model", "parameters", "status", "most influential quotes")  # the measures are between the second and third
 Measure = Literal["aic", "bic", "vol_points", "spreads", "rmse"]
 MEASURES: tuple[Measure, ...] = ("aic", "bic", "vol_points", "spreads", "rmse")  # what models can be ranked by
+SHOWN_AS: Mapping[Measure, str] = {
+    "aic": "AIC", "bic": "BIC", "vol_points": "vol points", "spreads": "spreads", "rmse": "RMSE",
+}  # fmt: skip
 DEPENDENT = 0.3  # from here on neighbouring residuals are too alike to count as one error a quote
 
 
@@ -95,6 +96,17 @@ class ModelComparison(Mapping[str, ModelFit]):
     count: int
     ranked_by: Measure = "aic"
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of ``rows``: the measure of the order is the first of the measures, and marked."""
+        return (HEADINGS[0], HEADINGS[1], *(self._heading(by) for by in self._measures()), *HEADINGS[-2:])
+
+    def _measures(self) -> list[Measure]:
+        return [self.ranked_by, *(by for by in MEASURES if by != self.ranked_by)]
+
+    def _heading(self, by: Measure) -> str:
+        return f"{SHOWN_AS[by]} (rank)" if by == self.ranked_by else SHOWN_AS[by]
+
     def __getitem__(self, name: str) -> ModelFit:
         return self.fits[name]
 
@@ -104,12 +116,16 @@ class ModelComparison(Mapping[str, ModelFit]):
     def __len__(self) -> int:
         return len(self.fits)
 
-    def best(self, by: Measure = "aic") -> ModelFit | None:
+    def best(self, by: Measure | None = None) -> ModelFit | None:
         """The converged fit with the lowest figure; None if none converged or the figure has no meaning.
+
+        Args:
+            by: a measure; that of the order by default.
 
         Raises:
             UsageError: no such figure.
         """
+        by = self.ranked_by if by is None else by
         if by not in MEASURES:
             raise UsageError(f"best(by={by!r}): give one of {', '.join(MEASURES)}.", by=by)
         judged = [fit for fit in self.fits.values() if fit.converged and not np.isnan(getattr(fit, by))]
@@ -158,21 +174,22 @@ class ModelComparison(Mapping[str, ModelFit]):
         ]
 
     def rows(self, spell: Callable[[Iterable[str | Mention]], str] = render) -> list[tuple[str, ...]]:
-        """Return one row per model, below ``HEADINGS``: AIC and BIC as what they are above the lowest.
+        """Return one row per model, below ``headings``: AIC and BIC as what they are above the lowest.
 
         Args:
             spell: renders the message of a failure for the reader.
         """
         lowest = {by: getattr(self.best(by), by, nan) for by in ("aic", "bic")}
+
+        def shown(fit: ModelFit, by: Measure) -> str:
+            figure = getattr(fit, by)
+            return _above(figure, lowest[by]) if by in lowest else _shown(figure, ".4g" if by == "rmse" else ".3g")
+
         return [
             (
                 fit.name,
                 str(fit.parameters) if fit.parameters else "-",
-                _above(fit.aic, lowest["aic"]),
-                _above(fit.bic, lowest["bic"]),
-                _shown(fit.vol_points, ".3g"),
-                _shown(fit.spreads, ".3g"),
-                _shown(fit.rmse, ".4g"),
+                *(shown(fit, by) for by in self._measures()),
                 _ended(fit, spell),
                 ", ".join(fit.influential) or "-",
             )
@@ -181,8 +198,8 @@ class ModelComparison(Mapping[str, ModelFit]):
 
     def summary(self) -> str:
         """Return the models as a table, then the conclusions."""
-        table = [HEADINGS, *self.rows()]
-        widths = [max(len(row[i]) for row in table) for i in range(len(HEADINGS))]
+        table = [self.headings, *self.rows()]
+        widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
         lines = [
             "  ".join(
                 f"{cell:>{width}}" if 0 < i < 7 else f"{cell:<{width}}"
@@ -224,7 +241,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         return f"<ModelComparison of {', '.join(self.fits)} on {many(self.count, 'quote')}>"
 
     def _repr_html_(self) -> str:
-        return html_table(HEADINGS, self.rows(), self.sentences)
+        return html_table(self.headings, self.rows(), self.sentences)
 
 
 def _ended(fit: ModelFit, spell: Callable[[Iterable[str | Mention]], str]) -> str:
@@ -255,7 +272,7 @@ def compare_models(
         progress: called before every model with its name, how many are done, and how many there are.
 
     Raises:
-        UsageError: no model, two of one name, or an unknown name or option.
+        UsageError: no model, two of one name, an unknown name or option, or quotes of several underlyings.
 
     >>> from strikeout import paper
     >>> compare_models(paper.quotes("small"), ["heston"]).best().name
@@ -267,6 +284,7 @@ def compare_models(
     # What is wrong for every model is an error, not a row.
     objective_of(used, residual=residual, weights=weights_for(used, quotes, weights))
     fits: list[ModelFit] = []
+    check_one_underlying(quotes, can_pool=False)
     for name, model in named.items():
         if progress is not None:
             progress(name, len(fits), len(named))

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.assurance.confirmation import refit_without
-from strikeout.assurance.deletions import (
+from strikeout.assurance.indicator import sizes
+from strikeout.calibration.deletions import (
     Cells,
     Deletions,
     PanelRows,
-    QuoteRows,
     cells_of,
     days_of,
     deletions,
@@ -20,16 +20,12 @@ from strikeout.assurance.deletions import (
     outer_sums,
     panel_deletions,
 )
-from strikeout.assurance.groups import By, Groups, groups_of
-from strikeout.assurance.indicator import sizes
-from strikeout.assurance.optimality import Question
-from strikeout.calibration.identifiability import INFLATION
+from strikeout.calibration.quote_rows import free_names, panel_rows, quote_rows
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.products import inner, product
-from strikeout.statistics.linearize import rows
-from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
-from strikeout.statistics.objective import objective_of
+from strikeout.statistics.groups import By, Groups, groups_of
+from strikeout.tables import plain
 from strikeout.wording import Argument, as_lines, many, printable
 
 if TYPE_CHECKING:
@@ -61,6 +57,22 @@ class Influence(dict[str, NDArray[Any]]):
     def top(self, count: int) -> Influence:
         """The first rows alone."""
         return Influence({name: column[:count] for name, column in self.columns.items()})
+
+    @property
+    def keys_of_rows(self) -> list[str]:
+        """The columns that name a row: those before its count."""
+        names = list(self)
+        return names[: names.index("count")]
+
+    def condition(self, row: int = 0) -> str:
+        """Return the condition in SQL that selects the quotes of a row."""
+        return " and ".join(f"{_column(name)} = {_literal(self[name][row])}" for name in self.keys_of_rows)
+
+    def to_dict(self, count: int = 10) -> dict[str, Any]:
+        """Return how many rows there are, and the columns of the first ones as plain values for JSON."""
+        first = self.top(count)
+        columns = {name: [plain(value) for value in column.tolist()] for name, column in first.items()}
+        return {"groups": self.rows, "columns": columns}
 
     def summary(self, count: int = 10) -> str:
         """The first rows as a table of plain text."""
@@ -130,7 +142,7 @@ def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> I
 def _columns(calibration: Calibration, groups: Groups) -> Columns:
     effects = _panel_effects if calibration.is_panel else _plain_effects
     found, pull, (price, rmse) = effects(calibration, groups)
-    space, names = calibration.model.parameters, _free(calibration)
+    space, names = calibration.model.parameters, free_names(calibration)
     theta = calibration.theta(calibration.blocks[0])  # of any group: the size of the latent parameter is not used
     scale = np.array(sizes(space, tuple(theta.values())))[[space.names.index(name) for name in names]]
     single = "id" in groups.keys and groups.count == len(calibration.quotes)
@@ -149,40 +161,6 @@ def _columns(calibration: Calibration, groups: Groups) -> Columns:
     return columns | {f"change_{name}": found.move[:, i] for i, name in enumerate(names)}
 
 
-def _free(calibration: Calibration) -> list[str]:
-    held = {*calibration.fixed, *calibration.on_bound}
-    return [name for name in calibration.parameters if name not in held]
-
-
-def _loss(calibration: Calibration) -> Loss:
-    return Squared() if calibration.threshold is None else Huber(calibration.threshold)
-
-
-def quote_rows(calibration: Calibration) -> tuple[QuoteRows, list[int]]:
-    """Return the quotes of a plain calibration as rows at its parameters, in their order, and the free parameters.
-
-    A quote of weight zero is a row of zeros.
-
-    Raises:
-        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights.
-    """
-    how, model, loss = calibration.settings, calibration.model, _loss(calibration)
-    objective, _ = objective_of(calibration.quotes, residual=how.residual, weights=how.weights)
-    difference, jacobian = rows(objective, model, model.parameters.vector(calibration.parameters))
-    free = [model.parameters.names.index(name) for name in _free(calibration)]
-    e = objective.root_weight * difference
-    noise = None if isinstance(loss, Squared) else noise_variance(loss, e, len(free))
-
-    def placed(values: Floats) -> Floats:
-        whole = np.zeros((len(calibration.quotes), *values.shape[1:]))
-        whole[objective.order] = values
-        return whole
-
-    X = placed(objective.root_weight[:, None] * jacobian[:, free])
-    charged = placed(loss.pull(e)), placed(loss.stiffness(e)), placed(loss.cost(e)), placed(np.ones(len(e)))
-    return QuoteRows(X, *charged, noise=noise, inflation=getattr(model, "inflation", INFLATION)), free
-
-
 def _plain_effects(calibration: Calibration, groups: Groups) -> Effects:
     evidence, free = quote_rows(calibration)
     found = deletions(evidence, groups.number, groups.count)
@@ -191,54 +169,25 @@ def _plain_effects(calibration: Calibration, groups: Groups) -> Effects:
 
 def _panel_effects(calibration: Calibration, groups: Groups) -> Effects:
     """Return the effects on the shared parameters; latent parameters follow, and a day without quotes has none."""
-    evidence, prices = panel_rows(calibration)
+    evidence, prices = panel_rows(calibration), _price_rows(calibration)
     days = days_of(evidence)
     cells = cells_of(evidence, groups.number, days)
     found = panel_deletions(evidence, cells, days, groups.count)
     return found, evidence.rows[:, -1], _panel_money(calibration, evidence, prices, cells, days, found)
 
 
-def panel_rows(calibration: Calibration) -> tuple[PanelRows, Floats]:
-    """Return the quotes of a panel as weighted rows at its parameters, in their order, and as rows of prices.
-
-    A latent parameter on a bound is held: its column is zero.
-
-    Raises:
-        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights.
-    """
-    model, quotes, loss = calibration.model, calibration.quotes, _loss(calibration)
-    space, latent = model.parameters, calibration.latent_name
-    columns = [space.names.index(name) for name in (*_free(calibration), str(latent))]
-    weighted, prices = (np.zeros((len(quotes), len(columns) + 1)) for _ in range(2))
-    day = np.zeros(len(quotes), np.intp)
-    for number, places in enumerate(calibration.rows.values()):
-        day[places] = number
-    asked = Question.of(calibration)
-    for group, objective in asked.parts.items():
+def _price_rows(calibration: Calibration) -> Floats:
+    """Return the quotes of a panel as rows of prices at its parameters: sensitivities, then the residual."""
+    model, quotes, space = calibration.model, calibration.quotes, calibration.model.parameters
+    columns = [space.names.index(name) for name in (*free_names(calibration), str(calibration.latent_name))]
+    prices = np.zeros((len(quotes), len(columns) + 1))
+    for group in calibration.latent:
         places = calibration.rows[group]
-        part, theta = quotes[places], space.vector(calibration.theta(group))
-        difference, jacobian = rows(objective, model, theta)
-        at = places[objective.order]
-        weighted[at, :-1] = objective.root_weight[:, None] * jacobian[:, columns]
-        weighted[at, -1] = objective.root_weight * difference
-        value, jacobian = model.linearize(theta, part.contracts)
-        prices[places, :-1], prices[places, -1] = jacobian[:, columns], part.observed - value
+        value, jacobian = model.linearize(space.vector(calibration.theta(group)), quotes.contracts[places])
+        prices[places, :-1], prices[places, -1] = jacobian[:, columns], quotes.observed[places] - value
         if group in calibration.latent_on_bound:
-            weighted[at, -2] = prices[places, -2] = 0.0
-    inflation, sensitivity = getattr(model, "inflation", INFLATION), weighted[:, :-1]
-    counted = np.asarray(np.any(weighted != 0.0, axis=1), float)
-    if isinstance(loss, Squared):
-        return PanelRows(weighted, sensitivity, day, len(calibration.rows), counted, inflation=inflation), prices
-    e = weighted[:, -1]
-    moving = len(columns) - 1 + len(calibration.latent) - len(calibration.latent_on_bound)
-    noise = noise_variance(loss, e[counted > 0.0], moving)
-    stiff = np.concatenate([sensitivity * np.sqrt(loss.stiffness(e))[:, None], e[:, None]], axis=1)
-    return (
-        PanelRows(
-            stiff, sensitivity, day, len(calibration.rows), counted, loss.pull(e), loss.cost(e), noise, inflation
-        ),
-        prices,
-    )
+            prices[places, -2] = 0.0
+    return prices
 
 
 def _plain_money(
@@ -364,6 +313,17 @@ def _farthest(before: Calibration, after: Calibration, kept: NDArray[np.bool_]) 
 
 def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _column(name: str) -> str:
+    return {"expiry": "expiry_years"}.get(name, name)
+
+
+def _literal(value: Any) -> str:
+    known = value.item() if hasattr(value, "item") else value
+    if isinstance(known, (int, float)) and not isinstance(known, bool):
+        return repr(known)
+    return "'" + str(known).replace("'", "''") + "'"
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import Certificate, Claim, Obstacle
 from strikeout.assurance.optimality import Optimality, Question, is_other_valley
-from strikeout.calibration.calibrate import calibrate, calibrate_as
+from strikeout.calibration.calibrate import calibrate_as, fit
 from strikeout.calibration.moment_error import COARSEST, interpolation_bound
 from strikeout.calibration.settings import STARTS, Settings
 from strikeout.errors import RefusedError, UsageError
@@ -311,7 +311,7 @@ def _is_beaten(after: Calibration) -> bool:
         return False
     if after.moments is not None:
         how = after.settings
-        own = calibrate(after.moments, after.asked, bounds=how.bounds, fixed=how.fixed, feller=how.feller)
+        own = fit(after.moments, after.asked, bounds=how.bounds, fixed=how.fixed, feller=how.feller)
         free = len(after.parameters) - len(after.fixed) - len(after.on_bound)
         return is_other_valley(after.cost, own.cost, free=free, spare=after.count - free, rounding=0.0)
     own = calibrate_as(after.book, after.asked, replace(after.settings, starts=STARTS), after.panel)

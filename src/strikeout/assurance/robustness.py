@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.assurance.deletions import QuoteRows, deletions
-from strikeout.assurance.groups import By, Groups, groups_of
-from strikeout.assurance.influence import quote_rows
-from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibrate import fit
+from strikeout.calibration.deletions import QuoteRows, deletions
 from strikeout.calibration.feller import feller_ratio
+from strikeout.calibration.quote_rows import quote_rows
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import inverse
+from strikeout.statistics.groups import By, Groups, groups_of
 from strikeout.wording import Argument, as_lines, many, printable
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Robustness:
         )
 
     def _shown(self) -> tuple[list[str], list[list[str]]]:
-        names = ["removed to", "quotes", "predicted", "refitted", "moved (SE after)", "groups"]
+        names = ["removed to", "quotes", "predicted", "refitted", "moved (independent SE)", "groups"]
         return names, [
             [
                 word,
@@ -231,7 +231,7 @@ def _refitted(
     names = tuple(" ".join(str(key[group]) for key in groups.keys.values()) for group in order)
     how = replace(calibration.settings, panel=None)
     try:
-        after = calibrate(calibration.book.without(ids), calibration.asked, **how.keywords()) if order else None
+        after = fit(calibration.book.without(ids), calibration.asked, **how.keywords()) if order else None
     except RefusedError:  # too few quotes are left
         after = None
     is_answer = after is not None and after.converged

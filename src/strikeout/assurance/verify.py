@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from strikeout.assurance.certificate import Certificate, Claim
+from strikeout.assurance.certificate import STANDARD_ERRORS, Certificate, Claim
 from strikeout.assurance.claim_checks import ClaimChecker
+from strikeout.assurance.provenance import digest_of_quotes, reading_line
 from strikeout.assurance.verification import Check, Verification
 from strikeout.errors import StrikeoutError
 from strikeout.kernels.compiled import native
@@ -61,12 +62,14 @@ def verify_claims(
     made = []
     for claim, check in claims.items():
         if claim.name not in certificate.claims:
-            made.append(Check(claim.name, None, f"Not claimed: {certificate.said(claim)}."))
+            reason = certificate.said(claim)
+            made.append(Check(claim.name, None, f"{reason[0].upper()}{reason[1:]}."))
         elif twin is not None and claim is not Claim.OPTIMUM:
             made.append(Check(claim.name, None, NEEDS_COMPILED, is_unchecked=True))
         else:
             made.append(_judged(claim.name, check))
     facts = facts_of(certificate, counted=len(checker.retained))
+    made = [_judged("QUOTES", lambda: _quotes_named(certificate, retained)), *made] if certificate.reading else made
     return Verification((_judged("COUNT", checker.count), *made), checker.laid_down(), checker.stated(), facts)
 
 
@@ -87,10 +90,19 @@ def facts_of(certificate: Certificate, *, counted: int | None = None) -> tuple[t
         ("quotes", f"{retained} retained{used}"),
         *([("parameters", ", ".join(f"{name} {value:.6g}" for name, value in certificate.values().items()))]
           if certificate.parameters else []),
-        ("tolerance", "none: no optimum is claimed" if tolerance is None else f"{tolerance:g} standard errors"),
+        ("tolerance", "none: no optimum is claimed" if tolerance is None else f"{tolerance:g} {STANDARD_ERRORS}"),
+        *([("read as", reading_line(certificate.reading))] if certificate.reading else []),
         ("claims", ", ".join(made) or "none"),
         ("not claimed", ", ".join(name for name in Claim.__members__ if name not in made) or "none"),
     )  # fmt: skip
+
+
+def _quotes_named(certificate: Certificate, retained: Quotes) -> tuple[bool, str]:
+    """Return whether the quotes are those whose digest the certificate contains."""
+    found, named = digest_of_quotes(retained), (certificate.reading or {})["quotes"]
+    if found == named:
+        return True, "The ids, contracts, prices, weights and spreads are those that the issuer retained."
+    return False, f"Their digest is {found[:16]}..., and the certificate is of {named[:16]}..."
 
 
 def _missing(certificate: Certificate, retained: Quotes, model: Model | None, weights: Weighting | None) -> str | None:

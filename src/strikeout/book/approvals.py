@@ -1,4 +1,4 @@
-"""Four eyes: what one person asks for, another approves or rejects, and only then it is done."""
+"""Two-person approval: one person requests a removal, another approves or rejects it, and only then it is done."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import Any, Literal, get_args
 from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
-from strikeout.book.erasure import meant
-from strikeout.book.erasure_reach import ABOUT_DATA
+from strikeout.book.erasure import ABOUT_DATA, select_quotes
 from strikeout.book.keyed_ids import as_kept
 from strikeout.book.records import PERSONS, Snapshot, Why, page_of
-from strikeout.book.select import names_for, refuse_nothing
+from strikeout.book.select import check_all, held, refuse_nothing
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.request import names_of
 from strikeout.store.entry import Entry, Reason
 from strikeout.store.ledger import commitment_of
 from strikeout.wording import Argument
@@ -24,17 +22,22 @@ from strikeout.wording import Argument
 Approval = Literal["one-person", "two-person"]
 Asked = Literal["forget", "erase", "one-person"]
 POLICY = "policy"  # what the ledger calls an entry that sets how many persons a removal needs
-ASKING = {f"request {what}": what for what in ("forget", "erase", "one-person")}  # entry -> what was asked for
-DECIDING = {"approve": "approved", "reject": "rejected"}
-DOING = {"forget": "forget", "roll": "forget", "erase": "erase", POLICY: "one-person"}  # entry -> request it needs
+REQUESTS = {f"request {what}": what for what in ("forget", "erase", "one-person")}  # entry -> what was asked for
+DECISIONS = {"approve": "approved", "reject": "rejected"}
+REQUEST_NEEDED = {
+    "forget": "forget",
+    "roll": "forget",
+    "erase": "erase",
+    POLICY: "one-person",
+}  # by entry
 
 
 @dataclass(frozen=True)
 class Request:
-    """Something asked for: the number of its entry, what, by whom and why, and what came of it.
+    """A request: the number of its entry, what, by whom and why, and its outcome.
 
-    ``where`` and ``ids`` say which quotes; both are empty once an erasure has taken the wording away. ``touched`` is
-    the keyed commitment to the set of quotes, which stays: what was approved is this set, no other.
+    ``where`` or ``ids`` select the quotes; both are empty once an erasure has removed the wording. ``touched`` is the
+    keyed commitment to the set of quotes, which stays: an approval covers this set and no other.
     """
 
     number: int
@@ -46,13 +49,13 @@ class Request:
     touched: str
     where: str
     ids: tuple[str, ...]
-    decision: str = ""  # approved, rejected, or not yet anything
+    decision: str = ""  # approved, rejected, or empty
     by: str = ""
     done: int | None = None  # the entry in which it was done
 
     @property
     def state(self) -> str:
-        """What came of it, in a word: open, approved, rejected or done."""
+        """The outcome: open, approved, rejected or done."""
         return "done" if self.done is not None else self.decision or "open"
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,19 +76,27 @@ class Request:
 
 
 def request(
-    snapshot: Snapshot, what: str, *, ids: ArrayLike | None = None, where: str | None = None, reason: Why = None
+    snapshot: Snapshot,
+    what: str,
+    *,
+    ids: ArrayLike | None = None,
+    where: str | None = None,
+    all_quotes: bool = False,
+    reason: Why = None,
 ) -> Request:
-    """Ask for a removal, or that one person be enough; see ``Book.request``.
+    """Request a removal, or that one person be enough; see ``Book.request``.
 
     Raises:
-        UsageError: another verb, or the quotes are not given in exactly one way.
+        UsageError: another verb, the quotes are not given in exactly one way, or every quote matches the condition and
+            ``all_quotes`` is False.
         UnknownIdError: an id the book does not have, or one given twice.
         NothingMeantError: no quote matches.
         RefusedError: an open request asks for the same, or the book moved meanwhile.
     """
     if what not in get_args(Asked):
-        raise UsageError(f"request({what!r}): what can be asked for is {', '.join(get_args(Asked))}.")
-    names = _names(snapshot, what, ids=as_kept(snapshot.store, ids, snapshot.commit), where=where)
+        raise UsageError(f"request({what!r}): expected one of {', '.join(get_args(Asked))}.")
+    kept = as_kept(snapshot.store, ids, snapshot.commit)
+    names = _names(snapshot, what, ids=kept, where=where, all_quotes=all_quotes)
     touched = commitment_of([name.encode() for name in names], snapshot.keyring)
     for other in requests_of(snapshot):
         if (other.what, other.touched) == (what, touched) and other.state in ("open", "approved"):
@@ -134,9 +145,9 @@ def request_at(snapshot: Snapshot, number: int) -> Request:
 
 
 def requests_of(records: Snapshot) -> tuple[Request, ...]:
-    """Every request in a book's ledger, with what was decided and done."""
+    """Return every request in a book's ledger, with its outcome."""
     entries = records.ledger.entries
-    return tuple(_found(records, entry, entries[entry.number :]) for entry in entries if entry.what in ASKING)
+    return tuple(_found(records, entry, entries[entry.number :]) for entry in entries if entry.what in REQUESTS)
 
 
 def counts_of(approval: Approval) -> dict[str, int]:
@@ -176,7 +187,7 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str], reason:
     """
     if not records.is_two_person or (not names and verb != POLICY):
         return
-    what = DOING[verb]
+    what = REQUEST_NEEDED[verb]
     touched = commitment_of([name.encode() for name in names], records.keyring)
     wanted = what, touched, _is_about_data(what, reason)
     same = [
@@ -206,24 +217,24 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str], reason:
 
 
 def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
-    """Return the approval of every deed that needed one, by entry: the entry that approved it, or None for none.
+    """Return the approval of every facts that needed one, by entry: the entry that approved it, or None for none.
 
-    Only the ledger is read, so that anyone can tell with the public key alone.
+    Only the ledger is read, so the public key is enough to check it.
     """
     found: dict[int, int | None] = {}
     asked: dict[int, Entry] = {}
     ready: list[tuple[int, Entry]] = []  # approved and not done: the approval, and the request
     persons = 1
     for entry in entries:
-        if entry.what in ASKING:
+        if entry.what in REQUESTS:
             asked[entry.number] = entry
-        elif entry.what in DECIDING:
+        elif entry.what in DECISIONS:
             request_entry = asked.pop(entry.counts.get("of", 0), None)
             is_other = request_entry is not None and not _same(request_entry.who, entry.who)
             if entry.what == "approve" and request_entry is not None and is_other:
                 ready.append((entry.number, request_entry))
         elif persons == 2 and _needs_approval(entry):
-            what = DOING[entry.what]
+            what = REQUEST_NEEDED[entry.what]
             wanted = what, entry.touched, _is_about_data(what, entry.why)
             match = next((pair for pair in ready if _asked_for(pair[1]) == wanted), None)
             found[entry.number] = None if match is None else match[0]
@@ -234,7 +245,7 @@ def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
 
 
 def _asked_for(entry: Entry) -> tuple[str, str, bool]:
-    what = ASKING[entry.what]
+    what = REQUESTS[entry.what]
     return what, entry.touched, _is_about_data(what, entry.why)
 
 
@@ -246,10 +257,10 @@ def _is_about_data(what: str, reason: Reason | None) -> bool:
 def _needs_approval(entry: Entry) -> bool:
     if entry.what == POLICY:
         return entry.counts.get(PERSONS) == 1
-    return entry.what in DOING and bool(entry.counts.get("forgotten", 0) or entry.counts.get("erased", 0))
+    return entry.what in REQUEST_NEEDED and bool(entry.counts.get("forgotten", 0) or entry.counts.get("erased", 0))
 
 
-def _names(records: Snapshot, what: str, *, ids: ArrayLike | None, where: str | None) -> list[str]:
+def _names(records: Snapshot, what: str, *, ids: ArrayLike | None, where: str | None, all_quotes: bool) -> list[str]:
     if what == "one-person":
         if ids is not None or where is not None:
             raise UsageError('request("one-person") is about the book and takes no quotes.')
@@ -257,27 +268,25 @@ def _names(records: Snapshot, what: str, *, ids: ArrayLike | None, where: str | 
             raise RefusedError("In this book one person is enough already.")
         return []
     if what == "erase":
-        held, aside = meant(records, ids=ids, where=where)
-        return [*held.ids.tolist(), *aside.ids.tolist()]
-    if (ids is None) == (where is None):
-        raise UsageError('Say what to forget in one way: ids=[...] or where="...".')
-    held = records.store.quotes()
-    chosen = names_of(held, ids=ids) if where is None else names_for(records.store, held, where)
-    names: list[str] = held.only(chosen).ids.tolist()
-    refuse_nothing(len(names), verb="forget")
+        there, aside = select_quotes(records, ids=ids, where=where, all_quotes=all_quotes)
+        return [*there.ids.tolist(), *aside.ids.tolist()]
+    chosen = held(records, ids=ids, where=where, verb="forget")
+    refuse_nothing(len(chosen), verb="forget")
+    check_all(len(chosen), records.store.counts().retained, where=where, all_quotes=all_quotes, verb="forget")
+    names: list[str] = chosen.ids.tolist()
     return names
 
 
 def _found(records: Snapshot, entry: Entry, later: Sequence[Entry]) -> Request:
     wording = json.loads(records.store.page("request", page_of(entry.number)) or b'{"ids": [], "where": ""}')
-    decided = next((e for e in later if e.what in DECIDING and e.counts.get("of") == entry.number), None)
+    decided = next((e for e in later if e.what in DECISIONS and e.counts.get("of") == entry.number), None)
     done = None
     if decided is not None and decided.what == "approve":
         after = (e for e in later if e.number > decided.number and e.touched == entry.touched)
-        done = next((e.number for e in after if DOING.get(e.what) == ASKING[entry.what]), None)
+        done = next((e.number for e in after if REQUEST_NEEDED.get(e.what) == REQUESTS[entry.what]), None)
     return Request(
         number=entry.number,
-        what=ASKING[entry.what],
+        what=REQUESTS[entry.what],
         who=entry.who,
         at=entry.at,
         why=entry.why,
@@ -285,12 +294,12 @@ def _found(records: Snapshot, entry: Entry, later: Sequence[Entry]) -> Request:
         touched=entry.touched,
         where=wording["where"],
         ids=tuple(wording["ids"]),
-        decision="" if decided is None else DECIDING[decided.what],
+        decision="" if decided is None else DECISIONS[decided.what],
         by="" if decided is None else decided.who,
         done=done,
     )
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two names are one person's: case and spaces around do not make another."""
+    """Return whether two names are the same person's: case and surrounding spaces are ignored."""
     return one.strip().casefold() == other.strip().casefold()

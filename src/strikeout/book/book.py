@@ -14,14 +14,11 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.book import (
     approvals,
     calibrate,
-    compare,
     erase,
     export,
     files,
     forget,
     import_quotes,
-    residue,
-    rotate_key,
     select,
     status,
     update,
@@ -162,7 +159,7 @@ class Book:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return the book as it is now, for whoever looks inside; everything in it is read once, when asked for.
+        """Return the book as it is now, to look inside; each part is read once, when it is first used.
 
         Raises:
             RefusedError: an entry of the ledger cannot be read.
@@ -186,9 +183,9 @@ class Book:
         """
         return self._session.ledger().entries
 
-    def asking(self) -> Mapping[str, Any] | None:
+    def options(self) -> Mapping[str, Any] | None:
         """Return how the book was calibrated last, also if an erasure removed the results; None before the first."""
-        return self.snapshot().asking
+        return self.snapshot().options
 
     def certificate(self, entry: int) -> Certificate:
         """Return the certificate of an entry.
@@ -203,17 +200,14 @@ class Book:
         return self.snapshot().quotes
 
     def matching(self, where: str, *, verb: str) -> tuple[int, int]:
-        """Return how many quotes match a condition, and how many there are; to erase those set aside count too.
+        """Return how many of the quotes held match a condition, and how many are held.
 
         Raises:
             UsageError: the condition cannot be read.
             NothingMeantError: no quote matches.
         """
         seen = self.snapshot()
-        counts = seen.store.counts()
-        if verb == "erase":
-            return len(select.named(seen.store, ids=None, where=where, verb=verb)), counts.retained + counts.struck
-        return len(select.held(seen, ids=None, where=where, verb=verb)), counts.retained
+        return len(select.held(seen, ids=None, where=where, verb=verb)), seen.store.counts().retained
 
     def calibration(self) -> Calibration:
         """Return the current calibration in full, computed again, with the quotes the book holds: to plot and preview.
@@ -249,7 +243,7 @@ class Book:
         Raises:
             RefusedError: one of them is not calibrated, or not with the same parameters.
         """
-        return compare.compare((str(self.path), self.snapshot()), (str(other.path), other.snapshot()))
+        return status.compare((str(self.path), self.snapshot()), (str(other.path), other.snapshot()))
 
     # --- quotes are added --------------------------------------------------------------------------------------------
 
@@ -262,13 +256,13 @@ class Book:
 
         Args:
             quarantine: the file with the rows that did not become quotes. A row of it may be corrected and imported
-                later, so the book remembers the file, and an erasure removes it.
+                later, so the book records the file, and an erasure deletes it.
 
         Raises:
             RefusedError: an id is in the book with other values, a slice would be left without a forward, or the book
-                moved meanwhile. Nothing is imported.
+                was changed meanwhile. Nothing is imported.
         """
-        return import_quotes.import_quotes(self.snapshot(), quotes, quarantine=quarantine, reason=reason)
+        return self.import_chunks((quotes,), quarantine=quarantine, reason=reason)
 
     def import_chunks(
         self, chunks: Iterable[Quotes], *, quarantine: str | PathLike[str] | None = None, reason: Why = None
@@ -413,19 +407,20 @@ class Book:
         """
         return update.roll(self.snapshot(), quotes, window=window, quarantine=quarantine, reason=reason)
 
-    def plan_erase(self, *, ids: ArrayLike | None = None, where: str | None = None, reason: Why = None) -> Erasure:
-        """Return what erasing these quotes removes and what it cannot; nothing is changed.
+    def plan_erase(self, *, reason: Why = None, **chosen: Any) -> Erasure:
+        """Return what erasing these quotes (``ids`` or ``where``, ``all_quotes``) does and cannot; nothing is changed.
 
         Raises:
             As ``erase``.
         """
-        return erase.plan_erase(self.snapshot(), ids=ids, where=where, reason=reason, plans=self._plans())
+        return erase.plan_erase(self.snapshot(), reason=reason, plans=self._plans(), **chosen)
 
     def erase(
         self,
         *,
         ids: ArrayLike | None = None,
         where: str | None = None,
+        all_quotes: bool = False,
         reason: Why = None,
         progress: Progress | None = None,
     ) -> Erasure:
@@ -436,19 +431,21 @@ class Book:
         since is replaced by a calibration.
 
         Args:
+            all_quotes: confirms a condition that every quote matches; without it such a condition is refused.
             reason: "licence" and "subject-request" are about the data: the results of every earlier calibration the
                 quotes were part of are removed too. For other reasons these stay, and quotes can be computed back from
                 them.
             progress: called while the files are searched, with the bytes searched so far and their total.
 
         Raises:
+            UsageError: the quotes are not given in one way, or all of them match and that is not confirmed.
             UnknownIdError: an id the book does not have, or one given twice.
             NothingMeantError: no quote matches.
             RefusedError: what is left of a slice gives no forward, or the book needs a second person's approval and
                 there is none.
         """
-        how: dict[str, Any] = {"reason": reason, "plans": self._plans(), "progress": progress}
-        return erase.erase(self.snapshot(), ids=ids, where=where, **how)
+        how: dict[str, Any] = {"all_quotes": all_quotes, "reason": reason, "plans": self._plans()}
+        return erase.erase(self.snapshot(), ids=ids, where=where, progress=progress, **how)
 
     def residue(self, erased: Quotes | None = None, *, progress: Progress | None = None) -> Search:
         """Search the files of the book again for what erasures should have removed, and record the result.
@@ -464,24 +461,25 @@ class Book:
         Raises:
             BusyError: another process reads or writes the book.
         """
-        return residue.search_again(self.snapshot(), erased, progress=progress)
+        return erase.search_again(self.snapshot(), erased, progress=progress)
 
     # --- two persons -------------------------------------------------------------------------------------------------
 
-    def request(
-        self, what: approvals.Asked, *, ids: ArrayLike | None = None, where: str | None = None, reason: Why = None
-    ) -> approvals.Request:
+    def request(self, what: approvals.Asked, *, reason: Why = None, **chosen: Any) -> approvals.Request:
         """Ask that quotes be struck out ("forget") or erased ("erase"), or that one person be enough ("one-person").
 
         Nothing happens until another person approves it, and then it has to be done.
 
+        Args:
+            chosen: the quotes as ``erase`` takes them: ids, or where; and all_quotes.
+
         Raises:
-            UsageError: another verb, or the quotes are not given in exactly one way.
+            UsageError: another verb, the quotes are not given in one way, or all match and that is not confirmed.
             UnknownIdError: an id the book does not have, or one given twice.
             NothingMeantError: no quote matches.
             RefusedError: an open request asks for the same, or the book moved meanwhile.
         """
-        return approvals.request(self.snapshot(), what, ids=ids, where=where, reason=reason)
+        return approvals.request(self.snapshot(), what, reason=reason, **chosen)
 
     def approve(self, number: int, *, reason: Why = None) -> approvals.Request:
         """Approve what another person asked for, so that it can be done, once.
@@ -536,7 +534,7 @@ class Book:
     def export(self, path: str | PathLike[str]) -> Path:
         """Write the quotes held (.csv, .parquet), the calibration (.json), or Python for QuantLib (.py).
 
-        A file of quotes is entered in the ledger, and the book remembers it: an erasure removes it too. A calibration
+        A file of quotes is entered in the ledger, and an erasure of its quotes deletes it. A calibration
         file states whether it is of the quotes held now.
 
         Raises:
@@ -546,7 +544,7 @@ class Book:
         return export.export(self.snapshot(), Path(path))
 
     def hand_out(self, path: Path, prepare: Callable[[], Writer], *, what: str = "export") -> Path:
-        """Write a file that shows quotes; it is entered in the ledger and remembered, so that an erasure removes it.
+        """Write a file that shows quotes; it is entered in the ledger, and an erasure of its quotes deletes it.
 
         Args:
             prepare: does the work, before anything is locked, and returns a function that only writes.
@@ -568,7 +566,7 @@ class Book:
         Raises:
             RefusedError: the key file cannot be read or written, or the book moved meanwhile.
         """
-        self._session, done = rotate_key.rotate_key(self.snapshot(), key_file(self._place), reason)
+        self._session, done = files.rotate_key(self.snapshot(), key_file(self._place), reason)
         self._seen = None
         return done
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from strikeout.book.commit import Deed, Result, commit, take_footprints
+from strikeout.book.commit import EntryFacts, Result, commit, take_footprints
 from strikeout.book.fit_source import Asked, calibrate_from
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
-from strikeout.book.spec import NAMING, Asking, as_the_last_time
-from strikeout.book.state_store import MissingFootprints
-from strikeout.book.state_update import Following
+from strikeout.book.spec import NAMING, CalibrationSpec, as_the_last_time
+from strikeout.book.state_store import MissingFootprints, StateUpdate
 from strikeout.book.version import perturbed
+from strikeout.calibration.calibrate import check_one_underlying, named_in_full
 from strikeout.calibration.panels import AUTO
 from strikeout.calibration.settings import Settings, settings_of
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
@@ -45,7 +45,7 @@ def repeated_settings(
     repeated if something is given that they may not support. Nothing is repeated with ``fresh``.
 
     Raises:
-        RefusedError: the last time was with a model this version does not know.
+        RefusedError: the last time was with a model that this version lacks.
     """
     if last is None or fresh:
         return {}, {}
@@ -69,11 +69,12 @@ def request_of(
     """
     asked = _given(given)
     if last is not None and repeated and model is None and not asked:
-        spec = Asking.from_plain(last)
+        spec = CalibrationSpec.from_plain(last)
         return Request(spec.model, spec.settings, last["source"]["asked"], perturbed(last), is_repetition=True)
     how = {**repeated, **asked}
     chosen: Model = how.pop("model", None) or model or Heston()
     through, noise = how.pop("through", "auto"), how.pop("perturb", 0.0)
+    how = named_in_full(chosen, how)
     return Request(chosen, settings_of(held, **{**Settings(panel=AUTO).keywords(), **how}), through, noise)
 
 
@@ -108,9 +109,11 @@ def calibrate(
     held = seen.quotes
     if not len(held):
         raise RefusedError("The book holds no quotes. Import some first.")
-    repeated, dropped = repeated_settings(seen.asking, model, given, fresh=fresh)
+    if not given.pop("pool", False):
+        check_one_underlying(held)
+    repeated, dropped = repeated_settings(seen.options, model, given, fresh=fresh)
     try:
-        result = _result(seen, request_of(seen.asking, held, model, given, repeated), progress=progress)
+        result = _result(seen, request_of(seen.options, held, model, given, repeated), progress=progress)
     except (UsageError, RefusedError) as error:
         if not any(_is_part(name, error) for name in repeated):
             raise
@@ -120,13 +123,13 @@ def calibrate(
             ", what is not given is at its default.",
         ) from error
     with seen.session.writing(seen.position) as book:
-        change = commit(book, seen, Deed("calibrate", reason), result)
+        change = commit(book, seen, EntryFacts("calibrate", reason), result)
     return replace(change, repeated=repeated, dropped=dropped)
 
 
 def _result(seen: Snapshot, request: Request, *, progress: Any) -> Result:
     model, settings = request.model, request.settings
-    Asking(model, settings).to_plain()  # refuses what a book cannot keep, before the work is done
+    CalibrationSpec(model, settings).to_plain()  # refuses what a book cannot keep, before the work is done
     found, source = calibrate_from(model, settings, request.through, seen.quotes, entry=seen.next, progress=progress)
     follow = take_footprints(seen, found, noise=request.noise)
     if request.noise and not request.is_repetition:
@@ -134,9 +137,9 @@ def _result(seen: Snapshot, request: Request, *, progress: Any) -> Result:
     return Result(follow, found, source=source, noise=request.noise, added=seen.quotes)
 
 
-def _refuse_unperturbed(follow: Following, through: str, noise: float) -> None:
+def _refuse_unperturbed(follow: StateUpdate, through: str, noise: float) -> None:
     """Raise UsageError if noise was asked for and the book keeps no footprints to put it on."""
-    if follow.taken is None:
+    if follow.footprints is None:
         raise UsageError(
             Argument("perturb", noise),
             f": the book is calibrated from {through} and keeps no footprints. Give ",
@@ -147,10 +150,10 @@ def _refuse_unperturbed(follow: Following, through: str, noise: float) -> None:
             Argument("panel", None),
             ".",
         )
-    if isinstance(follow.taken, MissingFootprints):
+    if isinstance(follow.footprints, MissingFootprints):
         raise UsageError(
             Argument("perturb", noise),
-            f": no footprints are kept: {follow.taken.clause}. Give ",
+            f": no footprints are kept: {follow.footprints.clause}. Give ",
             Argument("perturb", 0),
             ".",
         )

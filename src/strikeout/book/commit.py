@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from strikeout.assurance.certificate import Certificate
-from strikeout.book.dates import shows_several_dates
+from strikeout.assurance.state_codec import StateKind, encode_moments
 from strikeout.book.fit_source import FitSource
-from strikeout.book.group_states import GroupStates
+from strikeout.book.linearization import GroupStates
 from strikeout.book.records import Snapshot, Transaction, Why
 from strikeout.book.results import Change
-from strikeout.book.state_store import NOBODY, taken
-from strikeout.book.state_update import Following, following
+from strikeout.book.state_store import NO_QUOTES, StateUpdate, compute_footprints, state_update
 from strikeout.book.version import Version
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.panels import LABEL, values_of
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.signing import signed
+from strikeout.store.store import Reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,19 +30,19 @@ class Result:
     calibration that ``Change`` compares with; None if there is none or an erasure removes it.
     """
 
-    follow: Following
+    follow: StateUpdate
     calibration: Calibration | None = None
     version: Version | None = None
     before: Version | None = None
     source: FitSource | None = None  # None: as the last calibration
     noise: float | None = None  # None: as the last calibration
-    added: Quotes = NOBODY
+    added: Quotes = NO_QUOTES
     certificate: Certificate | None = None
     path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Deed:
+class EntryFacts:
     """What the ledger entry of a verb records beside its result."""
 
     what: str
@@ -48,28 +51,39 @@ class Deed:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def commit(book: Transaction, seen: Snapshot, deed: Deed, result: Result) -> Change:
+def commit(book: Transaction, seen: Snapshot, facts: EntryFacts, result: Result) -> Change:
     """Keep the results and states of a verb and write its entry."""
     version = result.version
     if result.calibration is not None:
         version = _version(book, seen, result)
-        book.keep_moments(result.calibration.moments)
-        book.keep_groups(GroupStates.of(result.calibration))
+        moments, groups = result.calibration.moments, GroupStates.of(result.calibration)
+        book.keep_state(StateKind.MOMENTS, None if moments is None else encode_moments(moments))
+        book.keep_state(StateKind.GROUPS, None if groups is None else groups.to_bytes())
     assert version is not None, "a verb ends with a calibration or one step"
-    result.follow.keep(book.store)
+    result.follow.write(book.store)
     book.keep(version)
     certificate = result.certificate
     if certificate is not None:
         certificate = signed(certificate, seen.ledger, seen.keyring, at=seen.session.clock())
     number = book.enter(
-        deed.what,
-        deed.reason,
-        touched=deed.touched,
-        counts=deed.counts,
+        facts.what,
+        facts.reason,
+        touched=facts.touched,
+        counts=facts.counts,
         version=version,
         certificate=certificate,
     )
-    return Change(number, deed.what, len(deed.touched), result.before, version, certificate, result.path)
+    after = result.calibration
+    return Change(
+        number,
+        facts.what,
+        len(facts.touched),
+        result.before,
+        version,
+        certificate,
+        result.path,
+        calibration=after if after is not None and after.moments is None else None,
+    )
 
 
 def _version(book: Transaction, seen: Snapshot, result: Result) -> Version:
@@ -78,28 +92,55 @@ def _version(book: Transaction, seen: Snapshot, result: Result) -> Version:
     source = result.source
     if source is None:  # the source of a book does not depend on its history
         source = seen.check_calibrated().fit_source.onward(after)
-    is_of_dates = after.moments is not None and shows_several_dates(book.store, come=result.added)
+    is_of_dates = after.moments is not None and _has_several_dates(book.store, added=result.added)
     noise = seen.noise if result.noise is None else result.noise
     return Version.of(after, entry=book.number, source=source, perturb=noise, is_of_dates=is_of_dates)
 
 
-def take_footprints(seen: Snapshot, after: Calibration, *, noise: float | None = None) -> Following:
+def take_footprints(seen: Snapshot, after: Calibration, *, noise: float | None = None) -> StateUpdate:
     """Return footprints and states at a new reference; none of a panel, or of moments."""
     if after.is_panel or after.moments is not None:
-        return Following()
-    return Following(taken(after, entry=seen.next, noise=seen.noise if noise is None else noise))
+        return StateUpdate()
+    return StateUpdate(compute_footprints(after, entry=seen.next, noise=seen.noise if noise is None else noise))
 
 
-def follow_change(seen: Snapshot, after: Calibration, *, gone: Quotes = NOBODY, come: Quotes = NOBODY) -> Following:
+def follow_change(
+    seen: Snapshot, after: Calibration, *, removed: Quotes = NO_QUOTES, added: Quotes = NO_QUOTES
+) -> StateUpdate:
     """Return how footprints and states change when quotes are added and removed.
 
     If the book keeps none, they are taken as by ``calibrate``: it was a panel until now, or their reference is erased.
     """
     if seen.linearization is None:
         return take_footprints(seen, after)
-    return following(after, seen.linearization, entry=seen.next, gone=gone, come=come)
+    return state_update(after, seen.linearization, entry=seen.next, removed=removed, added=added)
 
 
-def without_before(result: Result) -> Result:
-    """Return the result of an erasure that removes the calibration before it."""
-    return replace(result, before=None)
+def _has_several_dates(store: Reading, *, added: Quotes) -> bool:
+    """Return whether the first retained quote, the last, and added ones have two dates or more; no other is read.
+
+    It is never true for a book of one date. It is true for a book that gets its second date, and almost always for one
+    that has several, since quotes are usually added in the order of their dates.
+
+    Args:
+        store: with the added quotes in it.
+    """
+    shards, away = list(store.shards()), {*store.struck()}
+    first, last = _outermost(store, shards, away, 0), _outermost(store, shards[::-1], away, -1)
+    return len(_dates(added) | _dates(first) | _dates(last)) > 1
+
+
+def _outermost(store: Reading, shards: Iterable[int], away: set[str], end: int) -> Quotes:
+    """Return the first or the last retained quote of shards in this order; none for an empty book."""
+    for shard in shards:
+        here = [name for name in store.members(shard) if name not in away]
+        if here:
+            return store.named([here[end]])
+    return store.named([])
+
+
+def _dates(quotes: Quotes) -> set[str]:
+    if LABEL not in quotes.labels:
+        return set()
+    values, missing = values_of(quotes.labels[LABEL])
+    return set(np.unique(values[~missing]).astype(str).tolist())

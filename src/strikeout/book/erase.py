@@ -1,32 +1,44 @@
-"""Erase quotes: remove their bytes, and everything computed from them."""
+"""Erase quotes with everything computed from them, and search a book for what its erasures should have removed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from strikeout.book.approvals import require_approval
-from strikeout.book.commit import Deed, Result, commit, take_footprints
-from strikeout.book.erasure import knows, left_behind, meant, rehearsed, residue, take_away
-from strikeout.book.erasure_reach import Reach, reach_of
+from strikeout.book.commit import EntryFacts, Result, commit, take_footprints
+from strikeout.book.erasure import (
+    Reach,
+    depends_on,
+    derived_numbers,
+    reach_of,
+    recorded_labels,
+    rehearse,
+    remove_quotes,
+    search_residue,
+    select_quotes,
+)
 from strikeout.book.forget import Recalibrated, recalibrate
-from strikeout.book.forward_dependencies import refits_without
+from strikeout.book.import_filter import returning
 from strikeout.book.keyed_ids import as_kept
 from strikeout.book.known_files import remove
-from strikeout.book.records import Snapshot, Why, as_reason
-from strikeout.book.residue import record_search
+from strikeout.book.records import Session, Snapshot, Why, as_reason
 from strikeout.book.results import Erasure
 from strikeout.errors import BusyError, RefusedError
-from strikeout.quotes.forwards import Refit, is_derived
+from strikeout.quotes.forwards import Refit, is_derived, refits, underived
 from strikeout.quotes.quotes import Quotes
-from strikeout.store.residue import Progress
+from strikeout.store.residue import Needles, Progress, needles_of
+from strikeout.store.residue_search import Search, Trace, search_book
 
 NOT_SEARCHED = (
     "the files were not searched, because another process uses the book. Search them later: strikeout residue"
 )
+ATTEMPTS = 5  # to record a search while other processes change the book
+ENTRY = "residue"  # the ledger entry of a search
 FROM_COLD = ("recalibrate: the reference of the step was fitted to quotes that are erased; from cold starts",)
 
 
@@ -35,6 +47,7 @@ def plan_erase(
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
+    all_quotes: bool = False,
     reason: Why = None,
     plans: Sequence[Path] = (),
 ) -> Erasure:
@@ -43,8 +56,8 @@ def plan_erase(
     Raises:
         As ``Book.plan_erase``.
     """
-    held, aside, reach, refits = _found(seen, ids=ids, where=where, reason=reason, plans=plans)
-    return rehearsed(seen, held, aside, reach=reach, refits=refits)
+    held, aside, reach, refits = _found(seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans)
+    return rehearse(seen, held, aside, reach=reach, refits=refits)
 
 
 def erase(
@@ -52,6 +65,7 @@ def erase(
     *,
     ids: ArrayLike | None = None,
     where: str | None = None,
+    all_quotes: bool = False,
     reason: Why = None,
     plans: Sequence[Path] = (),
     progress: Progress | None = None,
@@ -65,38 +79,40 @@ def erase(
     Raises:
         As ``Book.erase``.
     """
-    held, aside, reach, refits = _found(seen, ids=ids, where=where, reason=reason, plans=plans)
+    held, aside, reach, refits = _found(seen, ids=ids, where=where, all_quotes=all_quotes, reason=reason, plans=plans)
     touched = [*held.ids.tolist(), *aside.ids.tolist()]
     require_approval(seen, "erase", touched, as_reason(reason))
     result = _result(seen, held, aside, reach)
-    shown = rehearsed(seen, held, aside, reach=reach, refits=refits, is_remade=result is not None)
-    left = left_behind(seen, held, aside)
+    shown = rehearse(seen, held, aside, reach=reach, refits=refits, is_refitted=result is not None)
+    derived = derived_numbers(seen, held, aside)
     counts = {"erased": len(touched), "forgotten": len(held)}
     counts |= {} if reach.removed is None else reach.removed.to_counts()
+    counts |= recorded_labels(seen, held, aside)
     with seen.session.writing(seen.position) as book:
-        take_away(seen, book, held, aside, reach=reach)
-        deed, change = Deed("erase", reason, touched, counts), None
+        remove_quotes(seen, book, held, aside, reach=reach)
+        facts, change = EntryFacts("erase", reason, touched, counts), None
         if result is not None:
-            change = commit(book, seen, deed, result)
+            change = commit(book, seen, facts, result)
         else:
             book.enter("erase", reason, touched=touched, counts=counts)
     remaining = (*remove(reach.files, seen.file_digest), *reach.changed)
-    shown, after = replace(shown, entry=seen.next, change=change), seen.session.snapshot()
+    shown = replace(shown, entry=seen.next, change=change)
+    searched: dict[str, Any] = {"reach": reach, "derived": derived, "files": remaining, "refits": refits}
     try:
-        found = residue(after, held, aside, reach=reach, files=remaining, refits=refits, left=left, progress=progress)
+        found = search_residue(seen.session.snapshot(), held, aside, **searched, progress=progress)
         return replace(shown, search=record_search(seen.session, found))
     except BusyError:  # the quotes are erased all the same
         return replace(shown, warnings=(*shown.warnings, NOT_SEARCHED))
 
 
 def _found(
-    seen: Snapshot, *, ids: ArrayLike | None, where: str | None, reason: Why, plans: Sequence[Path]
+    seen: Snapshot, *, ids: ArrayLike | None, where: str | None, all_quotes: bool, reason: Why, plans: Sequence[Path]
 ) -> tuple[Quotes, Quotes, Reach, tuple[Refit, ...]]:
     """Return the quotes held and set aside that are to be erased, what that reaches, and the forwards it refits."""
-    held, aside = meant(seen, ids=as_kept(seen.store, ids, seen.commit), where=where)
+    held, aside = select_quotes(seen, ids=as_kept(seen.store, ids, seen.commit), where=where, all_quotes=all_quotes)
     reach = reach_of(seen, held, aside, reason=reason, plans=plans)
-    refits = refits_without(seen.quotes, held) if is_derived(held).any() else ()
-    return held, aside, reach, refits
+    refitted = refits(seen.quotes, seen.quotes.without(held.ids)) if is_derived(held).any() else ()
+    return held, aside, reach, refitted
 
 
 def _result(seen: Snapshot, held: Quotes, aside: Quotes, reach: Reach) -> Result | None:
@@ -107,7 +123,7 @@ def _result(seen: Snapshot, held: Quotes, aside: Quotes, reach: Reach) -> Result
         done: Recalibrated | None = recalibrate(seen, held) if len(held) else None
         # One step from a reference that was fitted to quotes set aside is replaced by a calibration.
         is_stale = done is None and seen.check_current().step is not None
-        is_stale = is_stale and knows(seen, seen.linearization, held, aside)
+        is_stale = is_stale and depends_on(seen, seen.linearization, held, aside)
         if done is None and not is_stale:
             return None
         after = seen.calibration if done is None else done.calibration
@@ -122,3 +138,40 @@ def _result(seen: Snapshot, held: Quotes, aside: Quotes, reach: Reach) -> Result
         certificate=None if done is None else done.certificate,
         path=FROM_COLD if done is None else done.path,
     )
+
+
+def record_search(session: Session, found: Search) -> Search:
+    """Record the result of a search in the ledger and return it with the number of the entry.
+
+    Raises:
+        BusyError: another process is writing.
+        RefusedError: other processes changed the book at every attempt.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with session.writing(session.snapshot().position) as book:
+                return replace(found, entry=book.enter(ENTRY, None, counts=found.to_counts()))
+        except RefusedError:
+            if attempt == ATTEMPTS:
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def search_again(records: Snapshot, erased: Quotes | None, *, progress: Progress | None = None) -> Search:
+    """Search a book without a copy of what was erased, or with one; the result is recorded in the ledger.
+
+    Raises:
+        BusyError: another process reads or writes the book.
+    """
+    there, commitments = records.store.quotes(struck=None), records.erased
+    needles, names = Needles({}), []
+    if erased is not None:
+        erased = underived(erased)
+        gone = erased[returning(erased, commitments, records.commit)]
+        needles, names = needles_of(gone, retained=there), gone.ids.tolist()
+    left = [Path(name) for name in records.file_digest.are_there(records.files.condemned)]
+    found = search_book(records.store, needles, erased=names, files=left, progress=progress)
+    back = there.ids[returning(there, commitments, records.commit)].tolist()
+    traces = [Trace("id", "quote", name, "the quotes") for name in back if name not in names]
+    traces += [Trace("file", "copy", str(path), "its folder: an erasure should have deleted it") for path in left]
+    return record_search(records.session, replace(found, traces=(*found.traces, *traces)))

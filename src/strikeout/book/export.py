@@ -39,7 +39,7 @@ def export(seen: Snapshot, path: Path) -> Path:
 
 
 def hand_out(seen: Snapshot, path: Path, write: Writer, *, what: str = "export") -> Path:
-    """Write a file that shows quotes, enter it in the ledger and remember it, so that an erasure removes it.
+    """Write a file that shows quotes and enter it in the ledger, so that an erasure of its quotes deletes it.
 
     Raises:
         UsageError: the file cannot be written; then nothing is entered.
@@ -49,24 +49,24 @@ def hand_out(seen: Snapshot, path: Path, write: Writer, *, what: str = "export")
     written: Path | None = None
     try:
         with seen.session.writing(seen.position) as book:
-            written = write(path)  # first: the book remembers the bytes that are there
-            book.know_of(written)
+            written = write(path)  # first: the book records the digest of its bytes
+            book.record_file(written)
             book.enter(what, None, counts={"exported": held})
     except BaseException:
-        if written is not None:  # the book would not know of it
+        if written is not None:  # the book has no record of it
             written.unlink(missing_ok=True)
         raise
     return written
 
 
 def as_json(version: Version, *, book: str, is_current: bool) -> str:
-    """The calibration as JSON that people and programs read; a standard error that does not exist is null."""
+    """Return the calibration as JSON; a standard error that does not exist is null."""
     content = {"book": book, "entry": version.entry, "current": is_current, **version.to_dict()}
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
 def as_quantlib(version: Version, *, book: str, is_current: bool) -> str:
-    """Python that builds this Heston model in QuantLib, a panel's on its last day; spot and rates are yours to set.
+    """Return Python that builds this Heston model in QuantLib, a panel's on its last day; set spot and rates yourself.
 
     No text of the quotes enters the program: numbers, the book's hash, and a day that was parsed as one.
 
@@ -110,7 +110,7 @@ engine = ql.AnalyticHestonEngine(model)
 
 
 def _of_day(group: object) -> str:
-    """ " of 2024-01-31" if the group is a day; of any other text nothing, since a line break would end the comment."""
+    """Return " of 2024-01-31" if the group is a day; other text could end the comment with a line break."""
     try:
         return f" of {date.fromisoformat(str(group)).isoformat()}"
     except ValueError:

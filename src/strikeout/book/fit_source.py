@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from strikeout.assurance.issue import THROUGH_MOMENTS
-from strikeout.book.spec import Asking, Through
+from strikeout.book.spec import CalibrationSpec, Through
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.moment_error import interpolation_error
 from strikeout.calibration.panels import chosen_panel
@@ -116,12 +116,12 @@ class FitSource:
         return {"asked": self.asked, "reason": self.reason.value, **facts}
 
     @staticmethod
-    def of(asking: Mapping[str, Any]) -> FitSource:
+    def of(options: Mapping[str, Any]) -> FitSource:
         """Return the source of a version, from how it was asked for."""
-        plain = asking["source"]
+        plain = options["source"]
         error = None if plain["error"] is None else float.fromhex(plain["error"])
         facts = (error, plain["entry"], plain["count"], plain["nodes"])
-        return FitSource(asking["through"], plain["asked"], SourceReason(plain["reason"]), *facts)
+        return FitSource(options["through"], plain["asked"], SourceReason(plain["reason"]), *facts)
 
 
 def calibrate_from(
@@ -144,15 +144,15 @@ def calibrate_from(
     if asked not in get_args(Asked):
         raise UsageError(Argument("through", asked), f" is unknown. Use one of {', '.join(get_args(Asked))}.")
     if asked == "moments":
-        found = Asking(model, settings, "moments").calibrate(held, **options)
+        found = CalibrationSpec(model, settings, "moments").calibrate(held, **options)
         return found, FitSource("moments", asked, SourceReason.REQUESTED, _error_of(found, held), entry)
     if asked == "quotes":
         source = FitSource("quotes", asked, SourceReason.REQUESTED, None, entry)
-        return Asking(model, settings).calibrate(held, **options), source
+        return CalibrationSpec(model, settings).calibrate(held, **options), source
     source = preferred_source(model, settings, held, entry=entry)
     if source.through == "moments":
         try:
-            found = Asking(model, settings, "moments").calibrate(held, **options)
+            found = CalibrationSpec(model, settings, "moments").calibrate(held, **options)
             source = replace(source, error=_error_of(found, held))
             reason = _unusable(found, source.error)
             if reason is None:
@@ -160,7 +160,7 @@ def calibrate_from(
             source = replace(source, through="quotes", reason=reason)
         except StrikeoutError as error:
             source = _refused(source, error)
-    return Asking(model, settings).calibrate(held, **options), source
+    return CalibrationSpec(model, settings).calibrate(held, **options), source
 
 
 def preferred_source(model: Model, settings: Settings, held: Quotes, *, entry: int | None = None) -> FitSource:

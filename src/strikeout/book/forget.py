@@ -16,13 +16,13 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
 from strikeout.book import select
 from strikeout.book.approvals import require_approval
-from strikeout.book.commit import Deed, Result, commit, follow_change
+from strikeout.book.commit import EntryFacts, Result, commit, follow_change
 from strikeout.book.forward_dependencies import whole_slices
 from strikeout.book.keyed_ids import as_kept
-from strikeout.book.plan import SAID, Plan, shards_of
+from strikeout.book.plan import FIELDS, Plan, shards_of
 from strikeout.book.records import Snapshot, Why, as_reason
 from strikeout.book.results import Change, moved
-from strikeout.book.step import Stepped, stepped
+from strikeout.book.step import Stepped, try_step
 from strikeout.book.version import latent_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import chosen_panel, counted_groups
@@ -128,7 +128,7 @@ def apply(seen: Snapshot, plan: Plan) -> Change:
     differ = _plan(seen, done, tolerance=plan.tolerance, reason=reason).differences(plan)
     if differ:
         raise RefusedError(
-            f"The plan shows something else than is found here: {', '.join(SAID[name] for name in differ)} "
+            f"The plan shows something else than is found here: {', '.join(FIELDS[name] for name in differ)} "
             f"{agreeing(len(differ), 'differs', 'differ')}. It was changed since forget made it, or another build "
             "made it. Make a new one with forget.",
             differ=list(differ),
@@ -158,7 +158,7 @@ def strike_out(
     select.refuse_nothing(len(gone), verb="forget")
     if tolerance is None:
         return recalibrate(seen, gone)
-    found = stepped(seen, gone, tolerance)
+    found = try_step(seen, gone, tolerance)
     if isinstance(found, Stepped):
         return found
     return recalibrate(seen, gone, path=(f"downdate passed over: {found.clause}",))
@@ -256,7 +256,7 @@ def _commit(seen: Snapshot, done: Recalibrated | Stepped, reason: Reason) -> Cha
     result = result_of(seen, done)
     with seen.session.writing(seen.position) as book:
         book.store.strike(names, entry=book.number)
-        return commit(book, seen, Deed("forget", reason, names, {"forgotten": len(names)}), result)
+        return commit(book, seen, EntryFacts("forget", reason, names, {"forgotten": len(names)}), result)
 
 
 def result_of(seen: Snapshot, done: Recalibrated | Stepped) -> Result:
@@ -265,5 +265,5 @@ def result_of(seen: Snapshot, done: Recalibrated | Stepped) -> Result:
     if isinstance(done, Stepped):
         version = done.version(entry=seen.next)
         return Result(done.follow, version=version, before=before, certificate=done.certificate, path=done.path)
-    follow = follow_change(seen, done.calibration, gone=done.forgotten)
+    follow = follow_change(seen, done.calibration, removed=done.forgotten)
     return Result(follow, done.calibration, before=before, certificate=done.certificate, path=done.path)

@@ -48,10 +48,8 @@ class History:
         """Return one row per calibration: entry, time, verb, quotes, parameters with standard errors, RMSE."""
         pairs = [head for name in self.parameters for head in (name, f"SE {name}")]
         heads = ("entry", "when", "what", "quotes", *pairs, "RMSE", "converged")
-        numbers = (0, 3, *range(4, 5 + len(pairs)))
         rows = [self._cells(stage) for stage in self.stages]
-        spare = (*range(5, 4 + len(pairs), 2), 2)  # standard errors first, then the verb
-        return Table(heads, rows, numbers=numbers, whole=(1, 2), spare=spare)
+        return Table(heads, rows, numbers=(0, *range(3, 5 + len(pairs))), whole=(1, 2), keys=1)
 
     def _cells(self, stage: Stage) -> list[Cell]:
         cells: list[Cell] = [number(stage.entry, "d"), stage.when[:16].replace("T", " "), stage.what]
@@ -112,12 +110,11 @@ def history_of(snapshot: Snapshot) -> History:
                 what=entries[version.entry].what,
                 count=version.count,
                 parameters=dict(version.parameters),
-                standard_errors=dict(version.standard_errors),
+                standard_errors=version.printed_errors,
                 rmse=version.rmse,
                 converged=version.converged,
             )
             for version in snapshot.versions
-            if version.parameters
         )
     )
 

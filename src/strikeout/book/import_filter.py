@@ -1,26 +1,44 @@
-"""Quotes at the door of a book: which are new, which are there already, which may not come back."""
+"""Filter quotes that are imported: which are new, which the book has already, and which it has erased.
+
+A book recognises an erased quote by keyed commitments. A quote gets three: to its id, to its contract, price and date,
+and to its contract and price alone. Other labels are not part of them, so a quote is recognised under another source,
+or under none. The date is part of them because the same contract may be quoted at the same price on two days; a quote
+that is imported without a date is compared by contract and price alone. Commitments are keyed with the secret of the
+book: without it they reveal nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.book.keyed_ids import hide_contracts, is_encrypted
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.forwards import underived
+from strikeout.quotes.forwards import is_derived, refitted, underived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
+from strikeout.store.store import Reading
+
+if TYPE_CHECKING:
+    from strikeout.quotes.spill import SliceSpill
 
 COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")
-Erased = Callable[[Quotes], NDArray[np.bool_]]
+Commit = Callable[[str, bytes], str]
+ID, DATED, UNDATED, ANY_DATE = "id", "content", "content without a date", "content of any date"
+PER_QUOTE = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """What came, row by row: ``new`` quotes go in; the others stay out and are counted, the erased ones by name."""
+    """Imported quotes by what becomes of them: ``new`` ones are added, the others are counted and left out."""
 
     new: Quotes
     repeated: int  # in the book, the same to the bit
@@ -33,44 +51,42 @@ class Arrival:
         """How many quotes arrived."""
         return len(self.new) + self.repeated + self.set_aside + len(self.erased)
 
-
-def sort_out(arriving: Quotes, held: Quotes, aside: Quotes, *, is_erased: Erased) -> Arrival:
-    """Each arriving quote told apart by its id and its content; the books are not changed.
-
-    Forwards that are derived say nothing of a quote itself, so all have stand-ins here, those that go in too.
-
-    Raises:
-        UsageError: the quotes are features for a custom model, which a book does not keep.
-        RefusedError: an id is in the book with other values. One of the two is wrong, and nothing here can say which.
-    """
-    arrival = told_apart(arriving, held, aside, is_erased=is_erased)
-    refuse_clashes(arrival.clashes, len(arriving))
-    return arrival
+    def to_counts(self) -> dict[str, int]:
+        """Return the counts of the ledger entry."""
+        return entry_counts(len(self.new), self.repeated, len(self.erased))
 
 
-def told_apart(arriving: Quotes, held: Quotes, aside: Quotes, *, is_erased: Erased) -> Arrival:
-    """As ``sort_out``, but ids that are in the book with other values are only named.
+def classify(store: Reading, arriving: Quotes, struck: Mapping[str, int], erased: Set[str], commit: Commit) -> Arrival:
+    """Classify each arriving quote by its id and its content; the store is not changed.
+
+    Forwards that are derived depend on other quotes, so they are not compared: all quotes have placeholders here, those
+    that will be added too. In an encrypted book, ids that contain the contract are replaced by keyed digests.
+
+    Args:
+        struck: the quotes of the store that are struck out, by id.
+        erased: all commitments to erased quotes.
 
     Raises:
-        UsageError: the quotes are features for a custom model, which a book does not keep.
+        UsageError: the quotes are features for a custom model, which a book does not store.
     """
     if not isinstance(arriving.contracts, Contracts):
-        raise UsageError("A book keeps quotes of options; these are features for a model of your own.")
-    arriving, held, aside = underived(arriving), underived(held), underived(aside)
-    known = np.isin(arriving.ids, held.ids)
-    struck = np.isin(arriving.ids, aside.ids)
-    clashes = (*_clashes(arriving, held, known), *_clashes(arriving, aside, struck))
-    # A copy of a large book is not made for nothing.
-    rest = arriving[~(known | struck)] if known.any() or struck.any() else arriving
-    gone = is_erased(rest)
-    return Arrival(rest[~gone] if gone.any() else rest, int(known.sum()), int(struck.sum()), rest.ids[gone], clashes)
+        raise UsageError("A book stores quotes of options; these are features for a model of your own.")
+    arriving = underived(hide_contracts(arriving, commit) if is_encrypted(store) else arriving)
+    there = underived(store.named(arriving.ids[store.known(arriving.ids)]))
+    is_known = np.isin(arriving.ids, there.ids)
+    clashes = _clashes(arriving[is_known], there) if is_known.any() else ()
+    rest = arriving[~is_known] if is_known.any() else arriving  # a large book is not copied needlessly
+    is_erased = returning(rest, erased, commit)
+    new = rest[~is_erased] if is_erased.any() else rest
+    set_aside = sum(name in struck for name in there.ids.tolist())
+    return Arrival(new, len(there) - set_aside, set_aside, rest.ids[is_erased], clashes)
 
 
 def refuse_clashes(names: Sequence[str], arrived: int) -> None:
-    """Nothing, where there are no such names.
+    """Raise RefusedError if ids are in the book with other values.
 
     Raises:
-        RefusedError: so many of those that arrived are in the book with other values.
+        RefusedError: one of the two quotes is wrong, and nothing here can decide which.
     """
     if names:
         names = sorted(names)
@@ -83,17 +99,83 @@ def refuse_clashes(names: Sequence[str], arrived: int) -> None:
         )
 
 
-def _clashes(arriving: Quotes, book: Quotes, known: NDArray[np.bool_]) -> list[str]:
-    if not known.any():
-        return []
-    again = arriving[known]
-    again, there = again[np.argsort(again.ids)], book.only(again.ids)
-    differs: list[str] = again.ids[_differs(again, there[np.argsort(there.ids)])].tolist()
-    return differs
+def entry_counts(imported: int, repeated: int, refused: int) -> dict[str, int]:
+    """Return the counts of the ledger entry of an import, without zeros."""
+    counts = {"imported": imported, "repeated": repeated, "refused": refused}
+    return {name: count for name, count in counts.items() if count or name == "imported"}
 
 
-def _differs(first: Quotes, second: Quotes) -> NDArray[np.bool_]:
-    """Row by row, to the bit; labels that both have are compared as text."""
+class ImportFilter:
+    """Passes new quotes chunk by chunk and counts the others. Quotes with derived forwards are spilled to disk.
+
+    Args:
+        erased: all commitments to erased quotes.
+        folder: for the spilled quotes; by default the one for temporary files.
+    """
+
+    def __init__(self, erased: Set[str], commit: Commit, *, folder: Path | None = None) -> None:
+        self._erased, self._commit = erased, commit
+        self._folder = folder
+        self._slices: SliceSpill | None = None
+        self.count = self.repeated = self.set_aside = 0
+        self.erased: list[str] = []
+        self.clashes: list[str] = []
+
+    def filter(self, store: Reading, chunks: Iterable[Quotes]) -> Iterator[Quotes]:
+        """Yield the new quotes of each chunk."""
+        struck = store.struck()
+        for chunk in chunks:
+            arrival = classify(store, chunk, struck, self._erased, self._commit)
+            self.count += len(chunk)
+            self.repeated += arrival.repeated
+            self.set_aside += arrival.set_aside
+            self.erased += arrival.erased.tolist()
+            self.clashes += arrival.clashes
+            if len(arrival.new) and not self.clashes:  # after a clash nothing is added; the others are only counted
+                self._spill_derived(arrival.new)
+                yield arrival.new
+
+    def refuse_without_forward(self, store: Reading, *, held: int) -> None:
+        """Raise RefusedError if a slice of the book that got new quotes has no forward.
+
+        Args:
+            store: with the new quotes in it, after the ``held`` earlier ones.
+
+        Raises:
+            RefusedError: no forward can be derived for a slice.
+        """
+        if self._slices is None:
+            return
+        for chunk in store.quote_chunks() if held else ():
+            old = chunk[:held]
+            held -= len(old)
+            self._slices.add(old[is_derived(old)], only_known=True)
+            if not held:
+                break
+        for quotes in self._slices.parts():
+            refitted(quotes, np.ones(len(quotes), bool))
+
+    def _spill_derived(self, new: Quotes) -> None:
+        derived = is_derived(new)
+        if derived.any():
+            from strikeout.quotes.spill import SliceSpill
+
+            self._slices = self._slices or SliceSpill(self._folder)
+            self._slices.add(new[derived])
+
+    def __enter__(self) -> ImportFilter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._slices is not None:
+            self._slices.close()
+
+
+def _clashes(arriving: Quotes, there: Quotes) -> tuple[str, ...]:
+    """Return the ids of arriving quotes that differ from the stored ones with the same ids."""
+    first, second = arriving[np.argsort(arriving.ids)], there[np.argsort(there.ids)]
     found = np.zeros(len(first), bool)
     for name in COLUMNS:
         found |= getattr(first.contracts, name) != getattr(second.contracts, name)
@@ -101,4 +183,62 @@ def _differs(first: Quotes, second: Quotes) -> NDArray[np.bool_]:
     found |= ~((first.spread == second.spread) | (np.isnan(first.spread) & np.isnan(second.spread)))
     for name in first.labels.keys() & second.labels.keys():
         found |= first.labels[name].astype(str) != second.labels[name].astype(str)
+    return tuple(first.ids[found].tolist())
+
+
+def commitments(quotes: Quotes, commit: Commit, *, retained: Quotes) -> list[str]:
+    """Return the commitments that a book stores for erased quotes, at most ``PER_QUOTE`` for each.
+
+    A quote that the book retains from another source too, at the same price on the same day, is committed to by its id
+    alone: the other one has not returned.
+    """
+    found, shared = [], _contents(retained[_may_equal(retained, quotes)])
+    for name, content, date in _rows(quotes):
+        found.append(commit(ID, name))
+        dates = shared.get(content)
+        if dates is None:
+            found.append(commit(ANY_DATE, content))
+        if dates is None or (date is not None and not dates & {date, None}):
+            found.append(commit(UNDATED, content) if date is None else commit(DATED, content + date))
     return found
+
+
+def _may_equal(retained: Quotes, quotes: Quotes) -> NDArray[np.bool_]:
+    """Return which retained quotes have a price, strike and expiry of these: few enough to compare them one by one."""
+    here, there = retained.contracts, quotes.contracts
+    same = np.isin(retained.observed, quotes.observed)
+    return same & np.isin(here.strike, there.strike) & np.isin(here.expiry, there.expiry)
+
+
+def _contents(quotes: Quotes) -> dict[bytes, set[bytes | None]]:
+    """Return the dates on which each contract and price is quoted."""
+    found: dict[bytes, set[bytes | None]] = {}
+    for _, content, date in _rows(quotes):
+        found.setdefault(content, set()).add(date)
+    return found
+
+
+def returning(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.bool_]:
+    """Return which of these quotes were erased before, given all commitments of a book."""
+    if not erased:
+        return np.zeros(len(quotes), bool)
+    return np.array([_is_erased(*row, erased, commit) for row in _rows(quotes)], bool)
+
+
+def _is_erased(name: bytes, content: bytes, date: bytes | None, erased: Set[str], commit: Commit) -> bool:
+    if commit(ID, name) in erased:
+        return True
+    if date is None:
+        return commit(ANY_DATE, content) in erased
+    return commit(DATED, content + date) in erased or commit(UNDATED, content) in erased
+
+
+def _rows(quotes: Quotes) -> list[tuple[bytes, bytes, bytes | None]]:
+    """Return id, contract and price, and date of each quote as bytes; the date is None if the quote has none."""
+    c = quotes.contracts
+    numbers = np.column_stack([c.forward, c.strike, c.expiry, c.discount, c.is_call, quotes.observed])
+    dates = quotes.labels["date"].astype(str).tolist() if "date" in quotes.labels else [""] * len(quotes)
+    return [
+        (name.encode("utf-8", "surrogatepass"), struct.pack("<6d", *row), date.encode() if date else None)
+        for name, row, date in zip(quotes.ids.tolist(), numbers.tolist(), dates, strict=True)
+    ]

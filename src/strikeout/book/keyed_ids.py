@@ -1,8 +1,8 @@
-"""Ids that say nothing: an encrypted book replaces ids that are made of the contract by keyed digests.
+"""Ids of an encrypted book: those that contain the contract are replaced by keyed digests.
 
-A store keeps ids readable, since they are what a book is searched by. An id that was made for a row without one is the
-contract itself, as in ``2024-01-02/T0.123/80/C``, and would tell in the clear what the book keeps under lock. The
-digest is keyed with the secret of the book, so the same row gets the same id again. Verbs accept the readable id too.
+A store keeps ids readable, since a book is searched by them. An id that was made for a row without one is the contract
+itself, as in ``2024-01-02/T0.123/80/C``, and would reveal what the book encrypts. The digest is keyed with the secret
+of the book, so the same row gets the same id again. Verbs accept the readable id too.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store.store import ENCRYPTION, Reading
 
 Commit = Callable[[str, bytes], str]
-DIGITS = 24  # 96 bits: no two of a million quotes share a name
+DIGITS = 24  # 96 bits: no two of a million quotes share an id
 
 
 def is_encrypted(store: Reading) -> bool:
-    """Whether a book keeps its quotes under keys."""
+    """Return whether the quotes of a book are encrypted."""
     return store.page("setting", ENCRYPTION) is not None
 
 
-def veiled(name: str, commit: Commit) -> str:
-    """The id that stands for this one in an encrypted book."""
+def hidden_id(name: str, commit: Commit) -> str:
+    """Return the id that replaces this one in an encrypted book."""
     return f"q-{commit('name', name.encode())[:DIGITS]}"
 
 
-def is_spoken(quotes: Quotes) -> NDArray[np.bool_]:
-    """Which ids hold strike and right of their quote, as those do that are made for rows without one."""
+def reveals_contract(quotes: Quotes) -> NDArray[np.bool_]:
+    """Return which ids contain strike and right of their quote, as those made for rows without an id do."""
     if not isinstance(quotes.contracts, Contracts):
         return np.zeros(len(quotes), bool)
     columns = (quotes.ids, quotes.contracts.strike, quotes.contracts.is_call)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return np.array([_speaks(name.split("/"), strike, is_call) for name, strike, is_call in rows], bool)
+    return np.array([_reveals(name.split("/"), strike, is_call) for name, strike, is_call in rows], bool)
 
 
-def veil(quotes: Quotes, commit: Commit) -> Quotes:
-    """The same quotes, with ids that do not hold their contracts."""
-    spoken = is_spoken(quotes)
-    if not spoken.any():
+def hide_contracts(quotes: Quotes, commit: Commit) -> Quotes:
+    """Return the same quotes, with ids that do not contain their contracts."""
+    revealing = reveals_contract(quotes)
+    if not revealing.any():
         return quotes
-    named = zip(quotes.ids.tolist(), spoken.tolist(), strict=True)
+    named = zip(quotes.ids.tolist(), revealing.tolist(), strict=True)
     return Quotes(
-        ids=[veiled(name, commit) if tells else name for name, tells in named],
+        ids=[hidden_id(name, commit) if is_revealing else name for name, is_revealing in named],
         contracts=quotes.contracts,
         observed=quotes.observed,
         weight=quotes.weight,
@@ -58,22 +58,21 @@ def veil(quotes: Quotes, commit: Commit) -> Quotes:
 
 
 def as_kept(store: Reading, ids: ArrayLike | None, commit: Commit) -> ArrayLike | None:
-    """Ids as a book has them: in an encrypted one, those it does not know by the name given, by the one that stands
-    for it.
+    """Return ids as a book stores them: in an encrypted one, the keyed digest of an id that it does not hold itself.
 
     Raises:
-        UsageError: the ids are no text.
+        UsageError: the ids are not text.
     """
     if ids is None or not is_encrypted(store):
         return ids
     names = as_names([ids] if isinstance(ids, str) else ids)
     if not len(names):
         return names
-    other = as_names([veiled(name, commit) for name in names.tolist()])
+    other = as_names([hidden_id(name, commit) for name in names.tolist()])
     return np.where(~store.known(names) & store.known(other), other, names)
 
 
-def _speaks(parts: list[str], strike: float, is_call: bool) -> bool:
+def _reveals(parts: list[str], strike: float, is_call: bool) -> bool:
     right = "C" if is_call else "P"
     return any(after == right and _is(before, strike) for before, after in pairwise(parts))
 

@@ -1,16 +1,26 @@
-"""Where a book takes its footprints, and what all of them come to: one page beside what is kept of every shard."""
+"""States of all quotes of a book together: the sum of its footprints at their reference, or one state per group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from strikeout.assurance.canonical import canonical, from_canonical
-from strikeout.calibration.calibrate import calibrate
+from strikeout.assurance.state_codec import (
+    StateKind,
+    decode,
+    described_state,
+    encode,
+    refuse_damage,
+    remade_state,
+    shaped,
+)
+from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.otm_filter import chosen
+from strikeout.calibration.panels import AUTO, LABEL, grouped
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, StrikeoutError
 from strikeout.models.model import Model
@@ -21,22 +31,20 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
 from strikeout.statistics.second_order import SecondOrder, second_order_of
-from strikeout.statistics.system import WHOLE
+from strikeout.statistics.system import WHOLE, System
 
-FORMAT = "strikeout standing 1"
-PAGE = "standing"  # its name on the shelf of states
-SAMPLED = 1 << 14  # quotes: of more, the reference is found from so many, spread evenly. Any point is a valid one
+SAMPLED = 1 << 14  # quotes; of more, the reference is fitted to this many, spread evenly. Any point is a valid one
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """What a book that is calibrated through its quotes knows of all of them together.
+class BookLinearization:
+    """The footprints of a plain book that is calibrated from its quotes, summed.
 
-    ``equations`` is the sum of every live footprint at the reference of its schema, ``start`` the state of the same
-    quotes at the model's first start, by which a version is named; None if a quote is too large for it.
-    ``second_order`` is what one step leaves out. The reference was found with ``entry``, and stays until the book is
-    calibrated again or a quote it was found with is erased. ``noise`` is the share by which footprints are perturbed,
-    ``drift`` how far that can move the parameters.
+    ``equations`` is the sum of the footprints of the retained quotes at the reference of its schema, ``start`` the
+    state of the same quotes at the model's first start, which identifies a version; None if a quote is too large for
+    it. ``second_order`` is what one step leaves out. The reference was fitted in ``entry``, and stays until the book is
+    calibrated again or a quote it was fitted to is erased. ``noise`` is the share by which footprints are perturbed,
+    ``drift`` a bound on how far that can move the parameters.
     """
 
     model: Model
@@ -56,15 +64,15 @@ class Standing:
         return dict(zip(self.schema.parameters, self.schema.reference, strict=True))
 
     def footprints(self, quotes: Quotes, how: Settings) -> Footprints:
-        """The footprints of quotes at the reference, without noise.
+        """Return the footprints of quotes at the reference, without noise.
 
         Raises:
             RefusedError: a quote is too large for the grid.
         """
         return footprints_of(quotes, self.model, self.schema.reference, residual=how.residual, weights=how.weights)
 
-    def started(self, quotes: Quotes, how: Settings) -> NormalEquations:
-        """The state of quotes at the model's first start.
+    def state_at_start(self, quotes: Quotes, how: Settings) -> NormalEquations:
+        """Return the state of quotes at the model's first start.
 
         Raises:
             RefusedError: a quote is too large for the grid.
@@ -72,103 +80,123 @@ class Standing:
         at = self.model.parameters.starts[0]
         return footprints_of(quotes, self.model, at, residual=how.residual, weights=how.weights).total()
 
-    def bent(self, quotes: Quotes, how: Settings) -> SecondOrder:
-        """How residuals and prices of quotes bend around the reference.
+    def second_order_of(self, quotes: Quotes, how: Settings) -> SecondOrder:
+        """Return the second derivatives of residuals and prices of quotes at the reference.
 
         Raises:
-            ParameterError: the reference is too close to where the model ends.
+            ParameterError: the reference is too close to the boundary of the model.
         """
         return second_order_of(quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
 
     def to_bytes(self) -> bytes:
-        """A line that says what follows, then the words of both states and the sums that bend, little-endian."""
-        head = {
-            "format": FORMAT,
+        """Return it as bytes; equal values give equal bytes."""
+        states = {"equations": self.equations} | ({} if self.start is None else {"start": self.start})
+        facts = {
             "model": described(self.model),
             "entry": self.entry,
             "noise": self.noise.hex(),
             "drift": self.drift.hex(),
-            "states": [None if state is None else described_state(state) for state in (self.equations, self.start)],
+            "states": {name: described_state(state) for name, state in states.items()},
         }
-        states = [state.words.astype("<u8").tobytes() for state in (self.equations, self.start) if state is not None]
-        bent = [sums.astype("<f8").tobytes() for sums in (self.second_order.residual, self.second_order.sensitivity)]
-        return b"\n".join([canonical(head), b"".join([*states, *bent])])
+        arrays: dict[str, NDArray[Any]] = {name: state.words for name, state in states.items()}
+        arrays |= {"residual": self.second_order.residual, "sensitivity": self.second_order.sensitivity}
+        return encode(StateKind.LINEARIZATION, facts, arrays)
 
     @staticmethod
-    def from_bytes(data: bytes) -> Standing:
-        """What ``to_bytes`` wrote.
+    def from_bytes(data: bytes) -> BookLinearization:
+        """Return what ``to_bytes`` wrote.
 
         Raises:
-            RefusedError: the bytes are none, not all of them are there, or the model is not known here.
+            RefusedError: the bytes cannot be read, or this version lacks the model.
         """
-        line, _, rest = data.partition(b"\n")
-        head: Any = from_canonical(line)
-        if not isinstance(head, dict) or head.get("format") != FORMAT:
-            raise RefusedError(f"A page of {len(data):,} bytes is not {FORMAT!r}. Calibrate the book again.")
-        states: list[NormalEquations | None] = []
-        for plain in head["states"]:
-            state, rest = (None, rest) if plain is None else remade_state(plain, rest)
-            states.append(state)
-        size = len(head["states"][0]["parameters"])
-        if len(rest) != 8 * size * size * (1 + size):
-            raise RefusedError(f"A page of {len(data):,} bytes is not all there. Calibrate the book again.")
-        bent = np.frombuffer(rest, "<f8")
-        second_order = SecondOrder(
-            bent[: size * size].reshape(size, size), bent[size * size :].reshape(size, size, size)
+        facts, arrays = decode(StateKind.LINEARIZATION, data)
+        with refuse_damage(data):
+            states = {name: remade_state(plain, arrays[name]) for name, plain in facts["states"].items()}
+            size = len(states["equations"].schema.parameters)
+            residual = shaped(arrays["residual"], size, size)
+            sensitivity = shaped(arrays["sensitivity"], size, size, size)
+            return BookLinearization(
+                remade(facts["model"]),
+                facts["entry"],
+                states["equations"],
+                states.get("start"),
+                SecondOrder(residual, sensitivity),
+                float.fromhex(facts["noise"]),
+                float.fromhex(facts["drift"]),
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class GroupStates:
+    """The state of every group of a panel at the model's first start, by the text of the group."""
+
+    model: Model
+    latent: str
+    states: dict[str, NormalEquations]
+
+    @staticmethod
+    def of(calibration: Calibration) -> GroupStates | None:
+        """Return the states of a panel; None for a plain calibration, or if a quote is too large for a state."""
+        if calibration.panel is None:
+            return None
+        try:
+            parts = calibration.state.blocks
+        except RefusedError:
+            return None
+        return GroupStates(
+            calibration.model, str(calibration.latent_name), {str(group): part for group, part in parts.items()}
         )
-        numbers = (float.fromhex(head["noise"]), float.fromhex(head["drift"]))
-        equations = cast(NormalEquations, states[0])
-        return Standing(remade(head["model"]), head["entry"], equations, states[1], second_order, *numbers)
+
+    def recomputed(self, held: Quotes, how: Settings) -> System:
+        """Return the states of the quotes a book holds, at the same start.
+
+        Raises:
+            RefusedError: a quote is too large for the grid.
+        """
+        used, at = chosen(held, how.select), self.model.parameters.starts[0]
+        label = LABEL if how.panel == AUTO else how.panel
+        assert label is not None, "a panel has a label"
+        parts = {
+            group: footprints_of(used[rows], self.model, at, residual=how.residual, weights=how.weights).total()
+            for group, rows in grouped(used, label).items()
+        }
+        return System(parts, self.latent)
+
+    def to_bytes(self) -> bytes:
+        """Return it as bytes; equal values give equal bytes."""
+        groups = [[group, described_state(state)] for group, state in self.states.items()]
+        facts = {"model": described(self.model), "latent": self.latent, "groups": groups}
+        return encode(StateKind.GROUPS, facts, {str(i): state.words for i, state in enumerate(self.states.values())})
+
+    @staticmethod
+    def from_bytes(data: bytes) -> GroupStates:
+        """Return what ``to_bytes`` wrote.
+
+        Raises:
+            RefusedError: the bytes cannot be read, or this version lacks the model.
+        """
+        facts, arrays = decode(StateKind.GROUPS, data)
+        with refuse_damage(data):
+            states = {group: remade_state(plain, arrays[str(i)]) for i, (group, plain) in enumerate(facts["groups"])}
+            return GroupStates(remade(facts["model"]), facts["latent"], states)
+
+    def words(self) -> NDArray[Any]:
+        """Return the words of all states, one after the other."""
+        return np.concatenate([np.empty(0, np.uint64), *(state.words.ravel() for state in self.states.values())])
 
 
 def reference_of(calibration: Calibration) -> dict[str, float]:
-    """Where the footprints of a book are taken: ``Calibration.reference``, of a large book that of a part of it.
+    """Return the reference for the footprints of a book: that of the calibration, or of a part of a large book.
 
     Raises:
-        RefusedError: the search ended where the model has no parameters at all.
+        RefusedError: the search ended at a point that is not a valid reference.
     """
     quotes = calibration.quotes
     if len(quotes) <= SAMPLED or calibration.loss == "huber":
         return calibration.references[WHOLE]
     part = quotes[np.linspace(0, len(quotes) - 1, SAMPLED).astype(np.intp)]
     try:
-        found = calibrate(part, calibration.model, **calibration.settings.keywords())
-    except StrikeoutError:  # a part may lack what the whole determines
+        found = fit(part, calibration.model, **calibration.settings.keywords())
+    except StrikeoutError:  # a part may not determine what the whole determines
         return dict(calibration.parameters)
     return found.references[WHOLE]
-
-
-def remade_state(plain: Mapping[str, Any], data: bytes) -> tuple[NormalEquations, bytes]:
-    """The state that ``described_state`` described, its words first in these bytes; and the bytes after them.
-
-    Raises:
-        RefusedError: not all of its words are there.
-    """
-    schema = Schema(
-        plain["model"],
-        tuple(plain["parameters"]),
-        tuple(map(float.fromhex, plain["reference"])),
-        tuple(plain["exponents"]),
-        plain["residual"],
-        plain["weights"],
-    )
-    shape = (schema.columns * (schema.columns + 1) // 2, 3)
-    length = 24 * shape[0]
-    if len(data) < length:
-        raise RefusedError(f"The words of a state end after {len(data):,} bytes. Calibrate the book again.")
-    words = np.frombuffer(data[:length], "<u8").astype(np.uint64).reshape(shape)
-    return NormalEquations(schema, words, plain["count"]), data[length:]
-
-
-def described_state(state: NormalEquations) -> dict[str, Any]:
-    """All of a state but its words, as plain values."""
-    schema = state.schema
-    return {
-        "model": schema.model,
-        "parameters": list(schema.parameters),
-        "reference": [value.hex() for value in schema.reference],
-        "exponents": list(schema.exponents),
-        "residual": schema.residual,
-        "weights": schema.weights,
-        "count": state.count,
-    }

@@ -1,4 +1,4 @@
-"""A strike-out that is decided and not yet done: everything it will do, in bytes that can be handed around."""
+"""The plan of a strike-out: everything it will do, as bytes that can be passed on."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from strikeout.wording import as_lines, many
 
 FORMAT = "strikeout plan 1"
 SHOWN = 5  # slices that are refitted, in a summary
-# Everything a plan says, in the words in which a refusal names it.
-SAID = {
+# Every field of a plan, as an error names it.
+FIELDS = {
     "book": "the book",
     "position": "the number of entries",
     "head": "the last entry",
-    "ids": "the quotes to go",
+    "ids": "the quotes to strike out",
     "reason": "the reason",
     "before": "the parameters before",
     "after": "the parameters after",
@@ -41,14 +41,14 @@ SAID = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Which quotes go, why, what the parameters become, and the book it was made for.
+    """Which quotes are struck out, why, what the parameters become, and the book it was made for.
 
-    It names quotes, so it is data to guard; erasing removes the plan the book keeps beside itself.
+    It names quotes, so it is data to guard; erasing deletes the plan in the file beside the book.
 
-    ``position`` is the number of ledger entries the book had and ``head`` the hash of the last: a book that has moved
-    on refuses the plan. ``touched`` counts the quotes to go by (date, expiry). ``refit`` names the slices whose
-    forwards rest on them, with forward and discount before and after. ``seal`` is the book's keyed commitment to all of
-    it: what cannot be computed again, such as the reason, cannot be rewritten without the key.
+    ``position`` is the number of ledger entries the book had and ``head`` the hash of the last: a book that was changed
+    since refuses the plan. ``touched`` counts the quotes by (date, expiry). ``refit`` names the slices whose forwards
+    depend on them, with forward and discount before and after. ``seal`` is the book's keyed commitment to all of it:
+    what cannot be computed again, such as the reason, cannot be rewritten without the key.
     """
 
     book: str
@@ -64,22 +64,22 @@ class Plan:
     certificate: Certificate
     refit: tuple[str, ...] = ()
     latent: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)  # of a panel, before and after
-    tolerance: float | None = None  # in standard errors, where one step may stand for the optimum
+    tolerance: float | None = None  # in standard errors, if one step may replace the optimum
     seal: str = ""
 
     @property
     def count(self) -> int:
-        """How many quotes will go."""
+        """How many quotes will be struck out."""
         return len(self.ids)
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """The groups of a panel that will go as a whole."""
+        """The groups of a panel that will be removed as a whole."""
         return tuple(group for group, (_, after) in self.latent.items() if after is None)
 
     @property
     def latent_moves(self) -> list[str]:
-        """What will become of the latent path of a panel, in sentences; none where there is none."""
+        """How the latent path of a panel will change, in sentences; empty if there is none."""
         panel = self.certificate.objective.get("panel")
         if panel is None:
             return []
@@ -107,20 +107,20 @@ class Plan:
         return {**plain, "latent": latent, "dropped": list(self.dropped)}
 
     def digest(self) -> str:
-        """64 hexadecimal digits that name this plan."""
+        """Return 64 hexadecimal digits that identify this plan."""
         return sha256(self.to_bytes()).hexdigest()
 
     def sealed(self, commit: Callable[[bytes], str]) -> Plan:
-        """This plan with a commitment to all it shows."""
+        """Return this plan with a commitment to everything it shows."""
         return replace(self, seal=commit(canonical(self._content())))
 
     def differences(self, other: Plan) -> tuple[str, ...]:
-        """What another plan shows otherwise, by name; empty if all of it is the same."""
+        """Return the names of the fields in which another plan differs; empty if none does."""
         mine, theirs = ({**plan._content(), "seal": plan.seal} for plan in (self, other))
-        return tuple(name for name in SAID if mine.get(name) != theirs.get(name))
+        return tuple(name for name in FIELDS if mine.get(name) != theirs.get(name))
 
     def to_bytes(self) -> bytes:
-        """JSON, keys sorted; numbers as ``float.hex`` writes them."""
+        """Return JSON with sorted keys; numbers as ``float.hex`` writes them."""
         return canonical({**self._content(), "seal": self.seal})
 
     def _content(self) -> dict[str, Any]:
@@ -144,10 +144,10 @@ class Plan:
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:
-        """The plan that these bytes are.
+        """Return the plan of these bytes.
 
         Raises:
-            UsageError: they are no plan, of another format, or damaged.
+            UsageError: they are not a plan, of another format, or damaged.
         """
         try:
             content = json.loads(data)
@@ -162,7 +162,9 @@ class Plan:
             plan = Plan(certificate=certificate, tolerance=tolerance, latent=latent, **tuples, **numbers, **content)
             plan._check()
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            raise UsageError(f"Plan: the bytes are no plan this version can read ({error}). Make it again.") from error
+            raise UsageError(
+                f"Plan: the bytes are not a plan that this version can read ({error}). Make it again."
+            ) from error
         if plan.to_bytes() != data:
             raise UsageError("Plan: the bytes were changed since they were written. Make it again with forget.")
         return plan
@@ -172,15 +174,15 @@ class Plan:
         texts = [self.book, self.head, self.seal, *self.ids, *self.path, *self.refit, *self.latent]
         texts += [*self.reason, *self.reason.values(), *self.touched, *self.before, *self.after]
         if not all(isinstance(text, str) for text in texts):
-            raise ValueError("a number stands where a text is expected")
+            raise ValueError("expected text, got a number")
         if not all(type(number) is int for number in (self.position, *self.touched.values())):
-            raise ValueError("a count is no whole number")
+            raise ValueError("a count is not a whole number")
         if None in (*self.before.values(), *self.after.values()) or set(self.after) != set(self.moved):
             raise ValueError("the parameters before, after and their moves do not match")
 
     def summary(self) -> str:
-        """Before, after and the move of every parameter, and what will be touched, one fact a line."""
-        rows = [("parameter", "before", "after", "moved (SE after)")]
+        """Return every parameter before and after with its move, and what will be touched, one fact per line."""
+        rows = [("parameter", "before", "after", "moved (independent SE)")]
         rows += [
             (name, f"{self.before[name]:.6g}" if name in self.before else "-", f"{value:.6g}", _moved(self.moved[name]))
             for name, value in self.after.items()
@@ -192,7 +194,7 @@ class Plan:
             [
                 *lines,
                 "",
-                f"to go    {self.count:,} of {quotes}, on {len(self.touched):,} (date, expiry)",
+                f"strike   {self.count:,} of {quotes}, on {len(self.touched):,} (date, expiry)",
                 *(f"latent   {sentence}" for sentence in self.latent_moves),
                 f"reason   {self.reason.get('code', '')} {self.reason.get('text', '')}".rstrip(),
                 *(f"path     {sentence}" for sentence in self.path),
@@ -204,11 +206,11 @@ class Plan:
         )
 
     def __repr__(self) -> str:
-        return f"<Plan: {many(self.count, 'quote')} to go, {self.certificate.counts['retained']:,} retained>"
+        return f"<Plan: {many(self.count, 'quote')} to strike out, {self.certificate.counts['retained']:,} retained>"
 
 
 def _hexed(numbers: Mapping[str, float | None]) -> list[list[str | None]]:
-    """Pairs, so that the order of the parameters is kept."""
+    """Return pairs, so that the order of the parameters is kept."""
     return [[name, None if value is None else float(value).hex()] for name, value in numbers.items()]
 
 
@@ -229,7 +231,7 @@ def _moved(value: float | None) -> str:
 
 
 def shards_of(quotes: Quotes | Moments) -> dict[str, int]:
-    """How many quotes are on each (date, expiry)."""
+    """Return how many quotes are on each (date, expiry)."""
     assert isinstance(quotes, Quotes), "a book forgets quotes it holds"
     dates = quotes.labels["date"].astype(str).tolist() if "date" in quotes.labels else [""] * len(quotes)
     pairs = zip(dates, quotes.contracts.expiry.tolist(), strict=True)

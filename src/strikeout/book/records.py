@@ -1,4 +1,4 @@
-"""A store and its ledger as one thing: no change without an entry, no entry without its change."""
+"""Sessions, snapshots and transactions of a book: every change of the store has an entry of the ledger."""
 
 from __future__ import annotations
 
@@ -13,19 +13,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from strikeout.assurance.build import build_of, difference
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
-from strikeout.book import moments_codec
-from strikeout.book.group_states import PAGE as GROUPS
-from strikeout.book.group_states import GroupStates
+from strikeout.assurance.state_codec import StateKind, decode_moments
 from strikeout.book.known_files import PAGE as FILES
 from strikeout.book.known_files import Digests, FileDigest, KnownFiles
-from strikeout.book.linearization import PAGE as STANDING
-from strikeout.book.linearization import Standing
-from strikeout.book.spec import Asking, without_expiries
+from strikeout.book.linearization import BookLinearization, GroupStates
+from strikeout.book.spec import CalibrationSpec, without_expiries
 from strikeout.book.state_store import WHY, MissingFootprints
 from strikeout.book.version import Version, perturbed
 from strikeout.calibration.calibration import Calibration
@@ -40,19 +35,18 @@ from strikeout.store.store import Reading, Store, Writing
 from strikeout.wording import many
 
 Why = Reason | str | None
-MOMENTS = "moments"  # the page of the state
 SHOWN = 10  # entries in a sentence
-ASKING = "asking"  # the setting that says how a calibration was asked for whose results an erasure removed
-SMALLEST = 12  # quotes of an erasure; docs/explanation/erasing.md says why
+OPTIONS = "options"  # the setting with the options of a calibration whose results an erasure removed
+SMALLEST = 12  # quotes of an erasure; docs/explanation/erasing.md explains the number
 PERSONS = "persons"  # the count of an entry that sets how many persons a removal needs
-SMALLEST_ERASURE = "smallest erasure"  # the count of the first entry that says another number
-CONTENTS = "contents"  # the digest by which an entry commits to all that the book keeps after it
+SMALLEST_ERASURE = "smallest erasure"  # the count of the first entry that sets another number
+CONTENTS = "contents"  # the digest by which an entry commits to everything the book contains after it
 SECRET = "secret"  # the digest of the first entry that shows whether a key file is the book's own
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where a book stands: how many entries its ledger has, and the hash of the last."""
+    """How many entries the ledger of a book has, and the hash of the last."""
 
     number: int
     head: str
@@ -60,7 +54,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Session:
-    """A store opened to work on: its secrets, a clock, and who works."""
+    """An open store with its secrets, a clock, and the name for entries."""
 
     store: Store
     keyring: Keyring
@@ -102,7 +96,7 @@ class Session:
 
         Raises:
             BusyError: another is writing.
-            RefusedError: the book has moved on since it was seen.
+            RefusedError: the book was changed since it was seen.
         """
         with self.store.writing() as store:
             ledger = self.reader.read(store.entries())
@@ -118,7 +112,7 @@ class Session:
             assert transaction.contents == store.contents(), "a change without an entry in the ledger"
 
     def is_as_entered(self, store: Reading, entry: Entry) -> bool:
-        """Return whether the sums of what is kept are those an entry of the ledger commits to; see ``Store.faults``."""
+        """Return whether an entry of the ledger commits to the stored sums; see ``Store.faults``."""
         return entry.digests.get(CONTENTS) == self.commit(f"digest {CONTENTS}", store.contents().encode())
 
     def refuse_other_keys(self) -> None:
@@ -129,12 +123,12 @@ class Session:
         """
         try:
             ledger = self.ledger()
-            said = ledger[1].digests.get(SECRET)
+            recorded = ledger[1].digests.get(SECRET)
         except StrikeoutError:
             return  # `verify` reports a ledger that cannot be read
-        if said != self.commit(f"digest {SECRET}", SECRET.encode()):
+        if recorded != self.commit(f"digest {SECRET}", SECRET.encode()):
             raise RefusedError(
-                "The key file is not this book's own, or the ledger was rewritten by somebody else. Bring the "
+                "The key file is not this book's own, or the ledger was rewritten with other keys. Bring the "
                 f"book's own key file back, or name it in {VARIABLE}.",
                 book=name_of(ledger),
             )
@@ -142,13 +136,13 @@ class Session:
     def _refuse_changed(self, store: Reading, ledger: Ledger) -> None:
         if len(ledger) and not self.is_as_entered(store, ledger.entries[-1]):
             raise DamagedBookError(
-                f"What the book holds is not what entry {len(ledger)} of its ledger commits to: somebody without its "
-                "key has changed it. Nothing was written; run verify, and bring the book back from a copy."
+                f"What the book holds is not what entry {len(ledger)} of its ledger commits to: it was changed without "
+                "its key. Nothing was written; run verify, and restore the book from a copy."
             )
 
 
 class Snapshot:
-    """A book at one position of its ledger; everything is read when it is first asked for, and once.
+    """A book at one position of its ledger; everything is read once, when it is first used.
 
     A verb reads one snapshot, computes, and writes at the same position or not at all.
     """
@@ -196,41 +190,48 @@ class Snapshot:
         return self._read(pages[-1]) if pages else None
 
     def _read(self, page: str) -> Version:
-        return Version.from_plain(json.loads(self.store.page("calibration", page) or b""))
+        version = Version.from_plain(json.loads(self.store.page("calibration", page) or b""))
+        if version.entry > len(self.ledger):  # the ledger was read before another process wrote this page
+            raise RefusedError(
+                f"The book had {many(len(self.ledger), 'entry', 'entries')} when this began and has a calibration of "
+                f"entry {version.entry} now: another process changed it. Nothing was written. Try again.",
+                found=version.entry,
+            )
+        return version
 
     @cached_property
-    def asking(self) -> Mapping[str, Any] | None:
+    def options(self) -> Mapping[str, Any] | None:
         """How the book was calibrated last, also if an erasure removed the results; None before the first time."""
-        kept = self.store.page("setting", ASKING)
+        kept = self.store.page("setting", OPTIONS)
         if kept is not None:
             found: Mapping[str, Any] = json.loads(kept)
             return found
-        return None if self.version is None else self.version.asking
+        return None if self.version is None else self.version.options
 
     @cached_property
-    def spec(self) -> Asking:
+    def spec(self) -> CalibrationSpec:
         """How the book was calibrated last.
 
         Raises:
-            RefusedError: it never was, or with a model this version does not know.
+            RefusedError: it never was, or with a model that this version lacks.
         """
-        if self.asking is None:
+        if self.options is None:
             raise RefusedError("The book is not calibrated yet. Calibrate it first.")
-        return Asking.from_plain(self.asking)
+        return CalibrationSpec.from_plain(self.options)
 
     @property
     def settings(self) -> Settings:
         """The settings of the last calibration.
 
         Raises:
-            RefusedError: there is none, or with a model this version does not know.
+            RefusedError: there is none, or with a model that this version lacks.
         """
         return self.spec.settings
 
     @property
     def noise(self) -> float:
-        """The share by which footprints of the book are perturbed, whether it keeps some now or not."""
-        return perturbed(self.asking or {})
+        """The share by which footprints of the book are perturbed, also if it stores none now."""
+        return perturbed(self.options or {})
 
     @property
     def smallest_erasure(self) -> int:
@@ -291,7 +292,9 @@ class Snapshot:
         version = self.check_calibrated()
         if not self.is_current:
             self.check_current()
-        found = Asking.from_plain(version.asking).calibrate(self.quotes if self.moments is None else self.moments)
+        found = CalibrationSpec.from_plain(version.options).calibrate(
+            self.quotes if self.moments is None else self.moments
+        )
         if not version.agrees(found):
             raise RefusedError(
                 "Computed again, the book gives other parameters than it keeps: another build made them, or the book "
@@ -325,23 +328,23 @@ class Snapshot:
 
     @cached_property
     def moments(self) -> Moments | None:
-        """The state of a book that is calibrated from moments; None of one that is not.
+        """The moments of a book that is calibrated from moments; None of another book.
 
         Raises:
             RefusedError: it cannot be read.
         """
-        data = self.store.page("state", MOMENTS)
-        return None if data is None else moments_codec.from_bytes(data)
+        data = self.store.page("state", StateKind.MOMENTS.value)
+        return None if data is None else decode_moments(data)
 
     @cached_property
-    def linearization(self) -> Standing | None:
-        """The reference of the footprints and the sum of them; None if the book keeps none.
+    def linearization(self) -> BookLinearization | None:
+        """The reference of the footprints and their sum; None if the book stores none.
 
         Raises:
             RefusedError: it cannot be read.
         """
-        data = self.store.page("state", STANDING)
-        return None if data is None else Standing.from_bytes(data)
+        data = self.store.page("state", StateKind.LINEARIZATION.value)
+        return None if data is None else BookLinearization.from_bytes(data)
 
     @cached_property
     def groups(self) -> GroupStates | None:
@@ -350,22 +353,22 @@ class Snapshot:
         Raises:
             RefusedError: they cannot be read.
         """
-        data = self.store.page("state", GROUPS)
+        data = self.store.page("state", StateKind.GROUPS.value)
         return None if data is None else GroupStates.from_bytes(data)
 
     @property
     def no_footprints(self) -> MissingFootprints | None:
-        """Why the book keeps no footprints; None if it keeps some.
+        """Why the book stores no footprints; None if it stores some.
 
         Raises:
             RefusedError: what is kept cannot be read.
         """
         version = self.version
-        if self.store.page("state", STANDING) is not None:
+        if self.linearization is not None:
             return None
         if version is None:
             return MissingFootprints.NOT_CALIBRATED
-        if version.asking["through"] == "moments":
+        if version.options["through"] == "moments":
             return MissingFootprints.MOMENTS
         if version.panel is not None:
             return MissingFootprints.PANEL
@@ -389,16 +392,16 @@ class Snapshot:
 
     @cached_property
     def files(self) -> KnownFiles:
-        """Files outside the book that hold copies of its quotes, as far as it knows."""
+        """The recorded files outside the book that contain copies of its quotes."""
         return KnownFiles.from_bytes(self.store.page("setting", FILES))
 
     def is_as_entered(self, entry: Entry) -> bool:
-        """Return whether the sums of what is kept are those an entry of the ledger commits to."""
+        """Return whether an entry of the ledger commits to the stored sums."""
         return self.session.is_as_entered(self.store, entry)
 
 
 class Transaction:
-    """What may be done to a book in one step."""
+    """The changes of one transaction, which ends with one entry of the ledger."""
 
     def __init__(self, session: Session, store: Writing, ledger: Ledger) -> None:
         self._session, self.store, self._ledger = session, store, ledger
@@ -406,47 +409,39 @@ class Transaction:
         self.contents = ""  # what the entry commits to, once it is written
 
     def keep(self, version: Version) -> None:
-        """Keeps a calibration; the latest is the current one."""
+        """Store a calibration; the latest is the current one."""
         self.store.put("calibration", page_of(version.entry), canonical(version.to_plain()))
         if version.entry == self.number:
-            self.store.remove("setting", ASKING)
+            self.store.remove("setting", OPTIONS)
 
     def remove(self, version: Version, *, expiries: Collection[str] = ()) -> None:
-        """Removes an earlier calibration. How it was asked for is kept until there is a later one, without expiries of
-        these labels."""
+        """Remove an earlier calibration. Its options are kept until there is a later one, without these expiries."""
         is_last = version.entry == int(self.store.pages("calibration")[-1])
-        if is_last and self.store.page("setting", ASKING) is None:
-            asking = without_expiries(version.without_error().asking, expiries)
-            self.store.put("setting", ASKING, canonical(asking))
+        if is_last and self.store.page("setting", OPTIONS) is None:
+            options = without_expiries(version.without_error().options, expiries)
+            self.store.put("setting", OPTIONS, canonical(options))
         self.store.remove("calibration", page_of(version.entry))
 
-    def keep_moments(self, moments: Moments | None) -> None:
-        """Makes these the state of the book; None for one that is calibrated through its quotes."""
-        if moments is None:
-            self.store.remove("state", MOMENTS)
+    def keep_state(self, kind: StateKind, data: bytes | None) -> None:
+        """Store a state of the whole book, or remove it if there is none."""
+        if data is None:
+            self.store.remove("state", kind.value)
         else:
-            self.store.put("state", MOMENTS, moments_codec.to_bytes(moments))
+            self.store.put("state", kind.value, data)
 
-    def keep_groups(self, groups: GroupStates | None) -> None:
-        """Makes these the states of the groups of the book; None for one that has none."""
-        if groups is None:
-            self.store.remove("state", GROUPS)
-        else:
-            self.store.put("state", GROUPS, groups.to_bytes())
-
-    def know_of(self, path: str | PathLike[str] | None) -> None:
-        """Remembers a file outside the book that holds copies of its quotes, as it is now; nothing if there is none."""
+    def record_file(self, path: str | PathLike[str] | None) -> None:
+        """Record a file outside the book that contains copies of its quotes; nothing for None."""
         target = None if path is None else Path(path).resolve()
         digest = None if target is None else self._session.file_digest(target)
         if target is not None and digest is not None:
             self.keep_files(self._files().with_written(target, digest))
 
     def condemn(self, files: Digests) -> None:
-        """Marks files for removal once the transaction is done, and forgets those that were known until now."""
+        """List files for deletion once the transaction is committed, and clear the list of written ones."""
         self.keep_files(self._files().with_condemned(files))
 
     def keep_files(self, files: KnownFiles) -> None:
-        """Makes this the list of the files the book knows."""
+        """Store the list of recorded files."""
         self.store.put("setting", FILES, files.to_bytes())
 
     def _files(self) -> KnownFiles:
@@ -463,10 +458,10 @@ class Transaction:
         certificate: Certificate | None = None,
         commitment: str = "",
     ) -> int:
-        """Writes the entry of this transaction, and the certificate that goes with it.
+        """Write the entry of this transaction, and its certificate.
 
         Args:
-            commitment: to the quotes touched, where those are too many to be named.
+            commitment: to the touched quotes, if they are too many to be listed.
         """
         session = self._session
         if certificate is not None:
@@ -478,7 +473,7 @@ class Transaction:
             at=session.clock(),
             why=as_reason(reason),
             counts={**(counts or {}), "retained": self.store.counts().retained},
-            digests={**({} if version is None else _digests(version)), **self._said()},
+            digests={**({} if version is None else _digests(version)), **self._commitments()},
             touched=tuple(name.encode() for name in touched),
             certificate="" if certificate is None else certificate.digest(),
             commitment=commitment,
@@ -487,12 +482,12 @@ class Transaction:
         self.store.append(ledger.entries[-1].to_bytes())
         return self.number
 
-    def _said(self) -> dict[str, str]:
-        """What every entry commits to, and the first one to the secret that all commitments are made with."""
+    def _commitments(self) -> dict[str, str]:
+        """Return what every entry commits to; the first one also commits to the secret of all commitments."""
         return {CONTENTS: self.contents, **({SECRET: SECRET} if self.number == 1 else {})}
 
     def rotate(self, reason: Why, keyring: Keyring) -> int:
-        """Two entries: the key that is due hands over to the newest of this keyring, which signs the second.
+        """Write two entries: the key in use hands over to the newest of this keyring, which signs the second.
 
         Raises:
             RefusedError: the keyring lacks the key that is due, or has no other.
@@ -505,22 +500,15 @@ class Transaction:
             at=session.clock(),
             why=as_reason(reason),
             counts={"retained": self.store.counts().retained},
-            digests=self._said(),
+            digests=self._commitments(),
         )
         for entry in self._ledger.rotate(act, keyring).entries[-2:]:
             self.store.append(entry.to_bytes())
         return self.number + 1
 
 
-def known_in(store: Reading, quotes: Quotes, *, struck: Mapping[str, int]) -> tuple[Quotes, Quotes]:
-    """Of these quotes, what a store has under their ids: held, and set aside (``struck``)."""
-    there = store.named(quotes.ids[store.known(quotes.ids)])
-    aside = np.array([name in struck for name in there.ids.tolist()], bool)
-    return there[~aside], there[aside]
-
-
 def as_reason(why: Why) -> Reason | None:
-    """A reason as the ledger keeps it; a text is the code of one.
+    """Return a reason as the ledger stores it; a text is the code of one.
 
     Raises:
         UsageError: there is no such code.
@@ -529,17 +517,17 @@ def as_reason(why: Why) -> Reason | None:
 
 
 def page_of(entry: int) -> str:
-    """The name of a page that belongs to an entry; sorted by name, pages are in the order of entries."""
+    """Return the name of a page that belongs to an entry; sorted by name, pages are in the order of entries."""
     return f"{entry:09d}"
 
 
 def unrecorded(version: Version, ledger: Ledger, keyring: Keyring) -> tuple[str, ...]:
-    """Those parts of a calibration that are not what its entry of the ledger commits to."""
-    said = ledger[version.entry].digests
+    """Return the parts of a calibration that are not what its entry of the ledger commits to."""
+    recorded = ledger[version.entry].digests
     return tuple(
         name
         for name, text in _digests(version).items()
-        if said.get(name) != keyring.commit(f"digest {name}", text.encode())
+        if recorded.get(name) != keyring.commit(f"digest {name}", text.encode())
     )
 
 
@@ -559,7 +547,7 @@ def name_of(ledger: Ledger) -> str:
 
 
 def _digests(version: Version) -> dict[str, str]:
-    """The results, and apart from them what an erasure takes away: state, path of a panel, error of the source."""
+    """Return digests of the results and, separately, of what an erasure removes: state, latent path, source error."""
     found = {"results": sha256(canonical(version.without_state().to_plain())).hexdigest()}
     error = version.fit_source.error
     found |= {} if error is None else {"error": error.hex()}

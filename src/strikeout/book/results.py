@@ -1,15 +1,18 @@
-"""What the verbs of a desk answer with."""
+"""Results of the verbs of a book."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.verification import Check, Verdict
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.version import Version
+from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.fit_errors import FitErrors
 from strikeout.calibration.panels import latent_moves
 from strikeout.store.residue_search import Search
 from strikeout.wording import agreeing, as_lines, many
@@ -20,13 +23,13 @@ SHOWN_TRACES = 20
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of quotes at the door; ``entry`` is None where nothing was new and so nothing changed."""
+    """The result of an import; ``entry`` is None if no quote was new and nothing was changed."""
 
     entry: int | None
     imported: int
     repeated: int  # in the book already, the same to the bit
     set_aside: int  # forgotten before: they stay forgotten until they are restored
-    erased: tuple[str, ...]  # ids that were erased before and came again: refused
+    erased: tuple[str, ...]  # ids that were erased before: refused
     held: int
 
     @property
@@ -46,21 +49,27 @@ class Imported:
 
 @dataclass(frozen=True)
 class Change:
-    """A book that moved on: the entry of the ledger, the calibration before (None for the first) and after."""
+    """A change of a book: the entry of the ledger, the calibration before (None for the first) and after."""
 
     entry: int
     what: str
-    touched: int  # quotes that went or came
+    touched: int  # quotes that were added or removed
     before: Version | None
     after: Version
     certificate: Certificate | None = None
     path: tuple[str, ...] = ()
-    repeated: Mapping[str, Any] = field(default_factory=dict)  # of a calibration: settings that are as the last time
+    repeated: Mapping[str, Any] = field(default_factory=dict)  # settings of a calibration that are as the last time
     dropped: Mapping[str, Any] = field(default_factory=dict)  # settings of the last time that another model lacks
+    calibration: Calibration | None = field(default=None, repr=False, compare=False)  # if it was made from quotes
+
+    @cached_property
+    def fit_errors(self) -> FitErrors | None:
+        """The fit errors in volatility points, spreads and price; None for one step, or from moments."""
+        return None if self.calibration is None else self.calibration.fit_errors
 
     @property
     def moved(self) -> dict[str, float | None]:
-        """By how many standard errors of after each parameter moved; None where there is no such number."""
+        """By how many standard errors (after) each parameter moved; None if there is no such number."""
         return (
             {}
             if self.before is None
@@ -69,7 +78,7 @@ class Change:
 
     @property
     def latent_moves(self) -> list[str]:
-        """What became of the latent path of a panel, in sentences; none where there was or is none."""
+        """How the latent path of a panel changed, in sentences; empty if there is none before or after."""
         if self.before is None:
             return []
         if self.before.panel != self.after.panel:
@@ -88,6 +97,7 @@ class Change:
             "before": None if self.before is None else dict(self.before.parameters),
             **self.after.to_dict(),
             "moved": self.moved,
+            "fit_errors": None if self.fit_errors is None else self.fit_errors.to_dict(),
             "path": list(self.path),
             "certificate": None if self.certificate is None else self.certificate.digest(),
             "claims": None if self.certificate is None else self.certificate.made,
@@ -106,7 +116,7 @@ def moved(
 
 @dataclass(frozen=True)
 class Status:
-    """A book at a glance. ``is_current`` where the calibration is of the quotes the book holds now."""
+    """A book at a glance. ``is_current`` if the calibration is of the quotes the book holds now."""
 
     book: str
     held: int
@@ -118,15 +128,15 @@ class Status:
     version: Version | None
     is_current: bool
     shards: Mapping[int, int]  # by number: how many quotes, set aside or not
-    footprints: int | None  # shards of which footprints are kept; None where the book keeps none
-    reference: int | None  # the entry with which the reference of the footprints was found
+    footprints: int | None  # shards with stored footprints; None if the book stores none
+    reference: int | None  # the entry in which the reference of the footprints was fitted
     noise: float = 0.0  # share by which footprints are perturbed
-    groups: int | None = None  # of a panel: how many of them a state is kept of
-    no_footprints: MissingFootprints | None = None  # why none are kept
+    groups: int | None = None  # of a panel: how many have a stored state
+    no_footprints: MissingFootprints | None = None  # why none are stored
 
     @property
     def shard_sentence(self) -> str:
-        """The shards with their counts, and what is kept of them, in a line."""
+        """The shards with their counts and stored states, in a line."""
         few = list(self.shards.items())[:SHOWN]
         named = ", ".join(f"{shard} ({count:,})" for shard, count in few)
         more = f" and {len(self.shards) - SHOWN:,} more" if len(self.shards) > SHOWN else ""
@@ -145,7 +155,9 @@ class Status:
             return "The book is empty: import quotes."
         if self.version is None:
             return "The book is not calibrated yet: calibrate it."
-        return "The calibration is current." if self.is_current else "Quotes came or went since: calibrate again."
+        return (
+            "The calibration is current." if self.is_current else "Quotes were added or removed since: calibrate again."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; ``calibration`` is None if the book is not calibrated."""
@@ -170,14 +182,14 @@ class Status:
 
 @dataclass(frozen=True)
 class Audit:
-    """What checking a whole book came to, check by check."""
+    """The result of checking a whole book, check by check."""
 
     checks: tuple[Check, ...]
     has_key: bool = True  # whether it was checked with its key file, or as a copy without it
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found; checks that had nothing to look at do not count."""
+        """Whether no check failed; checks that did not apply do not count."""
         return all(check.holds is not False for check in self.checks)
 
     @property
@@ -195,18 +207,18 @@ class Audit:
         if self.verdict is Verdict.UNCHECKED:
             names = ", ".join(check.name for check in self.checks if check.is_unchecked)
             return f"Cannot be checked here: {names}. All other checks hold."
-        return "The book holds." if self.has_key else "The book holds, as far as can be told without its key file."
+        return "The book holds." if self.has_key else "The book holds, as far as can be checked without its key file."
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What was found, one sentence each; empty where all is well."""
+        """The faults, one sentence each; empty if there are none."""
         return tuple(f"{check.name}: {check.found}" for check in self.checks if check.holds is False)
 
     def __bool__(self) -> bool:
         return self.holds
 
     def summary(self) -> str:
-        """One line a check."""
+        """Return one line per check."""
         words = {True: "holds", False: "FAILS", None: "not checked"}
         lines = [f"{words[check.holds]:<12} {check.name:<12} {check.found}" for check in self.checks]
         return as_lines([self.headline, *lines])
@@ -236,7 +248,7 @@ class Erasure:
 
     entry: int | None
     count: int
-    held: int  # of these, how many are in the calibration and will be forgotten with it
+    held: int  # of these, how many are part of the calibration, which is refitted without them
     gone: tuple[str, ...]
     stays: tuple[str, ...]
     beyond: tuple[str, ...] = ()
@@ -246,7 +258,7 @@ class Erasure:
     change: Change | None = None
 
     def summary(self) -> str:
-        """What goes, what stays and what is out of reach, one fact a line."""
+        """Return what is removed, what stays and what is out of reach, one fact per line."""
         head = f"{many(self.count, 'quote')} {'erased' if self.entry is not None else 'would be erased'}"
         facts = {"gone": self.gone, "stays": self.stays, "beyond": self.beyond, "warning": self.warnings}
         lines = [head, *(f"{name:<8}{text}" for name, texts in facts.items() for text in texts)]
@@ -277,7 +289,7 @@ class Erasure:
 
 
 def search_lines(search: Search) -> list[str]:
-    """What a search found, one fact per line: first how much was searched, then every trace."""
+    """Return the result of a search, one fact per line: first how much was searched, then every trace."""
     size = f"{search.searched / 1e6:,.1f} MB"
     wanted = many(search.needles, "number and name", "numbers and names")
     lines = [f"{many(len(search.traces), 'trace')} in {size}; {wanted} searched for"]
@@ -291,7 +303,7 @@ def search_lines(search: Search) -> list[str]:
 
 @dataclass(frozen=True)
 class Rotation:
-    """A change of the key that signs: the entry with which the new one took over, and the public halves of both."""
+    """A change of the signing key: the entry from which the new one signs, and both public keys."""
 
     entry: int
     old: str
@@ -304,9 +316,9 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two books side by side, each as it was calibrated last; ``is_current`` where that is of the quotes it holds.
+    """Two books side by side, each as it was calibrated last; ``is_current`` if that is of the quotes it holds.
 
-    ``counts`` are of the quotes that were calibrated, ``held`` of those held now.
+    ``counts`` are of the calibrated quotes, ``held`` of those held now.
     """
 
     is_same_state: bool
@@ -318,7 +330,7 @@ class Comparison:
     apart: dict[str, float | None]  # in standard errors of the second
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values for JSON."""
         return {
             "same_state": self.is_same_state,
             "same_parameters": self.is_same_parameters,

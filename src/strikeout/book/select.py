@@ -1,4 +1,4 @@
-"""Which quotes of a book are meant, read without reading the others."""
+"""Select quotes of a book by ids or by a condition, and read only these."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike
 from strikeout.book.records import Snapshot
 from strikeout.errors import NothingMeantError, UnknownIdError, UsageError
 from strikeout.quotes.forwards import derived
-from strikeout.quotes.names import Names, as_names
+from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.store import Reading, Store
-from strikeout.wording import agreeing, part
+from strikeout.wording import Argument, agreeing, many, part
 
 LABELS = "labels"  # the setting that names the labels of quotes that were erased
 USUAL = {"date", "expiry_date", "source"}
 
 
 def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
-    """The quotes meant, held or set aside. By ids only they are read; a condition is asked of all.
+    """Return the selected quotes, held or set aside. By ids only these are read; a condition is evaluated on all.
 
     Raises:
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
@@ -28,7 +28,7 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) 
         NothingMeantError: no quote matches the condition.
     """
     if (ids is None) == (where is None):
-        raise UsageError(f'Say what to {verb} in one way: ids=[...] or where="...".')
+        raise UsageError(f'Select the quotes to {verb} in one way: ids=[...] or where="...".')
     if where is not None:
         from strikeout.quotes.selection import nothing_matches, select  # loads SQLite
 
@@ -42,31 +42,20 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) 
     return store.named(as_names([ids] if isinstance(ids, str) else [] if ids is None else ids))
 
 
-def names_for(store: Reading, quotes: Quotes, where: str) -> Names:
-    """The ids of those of a book's quotes for which a condition holds.
-
-    Raises:
-        UsageError: the condition cannot be read.
-    """
-    from strikeout.quotes.selection import select  # loads SQLite
-
-    return select(quotes, where, also=labels_of(store, store.quotes(struck=None)))
-
-
 def labels_of(store: Reading, quotes: Quotes) -> tuple[str, ...]:
-    """The labels a condition may ask for in a book whose quotes, held or set aside, are these: theirs, those that only
-    erased ones had, and where none are left the usual ones."""
+    """Return the labels that a condition may use: those of these quotes, held or set aside, those that only erased
+    quotes had, and the usual ones if there are no quotes."""
     known = {*quotes.labels, *erased_labels(store)} | (set() if len(quotes) else USUAL)
     return tuple({name.lower(): name for name in sorted(known)}.values())
 
 
 def erased_labels(store: Reading) -> tuple[str, ...]:
-    """The labels that quotes had which are erased; not what they said."""
+    """Return the names of the labels of erased quotes; their values are not stored."""
     return tuple(json.loads(store.page("setting", LABELS) or b"[]"))
 
 
 def held(records: Snapshot, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
-    """The quotes meant, all of them held; a condition is asked of those held only.
+    """Return the selected quotes, all of them held; a condition is evaluated on those held only.
 
     Raises:
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
@@ -86,11 +75,23 @@ def held(records: Snapshot, *, ids: ArrayLike | None, where: str | None, verb: s
     return meant[~is_aside]
 
 
+def check_all(count: int, total: int, *, where: str | None, all_quotes: bool, verb: str) -> None:
+    """Raise UsageError if a condition matches every quote of a book and that is not confirmed."""
+    if where is not None and count == total and not all_quotes:
+        raise UsageError(
+            f"where={where!r}: ALL {many(count, 'quote')} match. If you want to {verb} all of them, add ",
+            Argument("all_quotes", True),
+            ".",
+            where=where,
+            count=count,
+        )
+
+
 def refuse_nothing(count: int, *, verb: str) -> None:
-    """Nothing, where quotes are meant.
+    """Raise NothingMeantError if no quote is selected.
 
     Raises:
-        NothingMeantError: none is.
+        NothingMeantError: the count is zero.
     """
     if not count:
-        raise NothingMeantError(f"No quote of the book is meant by that, so there is nothing to {verb}.")
+        raise NothingMeantError(f"No quote of the book is selected, so there is nothing to {verb}.")

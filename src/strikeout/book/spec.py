@@ -1,4 +1,4 @@
-"""How a book's calibration was asked for, as text that brings it back to the bit."""
+"""The model and settings of a book's calibration, as plain values that reproduce it to the bit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import AUTO
 from strikeout.calibration.settings import Settings
@@ -25,11 +25,11 @@ UNKNOWN_TO_MOMENTS = {"loss", "residual", "select", "panel"}
 
 
 @dataclass(frozen=True)
-class Asking:
+class CalibrationSpec:
     """A model, the settings it is calibrated with, and whether through the quotes themselves or through their moments.
 
     >>> from strikeout.models.heston import Heston
-    >>> Asking.from_plain(Asking(Heston(), Settings(starts=2)).to_plain()).settings.starts
+    >>> CalibrationSpec.from_plain(CalibrationSpec(Heston(), Settings(starts=2)).to_plain()).settings.starts
     2
     """
 
@@ -60,27 +60,27 @@ class Asking:
             )
 
     @staticmethod
-    def of(calibration: Calibration) -> Asking:
-        """How this calibration was asked for."""
+    def of(calibration: Calibration) -> CalibrationSpec:
+        """Return the model and settings of a calibration."""
         through: Through = "quotes" if calibration.moments is None else "moments"
-        return Asking(calibration.asked, calibration.settings, through)
+        return CalibrationSpec(calibration.asked, calibration.settings, through)
 
     def calibrate(self, source: Quotes | Moments, **options: Any) -> Calibration:
-        """The calibration of these quotes; ``options`` are those that change no bit, such as ``progress``.
+        """Return the calibration of these quotes; ``options`` change no bit, such as ``progress``.
 
         Raises:
-            UsageError: a setting that cannot be, or that moments do not know.
+            UsageError: an invalid setting, or one that moments do not support.
             RefusedError: the quotes give no calibration, or lack what it needs.
         """
         if self.through == "moments" and isinstance(source, Quotes):
             source = moments_of(source, weights=self.settings.weights)
-        return calibrate(source, self.model, **self.settings.keywords(), **options)
+        return fit(source, self.model, **self.settings.keywords(), **options)
 
     def to_plain(self) -> dict[str, Any]:
-        """Names, whole numbers and text; other numbers as ``float.hex`` writes them, so that not a bit is lost.
+        """Return names, whole numbers and text; other numbers as ``float.hex`` writes them, so that no bit is lost.
 
         Raises:
-            UsageError: no model, one that is none of ours, or weights by id: no file could bring these back.
+            UsageError: not a model, not a built-in one, or weights by id: a file could not reproduce these.
         """
         model, how = self.model, self.settings
         named = described(model)
@@ -88,15 +88,15 @@ class Asking:
             raise UsageError(f"calibrate takes a model, such as Heston(); got {model!r}.")
         if named is None:
             raise UsageError(
-                f"A book keeps its model by name, and {model.name!r} is none of ours. Use Heston() or another of ours, "
-                "or calibrate without a book."
+                f"A book stores its model by name, and {model.name!r} is not built in. Use Heston() or another "
+                "built-in model, or calibrate without a book."
             )
         if not isinstance(how.weights, str):
             raise UsageError(
-                "A book keeps the rule for its weights, not weights beside its quotes. Import the quotes with a column "
-                'weight, and leave weights at "given".'
+                "A book stores the rule for its weights, not weights beside its quotes. Import the quotes with a "
+                'column weight, and leave weights at "given".'
             )
-        plain = {
+        plain: dict[str, Any] = {
             "through": self.through,
             "model": named,
             "weights": how.weights,
@@ -112,25 +112,24 @@ class Asking:
             if isinstance(how.starts, int)
             else [_hex(cast(Mapping[str, float], start)) for start in _listed(how.starts)],
         }
+        errors = how.errors if isinstance(how.errors, str) else list(how.errors)
+        plain |= {} if errors == Settings.errors else {"errors": errors}
         return plain if how.panel is None else {**plain, "panel": how.panel}
 
     @staticmethod
-    def from_plain(plain: Mapping[str, Any]) -> Asking:
-        """What ``to_plain`` wrote.
+    def from_plain(plain: Mapping[str, Any]) -> CalibrationSpec:
+        """Return what ``to_plain`` wrote.
 
         Raises:
-            RefusedError: the book was calibrated with a model this version does not know.
+            RefusedError: the book was calibrated with a model that this version lacks.
             UsageError: with a kernel that is not installed here.
         """
         how = dict(plain)
         if plain["model"]["name"] not in MODELS:
             raise RefusedError(f"The book is calibrated with {plain['model']['name']!r}, which this version lacks.")
         del how["model"]
-        for name in (
-            "source",
-            "perturb",
-        ):  # facts of a version
-            how.pop(name, None)
+        how.pop("source", None)  # facts of a version
+        how.pop("perturb", None)
         through = how.pop("through")
         if how["bounds"] is not None:
             how["bounds"] = {name: (_float(low), _float(high)) for name, (low, high) in how["bounds"].items()}
@@ -138,15 +137,15 @@ class Asking:
             how["fixed"] = _numbers(how["fixed"])
         if not isinstance(how["starts"], int):
             how["starts"] = tuple(_numbers(start) for start in how["starts"])
-        return Asking(remade(plain["model"]), Settings(**how), through)
+        return CalibrationSpec(remade(plain["model"]), Settings(**how), through)
 
 
 def without_expiries(plain: Mapping[str, Any], labels: Collection[str]) -> dict[str, Any]:
-    """An asking without the expiries of these labels: no parameter of theirs is bounded, fixed or started, and a model
-    that was given its expiries has the others.
+    """Return options without the expiries of these labels: none of their parameters is bounded, fixed or started, and
+    a model with given expiries has the others.
 
     >>> from strikeout.models.sabr import SABR
-    >>> asked = Asking(SABR(), Settings(fixed={"alpha[0.25]": 0.2, "alpha[0.5]": 0.2})).to_plain()
+    >>> asked = CalibrationSpec(SABR(), Settings(fixed={"alpha[0.25]": 0.2, "alpha[0.5]": 0.2})).to_plain()
     >>> without_expiries(asked, {"[0.25]"})["fixed"].keys()
     dict_keys(['alpha[0.5]'])
     """
@@ -167,7 +166,7 @@ def without_expiries(plain: Mapping[str, Any], labels: Collection[str]) -> dict[
 
 
 def given_numbers(plain: Mapping[str, Any] | None) -> set[float]:
-    """The numbers that an asking gives: bounds, fixed parameters, starts, expiries of the model; none for None."""
+    """Return the numbers in options: bounds, fixed parameters, starts, expiries of the model; empty for None."""
     if plain is None:
         return set()
     texts = [text for ends in (plain["bounds"] or {}).values() for text in ends]
@@ -178,20 +177,20 @@ def given_numbers(plain: Mapping[str, Any] | None) -> set[float]:
 
 
 def as_the_last_time(plain: Mapping[str, Any], *, given: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
-    """What an asking has beyond the defaults of a book, as keywords of ``Desk.calibrate``; nothing that is given.
+    """Return the options that differ from the defaults of a book, as keywords of ``Book.calibrate``; not what is given.
 
-    Another model has other parameters, so what may name those stays behind. So do moments, where something is given
-    that they may not know.
+    Another model has other parameters, so settings that may name parameters are left out with it. Moments are left out
+    if something is given that they may not support.
 
     Raises:
-        RefusedError: it is of a model this version does not know.
+        RefusedError: the options are of a model that this version lacks.
 
     >>> from strikeout.models.heston import Heston
-    >>> last = Asking(Heston(), Settings(loss="huber", select="otm", panel="auto")).to_plain()
+    >>> last = CalibrationSpec(Heston(), Settings(loss="huber", select="otm", panel="auto")).to_plain()
     >>> as_the_last_time(last, given={"select": "all"}, model=Heston())
     {'loss': 'huber'}
     """
-    last, defaults = Asking.from_plain(plain), Settings(panel=AUTO).keywords()
+    last, defaults = CalibrationSpec.from_plain(plain), Settings(panel=AUTO).keywords()
     kept = {name: value for name, value in last.settings.keywords().items() if value != defaults[name]}
     if model is None:
         kept |= {} if plain["model"] == described(Heston()) else {"model": last.model}

@@ -1,4 +1,4 @@
-"""What a book shows of itself: status, summary, and its calibration in full."""
+"""Status and summary of a book, its calibration in full, and the comparison of two books."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from math import sqrt
 import numpy as np
 
 from strikeout.book.records import Snapshot
-from strikeout.book.results import Status
+from strikeout.book.results import Comparison, Status, moved
 from strikeout.calibration.calibration import Calibration
+from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import weights_of
 from strikeout.wording import as_lines, many
+
+Named = tuple[str, Snapshot]  # a book and the name it is shown under
 
 
 def status(seen: Snapshot) -> Status:
@@ -45,11 +48,9 @@ def summary(now: Status, quotes: Quotes, *, one_value: str) -> str:
     version = now.version
     if version is not None:
         lines += [f"{version.model}, calibrated in entry {version.entry}: {version.termination}"]
-        lines += [f"fitted from {version.fit_source.sentence}"]
-        lines += [
-            f"  {name:<18} {value:.6g} +- {version.standard_errors[name]:.2g}"
-            for name, value in version.parameters.items()
-        ]
+        lines += [f"fitted from {version.fit_source.sentence}", f"errors: {version.errors_sentence}"]
+        errors = version.printed_errors
+        lines += [f"  {name:<18} {value:.6g} +- {errors[name]:.2g}" for name, value in version.parameters.items()]
         lines += [f"  {name:<18} {sentence}" for name, sentence in version.latent_facts(one_value=one_value)]
     return "\n".join([as_lines([*lines, now.sentence]), "", quotes.summary()])
 
@@ -74,3 +75,30 @@ def _in_price(found: Calibration) -> Calibration:
         return found
     errors = found.residuals[weight > 0.0]
     return replace(found, rmse=sqrt(float(np.add.reduce(errors * errors)) / len(errors)))
+
+
+def compare(first: Named, second: Named) -> Comparison:
+    """Compare the latest calibrations of two books, each given with its name.
+
+    Raises:
+        RefusedError: one of them is not calibrated, or not with the same parameters.
+    """
+    one, other = first[1], second[1]
+    mine, theirs = one.version, other.version
+    if mine is None or theirs is None:
+        bare = [name for name, seen in (first, second) if seen.version is None]
+        which = f"{bare[0]} is not" if len(bare) == 1 else "Neither book is"
+        raise RefusedError(f"{which} calibrated yet. Calibrate first, then compare.", books=bare)
+    if mine.parameters.keys() != theirs.parameters.keys():
+        kinds = f"{first[0]} with {mine.described_model}, {second[0]} with {theirs.described_model}"
+        raise RefusedError(f"The books are not calibrated alike ({kinds}): their parameters cannot be compared.")
+    return Comparison(
+        is_same_state=mine.state is not None and mine.state == theirs.state,
+        is_same_parameters=dict(mine.parameters) == dict(theirs.parameters)
+        and mine.plain_latent() == theirs.plain_latent(),
+        is_current=(one.is_current, other.is_current),
+        counts=(mine.count, theirs.count),
+        held=(one.store.counts().retained, other.store.counts().retained),
+        parameters={name: (value, theirs.parameters[name]) for name, value in mine.parameters.items()},
+        apart=moved(mine.parameters, theirs.parameters, theirs.standard_errors),
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from os import PathLike
 
 from strikeout.book.approvals import require_approval
-from strikeout.book.commit import Deed, Result, commit, follow_change
+from strikeout.book.commit import EntryFacts, Result, commit, follow_change
 from strikeout.book.forward_dependencies import new_slices
-from strikeout.book.import_quotes import arrival_of, counted
+from strikeout.book.import_quotes import arrival_of
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
 from strikeout.calibration.calibration import Calibration
@@ -35,12 +35,12 @@ def learn(
         none = agreeing(arrival.count, "The quote is not", f"None of the {arrival.count:,} quotes is")
         raise RefusedError(f"{none} new, so there is nothing to learn.")
     after = _with(seen, arrival.new)
-    follow = follow_change(seen, after, come=arrival.new)
+    follow = follow_change(seen, after, added=arrival.new)
     with seen.session.writing(seen.position) as book:
         book.store.add(arrival.new)
-        book.know_of(quarantine)
-        deed = Deed("learn", reason, arrival.new.ids.tolist(), counted(arrival))
-        return commit(book, seen, deed, Result(follow, after, before=before, added=arrival.new))
+        book.record_file(quarantine)
+        facts = EntryFacts("learn", reason, arrival.new.ids.tolist(), arrival.to_counts())
+        return commit(book, seen, facts, Result(follow, after, before=before, added=arrival.new))
 
 
 def restore(seen: Snapshot, entry: int | None = None, *, reason: Why = None) -> Change:
@@ -57,11 +57,11 @@ def restore(seen: Snapshot, entry: int | None = None, *, reason: Why = None) -> 
         raise RefusedError(f"{asked} {known}".rstrip(), entry=entry, known=sorted(aside))
     back, before = aside[number], seen.check_current()
     after = _with(seen, back)  # whatever its termination: what was there before must be there again
-    follow = follow_change(seen, after, come=back)
+    follow = follow_change(seen, after, added=back)
     with seen.session.writing(seen.position) as book:
         book.store.unstrike(back.ids)
-        deed = Deed("restore", reason, back.ids.tolist(), {"restored": len(back), "of": number})
-        return commit(book, seen, deed, Result(follow, after, before=before, added=back))
+        facts = EntryFacts("restore", reason, back.ids.tolist(), {"restored": len(back), "of": number})
+        return commit(book, seen, facts, Result(follow, after, before=before, added=back))
 
 
 def roll(
@@ -85,7 +85,7 @@ def roll(
     if quotes is not None:
         arrival = arrival_of(seen, quotes)
         if len(arrival.new):
-            new, whole, counts = arrival.new, join(whole, arrival.new), counted(arrival)
+            new, whole, counts = arrival.new, join(whole, arrival.new), arrival.to_counts()
     if "date" not in whole.labels:
         raise UsageError("A window rolls over dates, and the quotes have no label date.", window=window)
     dates = whole.labels["date"].astype(str).tolist()
@@ -100,14 +100,14 @@ def roll(
     retained = whole.without(old)
     after = determined(seen.spec.calibrate(retained))
     at_once = sorted({*old} & {*new.ids.tolist()})  # added and removed in one step
-    follow = follow_change(seen, after, gone=whole.only(old).without(at_once), come=new.without(at_once))
+    follow = follow_change(seen, after, removed=whole.only(old).without(at_once), added=new.without(at_once))
     with seen.session.writing(seen.position) as book:
         if len(new):
             book.store.add(new)
         book.store.strike(old, entry=book.number)
-        book.know_of(quarantine)
-        deed = Deed("roll", reason, touched, {**counts, "forgotten": len(old)})
-        return commit(book, seen, deed, Result(follow, after, before=before, added=retained))
+        book.record_file(quarantine)
+        facts = EntryFacts("roll", reason, touched, {**counts, "forgotten": len(old)})
+        return commit(book, seen, facts, Result(follow, after, before=before, added=retained))
 
 
 def _with(seen: Snapshot, new: Quotes) -> Calibration:

@@ -1,4 +1,4 @@
-"""A calibration as a book keeps it: the results with all their bits, how it was asked for, and what it knows."""
+"""A calibration as a book stores it: the results with all their bits, the options, and the digest of its state."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from typing import Any, cast
 
 from strikeout.assurance.build import build_of
 from strikeout.book.fit_source import FitSource
-from strikeout.book.spec import Asking
+from strikeout.book.spec import CalibrationSpec
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.latent_test import LatentTest, one_value
 from strikeout.calibration.panels import AUTO, LABEL, counted_groups, panel_choice
 from strikeout.calibration.panels import latent_of as latent_parameter
+from strikeout.calibration.standard_errors import Basis
 from strikeout.errors import RefusedError, UsageError
 
 
 @dataclass(frozen=True)
 class Version:
-    """One calibration of the book. Old versions stay, as results, until quotes they knew are erased: for a reason that
-    is about the data the whole version goes, for another the digest of its state, its latent path and the error of its
-    source (see ``erasing``).
+    """One calibration of the book. Earlier versions stay, as results, until quotes they included are erased: for a
+    reason about the data the whole version is removed, for another the digest of its state, its latent path and the
+    error of its source (see ``erasure``).
 
     ``latent`` is the path of a panel: value and standard error by the text of the group.
     """
 
-    entry: int  # of the ledger, with which it came
+    entry: int  # of the ledger
     model: str
-    asking: Mapping[str, Any]
+    options: Mapping[str, Any]
     parameters: Mapping[str, float]
     standard_errors: Mapping[str, float]
     rmse: float
     count: int
     converged: bool
     termination: str
-    state: str | None  # digest of the state; None where a quote is too large for one, or once it was erased
+    state: str | None  # digest of the state; None if a quote is too large for one, or once it was erased
     build: Mapping[str, str]
     latent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    kind: Mapping[str, Any] | None = None  # of a book of several dates: see ``kind_of``
-    step: Mapping[str, Any] | None = None  # of one step: the entry of its reference, and the tolerance it was taken to
+    kind: Mapping[str, Any] | None = None  # for several dates: see ``kind_of``
+    errors: Mapping[str, Any] | None = None  # in the unit that was asked for, and its basis; None of one step
+    step: Mapping[str, Any] | None = None  # of one step: the entry of its reference, and the tolerance
 
     @staticmethod
     def of(
@@ -50,23 +52,23 @@ class Version:
         perturb: float = 0.0,
         is_of_dates: bool = False,
     ) -> Version:
-        """What is kept of a calibration.
+        """Return what is stored of a calibration.
 
         Args:
             source: whether it was made from quotes or from moments, and why.
-            is_of_dates: whether the quotes behind moments are of several dates, which these cannot tell.
-            perturb: the share of noise that was asked for, on footprints of the book whenever it keeps some.
+            is_of_dates: whether the quotes behind moments have several dates, which moments do not record.
+            perturb: the share of noise on footprints, whenever the book stores some.
 
         Raises:
-            UsageError: its model or weights cannot be kept.
+            UsageError: its model or weights cannot be stored.
         """
-        asking = Asking.of(calibration).to_plain()
-        asking |= {"source": source.to_plain()}
-        asking |= {"perturb": float(perturb).hex()} if perturb else {}
+        options = CalibrationSpec.of(calibration).to_plain()
+        options |= {"source": source.to_plain()}
+        options |= {"perturb": float(perturb).hex()} if perturb else {}
         return Version(
             entry=entry,
             model=calibration.model.name,
-            asking=asking,
+            options=options,
             parameters=dict(calibration.parameters),
             standard_errors=dict(calibration.standard_errors),
             rmse=calibration.rmse,
@@ -77,38 +79,48 @@ class Version:
             build=build_of(calibration.model.name),
             latent=latent_of(calibration),
             kind=of_moments(calibration, source) if is_of_dates else kind_of(calibration),
+            errors=errors_of(calibration),
         )
+
+    @property
+    def printed_errors(self) -> dict[str, float]:
+        """Standard errors in the unit that was asked for; of one step those of independent quotes."""
+        if self.errors is None:
+            return dict(self.standard_errors)
+        return {name: nan if text is None else float.fromhex(text) for name, text in self.errors["values"]}
+
+    @property
+    def errors_sentence(self) -> str:
+        """What the standard errors take to be independent."""
+        if self.errors is None:
+            return "independent quotes: one step from a state does not see clusters"
+        return Basis.from_plain(self.errors["basis"]).sentence
 
     @property
     def fit_source(self) -> FitSource:
         """Whether it was calibrated from quotes or from moments, and why."""
-        return FitSource.of(self.asking)
+        return FitSource.of(self.options)
 
     @property
     def state_of(self) -> str | None:
-        """What the digest in ``state`` is of, in words; None where there is none.
+        """What the digest in ``state`` is of, in words; None if there is none.
 
-        Of one step too it is the state a fresh calibration would have, and not the one the step was solved from: that
-        is taken at another reference, and its digest is in the certificate of the step.
+        For one step too it is the state of a fresh calibration, not the one the step was solved from: that is at
+        another reference, and its digest is in the certificate of the step.
         """
         if self.state is None:
             return None
-        if self.asking["through"] == "moments":
+        if self.options["through"] == "moments":
             return "the moments of the quotes"
         by = "" if self.panel is None else f" by {self.panel}"
         return f"the quotes{by} at the model's first start"
 
-    @property
-    def perturb(self) -> float:
-        """The share of noise on footprints of the book, whether it keeps some just now or not."""
-        return perturbed(self.asking)
-
     def to_plain(self) -> dict[str, Any]:
-        """For JSON; numbers as ``float.hex`` writes them."""
+        """Return plain values for JSON; numbers as ``float.hex`` writes them."""
         plain = {
             "entry": self.entry,
             "model": self.model,
-            "asking": dict(self.asking),
+            "options": dict(self.options),
             "parameters": [[name, value.hex()] for name, value in self.parameters.items()],  # in the model's order
             "standard_errors": [
                 [name, None if isnan(value) else value.hex()] for name, value in self.standard_errors.items()
@@ -121,6 +133,7 @@ class Version:
             "build": dict(self.build),
         }
         plain |= {} if self.kind is None else {"kind": dict(self.kind)}
+        plain |= {} if self.errors is None else {"errors": dict(self.errors)}
         plain |= {} if self.step is None else {"step": dict(self.step)}
         return {**plain, "latent": self.plain_latent()} if self.latent else plain
 
@@ -134,6 +147,7 @@ class Version:
             "model": self.model,
             "parameters": dict(self.parameters),
             "standard_errors": _finite(self.standard_errors),
+            "errors": {"standard_errors": _finite(self.printed_errors), "sentence": self.errors_sentence},
             "rmse": self.rmse,
             "count": self.count,
             "converged": self.converged,
@@ -152,7 +166,7 @@ class Version:
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Version:
-        """What ``to_plain`` wrote."""
+        """Return what ``to_plain`` wrote."""
         return Version(
             **{
                 **plain,
@@ -171,26 +185,24 @@ class Version:
     @property
     def panel(self) -> str | None:
         """The label of a panel; None of a plain calibration."""
-        if self.kind is not None:
-            return cast("str | None", self.kind["label"])
-        return str(self.asking["panel"]) if self.latent else None  # as older versions kept it
+        return None if self.kind is None else cast("str | None", self.kind["label"])
 
     @property
-    def asked_in_words(self) -> str:
-        """The model, and whether its latent parameter has a value a group: what two versions may differ in."""
+    def described_model(self) -> str:
+        """The model, and whether its latent parameter has one value per group: what two versions may differ in."""
         model = self.model.partition("/")[0]
         return model if self.panel is None else f"{model} and a latent parameter for every {self.panel}"
 
     def latent_facts(self, *, one_value: str) -> list[tuple[str, str]]:
-        """Whether the latent parameter has a value a date, why, and what another choice would mean; by its name.
+        """Return whether the latent parameter has one value per date, why, and the cost of another choice; by its name.
 
         Args:
-            one_value: how a plain calibration is asked for where this is read.
+            one_value: how the reader asks for a plain calibration.
         """
         kind = self.kind
         if kind is None:
-            return [("latent", f"{self._span()}{self.each}")] if self.latent else []
-        name, is_default = kind["latent"], self.asking.get("panel") == AUTO
+            return []
+        name, is_default = kind["latent"], self.options.get("panel") == AUTO
         if kind["label"] is None:
             dates = counted_groups(kind["groups"], LABEL) if "groups" in kind else "several dates"
             return [(name, f"one value for {dates}: {kind['why']}")]
@@ -208,33 +220,34 @@ class Version:
     @property
     def each(self) -> str:
         """For how many groups a panel has a latent parameter, in words."""
-        count = len(self.latent) if self.kind is None else self.kind["groups"]
-        return f"one for each of {counted_groups(count, self.panel or LABEL)}"
+        groups = len(self.latent) if self.kind is None else self.kind["groups"]
+        return f"one for each of {counted_groups(groups, self.panel or LABEL)}"
 
     def numbers(self) -> tuple[float, ...]:
-        """Every number that was computed: parameters, standard errors, RMSE, latent path; those that are finite."""
+        """Return every finite number that was computed: parameters, standard errors, RMSE, latent path."""
         path = [number for pair in self.latent.values() for number in pair]
-        found = (*self.parameters.values(), *self.standard_errors.values(), self.rmse, *path)
+        errors = (*self.standard_errors.values(), *self.printed_errors.values())
+        found = (*self.parameters.values(), *errors, self.rmse, *path)
         return tuple(number for number in found if isfinite(number))
 
     def without_state(self) -> Version:
-        """The results alone, which are about the whole book."""
+        """Return the results alone, which are about the whole book."""
         return replace(self.without_error(), state=None, latent={})
 
     def without_error(self) -> Version:
-        """Without how far moments were from the quotes, which was measured with every one of these."""
-        return replace(self, asking={**self.asking, "source": self.fit_source.unmeasured().to_plain()})
+        """Return the version without the error of moments, which was measured on every quote."""
+        return replace(self, options={**self.options, "source": self.fit_source.unmeasured().to_plain()})
 
     @property
     def tolerance(self) -> float | None:
-        """Standard errors within which one step was certified; None of a calibration, which is the optimum itself."""
+        """The standard errors within which one step was certified; None of a calibration."""
         return None if self.step is None else float.fromhex(self.step["tolerance"])
 
     def agrees(self, calibration: Calibration) -> bool:
-        """Whether a calibration has these parameters, this path and this state, bit for bit.
+        """Return whether a calibration has these parameters, this path and this state, bit for bit.
 
-        Of one step only the state, and that only where the model has the same form: with fewer quotes it may suit them
-        in another, which a step does not look for.
+        For one step only the state is compared, and only if the model has the same form: for fewer quotes another form
+        may be chosen, which a step does not do.
         """
         if self.step is not None:
             return self.model != calibration.model.name or self.state == state_of(calibration)
@@ -243,14 +256,14 @@ class Version:
         return same and path == {group: value for group, (value, _) in latent_of(calibration).items()}
 
 
-def perturbed(asking: Mapping[str, Any]) -> float:
-    """The share of noise on footprints that a calibration was asked for with."""
-    return float.fromhex(asking.get("perturb", "0x0p+0"))
+def perturbed(options: Mapping[str, Any]) -> float:
+    """Return the share of noise on footprints in the options of a calibration."""
+    return float.fromhex(options.get("perturb", "0x0p+0"))
 
 
 def kind_of(calibration: Calibration) -> dict[str, Any] | None:
-    """What was decided where there are several dates: the label and the latent parameter of a panel, and what one
-    value would cost it; of a plain calibration that might have been one, why it is not."""
+    """Return the decision for several dates: label and latent parameter of a panel and the cost of one value; for a
+    plain calibration that might have been a panel, the reason; None if there was nothing to decide."""
     if calibration.is_panel:
         found = one_value(calibration)
         decided = {"label": calibration.panel, "latent": calibration.latent_name, "groups": len(calibration.latent)}
@@ -264,8 +277,10 @@ def kind_of(calibration: Calibration) -> dict[str, Any] | None:
 
 
 def of_moments(calibration: Calibration, source: FitSource) -> dict[str, Any] | None:
-    """As ``kind_of``, of a calibration made from the moments of quotes of several dates; None where it could be no
-    panel from its quotes either. How many dates there are is not said: to count them is to read every quote."""
+    """Return the decision for moments of quotes of several dates; None if the quotes could not form a panel either.
+
+    The number of dates is left out: to count them is to read every quote.
+    """
     try:
         name = latent_parameter(calibration.asked)
     except UsageError:
@@ -273,11 +288,18 @@ def of_moments(calibration: Calibration, source: FitSource) -> dict[str, Any] | 
     if calibration.settings.panel != AUTO or name in (calibration.settings.fixed or {}):
         return None
     remedy = "calibrate it again" if source.asked == "auto" else "calibrate it through quotes"
-    return {"label": None, "latent": name, "why": f"moments know no dates; {remedy} for one a date"}
+    return {"label": None, "latent": name, "why": f"moments do not record dates; {remedy} for one per date"}
+
+
+def errors_of(calibration: Calibration) -> dict[str, Any]:
+    """Return the standard errors in the unit that was asked for, and their basis, for JSON."""
+    found = calibration.errors
+    values = [[name, None if isnan(value) else value.hex()] for name, value in found.standard_errors.items()]
+    return {"basis": found.basis.to_plain(), "values": values}
 
 
 def latent_of(calibration: Calibration) -> dict[str, tuple[float, float]]:
-    """The path of a panel by the text of the group, with standard errors; empty for a plain calibration."""
+    """Return the path of a panel by the text of the group, with standard errors; empty for a plain calibration."""
     if calibration.panel is None:
         return {}
     errors = calibration.latent_standard_errors
@@ -285,7 +307,7 @@ def latent_of(calibration: Calibration) -> dict[str, tuple[float, float]]:
 
 
 def state_of(calibration: Calibration) -> str | None:
-    """The digest of what a calibration knows of its quotes; None where a quote is too large to have one."""
+    """Return the digest of the state of a calibration; None if a quote is too large for one."""
     try:
         digest: str = calibration.state.digest()
     except RefusedError:
@@ -294,7 +316,7 @@ def state_of(calibration: Calibration) -> str | None:
 
 
 def _described_path(version: Version) -> dict[str, Any]:
-    """The latent parameters of a panel by group, and their standard errors; nothing of a plain calibration."""
+    """Return the latent parameters of a panel by group, and their standard errors; empty for a plain calibration."""
     if not version.latent:
         return {}
     values = {group: value for group, (value, _) in version.latent.items()}
@@ -303,10 +325,10 @@ def _described_path(version: Version) -> dict[str, Any]:
 
 
 def _described_kind(version: Version) -> dict[str, Any] | None:
-    """Of a book of several dates, what was asked and decided of a panel; None where there was nothing to decide."""
+    """Return what was asked and decided about a panel; None if there was nothing to decide."""
     if version.kind is None:
         return None
-    asked, kind = version.asking.get("panel"), dict(version.kind)
+    asked, kind = version.options.get("panel"), dict(version.kind)
     known = _finite({name: float.fromhex(kind.pop(name)) for name in ("ratio", "factor") if name in kind})
     cost = {"one_value": {"misfit_times": known["factor"], "gain_over_noise": known["ratio"]}} if known else {}
     return {"asked": asked, **kind, **cost}

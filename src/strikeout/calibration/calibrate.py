@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, sqrt
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
 
@@ -36,16 +36,18 @@ from strikeout.calibration.panels import (
 from strikeout.calibration.problem import Problem, SearchEnd
 from strikeout.calibration.result import concluded
 from strikeout.calibration.settings import STARTS, Settings, settings_of
+from strikeout.calibration.standard_errors import Errors, check_errors
 from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
+from strikeout.models.named import with_full_names
 from strikeout.statistics.linearize import price_residuals, rows
 from strikeout.statistics.losses import Loss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import Argument, many
+from strikeout.wording import Advice, Argument, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -65,10 +67,30 @@ class Keywords(TypedDict, total=False):
     starts: int | Start | Sequence[Start]
     select: Choice
     panel: str | None
+    errors: str | Sequence[str]
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """Anything that adds up to moments, such as the states of a lake."""
+
+    @property
+    def parts(self) -> Sequence[object]:
+        """The states that are added up."""
+        ...
+
+    def total(self, *, pool: bool = False) -> Moments:
+        """Return the sum; with ``pool`` also of several underlyings."""
+        ...
 
 
 def calibrate(
-    quotes: Quotes | Moments, model: Model, *, progress: Progress | None = None, **settings: Unpack[Keywords]
+    quotes: Quotes | Moments | Gathering,
+    model: Model,
+    *,
+    pool: bool = False,
+    progress: Progress | None = None,
+    **settings: Unpack[Keywords],
 ) -> Calibration:
     """Fit the parameters of a model to quotes, from cold starts; the same bits every time.
 
@@ -77,14 +99,16 @@ def calibrate(
     False and ``termination`` gives the reason.
 
     Args:
-        quotes: or the moments of quotes (``moments_of``), which contain their weights.
+        quotes: or the moments of quotes (``moments_of``), which contain their weights, or what is gathered from a lake.
         model: such as ``Heston()``.
+        pool: fit quotes of several underlyings as one; without it they are refused. ``calibrate_many`` fits each.
         progress: called with the number of the start and every accepted step.
         weights: of the squared residuals; see ``weights_of``. A rule, an array with one weight per quote, or weights by
             id. Default "given".
         residual: what is compared, "price" (default) or "implied_vol", Black implied volatilities.
         loss: "squared" (default), or "huber", which reduces the effect of outliers.
-        bounds: (lower, upper) by parameter name, inside the model's own: ``{"vol_of_vol": (0.1, 1.0)}``.
+        bounds: (lower, upper) by parameter name, inside the model's own: ``{"vol_of_vol": (0.1, 1.0)}``. Textbook
+            symbols (kappa, theta, sigma, rho, v0) name parameters too, here and in ``fixed`` and ``starts``.
         fixed: values of parameters that are not estimated, by name: ``{"correlation": -0.7}``.
         feller: "warn" (default) if Feller's condition is not met, "enforce" it, or "ignore" it.
         starts: the largest number of canonical starts, or starts of your own by name. Default 4.
@@ -94,14 +118,32 @@ def calibrate(
             a value of its own for every value of the label (``Calibration.latent``). "auto": a panel by date if there
             are several dates and enough quotes (``panel_choice``); quotes that are forgotten or learnt later may change
             the choice. Default None: one value for all quotes.
+        errors: the unit of ``Calibration.errors``: "independent", "cluster:LABEL" (several labels for two-way
+            clustering: "cluster:date,source") or "jackknife:LABEL". Default "auto": clusters are the groups of a panel,
+            dates if there are several, or expiries. No choice changes parameters or states.
 
     Raises:
-        UsageError: an unknown option, or weights that do not match the quotes.
-        ParameterError: an unknown name, empty bounds, or a value outside them.
+        UsageError: an unknown option, weights that do not match the quotes, or several underlyings without ``pool``.
+        ParameterError: an unknown name, one parameter named twice, empty bounds, or a value outside them.
         RefusedError: a quote lacks what the residual or the weighting needs.
         UnidentifiedError: there are too few different contracts for the free parameters.
     """
+    quotes = quotes.total(pool=pool) if isinstance(quotes, Gathering) else quotes
     _check_arguments(quotes, model)
+    if not pool and not isinstance(quotes, Moments):
+        check_one_underlying(quotes)
+    full: Any = named_in_full(model, settings)
+    return fit(quotes, model, progress=progress, **full)
+
+
+def fit(
+    quotes: Quotes | Moments, model: Model, *, progress: Progress | None = None, **settings: Unpack[Keywords]
+) -> Calibration:
+    """Calibrate as ``calibrate``, with full names of parameters, whatever the underlyings: what was asked for once.
+
+    Raises:
+        StrikeoutError: as ``calibrate``.
+    """
     how = Settings(**settings)
     if isinstance(quotes, Moments):
         _check_moments(quotes, how)
@@ -110,6 +152,7 @@ def calibrate(
         raise UsageError(Argument("feller", how.feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
     if how.loss not in LOSSES:
         raise UsageError(Argument("loss", how.loss), f" is unknown. Use one of {', '.join(LOSSES)}.")
+    check_errors(quotes, how.errors)
     label = None if how.panel is None else chosen_panel(quotes, model, how)
     return calibrate_as(quotes, model, how, label, progress=progress)
 
@@ -261,6 +304,42 @@ def _panel_termination(
     return Termination.CONVERGED_ON_EDGE if is_edge else Termination.AT_BOUND
 
 
+def check_one_underlying(quotes: Quotes, *, can_pool: bool = True) -> None:
+    """Raise UsageError if the quotes are of several underlyings, which one set of parameters does not describe.
+
+    Args:
+        can_pool: whether the message offers to fit them as one.
+    """
+    labels = quotes.labels.get("underlying")
+    names = sorted({str(name) for name in labels.tolist()}) if labels is not None else []
+    if len(names) > 1:
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        raise UsageError(
+            f"The quotes are of {len(names):,} underlyings ({shown}), which one set of parameters does not describe. ",
+            Advice.FIT_EACH,
+            *((", or fit them as one (", Argument("pool", True), ").") if can_pool else (".",)),
+            underlyings=len(names),
+        )
+
+
+def named_in_full(model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which textbook symbols of parameters are replaced by the names of this model's parameters.
+
+    Raises:
+        ParameterError: two names of one parameter are given.
+    """
+    found = dict(settings)
+    for name in ("bounds", "fixed"):
+        if isinstance(found.get(name), Mapping):
+            found[name] = with_full_names(found[name], model)
+    starts = found.get("starts")
+    if isinstance(starts, Mapping):
+        found["starts"] = with_full_names(starts, model)
+    elif isinstance(starts, Sequence):
+        found["starts"] = [with_full_names(one, model) if isinstance(one, Mapping) else one for one in starts]
+    return found
+
+
 def _check_arguments(quotes: object, model: object) -> None:
     # By their attributes: an import of Quotes here would let the data-free operators reach it.
     if not isinstance(quotes, Moments) and not (hasattr(quotes, "contracts") and hasattr(quotes, "observed")):
@@ -275,6 +354,7 @@ def _check_arguments(quotes: object, model: object) -> None:
 
 
 def _check_moments(moments: Moments, how: Settings) -> None:
+    Errors.asked(how.errors)
     if how.panel not in (None, AUTO):
         raise UsageError(
             Argument("panel", how.panel),

@@ -29,6 +29,7 @@ from strikeout.wording import many
 if TYPE_CHECKING:
     from strikeout.calibration.fit_errors import FitErrors
     from strikeout.calibration.smoothing import SmoothedPanel
+    from strikeout.calibration.standard_errors import StandardErrors
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -70,6 +71,9 @@ class StartEnd:
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
     """Parameters by name, their standard errors, and everything needed to judge them.
+
+    ``standard_errors`` are those of independent quotes, the unit of tolerances, moves, influence and certificates.
+    ``errors`` has the ones that ``summary()`` prints, clustered unless asked otherwise.
 
     ``rmse`` is in the currency of the quotes, unweighted; from moments, it is the weighted root mean square. A standard
     error is not-a-number if the parameter was fixed or is held on a bound. ``relative_errors`` are standard errors over
@@ -117,6 +121,13 @@ class Calibration:
     @property
     def converged(self) -> bool:
         return self.termination.converged
+
+    @cached_property
+    def errors(self) -> StandardErrors:
+        """Standard errors in the unit of the settings: clusters, a jackknife, or independent quotes; intervals."""
+        from strikeout.calibration.standard_errors import standard_errors
+
+        return standard_errors(self)
 
     @property
     def agreement(self) -> int:

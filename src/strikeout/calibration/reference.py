@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isfinite
 
-from strikeout.calibration.calibrate import calibrate
+from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 
@@ -23,7 +23,7 @@ def robust_reference(calibration: Calibration) -> dict[str, float]:
     if calibration.loss == "huber" or calibration.moments is not None:
         return dict(calibration.parameters)
     robust = replace(calibration.settings, loss="huber")
-    found: dict[str, float] = calibrate(calibration.quotes, calibration.asked, **robust.keywords()).parameters
+    found: dict[str, float] = fit(calibration.quotes, calibration.asked, **robust.keywords()).parameters
     if not all(isfinite(value) for value in found.values()):
         raise RefusedError("No reference: the search under Huber's loss ended at no finite parameters. Fix parameters.")
     return found

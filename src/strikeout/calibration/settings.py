@@ -40,6 +40,7 @@ class Settings:
     starts: int | Start | Sequence[Start] = STARTS
     select: Choice = "all"
     panel: str | None = None
+    errors: str | Sequence[str] = "auto"
 
     def keywords(self) -> dict[str, Any]:
         """For ``calibrate(quotes, model, **settings.keywords())``."""
@@ -55,5 +56,6 @@ def settings_of(quotes: Quotes, **asked: Any) -> Settings:
         weights = dict(zip(quotes.ids.tolist(), np.asarray(weights, float).tolist(), strict=True))
     if not isinstance(starts, int):
         starts = dict(starts) if isinstance(starts, Mapping) else tuple(dict(start) for start in starts)
+    errors = asked["errors"] if isinstance(asked["errors"], str) else tuple(asked["errors"])
     copied = {name: None if asked[name] is None else dict(asked[name]) for name in ("bounds", "fixed")}
-    return Settings(**{**asked, **copied, "weights": weights, "starts": starts})
+    return Settings(**{**asked, **copied, "weights": weights, "starts": starts, "errors": errors})

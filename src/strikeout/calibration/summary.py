@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 from strikeout.calibration.latent_test import latent_test, one_value
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.statistics.system import Group
 
-HEADINGS = ("parameter", "value", "standard error", "identified")
+HEADINGS = ("parameter", "value", "standard error", "if independent", "identified")
 Facts = list[tuple[str, str]]
 
 
@@ -28,7 +28,7 @@ def summary(calibration: Calibration) -> str:
     rows = [HEADINGS, *_parameters(calibration)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
     lines = [
-        f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}".rstrip()
+        "  ".join(f"{cell:{'<' if i in (0, 4) else '>'}{widths[i]}}" for i, cell in enumerate(row)).rstrip()
         for row in rows
     ]
     width = max(len(name) for name, _ in facts)
@@ -98,6 +98,7 @@ def fit_facts(calibration: Calibration) -> Facts:
         ("quotes", counted(calibration) + counting),
         ("RMSE", rmse_of(calibration)),
         ("objective", f"{calibration.residual} residuals, {calibration.loss} loss, weights {calibration.weights}"),
+        ("errors", calibration.errors.sentence),
         ("condition", f"{calibration.condition:.3g} (scaled curvature{of})"),
         ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
     ]
@@ -167,11 +168,15 @@ def identified(calibration: Calibration, name: str) -> str:
     if name in calibration.on_bound:
         return f"on its bound {calibration.on_bound[name]:g}"
     share = calibration.relative_errors[name]
+    ratio = calibration.errors.ratios.get(name, nan)
+    share *= ratio if isfinite(ratio) else 1.0
     if name in calibration.unidentified:
         return f"free within {share:.3g} times its value" if share > 1.0 else "free: not separable from the others"
     if share > 1.0 and name in calibration.model.parameters.edges:
-        most = calibration.parameters[name] + 2.0 * calibration.standard_errors[name]
+        most = calibration.parameters[name] + 2.0 * calibration.errors.standard_errors[name]
         return f"zero within its error: below {most:.2g}"
+    if share > 1.0:
+        return f"not determined: its error is {share:.2g} times its value"
     return f"within {share:.2g} of its value" if isfinite(share) else "no standard error"
 
 
@@ -205,6 +210,7 @@ def to_dict(calibration: Calibration) -> dict[str, Any]:
         "parameters": plain(calibration.parameters),
         "standard_errors": plain(calibration.standard_errors),
         "relative_errors": plain(calibration.relative_errors),
+        "errors": calibration.errors.to_dict(),
         "identifiability": dict(calibration.identifiability),
         "unidentified": list(calibration.unidentified),
         "on_bound": plain(calibration.on_bound),
@@ -259,10 +265,10 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-def _parameters(calibration: Calibration) -> list[tuple[str, str, str, str]]:
-    rows = []
+def _parameters(calibration: Calibration) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for name, value in calibration.parameters.items():
-        error = calibration.standard_errors[name]
-        standard = f"{error:.2g}" if isfinite(error) else "-"
-        rows.append((name, f"{value:.6g}", standard, calibration.identifiability[name]))
+        pair = calibration.errors.standard_errors[name], calibration.standard_errors[name]
+        shown = (f"{error:.2g}" if isfinite(error) else "-" for error in pair)
+        rows.append((name, f"{value:.6g}", *shown, calibration.identifiability[name]))
     return rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import ENDING, ONE_VALUE, entry_table, is_book, open_book
+from strikeout.cli.book_commands import ENDING, ONE_VALUE, PARAMETER_HEADINGS, entry_table, is_book, open_book
 from strikeout.cli.options import book_argument, json_option, output_options, reason_options, who_option
 from strikeout.cli.public_keys import audit_key_option, read_bytes
 from strikeout.errors import UsageError
@@ -89,13 +89,14 @@ def status(book: str, keys: tuple[str, ...], as_json: bool, form: Format) -> int
     pairs[:0] = [
         ("calibrated", f"{version.model} to {many(version.count, 'quote')}, entry {version.entry}"),
         ("fitted from", version.fit_source.sentence),
+        ("errors", version.errors_sentence),
         *version.latent_facts(one_value=ONE_VALUE),
     ]
     rows = [
-        (name, number(value), number(version.standard_errors[name], ".2g"))
+        (name, number(value), number(version.printed_errors[name], ".2g"), number(version.standard_errors[name], ".2g"))
         for name, value in version.parameters.items()
     ]
-    drawn = Table(("parameter", "value", "standard error"), rows, numbers=(1, 2), whole=(0,))
+    drawn = Table(PARAMETER_HEADINGS, rows, numbers=(1, 2, 3), whole=(0,))
     terminal.show_result(form, drawn, "", terminal.facts(pairs))
     return exit_codes.DONE
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.public_keys import public_keys_of
 from strikeout.errors import UsageError
-from strikeout.models.named import model_named, with_full_names
+from strikeout.models.named import model_named
 from strikeout.tables import Cell, Table, number
 from strikeout.wording import many
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ENDING = ".book"
 ONE_VALUE = "--panel none"  # how the command line asks for a plain calibration
 WITH_PARAMETERS = {"bounds": "--bound", "fixed": "--fix", "starts": "--starts"}  # that may name parameters
+PARAMETER_HEADINGS: tuple[str, ...] = ("parameter", "value", "standard error", "if independent")
 ENTRY_HEADINGS = ("entry", "when", "who", "what", "counts", "approval", "why")
 
 
@@ -59,6 +60,8 @@ def entry_table(entries: Sequence[Entry], approved: Mapping[int, int | None]) ->
     Args:
         approved: by entry, the approval of every removal that needed one; None if it had none.
     """
+    from strikeout.store.entry import counts_in_words
+
     marks = {at: "MISSING" if by is None else f"entry {by}" for at, by in approved.items()}
     rows = [
         (
@@ -66,7 +69,7 @@ def entry_table(entries: Sequence[Entry], approved: Mapping[int, int | None]) ->
             f"{entry.at[:19]}Z",
             entry.who,
             entry.what,
-            ", ".join(f"{name} {count:,}" for name, count in entry.counts.items()),
+            ", ".join(counts_in_words(entry.counts)),
             marks.get(entry.number, ""),
             "" if entry.why is None else str(entry.why),
         )
@@ -93,10 +96,12 @@ def show_change(change: Change, form: Format = "table") -> None:
     before, after, moves = change.before, change.after, change.moved
     pairs = [
         ("entry", f"{change.entry}: {change.what}" + (f", {many(change.touched, 'quote')}" if change.touched else "")),
-        ("quotes", f"{after.count:,} {'out of the money' if after.asking.get('select') == 'otm' else 'retained'}"),
+        ("quotes", f"{after.count:,} {'out of the money' if after.options.get('select') == 'otm' else 'retained'}"),
         ("RMSE", f"{_rmse(after)}, {after.model.partition('/')[0]}"),
+        *([("fit error", change.fit_errors.sentence)] if change.fit_errors is not None else []),
         ("status", after.termination),
         ("fitted from", after.fit_source.sentence),
+        ("errors", after.errors_sentence),
     ]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(change.path)]
     latent = after.latent_facts(one_value=ONE_VALUE)
@@ -105,12 +110,13 @@ def show_change(change: Change, form: Format = "table") -> None:
     if change.certificate is not None:
         claims = ", ".join(claim.name for claim in change.certificate.claimed()) or "nothing"
         pairs.append(("certificate", f"{change.certificate.digest()[:16]} claims {claims}"))
-    heads: tuple[str, ...] = ("parameter", "value", "standard error")
+    heads, errors = PARAMETER_HEADINGS, after.printed_errors
     rows: list[tuple[Cell, ...]] = [
-        (name, number(value), number(after.standard_errors[name], ".2g")) for name, value in after.parameters.items()
+        (name, number(value), number(errors[name], ".2g"), number(after.standard_errors[name], ".2g"))
+        for name, value in after.parameters.items()
     ]
     if before is not None:
-        heads = ("parameter", "before", "after", "SE after", "moved (SE after)")
+        heads = ("parameter", "before", "after", "SE after", "SE if independent", "moved (in that)")
         known = {name: number(value) for name, value in before.parameters.items()}
         rows = [(row[0], known.get(str(row[0]), "-"), *row[1:], move_cell(moves[str(row[0])])) for row in rows]
     numbers = tuple(range(1, len(heads)))
@@ -129,12 +135,19 @@ def _rmse(version: Version) -> str:
     from strikeout.calibration.summary import rmse_text
 
     is_step = version.step is not None
-    weights = version.asking["weights"] if is_step or version.asking["through"] == "moments" else "none"
+    weights = version.options["weights"] if is_step or version.options["through"] == "moments" else "none"
     return rmse_text(version.rmse, weights=weights, is_of_price=weights == "none" or not is_step)
 
 
 def calibrate_book(
-    book: Book, how: dict[str, Any], *, fresh: bool, reason: Reason | None, plot: str | None, as_json: bool
+    book: Book,
+    how: dict[str, Any],
+    *,
+    fresh: bool,
+    reason: Reason | None,
+    plot: str | None,
+    as_json: bool,
+    form: Format,
 ) -> int:
     """Calibrate the quotes of a book and store the result.
 
@@ -149,8 +162,6 @@ def calibrate_book(
 
     asked = how.pop("model", None)
     model = None if asked is None else model_named(asked)
-    named = [name for name in ("bounds", "fixed") if name in how]
-    how |= {name: with_full_names(how[name], model or _model_of(book.asking())) for name in named}
     starts = how.get("starts", 4)
     progress = terminal.ProgressLine(starts=starts if isinstance(starts, int) else len(starts))
     try:
@@ -169,7 +180,7 @@ def calibrate_book(
         write_book_plot(book, plot)
     if as_json:
         return report_change(change, as_json=True, plot=plot, as_last_time=kept_words)
-    code = report_change(change, as_json=False)
+    code = report_change(change, as_json=False, form=form)
     if kept_words:
         terminal.note(f"as the last time: {_settings(kept_words)}")
     known = book.quotes().labels
@@ -177,15 +188,6 @@ def calibrate_book(
     by = ",".join(several or ["expiry"])
     terminal.hint(f"strikeout influence {book.path} --by {by}", f"strikeout forget {book.path} --where ...")
     return code
-
-
-def _model_of(last: Mapping[str, Any] | None) -> Any:
-    """Return the model a book was calibrated with last; Heston if it never was."""
-    if last is None:
-        return model_named("heston")
-    from strikeout.book.spec import as_the_last_time
-
-    return as_the_last_time(last, given={}, model=None).get("model") or model_named("heston")
 
 
 def _settings(kept: Mapping[str, str]) -> str:
@@ -221,7 +223,14 @@ def check_choice(within: Book | Quotes, chosen: Mapping[str, Any], *, is_all: bo
 
 
 def forget_from_book(
-    book: Book, chosen: dict[str, Any], *, tolerance: float | None, yes: bool, reason: Reason | None, as_json: bool
+    book: Book,
+    chosen: dict[str, Any],
+    *,
+    tolerance: float | None,
+    yes: bool,
+    reason: Reason | None,
+    as_json: bool,
+    form: Format,
 ) -> int:
     """Plan a strike-out and write the plan beside the book, or with ``yes`` strike the quotes out.
 
@@ -232,7 +241,7 @@ def forget_from_book(
     if not yes:
         return _report_plan(book, book.plan_forget(**chosen, tolerance=tolerance, reason=reason), as_json=as_json)
     change = book.forget(**chosen, tolerance=tolerance, reason=reason)
-    report_change(change, as_json=as_json)
+    report_change(change, as_json=as_json, form=form)
     terminal.hint(f"strikeout restore {book.path} {change.entry}", f"strikeout verify {book.path}")
     return exit_codes.DONE
 

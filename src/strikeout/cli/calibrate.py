@@ -18,7 +18,6 @@ from strikeout.cli.fit_options import (
     note_reading,
     options_as_given,
     reading_counts,
-    refuse_several_underlyings,
 )
 from strikeout.cli.options import file_argument, given_options, output_options, reason_options, refuse_given
 from strikeout.tables import Table, number
@@ -47,7 +46,9 @@ MOST_EXPIRIES = 16  # in the table of fit errors below the parameters
     "--fresh", is_flag=True, help="For a book: options that are not given have their defaults, not the last values."
 )
 @click.option("--perturb", type=float, help="For a book: a share of noise on the footprints it keeps, such as 1e-3.")
-@click.option("--errors", is_flag=True, help="For a file: print the fit errors of every expiry instead of parameters.")
+@click.option(
+    "--fit-errors", is_flag=True, help="For a file: print the fit errors of every expiry instead of parameters."
+)
 @click.option("--by", metavar="LABELS", help="Calibrate each group apart: labels, such as underlying,date.")
 @click.option("--report", is_flag=True, help="Show every start and every step too.")
 @reason_options
@@ -65,19 +66,18 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
-    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "errors", "by")}
+    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "fit_errors", "by")}
     if is_book(file):
-        refuse_given(("report", "errors", "only", "by", *READING), "A book was read when it was imported:")
-        own = set(options) - {*READING, "only", "pool"}
-        how = {name: options[name] for name in given_options(own, or_configured=True)}
+        refuse_given(("report", "fit_errors", "only", "by", *READING), "A book was read when it was imported:")
+        taken = set(options) - {*READING, "only"}
+        how = {name: options[name] for name in given_options(taken, or_configured=True)}
         how |= {name: asked[name] for name in ("through", "perturb") if asked[name] is not None}
         with open_book(file, who=asked["who"]) as book:
-            if not options["pool"]:
-                refuse_several_underlyings(book.quotes())
-            return calibrate_book(book, how, fresh=asked["fresh"], reason=asked["reason"], plot=plot, as_json=as_json)
+            own = {name: asked[name] for name in ("fresh", "reason")}
+            return calibrate_book(book, how, **own, plot=plot, as_json=as_json, form=form)
     refuse_given(("reason", "note", "ticket", *OF_BOOKS), "A file keeps nothing:")
     if asked["by"] is not None:
-        refuse_given(("plot", "report", "errors"), "A table of calibrations has no picture and no steps:")
+        refuse_given(("plot", "report", "fit_errors"), "A table of calibrations has no picture and no steps:")
         return _calibrate_each(file, asked["by"], as_json=as_json, form=form, options=options)
     reading, calibration = calibrate_file(file, **options)
     if plot is not None:
@@ -91,7 +91,7 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
             result["history"] = [exit_codes.plain(step) for step in calibration.history]
         terminal.show_json(result)
     else:
-        if asked["errors"]:
+        if asked["fit_errors"]:
             terminal.show_result(form, calibration.fit_errors.to_table())
         else:
             _show(calibration, report=report, form=form)
@@ -133,12 +133,20 @@ def dated_names(calibration: Calibration) -> dict[str, str]:
 
 def parameter_table(calibration: Calibration) -> Table:
     """Return parameters, standard errors and how well the quotes determine each."""
+    from strikeout.calibration.summary import HEADINGS
+
     names = dated_names(calibration)
     rows = [
-        (names[n], number(value), number(calibration.standard_errors[n], ".2g"), calibration.identifiability[n])
+        (
+            names[n],
+            number(value),
+            number(calibration.errors.standard_errors[n], ".2g"),
+            number(calibration.standard_errors[n], ".2g"),
+            calibration.identifiability[n],
+        )
         for n, value in calibration.parameters.items()
     ]
-    return Table(("parameter", "value", "standard error", "identified"), rows, numbers=(1, 2), whole=(0,))
+    return Table(HEADINGS, rows, numbers=(1, 2, 3), whole=(0,), spare=(3,))
 
 
 def _show(calibration: Calibration, *, report: bool, form: Format) -> None:
@@ -154,7 +162,7 @@ def _show(calibration: Calibration, *, report: bool, form: Format) -> None:
     if errors is not None and form == "table" and 1 < len(errors.rows) <= MOST_EXPIRIES + 1:
         parts += ["\nfit error by expiry (root mean square)", errors]
     elif errors is not None and form == "table" and len(errors.rows) > 1:
-        terminal.note(f"fit errors of {len(errors.rows) - 1:,} expiries: add --errors.")
+        terminal.note(f"fit errors of {len(errors.rows) - 1:,} expiries: add --fit-errors.")
     terminal.show_result(form, *parts)
 
 

@@ -19,13 +19,13 @@ from strikeout.cli.fit_options import (
     options_as_given,
     read_file,
     reading_counts,
-    refuse_several_underlyings,
     select_option,
 )
 from strikeout.cli.options import file_argument, given_options, only_option, output_options, refuse_given
 from strikeout.errors import UsageError
 from strikeout.models.named import MODELS
 from strikeout.tables import Table
+from strikeout.wording import did_you_mean
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     type=click.Choice(["aic", "bic", "vol_points", "spreads", "rmse"]),
     default="aic",
     show_default=True,
-    help="The measure of the order; vol_points, spreads and rmse (in price) are fit errors.",
+    help="The measure of the order, shown first: aic, bic, or a fit error: vol_points, spreads, rmse (in price).",
 )
 @objective_options
 @select_option
@@ -61,14 +61,14 @@ def compare_models(file: str, models: str, top: int, as_json: bool, form: Format
     calibrated last unless options change them; every model is plain, with one value for all dates. Ends with 3 if no
     model converged.
     """
-    from strikeout.assurance.comparison import HEADINGS
     from strikeout.assurance.comparison import compare_models as compare
 
     names = [name.strip() for name in models.split(",") if name.strip()]
     unknown = [name for name in names if name not in MODELS]
     if unknown or not names:
         raise UsageError(
-            f"--models {models!r}: {', '.join(unknown) or 'nothing'} is not a model. There are {', '.join(MODELS)}."
+            f"--models {models!r}: {', '.join(unknown) or 'nothing'} is not a model."
+            f"{did_you_mean(''.join(unknown[:1]), MODELS)} There are {', '.join(MODELS)}."
         )
     reading, quotes = _quotes(file, options)
     how = {name: options[name] for name in OF_OBJECTIVE}
@@ -82,7 +82,7 @@ def compare_models(file: str, models: str, top: int, as_json: bool, form: Format
         terminal.show_json({**found.to_dict(), **reading_counts(reading, options["quarantine"])})
     else:
         rows = found.rows(exit_codes.spelled)
-        table = Table(HEADINGS, rows, numbers=(1, 2, 3, 4, 5, 6), whole=(0,), spare=(8, 3, 5))
+        table = Table(found.headings, rows, numbers=(1, 2, 3, 4, 5, 6), whole=(0,), spare=(8, 6, 5))
         terminal.show_result(form, table, "", *found.sentences)
         note_reading(reading, options["quarantine"])
         for fit in found.values():
@@ -99,11 +99,10 @@ def _quotes(file: str, options: dict[str, Any]) -> tuple[Reading | None, Quotes]
         refuse_given(READING, "A book was read when it was imported:")
         with open_book(file) as book:
             version = book.status().version
-            last = {} if version is None else {name: version.asking[name] for name in OF_OBJECTIVE}
+            last = {} if version is None else {name: version.options[name] for name in OF_OBJECTIVE}
             given = given_options(OF_OBJECTIVE, or_configured=True)
             options |= {name: value for name, value in last.items() if name not in given}
             return None, matching(book.quotes(), options["only"])
     reading = read_file(file, **{name: options[name] for name in READING})
-    quotes = matching(reading.quotes, options["only"])
-    refuse_several_underlyings(quotes)
+    quotes = matching(reading.quotes, options["only"], reading=reading)
     return reading, quotes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import check_choice, open_book
+from strikeout.cli.book_commands import open_book
 from strikeout.cli.fit_options import read_file
 from strikeout.cli.options import (
     book_argument,
@@ -39,12 +39,11 @@ def erase(
     """
     progress = terminal.SearchingLine()
     with open_book(book, who=who) as held:
-        check_choice(held, chosen, is_all=is_all, verb="erase")
         try:
             if yes:
-                done = held.erase(**chosen, reason=reason, progress=progress)
+                done = held.erase(**chosen, all_quotes=is_all, reason=reason, progress=progress)
             else:
-                done = held.plan_erase(**chosen, reason=reason)
+                done = held.plan_erase(**chosen, all_quotes=is_all, reason=reason)
         finally:
             progress.end()
     if as_json:

@@ -11,12 +11,14 @@ import click
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import open_book
 from strikeout.cli.options import book_argument, json_option
+from strikeout.cli.public_keys import audit_key_option, public_keys_of
 from strikeout.errors import UsageError
 from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.book import Book
     from strikeout.book.approvals import Request
+    from strikeout.book.results import Audit
     from strikeout.store.entry import Entry
 
 REMOVALS = ("erase", "forget")
@@ -33,8 +35,9 @@ alone. Copies that others hold (files given away, backups) are beyond the book's
 @book_argument
 @click.option("--request", type=click.IntRange(min=1), help="Only the removal of this request, by its number.")
 @click.option("--out", type=click.Path(path_type=str), help="The page, .html.  [default: NAME-evidence.html]")
+@audit_key_option
 @json_option
-def evidence(book: str, request: int | None, out: str | None, as_json: bool) -> int:
+def evidence(book: str, request: int | None, out: str | None, keys: tuple[str, ...], as_json: bool) -> int:
     """Write one printable page on the removals from BOOK: who asked, who approved, when, why, and what can be checked.
 
     The page contains no quote, so it may be given away. It verifies the book first; ends with 1 if the book is refuted,
@@ -43,10 +46,12 @@ def evidence(book: str, request: int | None, out: str | None, as_json: bool) -> 
     out = f"{Path(book).stem}-evidence.html" if out is None else out
     if not out.lower().endswith(".html"):
         raise UsageError(f"{Path(out).name}: evidence is one page and ends in .html.", path=out)
+    from strikeout.book import Book
     from strikeout.quotes.atomic_write import replace_file
 
-    with open_book(book) as held:
-        facts = evidence_facts(held, request=request)
+    with open_book(book, keys=keys) as held:
+        audit = Book.verify_copy(book, key=public_keys_of(keys)) if keys else held.verify()
+        facts = evidence_facts(held, audit, request=request)
     page = evidence_page(facts)
     path = replace_file(Path(out), lambda part: part.write_text(page, encoding="utf-8"))
     if as_json:
@@ -57,8 +62,11 @@ def evidence(book: str, request: int | None, out: str | None, as_json: bool) -> 
     return {"verified": exit_codes.DONE, "refuted": exit_codes.FINDINGS}.get(verdict, exit_codes.REFUSED)
 
 
-def evidence_facts(book: Book, *, request: int | None = None) -> dict[str, Any]:
+def evidence_facts(book: Book, audit: Audit, *, request: int | None = None) -> dict[str, Any]:
     """Return everything the page shows, as plain values.
+
+    Args:
+        audit: the verification of the book, or of a copy with its public key alone.
 
     Raises:
         UsageError: there is no such request.
@@ -71,7 +79,7 @@ def evidence_facts(book: Book, *, request: int | None = None) -> dict[str, Any]:
     chosen = [one for one in asked if request is None or one.number == request]
     done = {one.done: one for one in chosen if one.done is not None}
     removals = [entry for entry in entries if entry.what in REMOVALS and (request is None or entry.number in done)]
-    approved, audit = book.approvals_of_removals(), book.verify()
+    approved = book.approvals_of_removals()
     return {
         "book": status.book,
         "name": book.path.name,
@@ -80,7 +88,7 @@ def evidence_facts(book: Book, *, request: int | None = None) -> dict[str, Any]:
         "quotes": {"held": status.held, "set_aside": status.set_aside, "erased": status.erased},
         "removals": [_removal(entry, entries, approved, done.get(entry.number), book) for entry in removals],
         "open": [_request(one) for one in chosen if one.done is None],
-        "verification": {"verdict": audit.verdict.name.lower(), **audit.to_dict()},
+        "verification": audit.to_dict(),
     }
 
 
@@ -144,8 +152,10 @@ def evidence_page(facts: dict[str, Any]) -> str:
 
 
 def _rows(removal: dict[str, Any]) -> list[tuple[str, str]]:
+    from strikeout.store.entry import counts_in_words
+
     why, asked, search = removal["why"], removal["request"], removal["search"]
-    counts = ", ".join(f"{value:,} {name}" for name, value in removal["counts"].items())
+    counts = ", ".join(counts_in_words(removal["counts"]))
     rows = [("done by", f"{removal['who']}, {removal['at']}")]
     rows.append(("reason", "none given" if why is None else " · ".join(text for text in why.values() if text)))
     rows.append(("counts", counts or "none"))
@@ -158,7 +168,7 @@ def _rows(removal: dict[str, Any]) -> list[tuple[str, str]]:
     else:
         rows.append(("approved by", "no approval was needed in this book"))
     if search is not None:
-        found = ", ".join(f"{value:,} {name}" for name, value in search.items() if name != "entry")
+        found = ", ".join(counts_in_words({name: value for name, value in search.items() if name != "entry"}))
         rows.append(("search for residue", f"entry {search['entry']}: {found}"))
     rows += [("commitment to the quotes", removal["commitment"]), ("hash of the entry", removal["hash"])]
     rows.append(("proof of inclusion", " ".join(removal["inclusion"]) or "the only entry"))

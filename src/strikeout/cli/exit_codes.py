@@ -13,19 +13,17 @@ Set STRIKEOUT_TRACEBACK=1 to see where an error came from.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
-from math import isfinite
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any
 
 import click
 
 from strikeout.errors import StrikeoutError
+from strikeout.tables import plain as plain
 from strikeout.wording import UNNAMED, Advice, Mention, first_line, printable
 
 DONE, FINDINGS, USAGE, REFUSED, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
@@ -37,10 +35,10 @@ EXIT_CODES: Mapping[int, str] = {
     INTERNAL: "internal error",
 }
 OF_VERDICT: Mapping[str, int] = {"VERIFIED": DONE, "REFUTED": FINDINGS, "UNCHECKED": REFUSED}
-MOST_LISTED = 20  # of a long fact, such as the issues of a rejected file
 TRACEBACK = "STRIKEOUT_TRACEBACK"
 # How the command line spells the arguments that a message mentions, and what its user fills in.
 OPTIONS: Mapping[str, tuple[str, str]] = {
+    "all_quotes": ("--all", ""),
     "bounds": ("--bound", "NAME=LOW:HIGH"),
     "checks": ("--check", "CODE=VALUE"),
     "constants": ("--constant", "NAME=VALUE"),
@@ -54,6 +52,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "shards": ("--shards", "CUTS"),
     "panel": ("--panel", "LABEL"),
     "perturb": ("--perturb", "SHARE"),
+    "pool": ("--pool", ""),
     "residual": ("--residual", "NAME"),
     "select": ("--select", "NAME"),
     "share": ("--perturb", "SHARE"),
@@ -63,6 +62,8 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "weights": ("--weights", "NAME"),
 }
 ADVICE: Mapping[Advice, str] = {
+    Advice.FIT_EACH: 'Calibrate each (strikeout calibrate FILE --by underlying), choose one (--where "underlying = '
+    "'NAME'\")",
     Advice.ADD_LABEL: "give the file a column of that name",
     Advice.NAME_LATENT: "Leave --panel out, or take a model with an initial variance, such as --model heston",
     Advice.RENAME_FILE: "Rename it",
@@ -147,18 +148,3 @@ def _facts(error: BaseException) -> tuple[dict[str, Any], int]:
         f"Please report it; set {TRACEBACK}=1 to see where it happened."
     )
     return {"code": "internal", "sentence": sentence}, INTERNAL
-
-
-def plain(value: Any) -> Any:
-    """Return a fact as JSON can hold it: the first twenty of a long list, None for a number that is not finite."""
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, (type, Sequence)):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(held) for key, held in value.items()}
-    if isinstance(value, (Sequence, set, frozenset)):
-        return [plain(held) for held in islice(value, MOST_LISTED)]
-    return str(value)

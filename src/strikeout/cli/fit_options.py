@@ -16,6 +16,7 @@ from strikeout.cli.options import (
     Distinct,
     Named,
     NamedRange,
+    NearestChoice,
     check_option,
     constant_option,
     max_reject_option,
@@ -24,26 +25,26 @@ from strikeout.cli.options import (
     quarantine_option,
     with_options,
 )
-from strikeout.errors import NothingMeantError, RejectedError, UsageError
-from strikeout.models.named import MODELS, model_named, with_full_names
+from strikeout.errors import NothingMeantError, RejectedError
+from strikeout.models.named import MODELS, model_named
 from strikeout.wording import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
-    from strikeout.fleet import Fleet
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
+    from strikeout.scale.fleet import Fleet
 
-READING = ("checks", "constants", "max_reject", "profile", "quarantine")
+READING = ("checks", "constants", "exercise", "max_reject", "profile", "quarantine")
 REPEATED = (  # what a following command needs again
-    "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel",
-    "max_reject", "profile", "constants", "rates", "checks", "only",
+    "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel", "errors",
+    "max_reject", "profile", "constants", "rates", "exercise", "checks", "only",
 )  # fmt: skip
 OF_OBJECTIVE = ("weights", "residual", "loss", "select")  # options that mean the same for every model
 
 model_option = click.option(
     "--model",
-    type=click.Choice(MODELS, case_sensitive=False),
+    type=NearestChoice(MODELS, case_sensitive=False),
     metavar="NAME",
     default="heston",
     show_default=True,
@@ -149,6 +150,14 @@ calibration_options = with_options(
         help="A label, such as date: the model's latent parameter (initial variance) has one value for each. auto uses "
         "the date if there are several dates and enough quotes.  [default: none for a file, auto for a book]",
     ),
+    click.option(
+        "--errors",
+        metavar="UNIT",
+        default="auto",
+        show_default=True,
+        help="What the standard errors take to be independent: independent (quotes), cluster:LABELS, jackknife:LABEL. "
+        "auto clusters by the panel's label, by date if there are several, or by expiry.",
+    ),
     click.option("--pool", is_flag=True, help="Fit quotes of several underlyings as one; they are refused otherwise."),
     max_reject_option,
     quarantine_option,
@@ -196,13 +205,10 @@ def calibrate_file(
     how = {name: value for name, value in options.items() if name not in READING}
     reading = read_file(file, **{name: options[name] for name in READING})
     chosen = model_named(model)
-    how |= {name: with_full_names(how[name], chosen) for name in ("bounds", "fixed")}
-    quotes = matching(reading.quotes, only)
-    if not pool:
-        refuse_several_underlyings(quotes)
+    quotes = matching(reading.quotes, only, reading=reading)
     progress = terminal.ProgressLine(starts=min(how["starts"], len(chosen.parameters.starts)))
     try:
-        return reading, calibrate(quotes, chosen, progress=progress, **how)
+        return reading, calibrate(quotes, chosen, pool=pool, progress=progress, **how)
     finally:
         progress.end()
 
@@ -213,38 +219,39 @@ def calibrate_groups(file: str, by: str, *, model: str, only: str | None, **opti
     Raises:
         StrikeoutError: as ``calibrate_file``; or a label that the quotes do not have.
     """
-    from strikeout.fleet import calibrate_many
+    from strikeout.scale.fleet import calibrate_many
 
-    how = {name: value for name, value in options.items() if name not in (*READING, "pool")}
+    how = {name: value for name, value in options.items() if name not in READING}
     reading = read_file(file, **{name: options[name] for name in READING})
     chosen = model_named(model)
-    how |= {name: with_full_names(how[name], chosen) for name in ("bounds", "fixed")}
     names = [name.strip() for name in by.split(",") if name.strip()]
     line = terminal.ComparingLine(what="calibrations")
     try:
-        quotes = matching(reading.quotes, only)
-        if "underlying" not in names and not options["pool"]:
-            refuse_several_underlyings(quotes)
+        quotes = matching(reading.quotes, only, reading=reading)
         return reading, calibrate_many(quotes, chosen, by=names, progress=line, **how)
     finally:
         line.end()
 
 
-def refuse_several_underlyings(quotes: Quotes) -> None:
-    """Raise UsageError if the quotes are of several underlyings, which one set of parameters does not describe."""
-    names = sorted(set(quotes.labels["underlying"].astype(str).tolist())) if "underlying" in quotes.labels else []
-    if len(names) > 1:
-        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        raise UsageError(
-            f"The quotes are of {len(names):,} underlyings ({shown}), which one set of parameters does not describe. "
-            f'Calibrate each (strikeout calibrate FILE --by underlying), choose one (--where "underlying = '
-            f"'{names[0]}'\"), or fit them as one (--pool).",
-            underlyings=len(names),
-        )
+def with_headers_of(reading: Reading, where: str) -> str:
+    """Return a condition on the quotes of a file in which the headers of the file are replaced by what they mean.
+
+    Raises:
+        UsageError: it names a column of the file that is left out, or that is read as several.
+    """
+    from strikeout.quotes.conditions import with_headers
+    from strikeout.quotes.vocabulary import computed_columns, header_names, own_columns
+
+    quotes = reading.quotes
+    known = (*own_columns(quotes), *computed_columns(quotes), *quotes.labels)
+    return with_headers(where, *header_names(reading.columns), known)
 
 
-def matching(quotes: Quotes, only: str | None) -> Quotes:
+def matching(quotes: Quotes, only: str | None, *, reading: Reading | None = None) -> Quotes:
     """Return the quotes that match a condition in SQL, each with the forward it has among all; all of them for None.
+
+    Args:
+        reading: of the file they are from, whose headers the condition may name.
 
     Raises:
         UsageError: the condition is malformed.
@@ -255,7 +262,7 @@ def matching(quotes: Quotes, only: str | None) -> Quotes:
     from strikeout.quotes.forwards import as_given
     from strikeout.quotes.selection import select
 
-    ids = select(quotes, only)
+    ids = select(quotes, only if reading is None else with_headers_of(reading, only))
     if not len(ids):
         raise NothingMeantError(
             f"--where {only!r}: none of the {len(quotes):,} quotes matches. Check it with strikeout inspect FILE "
@@ -274,7 +281,7 @@ def count_matching(reading: Reading, only: str) -> int:
     """
     from strikeout.quotes.selection import select
 
-    return len(select(reading.quotes, only))  # with their forwards, which a condition may use
+    return len(select(reading.quotes, with_headers_of(reading, only)))  # with their forwards, which a condition may use
 
 
 def read_file(
@@ -285,6 +292,7 @@ def read_file(
     quarantine: str | None = None,
     profile: str | None = None,
     checks: dict[str, float | str] | None = None,
+    exercise: str = "european",
     beside: Callable[[], Quotes] | None = None,
 ) -> Reading:
     """Read a file of quotes into memory and write its bad rows to the quarantine.
@@ -293,7 +301,8 @@ def read_file(
         QuotesError: the file cannot be read as quotes, or too many of its rows are bad.
         UsageError: there is no such profile, or an option with an impossible value.
     """
-    reading = open_file(file, profile=profile, constants=constants, checks=checks, beside=beside)
+    how: dict[str, Any] = {"profile": profile, "constants": constants, "checks": checks, "exercise": exercise}
+    reading = open_file(file, beside=beside, **how)
     refuse_bad_rows(reading, max_reject=max_reject, quarantine=quarantine)
     return reading
 

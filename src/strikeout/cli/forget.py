@@ -10,12 +10,11 @@ import click
 
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.book_commands import check_choice, forget_from_book, is_book, move_cell, open_book, report_change
-from strikeout.cli.fit_options import calibrate_file, calibration_options, note_reading, reading_counts
+from strikeout.cli.fit_options import calibrate_file, calibration_options, note_reading, reading_counts, with_headers_of
 from strikeout.cli.options import (
     book_argument,
     choice_options,
     file_argument,
-    json_option,
     output_options,
     reason_options,
     refuse_given,
@@ -26,10 +25,12 @@ from strikeout.tables import Cell, Table, number
 from strikeout.wording import many
 
 if TYPE_CHECKING:
+    from strikeout.assurance.certificate import Certificate
     from strikeout.calibration.calibration import Calibration
     from strikeout.cli.terminal import Format
     from strikeout.forgetting.forgetting import Forgetting
     from strikeout.forgetting.preview import Preview
+    from strikeout.quotes.reading import Reading
     from strikeout.store.entry import Reason
 
 OPERATORS = ("downdate", "restep", "recompute", "resolve", "recalibrate", "refine", "paper")  # as those of forget
@@ -40,7 +41,11 @@ OF_FILES = ("operator", "shards", "certificate_path", "out")  # a book has other
 @file_argument
 @choice_options("forget")
 @click.option("--preview", "is_preview", is_flag=True, help="Show the effect; write nothing.")
-@click.option("--tolerance", type=float, help="Accept an answer within this many standard errors, if it is certified.")
+@click.option(
+    "--tolerance",
+    type=float,
+    help="Accept an answer within this many standard errors (of independent quotes), if certified.",
+)
 @click.option(
     "--operator",
     type=click.Choice(OPERATORS),
@@ -77,10 +82,12 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
                 refuse_given(("tolerance",), "A preview decides nothing:")
                 return _preview(held.calibration(), chosen, as_json=as_json, form=form, read={"book": file})
             how = {name: asked[name] for name in ("tolerance", "yes", "reason")}
-            return forget_from_book(held, chosen, **how, as_json=as_json)
+            return forget_from_book(held, chosen, **how, as_json=as_json, form=form)
     refuse_given(("yes", "reason", "note", "ticket"), "A file has no ledger and is not changed:")
     _check(file, asked)
     reading, calibration = calibrate_file(file, **options)
+    if "where" in chosen:
+        chosen = {"where": with_headers_of(reading, chosen["where"])}
     check_choice(calibration.book, chosen, is_all=is_all, verb="forget")
     read = reading_counts(reading, options["quarantine"])
     if asked["is_preview"]:
@@ -90,16 +97,17 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
     how = {name: asked[name] for name in ("operator", "tolerance", "shards")}
     done = strike_out(calibration, **chosen, **how)
     certificate_path, out = asked["certificate_path"], asked["out"]
-    _write(done, certificate=certificate_path, out=out)
+    certificate = _write(done, reading, options, certificate_path=certificate_path, out=out)
     if as_json:
-        terminal.show_json({**described(done), **read, "certificate_file": certificate_path, "out": out})
+        facts = {**described(done), "certificate": certificate.digest()}
+        terminal.show_json({**facts, **read, "certificate_file": certificate_path, "out": out})
         return exit_codes.DONE
     _show(done, form)
     note_reading(reading, options["quarantine"])
     if out is not None:
         terminal.note(f"the retained quotes are in {out}.")
     if certificate_path is not None:
-        terminal.note(f"the certificate is in {certificate_path}; its digest is {done.certificate.digest()}.")
+        terminal.note(f"the certificate is in {certificate_path}; its digest is {certificate.digest()}.")
     if certificate_path is not None and out is not None:
         terminal.hint(f"strikeout verify {certificate_path} {out}")
     return exit_codes.DONE
@@ -109,8 +117,8 @@ def forget(file: str, chosen: dict[str, Any], is_all: bool, as_json: bool, form:
 @book_argument
 @click.argument("plan", type=click.Path(path_type=str), required=False)
 @who_option
-@json_option
-def apply(book: str, plan: str | None, who: str | None, as_json: bool) -> int:
+@output_options
+def apply(book: str, plan: str | None, who: str | None, as_json: bool, form: Format) -> int:
     """Do the PLAN of ``strikeout forget BOOK``; by default the one beside the book.
 
     Refused with 3 if the book changed since the plan was made. An applied plan is deleted: it names quotes.
@@ -128,7 +136,7 @@ def apply(book: str, plan: str | None, who: str | None, as_json: bool) -> int:
             ) from error
         change = held.apply(Plan.from_bytes(data))
         path.unlink(missing_ok=True)
-    report_change(change, as_json=as_json)
+    report_change(change, as_json=as_json, form=form)
     terminal.hint(f"strikeout restore {book} {change.entry}", f"strikeout verify {book}")
     return exit_codes.DONE
 
@@ -138,13 +146,13 @@ def apply(book: str, plan: str | None, who: str | None, as_json: bool) -> int:
 @click.argument("entry", type=click.IntRange(min=1), required=False)
 @click.option("--last", is_flag=True, help="The latest forget that can be undone.")
 @reason_options
-@json_option
-def restore(book: str, entry: int | None, last: bool, reason: Reason | None, who: str | None, as_json: bool) -> int:
+@output_options
+def restore(book: str, entry: int | None, last: bool, reason: Reason | None, as_json: bool, **options: Any) -> int:
     """Bring back the quotes that ENTRY of the log of BOOK struck out, as if it had never been."""
     if (entry is None) is not last:
         raise UsageError("Choose the forget to undo in one way: the number of its entry in the log, or --last.")
-    with open_book(book, who=who) as held:
-        return report_change(held.restore(entry, reason=reason), as_json=as_json)
+    with open_book(book, who=options["who"]) as held:
+        return report_change(held.restore(entry, reason=reason), as_json=as_json, form=options["form"])
 
 
 def described(done: Forgetting) -> dict[str, Any]:
@@ -211,16 +219,25 @@ def _check(file: str, asked: dict[str, Any]) -> None:
         )
 
 
-def _write(done: Forgetting, *, certificate: str | None, out: str | None) -> None:
-    content = done.certificate.to_bytes()
+def _write(
+    done: Forgetting, reading: Reading, options: dict[str, Any], *, certificate_path: str | None, out: str | None
+) -> Certificate:
+    """Write the retained quotes and the certificate, if files are given for them, and return the certificate."""
+    from strikeout.assurance.provenance import with_reading
+
+    issued, retained = done.certificate, done.before.book.without(done.ids)
     if out is not None:
         from strikeout.quotes.writing import write_quotes
 
-        write_quotes(done.before.book.without(done.ids), out)
-    if certificate is not None:
+        write_quotes(retained, out)
+    settings = {**options["constants"], **(options["checks"] or {})}
+    issued = with_reading(issued, retained, layout=reading.layout.partition(",")[0], settings=settings, file=out)
+    if certificate_path is not None:
         from strikeout.quotes.atomic_write import replace_file
 
-        replace_file(certificate, lambda target: target.write_bytes(content))
+        content = issued.to_bytes()
+        replace_file(certificate_path, lambda target: target.write_bytes(content))
+    return issued
 
 
 def _preview(
@@ -244,7 +261,7 @@ def _preview(
         ]
         pairs = [("preview", exit_codes.spelled(look.parts)), *latent]
         pairs += [("looked by", look.operator), ("changed", "nothing")]
-        heads = ("parameter", "before", "after", "moved (SE after)")
+        heads = ("parameter", "before", "after", "moved (independent SE)")
         terminal.show_result(form, Table(heads, rows, numbers=(1, 2, 3), whole=(0,)), "", terminal.facts(pairs))
     return exit_codes.DONE if look.refusal is None else exit_codes.REFUSED
 
@@ -292,7 +309,10 @@ def _show(done: Forgetting, form: Format) -> None:
         )
         for name, value in done.parameters.items()
     ]
-    pairs = [("forgotten", f"{done.count:,} of {many(before.size, 'quote')}")]
+    pairs = [
+        ("forgotten", f"{done.count:,} of {many(before.size, 'quote')}"),
+        ("SE", "standard errors of independent quotes"),
+    ]
     pairs += _groups_left(done)
     pairs += [("" if n else "latent", sentence) for n, sentence in enumerate(done.latent_moves)]
     pairs += [("path" if not n else "", sentence) for n, sentence in enumerate(done.path)]

@@ -31,6 +31,7 @@ COMMANDS = {
     "outliers": ("suspects:outliers", "List the quotes that fit the smile of their neighbours least."),
     "robustness": ("suspects:robustness", "Find the few quotes whose removal changes a conclusion most."),
     "compare-models": ("compare_models:compare_models", "Compare several models on the same quotes."),
+    "scale": ("scale:scale", "Compute on quotes in many files: states, calibrations, removals, on any engine."),
     "forget": ("forget:forget", "Strike quotes out of a calibration, as if they had never been seen."),
     "verify": ("verify:verify", "Check a book, or a certificate against the retained quotes."),
     "paper": ("paper:paper", "Run the paper's experiments and write a report."),
@@ -56,6 +57,8 @@ COMMANDS = {
     "approve": ("requests:approve", "Approve the request of another person."),
     "reject": ("requests:reject", "Reject the request of another person."),
     "approval": ("book:approval", "Show or set whether removals from a book need a second person."),
+    "serve": ("serve:serve", "Serve the books of a folder to browsers and programs."),
+    "token": ("serve:token", "Make a token with which a person signs in to strikeout serve."),
     "rotate-key": ("book:rotate_key", "Give a book a new key to sign its ledger with."),
     "doctor": ("doctor:doctor", "Check this installation, its settings and a book."),
     "completion": ("doctor:completion", "Print the script that completes commands in your shell."),
@@ -89,7 +92,9 @@ class Commands(click.Group):
 
             configured = configuration()
             hand_down(configured)
-            ctx.default_map = {name: dict(configured.values)}
+            values = dict(configured.values)
+            below = dict.fromkeys(command.commands, values) if isinstance(command, click.Group) else {}
+            ctx.default_map = {name: {**values, **below}}
         return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

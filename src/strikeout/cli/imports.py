@@ -24,6 +24,7 @@ from strikeout.cli.options import (
     file_argument,
     json_option,
     optional_file_argument,
+    output_options,
     reason_options,
     source_option,
     with_options,
@@ -31,6 +32,7 @@ from strikeout.cli.options import (
 from strikeout.wording import agreeing
 
 if TYPE_CHECKING:
+    from strikeout.cli.terminal import Format
     from strikeout.store.entry import Reason
 
 MOST = 5  # quotes that a note names
@@ -88,22 +90,23 @@ def import_quotes(
 @file_argument
 @import_options
 @reason_options
-@json_option
+@output_options
 def learn(
-    book: str, file: str, reason: Reason | None, who: str | None, as_json: bool, quarantine: str | None, **options: Any
+    book: str, file: str, reason: Reason | None, who: str | None, as_json: bool, form: Format, **options: Any
 ) -> int:
     """Append the quotes of FILE to BOOK and calibrate it with them, or do nothing at all.
 
     Bad rows are left out; --quarantine keeps them, as in import. Ends with 3 if nothing is new or no calibration is
     found.
     """
+    quarantine = options.pop("quarantine")
     with open_book(book, who=who) as held:
         reading = read_file(file, beside=held.quotes, quarantine=quarantine, **_named(options))
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
             change = held.learn(reading.quotes, quarantine=kept, reason=reason)
-    code = report_change(change, as_json=as_json, **reading_counts(reading, quarantine))
-    if not as_json:
+    code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
+    if form == "table":
         note_reading(reading, quarantine)
     return code
 
@@ -114,8 +117,10 @@ def learn(
 @click.option("--window", type=click.IntRange(min=1), required=True, help="How many of the last dates stay.")
 @import_options
 @reason_options
-@json_option
-def roll(book: str, file: str | None, window: int, reason: Reason | None, as_json: bool, **options: Any) -> int:
+@output_options
+def roll(
+    book: str, file: str | None, window: int, reason: Reason | None, as_json: bool, form: Format, **options: Any
+) -> int:
     """Learn the quotes of FILE, if there is one, and forget those of BOOK older than the last dates, in one step."""
     who, quarantine = options.pop("who"), options.pop("quarantine")
     with open_book(book, who=who) as held:
@@ -126,8 +131,8 @@ def roll(book: str, file: str | None, window: int, reason: Reason | None, as_jso
         quotes = None if reading is None else reading.quotes
         with _removed_if_refused(kept):
             change = held.roll(quotes, window=window, quarantine=kept, reason=reason)
-    code = report_change(change, as_json=as_json, **reading_counts(reading, quarantine))
-    if not as_json:
+    code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
+    if form == "table":
         note_reading(reading, quarantine)
     return code
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.cli.terminal import Format
 
-COLUMNS = ("quotes", "parameter", "moves by (SE)", "indicator", "price", "RMSE")
+COLUMNS = ("quotes", "parameter", "moved (SE)", "indicator", "price", "RMSE")
 CONFIRMED = ("confirmed price", "confirmed RMSE")
 FAR = 0.05  # of the indicator: above it one step may be off by more than a twentieth of a standard error
 
@@ -89,7 +89,7 @@ def influence(
     note_reading(reading, options["quarantine"])
     if plot:
         terminal.note(f"the map is in {plot}.")
-    terminal.hint(f'strikeout forget {file}{options_as_given()} --where "{condition(found, labels)}" --preview')
+    terminal.hint(f'strikeout forget {file}{options_as_given()} --where "{found.condition()}" --preview')
     return exit_codes.DONE
 
 
@@ -107,10 +107,8 @@ def _draw(file: str, calibration: Calibration, path: str, *, by: str | None) -> 
 
 def described(found: Influence, calibration: Calibration, top: int) -> dict[str, Any]:
     """Return the first rows column by column, and the calibration they belong to, as plain values."""
-    first = found.top(top)
     return {
-        "groups": found.rows,
-        "columns": {name: [exit_codes.plain(value) for value in column.tolist()] for name, column in first.items()},
+        **found.to_dict(top),
         "parameters": calibration.to_dict()["parameters"],
         "standard_errors": calibration.to_dict()["standard_errors"],
         "converged": calibration.converged,
@@ -121,7 +119,7 @@ def described(found: Influence, calibration: Calibration, top: int) -> dict[str,
 
 def influence_rows(found: Influence, *, top: int, confirmed: int = 0) -> tuple[list[str], list[list[Cell]]]:
     """Return headings and cells of the first rows: the parameter that moves most and by how much, then money."""
-    keys = keys_of(found)
+    keys = found.keys_of_rows
     moved = [name.removeprefix("dfbetas_") for name in found if name.startswith("dfbetas_")]
     heads = [*keys, *COLUMNS, *(CONFIRMED if confirmed else ())]
     rows: list[list[Cell]] = []
@@ -158,7 +156,7 @@ def _refuse_undetermined(found: Influence, calibration: Calibration) -> None:
 
 def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: int, form: Format) -> None:
     heads, rows = influence_rows(found, top=top, confirmed=confirmed)
-    keys, shown = keys_of(found), len(rows)
+    keys, shown = found.keys_of_rows, len(rows)
     numbers = [place for place, head in enumerate(heads) if head not in (*keys, "parameter")]
     spare = [heads.index(head) for head in ("indicator", "RMSE", "quotes", "confirmed RMSE") if head in heads]
     what = many(found.rows, "quote" if keys == ["id"] else "group")
@@ -167,8 +165,8 @@ def _show(found: Influence, calibration: Calibration, *, top: int, confirmed: in
         Table(heads, rows, numbers=numbers, whole=range(len(keys)), spare=spare),
         "",
         f"The first {shown:,} of {what}. The effect of striking each out, by one step: the parameter that moves most, "
-        f"in standard errors; the largest price change over all quotes; the change of the RMSE, which is "
-        f"{calibration.rmse:.4g}.",
+        f"in standard errors of independent quotes; the largest price change over all quotes; the change of the RMSE, "
+        f"which is {calibration.rmse:.4g}.",
     )
     far = int((found["indicator"][:shown] > FAR).sum()) if not confirmed else 0
     if far:
@@ -191,30 +189,6 @@ def _note_confirmations(statuses: list[str]) -> None:
     for status, words in OUTCOMES.items():
         if status in statuses:
             terminal.note(f"{statuses.count(status)} of {len(statuses)} {words}.")
-
-
-def keys_of(found: Influence) -> list[str]:
-    """Return the columns that name a row: those before its count."""
-    names = list(found)
-    return names[: names.index("count")]
-
-
-def condition(found: Influence, labels: list[str] | None) -> str:
-    """Return the most influential group as a condition in SQL."""
-    if not labels:
-        return f"id = {_literal(found['id'][0])}"
-    return " and ".join(f"{_column(name)} = {_literal(found[name][0])}" for name in labels)
-
-
-def _column(name: str) -> str:
-    return {"expiry": "expiry_years"}.get(name, name)
-
-
-def _literal(value: Any) -> str:
-    plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, (int, float)) and not isinstance(plain, bool):
-        return repr(plain)
-    return "'" + str(plain).replace("'", "''") + "'"
 
 
 def _text(value: Any) -> str:

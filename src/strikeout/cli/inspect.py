@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 3
 LISTED_ISSUES = 100
+SHOWN_CONVERSIONS = 40  # slices
 SHOWN_SLICES = 8
 DIGITS = {"years": "{:.5g}".format, "rate": "{:.4f}".format, "implied_rate": "{:.4f}".format}
 SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "rate")  # of the forwards, on a narrow terminal
@@ -73,6 +74,7 @@ def described(reading: Reading) -> dict[str, Any]:
         "columns": [exit_codes.plain(column) for column in reading.columns],
         "computed_from": dict(reading.routes),
         "forwards": None if reading.forwards is None else reading.forwards.to_frame().to_dicts(),
+        **american_facts(reading.conversion()),
         "issues": {
             "counts": reading.issues.counts,
             "first": [exit_codes.plain(issue) for issue in reading.issues.listed(LISTED_ISSUES)],
@@ -135,6 +137,9 @@ def _show(reading: Reading, form: Format) -> None:
     ]
     if reading.forwards is not None:
         parts += _forwards(reading.forwards)
+    conversion = reading.conversion()
+    if conversion is not None:
+        parts += american_parts(conversion)
     if len(reading.issues):
         counts = [
             (step.code, step.name, number(step.removed, ",d"), number(step.flagged, ",d"))
@@ -156,7 +161,7 @@ def _show(reading: Reading, form: Format) -> None:
 
 
 def _forwards(forwards: Forwards) -> list[Any]:
-    frame = forwards.to_frame().drop("american").head(SHOWN_SLICES)
+    frame = forwards.to_frame().drop("american", "converted", "correction", strict=False).head(SHOWN_SLICES)
     rows = [
         tuple("-" if value is None else DIGITS.get(name, _cell)(value) for name, value in row.items())
         for row in frame.iter_rows(named=True)
@@ -170,6 +175,35 @@ def _forwards(forwards: Forwards) -> list[Any]:
     if len(forwards) > SHOWN_SLICES:
         parts.append(f"  and {len(forwards) - SHOWN_SLICES:,} more: --out FILE.csv writes them all")
     return parts
+
+
+def american_parts(conversion: Forwards) -> list[Any]:
+    """Return what reading American prices as European ones changed: a line, and a table by slice."""
+    rows = [
+        (name, number(converted, ",d"), number(correction, ".2f") if isfinite(correction) else "-")
+        for name, converted, correction in zip(
+            conversion.names, conversion.converted.tolist(), conversion.correction.tolist(), strict=True
+        )
+    ]
+    heads = ("slice", "American", "correction (vol points)")
+    parts: list[Any] = [f"\n{conversion.conversion_told()}"]
+    if rows:
+        parts.append(Table(heads, rows[:SHOWN_CONVERSIONS], numbers=(1, 2)))
+    if len(rows) > SHOWN_CONVERSIONS:
+        parts.append(f"  and {len(rows) - SHOWN_CONVERSIONS:,} more: --json lists them all")
+    return parts
+
+
+def american_facts(conversion: Forwards | None) -> dict[str, Any]:
+    """Return the same as plain values; nothing if no American row was to be converted."""
+    if conversion is None:
+        return {}
+    columns = (conversion.names, conversion.converted.tolist(), conversion.correction.tolist())
+    slices = [
+        {"slice": name, "converted": count, "correction": correction if isfinite(correction) else None}
+        for name, count, correction in zip(*columns, strict=True)
+    ]
+    return {"american": {"converted": int(conversion.converted.sum()), "slices": slices}}
 
 
 def _cell(value: Any) -> Cell:

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from strikeout.cli.terminal import Format
 from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.wording import did_you_mean
 
 Command = Callable[..., Any]
 REASONS = ("bad-feed", "licence", "subject-request", "error", "test", "other")  # a test compares them with the ledger's
@@ -65,6 +66,17 @@ class NamedText(Named):
             return float(rest)
         except ValueError:
             return rest
+
+
+class NearestChoice(click.Choice):  # type: ignore[type-arg]  # generic only in newer clicks
+    """One of several words; the error for another word names the one most like it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            meant = did_you_mean(str(value), map(str, self.choices))
+            raise click.BadParameter(f"{error.message}{meant}", ctx, param) from error
 
 
 class Distinct(click.Option):
@@ -147,7 +159,25 @@ def rates_option(command: Command) -> Command:
     )(with_rates)
 
 
-constant_option = with_options(_constant_option, rates_option)
+def exercise_option(command: Command) -> Command:
+    """Add ``--exercise`` to a command that reads files."""
+
+    @wraps(command)
+    def with_exercise(*args: Any, **options: Any) -> Any:
+        if options["exercise"] != "european" and str(options.get("file") or "").lower().endswith(".book"):
+            raise UsageError("--exercise is for files: a book keeps how its quotes were imported. Leave it out.")
+        return command(*args, **options)
+
+    return click.option(
+        "--exercise",
+        type=click.Choice(["european", "american", "auto"]),
+        default="european",
+        show_default=True,
+        help="Read American prices as European ones: of rows marked so (auto), of all rows (american), or of none.",
+    )(with_exercise)
+
+
+constant_option = with_options(_constant_option, rates_option, exercise_option)
 layout_options = with_options(profile_option, constant_option, check_option)
 max_reject_option = click.option(
     "--max-reject",

@@ -29,16 +29,19 @@ MOST_ENTRIES = 200  # of the log
 @click.command("report")
 @book_argument
 @click.option("--out", type=click.Path(path_type=str), default="fit.html", show_default=True, help="The page, .html.")
+@click.option("--force", is_flag=True, help="Replace a page that exists.")
 @click.option("--by", help="The label of the groups of influence; by default dates, for a single day expiries.")
 @who_option
 @json_option
-def report(book: str, out: str, by: str | None, who: str | None, as_json: bool) -> int:
+def report(book: str, out: str, force: bool, by: str | None, who: str | None, as_json: bool) -> int:
     """Write one page on BOOK: its fit, smiles, residuals, total variance, influence, log and last certificate.
 
     The page shows quotes: it is entered in the ledger, and erasing quotes removes it.
     """
     if not out.lower().endswith(".html"):
         raise UsageError(f"{Path(out).name}: a report is one page and ends in .html.", path=out)
+    if not force and Path(out).exists():
+        raise UsageError(f"{out}: there is a file of this name already. Give another --out, or --force.", path=out)
     from strikeout.quotes.atomic_write import replace_file
 
     with open_book(book, who=who) as held:

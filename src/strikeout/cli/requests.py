@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import check_choice, open_book
+from strikeout.cli.book_commands import open_book
 from strikeout.cli.options import book_argument, choice_options, json_option, output_options, reason_options
 from strikeout.cli.public_keys import audit_key_option
 from strikeout.tables import Table, number
@@ -38,8 +38,7 @@ def request(
     quotes does it, once.
     """
     with open_book(book, who=who) as held:
-        check_choice(held, chosen, is_all=is_all, verb=what)
-        asked = held.request(what, **chosen, reason=reason)
+        asked = held.request(what, **chosen, all_quotes=is_all, reason=reason)
     code = _show(asked, as_json=as_json)
     terminal.hint(f"strikeout approve {book} {asked.number} --who ANOTHER-PERSON")
     return code

@@ -10,6 +10,7 @@ import click
 
 from strikeout.cli import exit_codes, terminal
 from strikeout.cli.fit_options import count_matching, open_file
+from strikeout.cli.inspect import american_facts, american_parts
 from strikeout.cli.options import (
     json_option,
     layout_options,
@@ -49,10 +50,11 @@ def rules(
         return _list_rows(file, known_code(code), out, as_json=as_json, form=form, **options)
     refuse_given(("out",), "--out is the file for the rows of --list CODE:")
     with open_file(file, on_disk=True, **options) as reading:
-        screening = reading.screening
+        screening, conversion = reading.screening, reading.conversion()
         matched = None if only is None else count_matching(reading, only)
     if as_json:
         more = {} if only is None else {"where": only, "matching": matched}
+        more |= american_facts(conversion)
         terminal.show_json({"source": reading.source, **screening.to_dict(), **more})
         return exit_codes.DONE
     unchecked = [f"  {code}  {why}" for code, why in screening.unchecked.items()]
@@ -60,7 +62,8 @@ def rules(
     if matched is not None:
         line = ("", f"match {only}", number(screening.left - matched, ",d"), number(matched, ",d"), "")
         table = replace(table, rows=[*table.rows, line])
-    terminal.show_result(form, table, *(("\nnot checked", *unchecked) if unchecked else ()))
+    american = [] if conversion is None else american_parts(conversion)
+    terminal.show_result(form, table, *(("\nnot checked", *unchecked) if unchecked else ()), *american)
     return exit_codes.DONE
 
 

@@ -131,5 +131,5 @@ def _removal_table(found: Robustness) -> Table:
         )
         for word, one in (("raise", found.raising), ("lower", found.lowering))
     ]
-    heads = ("to", "quotes", "predicted", "refitted", "moved (SE after)", "removed")
+    heads = ("to", "quotes", "predicted", "refitted", "moved (independent SE)", "removed")
     return Table(heads, rows, numbers=(1, 2, 3, 4), whole=(0,), spare=(2,))

@@ -47,7 +47,7 @@ def show(*parts: RenderableType | Table) -> None:
         emoji=False,
     )
     with out.capture() as captured:
-        for part in parts:
+        for part in (below for one in parts for below in (split(one) if isinstance(one, Table) else (one,))):
             drawn = draw(part) if isinstance(part, Table) else part
             out.print(as_lines(drawn.split("\n")) if isinstance(drawn, str) else drawn)
     lines = captured.get().splitlines()
@@ -71,6 +71,25 @@ def say(text: str, *, err: bool = False) -> None:
 def show_json(result: object) -> None:
     """Print one JSON object on one line, numbers with all their digits."""
     click.echo(json.dumps(result, allow_nan=False))
+
+
+def split(table: Table) -> list[str | Table]:
+    """Return a table, or the tables that show its columns one below the other if it has keys and is too wide."""
+    texts = [[cell_text(cell) for cell in row] for row in table.rows]
+    widths = [
+        2 + max(map(len, [printable(heading), *(row[place] for row in texts)]))
+        for place, heading in enumerate(table.headings)
+    ]
+    if not table.keys or sum(widths) <= _columns():
+        return [table]
+    keys = list(range(table.keys))
+    room, chunks = _columns() - sum(widths[: table.keys]), [[table.keys]]
+    for place in range(table.keys + 1, len(widths)):
+        if sum(widths[at] for at in chunks[-1]) + widths[place] > room:
+            chunks.append([])
+        chunks[-1].append(place)
+    parts = [table.columns([*keys, *chunk]) for chunk in chunks]
+    return [part for one in parts for part in ("", one)][1:]
 
 
 def draw(table: Table) -> Drawing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +17,45 @@ from strikeout.errors import UsageError
 from strikeout.tables import Table
 
 if TYPE_CHECKING:
+    from strikeout.assurance.verification import Verification
     from strikeout.cli.terminal import Format
+
+
+def _with_file(found: Verification, certificate: bytes, path: str) -> Verification:
+    """Return a verification with what the digest of the retained file shows, if the certificate contains one."""
+    from strikeout.assurance.certificate import Certificate
+    from strikeout.assurance.provenance import digest_of_file
+
+    if not found.facts:
+        return found  # not a certificate
+    named = (Certificate.from_bytes(certificate).reading or {}).get("file")
+    if named is None:
+        return found
+    is_same = digest_of_file(path) == named
+    word = "byte for byte the one that the issuer wrote" if is_same else "not the one that the issuer wrote"
+    return replace(found, facts=(*found.facts, ("file", word)))
+
+
+def _check_order(certificate: str, retained: str) -> None:
+    """Raise UsageError if the two files are given in the other order, or one of them is a book."""
+    book = next((path for path in (certificate, retained) if is_book(path)), None)
+    if book is not None:
+        raise UsageError(f"{book}: a book is verified alone: strikeout verify {book}", path=book)
+    if _begins_as_json(retained) and not _begins_as_json(certificate):
+        raise UsageError(
+            f"{retained} is a certificate and {certificate} is not: give the certificate first: "
+            f"strikeout verify {retained} {certificate}",
+            certificate=retained,
+            retained=certificate,
+        )
+
+
+def _begins_as_json(path: str) -> bool:
+    try:
+        with Path(path).open("rb") as data:
+            return data.read(1) == b"{"
+    except OSError:
+        return False
 
 
 @click.command("verify")
@@ -52,13 +92,14 @@ def verify(
         return verify_book(certificate, head=head, keys=trusted, as_json=as_json, form=form)
     if retained is None or head is not None:
         raise UsageError("Give a certificate and the file of retained quotes, or a book (NAME.book) alone.")
+    _check_order(certificate, retained)
     from strikeout.assurance.certificate import MOST_BYTES
     from strikeout.assurance.verification import word_of
     from strikeout.store.signing import verify as check
 
     data = read_bytes(certificate, MOST_BYTES, "Give the file that forget --certificate wrote.")
     reading = read_file(retained, **options)
-    found = check(data, reading.quotes, key=trusted or None)
+    found = _with_file(check(data, reading.quotes, key=trusted or None), data, retained)
     if as_json:
         terminal.show_json({**found.to_dict(), **reading_counts(reading)})
     else:

@@ -9,7 +9,8 @@
     recalibrate   plain, panel            plain, panel             plain, panel       no: NO_QUOTES
     paper         plain; panel: PAPER     no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
 
-``unsupported`` is this table. Reasons that depend on the quotes to strike out are checked with the request.
+``unsupported`` is this table. Reasons that depend on the quotes to strike out are checked with the request. In a book a
+downdate also needs stored footprints without noise (NO_FOOTPRINTS, NOISE); a panel has states, but no footprints.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Unsupported(StrEnum):
     UNIDENTIFIED = "unidentified"
     OUT_OF_BOUNDS = "out of bounds"
     TOO_FAR = "too far"
-    UNCONFIRMED = "the retained quotes do not confirm it"
+    UNCLEAR = "only the retained quotes can show whether they determine the parameters at the end of the step"
 
 
 class Evidence(Protocol):

@@ -22,7 +22,7 @@ from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import Group, OneStep
 from strikeout.wording import as_lines, many
 
-MOVED = ("parameter", "before", "after", "moved by (SE)")
+MOVED = ("parameter", "before", "after", "moved (independent SE)")
 
 
 def moves(before: Mapping[str, float], after: Mapping[str, float], errors: Mapping[str, float]) -> dict[str, float]:

@@ -23,7 +23,7 @@ from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import Group
 from strikeout.wording import Mention, as_lines, many, render
 
-LOOKED = ("parameter", "would be", "moves by (SE)")
+LOOKED = ("parameter", "would be", "moved (independent SE)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +70,9 @@ class Preview:
         if not isfinite(self.error):
             return (f"{what} and moves the parameters too far for one step: forget will calibrate again.",)
         sure = "exactly" if self.error == 0.0 else f"to within {self.error:.2g}"
-        return (f"{what} and moves a parameter by up to {largest:.2g} standard errors, known {sure}.",)
+        return (
+            f"{what} and moves a parameter by up to {largest:.2g} standard errors of independent quotes, known {sure}.",
+        )
 
     def __repr__(self) -> str:
         return f"<Preview: {self.sentence}>"

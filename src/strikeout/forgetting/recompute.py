@@ -63,8 +63,9 @@ def recompute(
             states.
         RefusedError: a quote cannot be counted exactly.
     """
-    unknown = sorted(set(touched.names) - states.keys())
-    if unknown or not states:
+    again = set(touched.names)
+    if not again <= states.keys() or not states:
+        unknown = sorted(again - states.keys())
         raise UsageError(
             f"recompute: {len(unknown)} of the {len(touched)} touched shards are not among the {len(states)} known: "
             f"{', '.join(unknown[:3])}. Give the state of every shard.",
@@ -77,7 +78,6 @@ def recompute(
         )
     schema = next(iter(states.values())).schema
     fresh = footprints_in(left, model, schema, weights=weights)
-    again = set(touched.names)
     kept = [state for name, state in states.items() if name not in again]
     total = NormalEquations.total([*kept, fresh.total()]) if kept else fresh.total()
     return Recomputed(OneStep(total, ridge, free), lambda: {**states, **shard_states(fresh, touched)})
@@ -109,17 +109,21 @@ def recompute_shards(
         cut = shards_of(quotes, shards)
     touched, rows = cut.touched(ids)
     footprints = _countable(calibration, ids)
-    fresh = footprints_in(quotes[rows], calibration.model, footprints.schema, weights=calibration.settings.weights)
-    is_touched = np.isin(cut.codes, [cut.names.index(name) for name in touched.names])
-    if len(footprints) == len(quotes):  # subtract what the touched shards were, which costs as little as they are
-        kept = footprints.total() - footprints.total(np.flatnonzero(is_touched).astype(np.int64))
-    else:
+    is_left = np.zeros(len(quotes), bool)
+    is_left[rows] = True
+    fresh = footprints_in(quotes[is_left], calibration.model, footprints.schema, weights=calibration.settings.weights)
+    is_touched = cut.rows_of(touched.names)
+    if len(footprints) < len(quotes):
         kept = footprints.total(footprints.places(quotes.ids[~is_touched]))
+    elif 2 * np.count_nonzero(is_touched) > len(quotes):  # sum the others, or subtract these: whichever are fewer
+        kept = footprints.total(np.flatnonzero(~is_touched))
+    else:
+        kept = footprints.total().less(footprints, np.flatnonzero(is_touched))
 
     def states() -> Mapping[str, NormalEquations]:
         return {**shard_states(footprints, cut), **shard_states(fresh, touched)}
 
-    return Recomputed(OneStep(kept + fresh.total(), None, free), states)
+    return Recomputed(OneStep(NormalEquations.total([kept, fresh.total()]), None, free), states)
 
 
 def _recompute_groups(

@@ -55,4 +55,4 @@ def footprints_in(quotes: Quotes, model: Model, schema: Schema, *, weights: Weig
         quotes, model, schema.reference, residual=residual, weights=weights, grid=schema.exponents[-1]
     )
     refuse_mixing(schema, footprints.schema)
-    return footprints
+    return footprints.under(schema)

@@ -151,7 +151,7 @@ class StepError:
         """The error as a sentence without its stop."""
         if isinf(self.error):
             return "one step goes too far to predict its error"
-        return f"one step misses the optimum by at most {self.error:.2g} standard errors"
+        return f"one step misses the optimum by at most {self.error:.2g} standard errors of independent quotes"
 
 
 def is_clear(found: StepError, tolerance: float) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from strikeout.errors import UsageError
+from strikeout.errors import ParameterError, UsageError
+from strikeout.wording import did_you_mean
 
 if TYPE_CHECKING:
     from strikeout.models.model import Model
@@ -59,13 +60,20 @@ def with_full_names(values: Mapping[str, Any], model: Model) -> dict[str, Any]:
 
     A symbol that is itself a parameter of the model, such as ``rho`` of SVI, stays.
 
+    Raises:
+        ParameterError: two names of one parameter are given.
+
     >>> with_full_names({"rho": -0.7, "v0": 0.04}, model_named("heston"))
     {'correlation': -0.7, 'initial_variance': 0.04}
     """
     names = model.parameters.names
-    return {
-        ALIASES[name] if name not in names and ALIASES.get(name) in names else name: x for name, x in values.items()
-    }
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        full = ALIASES[name] if name not in names and ALIASES.get(name) in names else name
+        if full in found:
+            raise ParameterError(f"{name} is another name of {full}, which is given too. Leave one out.", name=full)
+        found[full] = value
+    return found
 
 
 def model_named(name: str) -> Model:
@@ -124,7 +132,9 @@ def recognised(name: str, contracts: Any) -> Model | None:
 
 def _class(name: str) -> Any:
     if name not in HOMES:
-        raise UsageError(f"No model is called {name!r}. There are {', '.join(MODELS)}.", model=name)
+        raise UsageError(
+            f"No model is called {name!r}.{did_you_mean(name, MODELS)} There are {', '.join(MODELS)}.", model=name
+        )
     module, made = HOMES[name]
     return getattr(import_module(module), made)
 

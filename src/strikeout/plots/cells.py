@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.assurance.groups import column_of
 from strikeout.calibration.fit_errors import expiry_names
 from strikeout.kernels import black
 from strikeout.plots import style
 from strikeout.plots.view import is_panel
 from strikeout.quotes.contracts import Contracts
+from strikeout.statistics.groups import column_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -30,6 +30,7 @@ from strikeout.quotes.rules import Rules
 from strikeout.quotes.spill import ChunkStore, Place
 from strikeout.quotes.tables import Opened, Table, open_sheet, opened, understood
 from strikeout.quotes.text_files import Progress
+from strikeout.wording import Argument
 
 WORK, LABEL = "w:", "l:"  # prefixes of the columns of stored rows: values of a quote, and its labels
 NUMBER_OR_NAME = "underlying"  # a ticker, or the spot if all of its cells are numbers
@@ -46,6 +47,7 @@ class ReadOptions:
     clock: Clock | None
     is_beside: bool  # whether forwards may depend on quotes that are elsewhere
     curve: RateCurve | None = None  # the rate of each row, whose column is a placeholder
+    exercise: str = "european"  # which rows are American and read as European: see ``exercise``
 
     def layout(self, table: Table) -> Layout:
         """Return how this table will be read.
@@ -56,11 +58,20 @@ class ReadOptions:
         """
         is_asked = self.profile is not None
         try:
-            return understood(table, self.constants, forwards=self.forwards, is_asked=is_asked)[1]
+            found = understood(table, self.constants, forwards=self.forwards, is_asked=is_asked)[1]
         except ColumnError as error:
             if not self.is_beside or self.forwards != "auto" or not lacks_forward(error):
                 raise
-            return understood(table, self.constants, forwards=BESIDE, is_asked=is_asked)[1]
+            found = understood(table, self.constants, forwards=BESIDE, is_asked=is_asked)[1]
+        if self.exercise == "american" and "spot" not in found.places:
+            raise ColumnError(
+                "No column for spot, on which early exercise depends. Add one (",
+                Argument("constants", {"spot": 450.81}),
+                "), or read the quotes as European.",
+                missing="spot",
+                columns=table.frame.columns,
+            )
+        return found
 
 
 def lacks_forward(error: ColumnError) -> bool:
@@ -252,7 +263,7 @@ class _Pass:
         """Read the rows of a chunk and store the good ones."""
         clock = clock_of(table, self._how.clock)
         rules = Rules(table, with_constants(table.frame, self._how.constants), layout)
-        rows = read_rows(rules, clock, self._how.curve)
+        rows = read_rows(rules, clock, self._how.curve, exercise=self._how.exercise)
         begin = self._log.begin(table.frame.height)
         for found in rows.found:
             self._log.add(found.with_columns(pl.col("at") + begin), BY_ITSELF)

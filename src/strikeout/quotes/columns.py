@@ -128,12 +128,17 @@ UNITS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column as it was understood: its name in the file, the canonical name (none for a label), unit, and use."""
+    """One column as it was understood: its name in the file, the canonical name (none for a label), unit, and use.
+
+    ``side`` is C or P if only calls or only puts have it; ``is_kept`` is False if the column is left out.
+    """
 
     name: str
     role: str | None
     meaning: str
     is_used: bool
+    side: str = ""
+    is_kept: bool = True
 
 
 @dataclass(frozen=True)
@@ -195,7 +200,10 @@ def understand(
         columns=tuple(replace(column, is_used=column.role in routes.used) for column in vendor)
         or (
             *_understood(frame, places, routes.used, empty),
-            *(Column(name, None, "the problem, in a quarantine file: left out", is_used=False) for name in told),
+            *(
+                Column(name, None, "the problem, in a quarantine file: left out", is_used=False, is_kept=False)
+                for name in told
+            ),
         ),
     )  # fmt: skip
     return frame, layout
@@ -253,7 +261,7 @@ def _understood(
 
     def column(name: str) -> Column:
         if name in empty:
-            return Column(name, None, "no value in any row: left out", is_used=False)
+            return Column(name, None, "no value in any row: left out", is_used=False, is_kept=False)
         role = roles.get(name)
         return Column(name, role, UNITS[role] if role else "label", is_used=role in used)
 

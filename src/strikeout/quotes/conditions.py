@@ -11,7 +11,7 @@ What could mean two things is refused with the remedy: a day-month order, a numb
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
+from strikeout.quotes.vocabulary import Column, by_plain_header, full_name
+from strikeout.wording import did_you_mean
 
-Column = Callable[[], NDArray[Any]]
 _TOKEN = re.compile(
     r"(?P<aside>--[^\n]*|/\*.*?(?:\*/|$))"
     r"|(?P<text>'(?:[^']|'')*(?:'|$))"
@@ -43,6 +44,8 @@ _KEYWORDS = (
     "and", "or", "not", "in", "is", "null", "between", "like", "glob", "escape", "case", "when", "then", "else", "end",
     "cast", "as", "select", "from", "where", "exists", "true", "false",
 )  # fmt: skip
+_UNFINISHED = ("and", "or", "not", "in", "is", "between", "like", "glob")  # words that something must follow
+_ENDS = {"'": "'", '"': '"', "`": "`", "[": "]"}
 MOST_VALUES = 10  # of a label, in a sentence
 
 
@@ -118,13 +121,74 @@ def unmatched(where: str, columns: Mapping[str, Column]) -> list[Unmatched]:
 
 def misspelt(where: str, columns: Iterable[str], functions: Iterable[str]) -> str:
     """Return a question for the first name in a condition that is like a column's; "" if there is none."""
-    by_case = {column.lower(): column for column in columns}
-    others = {*by_case, *functions, *_KEYWORDS}
+    columns = list(columns)
+    others = {*(column.lower() for column in columns), *functions, *_KEYWORDS}
     names = [_plain(_Token("name", found[0])) for found in _TOKEN.finditer(where) if found.lastgroup == "name"]
     for name in (name for name in names if name not in others):
-        for close in get_close_matches(name, list(by_case), n=1, cutoff=0.7):
-            return f"Did you mean {by_case[close]} for {name}? "
+        meant = did_you_mean(name, columns, cutoff=0.7).strip()
+        if meant:
+            return f"{meant.removesuffix('?')} for {name}? "
     return ""
+
+
+def check_closed(where: str, shown: str) -> None:
+    """Raise UsageError if a quotation mark, a bracket or a comment of a condition is not closed, or it ends too early.
+
+    A bracket that was never opened would end the condition, and what follows it would be a query of its own.
+
+    Args:
+        shown: the condition in the message.
+    """
+    words = [_Token(str(t.lastgroup), t[0]) for t in _TOKEN.finditer(where) if t.lastgroup != "space"]
+    depth, problem = 0, ""
+    for token in words:
+        ends = _ENDS.get(token.text[:1]) if token.kind in ("text", "name") else None
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "sign" else 0
+        if ends is not None and (len(token.text) < 2 or not token.text.endswith(ends)):
+            problem = f"the quotation mark {token.text[0]} is not closed: {token.text[:40]}"
+        elif token.kind == "aside" and token.text.startswith("/*") and not token.text.endswith("*/"):
+            problem = "the comment /* is not closed"
+        elif depth < 0:
+            problem = "it closes a bracket that it did not open"
+        if problem:
+            break
+    last = next((token for token in reversed(words) if token.kind != "aside"), None)
+    if not problem and depth > 0:
+        problem = "a bracket ( is not closed"
+    elif (
+        not problem
+        and last is not None
+        and ((last.kind == "sign" and last.text != ")") or (last.kind == "name" and _plain(last) in _UNFINISHED))
+    ):
+        problem = f"it ends with {last.text}, and something must follow"
+    if problem:
+        raise UsageError(f"where: {shown} is not a condition: {problem}.", where=where)
+
+
+def with_headers(where: str, names: Mapping[str, str], reasons: Mapping[str, str], known: Iterable[str]) -> str:
+    """Return a condition in which the headers of a file are replaced by what they mean.
+
+    Args:
+        names: the meaning of each header in SQL, and ``reasons`` why a header has none, as ``header_names`` finds them.
+        known: names that have a meaning without the file, which come first.
+
+    Raises:
+        UsageError: a header that has no meaning here.
+    """
+    known = list(known)
+    meaning, without = by_plain_header(names), by_plain_header(reasons)
+    tokens = [_Token(str(found.lastgroup), found[0]) for found in _TOKEN.finditer(where)]
+    words = [token for token in tokens if token.kind not in ("aside", "space")]
+    for place, token in enumerate(words):
+        if token.kind != "name" or _plain(token) in _KEYWORDS or _follows(words, place, "("):
+            continue
+        name = _plain(token)
+        if full_name(name, known) is not None:
+            continue
+        if name in without:
+            raise UsageError(f"where: the column {token.text} {without[name]}.", column=name)
+        token.text = meaning.get(name, token.text)
+    return "".join(token.text for token in tokens)
 
 
 def _plain(token: _Token) -> str:
@@ -138,19 +202,11 @@ def _plain(token: _Token) -> str:
 def _rename(words: list[_Token], columns: Mapping[str, Column]) -> None:
     """Replace other names of a canonical column, such as symbol or expiration, by the name it has here."""
     known = {name.lower() for name in columns}
-    odd = [
-        token
-        for place, token in enumerate(words)
-        if token.kind == "name" and _plain(token) not in known and not _follows(words, place, "(")
-    ]
-    if not odd:
-        return
-    from strikeout.quotes.columns import ALIASES, label_name
-
-    other = {name: label_name(role) for role, names in ALIASES.items() for name in (role, *names)}
-    for token in odd:
-        target = other.get(_plain(token))
-        if target is not None and target.lower() in known:
+    for place, token in enumerate(words):
+        if token.kind != "name" or _plain(token) in known or _plain(token) in _KEYWORDS or _follows(words, place, "("):
+            continue
+        target = full_name(_plain(token), columns)
+        if target is not None:
             token.text = '"' + target + '"'
 
 

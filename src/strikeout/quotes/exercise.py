@@ -33,6 +33,13 @@ Mask = NDArray[np.bool_]
 # from the end, far below what spreads allow. A fixed number: a rule for stopping would make a slice depend on others.
 ROUNDS = 8
 TEXTS = ("a", "american")
+STYLES = ("european", "american", "auto")
+
+
+def check_style(exercise: str) -> None:
+    """Raise UsageError if American rows cannot be read in this way."""
+    if exercise not in STYLES:
+        raise UsageError(f"exercise is {exercise!r}; it is one of {', '.join(STYLES)}.", exercise=exercise)
 
 
 def is_american(styles: NDArray[np.object_]) -> Mask:

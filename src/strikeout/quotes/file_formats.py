@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
 
 import polars as pl
 
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
-from strikeout.quotes.limits import BYTES_A_CELL, check_growth, check_texts
+from strikeout.quotes.limits import check_texts
+from strikeout.quotes.parquet_metadata import check_parquet
 from strikeout.quotes.text_files import (
     ENDINGS,
     Block,
@@ -24,6 +24,7 @@ from strikeout.quotes.text_files import (
     western_dialect_of,
 )
 from strikeout.quotes.texts import is_unicode
+from strikeout.quotes.workbooks import NOT_A_WORKBOOK, check_workbook
 from strikeout.wording import Advice, first_line
 
 ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds
@@ -111,6 +112,7 @@ def _text_sheet(path: Path, dress: CsvDialect, is_header: IsHeader, size: int) -
 
 
 def _parquet_sheet(path: Path, size: int) -> Sheet:
+    check_parquet(path)
     height = _height(path)
 
     def blocks(progress: Progress | None) -> Iterator[Block]:
@@ -124,18 +126,13 @@ def _parquet_sheet(path: Path, size: int) -> Sheet:
 
     with _readable(path):
         header = tuple(pl.scan_parquet(path).collect_schema())
-        packed = path.stat().st_size
-    check_growth(path.name, height * len(header) * BYTES_A_CELL, packed)
     return Sheet(path.name, header, "row", blocks)
 
 
 def _excel_sheet(path: Path) -> Sheet:
     """Open the first sheet of a workbook; its first row is the header."""
     try:
-        with ZipFile(path) as packed:
-            unpacked = sum(part.file_size for part in packed.infolist())
-        check_growth(path.name, unpacked, path.stat().st_size)
-        frame = pl.read_excel(path, infer_schema_length=None)
+        from fastexcel import FastExcelError
     except ModuleNotFoundError as error:
         raise UnreadableFileError(
             f"{path.name}: reading Excel files needs fastexcel. Install strikeout[excel], or save the sheet as CSV "
@@ -143,7 +140,10 @@ def _excel_sheet(path: Path) -> Sheet:
             source=path.name,
             needs="fastexcel",
         ) from error
-    except (BadZipFile, OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    try:
+        check_workbook(path)
+        frame = pl.read_excel(path, infer_schema_length=None)
+    except (*NOT_A_WORKBOOK, FastExcelError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise UnreadableFileError(
             f"{path.name}: not a readable Excel workbook ({first_line(error)}). Save the sheet as CSV UTF-8.",
             source=path.name,

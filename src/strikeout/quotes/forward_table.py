@@ -23,7 +23,8 @@ class Forwards:
 
     ``source`` is "given", "parity", "spot", or "none" if there is none. ``rate`` is the rate of the discount used,
     ``implied_rate`` the rate that the prices imply, known discount or not; ``r_squared`` is of the line through
-    ``pairs`` calls and puts.
+    ``pairs`` calls and puts. ``converted`` American quotes of the slice are read as European; out of the money their
+    median ``correction`` is this many volatility points less.
     """
 
     names: tuple[str, ...]
@@ -37,12 +38,15 @@ class Forwards:
     r_squared: Floats
     implied_rate: Floats
     american: NDArray[np.bool_]
+    converted: NDArray[np.intp]
+    correction: Floats
 
     @staticmethod
     def none() -> Forwards:
         """Of no slices."""
         number, count = np.empty(0), np.empty(0, np.intp)
-        return Forwards((), (), number, number, number, number, count, count, number, number, np.empty(0, bool))
+        some = np.empty(0, bool)
+        return Forwards((), (), number, number, number, number, count, count, number, number, some, count, number)
 
     @staticmethod
     def joined(parts: Sequence[Forwards], order: NDArray[np.intp]) -> Forwards:
@@ -67,6 +71,8 @@ class Forwards:
         columns: dict[str, Any] = {"slice": list(self.names), "source": list(self.source)}
         numbers = ("years", "forward", "discount", "rate", "quotes", "pairs", "r_squared", "implied_rate", "american")
         columns |= {name: getattr(self, name) for name in numbers}
+        if self.converted.any():
+            columns |= {"converted": self.converted, "correction": self.correction}
         return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
 
     def counts(self) -> dict[str, int]:
@@ -82,6 +88,14 @@ class Forwards:
             "none": "none",
         }
         return ", ".join(f"{count:,} {told[word]}" for word, count in self.counts().items())
+
+    def conversion_told(self) -> str:
+        """How many American prices are read as European ones, and by how much this changes volatilities."""
+        count = int(self.converted.sum())
+        known = self.correction[np.isfinite(self.correction)]
+        range_ = f"{known.min():.2f} to {known.max():.2f}" if known.size else ""
+        far = f"; the median of a slice falls by {range_} volatility points out of the money" if known.size else ""
+        return f"{count:,} American prices are read as European ones{far}"
 
     def summary(self) -> str:
         """Return one line per slice."""

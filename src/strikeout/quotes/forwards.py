@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError
-from strikeout.kernels import elementary
+from strikeout.kernels import black, elementary
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.exercise import ROUNDS, european_prices, is_american
 from strikeout.quotes.forward_table import Forwards
@@ -43,6 +43,7 @@ NEEDED = (
     AMERICAN_MID,
 )  # labels; a large book has many more
 WORDS = np.array(["none", "parity", "spot"], object)
+CLOSE, ENOUGH = 0.08, 20  # |K / F - 1|, wider than the band of parity; quotes of a slice that are enough there
 PLAIN = 1.0  # the discount that stands in the place of one that is to be derived
 
 
@@ -75,18 +76,21 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     mid = _numbers(labels, AMERICAN_MID, len(at))
     early = np.isfinite(mid)
     price, converted = np.where(early, mid, quotes.observed[at]), _any(numbers, early, len(first))
-    spot = np.where(is_own, _from_spot(labels, c), np.nan)
-    for turn in range(ROUNDS + 1 if early.any() else 1):
+    spot, spread = np.where(is_own, _from_spot(labels, c), np.nan), quotes.spread[at]
+    rounds = ROUNDS if early.any() else 0
+    near = np.ones(len(at), bool)  # whose European prices the next round needs
+    for turn in range(rounds + 1):
         # American slices keep their narrow band in every round: far from the money mids determine volatilities poorly.
         lines = parity_lines(
-            numbers, strike=c.strike, is_call=c.is_call, observed=price, spread=quotes.spread[at],
+            numbers[near], strike=c.strike[near], is_call=c.is_call[near], observed=price[near], spread=spread[near],
             years=years, discount=own if turn else _begin(own, years, converted), american=american,
         )  # fmt: skip
         discount = np.where(is_own, c.discount, lines.discount[numbers])
         has_line = np.isfinite(lines.forward)[numbers]
         forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
         lost = ~np.isfinite(forward)
-        price = _as_european(c, labels, price, forward=forward, discount=discount)
+        near = np.ones(len(at), bool) if turn == rounds else _near(numbers, c.strike, lines.forward, near, converted)
+        price = _as_european(c, labels, price, near, forward=forward, discount=discount)
     source = WORDS[np.where(lost, 0, np.where(has_line, 1, 2))]
     forward, discount = np.where(lost, c.strike, forward), np.where(lost & ~is_own, PLAIN, discount)
     made = _placed(quotes, at, forward=forward, discount=discount, source=source, observed=price)
@@ -103,6 +107,7 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
         r_squared=np.where(lines.pairs >= PAIRS, lines.r_squared, np.nan),
         implied_rate=_rate(lines.implied, years),
         american=american,
+        **_conversion(numbers, mid, made, at, len(first)),
     )
     return made, report
 
@@ -110,6 +115,11 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
 def forwards_of(quotes: Quotes) -> Forwards:
     """Return the forward of every slice, derived or given; a given one is that of the first row of the slice."""
     _, found = derived(quotes)
+    return with_given(found, quotes)
+
+
+def with_given(found: Forwards, quotes: Quotes) -> Forwards:
+    """Return the slices whose forwards are given, before those that were derived."""
     rows = np.flatnonzero(~is_derived(quotes))
     if not rows.size:
         return found
@@ -122,6 +132,7 @@ def forwards_of(quotes: Quotes) -> Forwards:
         rate=_rate(discount, years), quotes=np.bincount(numbers, minlength=len(first)),
         pairs=np.zeros(len(first), np.intp), r_squared=nothing, implied_rate=nothing,
         american=_any(numbers, _is_american(labels, len(rows)), len(first)),
+        **_conversion(numbers, _numbers(labels, AMERICAN_MID, len(rows)), quotes, rows, len(first)),
     )  # fmt: skip
     if not len(found):
         return given
@@ -201,6 +212,24 @@ def touched_by(quotes: Quotes, gone: Mask) -> Mask:
     return found
 
 
+def _conversion(numbers: NDArray[np.intp], mid: Floats, made: Quotes, at: NDArray[np.intp], count: int) -> Any:
+    """How many American mids of each slice are European prices now, and what that is in volatility points."""
+    early = np.isfinite(mid)
+    if not early.any():
+        return {"converted": np.zeros(count, np.intp), "correction": np.full(count, np.nan)}
+    c = made.contracts[at]
+    outside = np.flatnonzero(early & (c.is_call == (c.strike >= c.forward)))
+    part = c[outside]
+    before, after = (
+        black.implied_volatility(price[outside], part.forward, part.strike, part.expiry, part.discount, part.is_call)
+        for price in (mid, made.observed[at])
+    )
+    apart = np.full(len(at), np.nan)
+    apart[outside] = 100.0 * (before - after)
+    converted = np.bincount(numbers, weights=early, minlength=count).astype(np.intp)
+    return {"converted": converted, "correction": _medians(numbers, apart, count)}
+
+
 def _begin(discount: Floats, years: Floats, converted: Mask) -> Floats:
     """The discount of the first round: where American mids would have to give it, that of the prior rate.
 
@@ -210,12 +239,26 @@ def _begin(discount: Floats, years: Floats, converted: Mask) -> Floats:
     return np.where(converted & ~np.isfinite(discount), prior, discount)
 
 
+def _near(numbers: NDArray[np.intp], strike: Floats, forward: Floats, before: Mask, converted: Mask) -> Mask:
+    """The rows of which parity needs European prices: those around the money, or all of a slice with few of them.
+
+    Found after the first round and kept: what parity is fitted to must not change from round to round.
+    """
+    if not before.all():
+        return before
+    with np.errstate(invalid="ignore"):
+        close = np.abs(strike / forward[numbers] - 1.0) <= CLOSE
+    enough = np.bincount(numbers, weights=close, minlength=len(forward)) >= ENOUGH
+    found: Mask = close | ~(enough & converted)[numbers]
+    return found
+
+
 def _as_european(
-    c: Contracts, labels: Mapping[str, NDArray[Any]], price: Floats, *, forward: Floats, discount: Floats
+    c: Contracts, labels: Mapping[str, NDArray[Any]], price: Floats, near: Mask, *, forward: Floats, discount: Floats
 ) -> Floats:
     """The prices with those of American mids replaced by European ones, as far as forward and discount are known."""
     mid = _numbers(labels, AMERICAN_MID, len(c))
-    rows = np.flatnonzero(np.isfinite(mid) & np.isfinite(forward) & np.isfinite(discount) & (discount > 0.0))
+    rows = np.flatnonzero(near & np.isfinite(mid) & np.isfinite(forward) & np.isfinite(discount) & (discount > 0.0))
     if not rows.size:
         return price
     part, spot = c[rows], _numbers(labels, "spot", len(c))[rows]

@@ -31,7 +31,8 @@ SCHEMA: Mapping[str, Any] = {
 }
 REPEATED = "Q201"  # not a fault, but the row is not counted twice
 MISSING = "Q101"
-NO_QUOTE = ("Q105", "Q114")  # expired, no market: rows of any vendor's file that can be read and are not quotes
+# Expired, no market, exercising is optimal: rows of any vendor's file that can be read and are not quotes.
+NO_QUOTE = ("Q105", "Q114", "Q117")
 LISTED = 100  # issues of a log that are kept to be shown
 # Issues of one row are listed in the order in which the rules are run.
 BY_ITSELF, DUPLICATE, WITHOUT_FORWARD, IN_THE_MARKET, WITHOUT_FORWARD_NOW = 0, 1, 2, 3, 100

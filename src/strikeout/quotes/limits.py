@@ -4,6 +4,7 @@
     a row      1,000,000 bytes, line breaks inside quotation marks included: beyond, a mark was never closed
     fields     lines have at least half of those the header names, on average
     growth     a compressed file may unpack to 64 MB, or to 100 times its size
+    pages      1,000,000 of a Parquet file
     bad rows   2,000,000
 
 docs/reference/columns.md has the same table.
@@ -20,6 +21,7 @@ FREE_GROWTH, MOST_GROWTH = 64 << 20, 100  # bytes, and times the size of the fil
 MOST_BAD = 2_000_000  # rows, each with sentences on its problems
 FEW_CELLS = 1_000_000  # below these nothing is refused for being sparse
 BYTES_A_CELL = 8  # of a Parquet file, unpacked
+MOST_PAGES = 1_000_000  # of a Parquet file, whose headers are looked at one by one
 
 
 def check_columns(name: str, count: int) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from strikeout.errors import UsageError
+from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.quotes.parquet_metadata import check_parquet
 
 TENORS: Mapping[str, float] = {"years": 1.0, "tenor": 1.0, "t": 1.0, "expiry_years": 1.0, "days": 365.0, "months": 12.0}
 RATES = ("rate", "zero_rate", "r", "yield")
@@ -62,8 +64,12 @@ class RateCurve:
 def _from_file(path: str | PathLike[str]) -> RateCurve:
     name = str(path)
     try:
-        frame = pl.read_parquet(name) if name.lower().endswith(".parquet") else pl.read_csv(name)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        if name.lower().endswith(".parquet"):
+            check_parquet(Path(name))
+            frame = pl.read_parquet(name)
+        else:
+            frame = pl.read_csv(name)
+    except (OSError, UnreadableFileError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise UsageError(
             f"rates: {name} cannot be read. Give a .csv with the columns years (or days) and rate.", path=name
         ) from error

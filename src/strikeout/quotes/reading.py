@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import polars as pl
@@ -27,8 +27,9 @@ from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.chunked_reader import Chunks, ReadOptions, read_chunks
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Column
+from strikeout.quotes.exercise import check_style
 from strikeout.quotes.forward_table import Forwards
-from strikeout.quotes.forwards import forwards_of
+from strikeout.quotes.forwards import forwards_of, with_given
 from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarning, Screening
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rates import RateCurve
@@ -91,6 +92,7 @@ class Reading:
     routes: Mapping[str, str]
     unchecked: Mapping[str, str]
     numbering: str
+    exercise: str
     table: Table  # without rows
     screening: Screening
     _chunks: Chunks
@@ -184,6 +186,13 @@ class Reading:
         """Return the forward of every slice, given or derived."""
         return forwards_of(self.quotes)
 
+    def conversion(self) -> Forwards | None:
+        """Return the slices with American prices that are read as European ones; None if no row is to be read so."""
+        if self.exercise == "european":
+            return None
+        every = with_given(self.forwards or Forwards.none(), self.quotes)
+        return Forwards.joined([every], np.flatnonzero(every.converted))
+
     def close(self) -> None:
         """Free the disk space of the chunks."""
         self._chunks.store.close()
@@ -217,6 +226,9 @@ class Reading:
         lines += ["", "computed from", *(f"  {name:<{width}}  {route}" for name, route in self.routes.items())]
         if self.forwards is not None:
             lines += ["", f"forwards of {many(len(self.forwards), 'slice')}: {self.forwards.headline()}"]
+        conversion = self.conversion()
+        if conversion is not None:
+            lines += ["", conversion.conversion_told()]
         if len(self.issues):
             lines += ["", *(f"  {line}".rstrip() for line in self.screening.table().splitlines())]
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
@@ -224,21 +236,28 @@ class Reading:
         return "\n".join([as_lines(lines), "", self.quotes.summary()])
 
 
+class ReadKeywords(TypedDict, total=False):
+    """How to read a source, as keywords of ``read_quotes`` and ``inspect_quotes``."""
+
+    profile: str | PathLike[str] | None
+    constants: Mapping[str, Any] | None
+    checks: Checks | Mapping[str, float | str] | str | None
+    forwards: str
+    exercise: Literal["european", "american", "auto"]
+    clock: Clock | None
+
+
 def inspect_quotes(
-    source: Any,
-    *,
-    profile: str | PathLike[str] | None = None,
-    constants: Mapping[str, Any] | None = None,
-    checks: Checks | Mapping[str, float | str] | str | None = None,
-    forwards: str = "auto",
-    clock: Clock | None = None,
-    beside: Beside | None = None,
-    chunking: Chunking | None = None,
+    source: Any, *, beside: Beside | None = None, chunking: Chunking | None = None, **options: Unpack[ReadKeywords]
 ) -> Reading:
     """Read a source and report everything about it; no file is refused for its bad rows.
 
     Args:
         source: a path (.csv, .csv.gz, .parquet, .xlsx) or a pandas, Polars or Arrow frame.
+        beside: returns the quotes that these will be added to, on which their forwards may depend too: a few corrected
+            rows have none of their own. Called only if needed.
+        chunking: how to read a file that does not fit in memory: ``Chunking(folder=...)``. Use the reading in a
+            ``with`` statement then; its ``issues`` are counts, of which only the first are listed.
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
         constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``. The rate may be a
@@ -247,11 +266,9 @@ def inspect_quotes(
             preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available,
             slice by slice.
+        exercise: the rows whose American prices are read as European ones: "auto" for those that the column exercise
+            marks, "american" for all, "european" (default) for none. See ``american.to_european``.
         clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
-        beside: returns the quotes that these will be added to, on which their forwards may depend too: a few corrected
-            rows have none of their own. Called only if needed.
-        chunking: how to read a file that does not fit in memory: ``Chunking(folder=...)``. Use the reading in a
-            ``with`` statement then; its ``issues`` are counts, of which only the first are listed.
 
     Raises:
         UnreadableFileError: no such file, empty, or not the format of its ending.
@@ -260,13 +277,22 @@ def inspect_quotes(
     """
     how = chunking or IN_MEMORY
     progress = how.progress or _no_progress
-    rules = Checks.of(checks)
-    fixed, curve = _split_curve(constants or {})
-    options = ReadOptions(profile, fixed, forwards, clock, beside is not None, curve)
+    unknown = sorted(options.keys() - ReadKeywords.__annotations__.keys())
+    if unknown:
+        raise TypeError(
+            f"{unknown[0]!r} is not a keyword of reading. They are {', '.join(ReadKeywords.__annotations__)}."
+        )
+    rules = Checks.of(options.get("checks"))
+    fixed, curve = _split_curve(options.get("constants") or {})
+    forwards, exercise = options.get("forwards", "auto"), options.get("exercise", "european")
+    check_style(exercise)
+    asked = ReadOptions(
+        options.get("profile"), fixed, forwards, options.get("clock"), beside is not None, curve, exercise
+    )
     store = Spill(how.folder) if how.on_disk else ChunksInMemory()
     try:
         chunks = read_chunks(
-            source, options, store=store, progress=lambda share: progress("reading", share), size=how.size
+            source, asked, store=store, progress=lambda share: progress("reading", share), size=how.size
         )
         remove_duplicates(chunks, how.at_once)
         parts = Partitions.of(chunks, how.at_once)
@@ -278,8 +304,8 @@ def inspect_quotes(
             source=chunks.table.name, rows=rows, count=count, rejected=rows - count - repeated,
             unreadable=log.unreadable(_price_columns(chunks)), repeated=repeated, cut=verdict.cut, issues=issues,
             columns=chunks.layout.columns,
-            routes=routes_told(chunks.layout, chunks.clock, curve), unchecked=verdict.unchecked,
-            numbering=chunks.table.numbering, table=_with_notes(chunks, forwards),
+            routes=routes_told(chunks.layout, chunks.clock, curve, exercise), unchecked=verdict.unchecked,
+            numbering=chunks.table.numbering, exercise=exercise, table=_with_notes(chunks, forwards),
             screening=log.screening(verdict.unchecked),
             _chunks=chunks, _parts=parts, _verdict=verdict, _progress=progress,
         )  # fmt: skip
@@ -334,11 +360,7 @@ def read_quotes(
     *,
     max_reject: float = MAX_REJECT,
     quarantine: str | PathLike[str] | None = None,
-    profile: str | PathLike[str] | None = None,
-    constants: Mapping[str, Any] | None = None,
-    checks: Checks | Mapping[str, float | str] | str | None = None,
-    forwards: str = "auto",
-    clock: Clock | None = None,
+    **options: Unpack[ReadKeywords],
 ) -> Quotes:
     """Return the good rows of a file or frame as quotes; warn of bad ones, and refuse a file with many unreadable ones.
 
@@ -354,6 +376,8 @@ def read_quotes(
         checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``; or a
             preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available.
+        exercise: the rows whose American prices are read as European ones: "auto" for those that the column exercise
+            marks, "american" for all, "european" (default) for none. See ``american.to_european``.
         clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
 
     Raises:
@@ -362,9 +386,7 @@ def read_quotes(
         RejectedError: more than ``max_reject`` of the rows cannot be read, or none is good.
         UsageError: the source is neither a path nor a frame, or ``max_reject`` is not a share.
     """
-    reading = inspect_quotes(
-        source, profile=profile, constants=constants, checks=checks, forwards=forwards, clock=clock
-    )
+    reading = inspect_quotes(source, **options)
     accept(reading, max_reject=max_reject, quarantine=quarantine)
     if len(reading.issues):
         warnings.warn(f"{reading.source}: {reading.headline()}.", QuotesWarning, stacklevel=2)

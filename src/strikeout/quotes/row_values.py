@@ -16,10 +16,13 @@ from strikeout.kernels import elementary
 from strikeout.quotes.clock import DAY, Clock
 from strikeout.quotes.columns import NUMBERS, Layout, as_text, label_name, quotient
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.exercise import european_prices, is_american
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
+from strikeout.quotes.issues import SCHEMA
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.rules import DAYS, DAYS_PER_YEAR, Rules, to_dates
+from strikeout.quotes.slices import AMERICAN_MID
 from strikeout.quotes.tables import Table
 
 LAST_DAY = Clock()  # when trading ends on the last day: 16:00, settled in the morning 9:30, in the zone of the times
@@ -264,8 +267,12 @@ class Rows:
     found: tuple[pl.DataFrame, ...]
 
 
-def read_rows(rules: Rules, clock: Clock | None, curve: RateCurve | None = None) -> Rows:
-    """Read the rows of a table, each by itself; with a ``curve`` the rate of each is that of its time to expiry."""
+def read_rows(rules: Rules, clock: Clock | None, curve: RateCurve | None = None, *, exercise: str = "european") -> Rows:
+    """Read the rows of a table, each by itself; with a ``curve`` the rate of each is that of its time to expiry.
+
+    Args:
+        exercise: which rows are American and read as European: none, all, or those that the table states ("auto").
+    """
     frame, layout = rules.frame, rules.layout
     work, parts = rules.parse()
     work = with_expiry(work, frame, layout, clock=clock)
@@ -277,7 +284,55 @@ def read_rows(rules: Rules, clock: Clock | None, curve: RateCurve | None = None)
     work = with_money(work, frame, layout)
     parts += rules.judge_money(work, _unmarked(frame.height, parts))
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
-    return Rows(ids, work, _labels(frame, work, layout), _unmarked(frame.height, parts), tuple(parts))
+    labels = _labels(frame, work, layout)
+    if exercise != "european":
+        work, labels, found = _converted(rules, work, labels, exercise, _unmarked(frame.height, parts))
+        parts.append(found)
+    return Rows(ids, work, labels, _unmarked(frame.height, parts), tuple(parts))
+
+
+def _converted(
+    rules: Rules, work: pl.DataFrame, labels: pl.DataFrame, exercise: str, good: pl.Series
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The rows with American prices as the label american_mid, and an issue for each that should be exercised now.
+
+    A row with its own forward gets its European price here. One whose forward is derived keeps its mid: ``derived``
+    converts it. A volatility in the place of a price is read as it is, and so is a row without a spot.
+    """
+    layout, nothing = rules.layout, pl.DataFrame(schema=SCHEMA)
+    style = _told(rules.frame, layout, "exercise").to_numpy().astype(object)
+    american = np.ones(work.height, bool) if exercise == "american" else is_american(style)
+    if "spot" not in layout.places or not {"price", "bid"} & layout.used or not american.any():
+        return work, labels, nothing
+    columns = work.select(pl.col("spot", "strike", "expiry_years", "forward", "discount", "observed").cast(pl.Float64))
+    spot, strike, expiry, forward, discount, price = (
+        columns[name].fill_null(nan).to_numpy() for name in columns.columns
+    )
+    told = work[AMERICAN_MID].cast(pl.Float64).fill_null(nan).to_numpy() if AMERICAN_MID in work.columns else price
+    mid = np.where(np.isfinite(told), told, price)
+    is_call = work["is_call"].fill_null(value=False).to_numpy().astype(bool)
+    early = good.to_numpy() & american & np.isfinite(spot) & (spot > 0.0) & np.isfinite(mid)
+    now = np.maximum(np.where(is_call, spot - strike, strike - spot), 0.0)
+    pays = early & (now > 0.0) & (mid <= now)
+    early &= ~pays
+    own = early.copy()
+    if FORWARD_FROM in work.columns:
+        own &= (work[FORWARD_FROM] == "given").to_numpy()
+    observed = np.array(price)
+    contracts = Contracts(
+        forward=forward[own], strike=strike[own], expiry=expiry[own], discount=discount[own], is_call=is_call[own]
+    )
+    observed[own] = european_prices(mid[own], spot[own], contracts)
+    words = "the price {} is not above what exercising now pays, so it has no volatility; left out."
+    role = next(role for role in ("price", "bid") if role in layout.used)
+    return (
+        work.with_columns(pl.Series("observed", observed).fill_nan(None)),
+        labels.with_columns(
+            pl.Series(AMERICAN_MID, np.where(early, mid, nan)).fill_nan(None),
+            pl.Series("exercise", np.where(american, "A", style).tolist(), dtype=pl.String),
+        ),
+        rules.failures("Q117", role, pl.Series(pays), words),
+    )
 
 
 def clock_of(table: Table, clock: Clock | None) -> Clock | None:
@@ -285,10 +340,13 @@ def clock_of(table: Table, clock: Clock | None) -> Clock | None:
     return Clock.of(table.profile.time) if clock is None and table.profile is not None else clock
 
 
-def routes_told(layout: Layout, clock: Clock | None, curve: RateCurve | None = None) -> Mapping[str, str]:
+def routes_told(
+    layout: Layout, clock: Clock | None, curve: RateCurve | None = None, exercise: str = "european"
+) -> Mapping[str, str]:
     """What each quantity of a quote is computed from."""
+    whose = {"american": "the European price", "auto": "of American rows the European price"}.get(exercise)
     return {
-        "observed": layout.observed_from,
+        "observed": layout.observed_from + (f"; {whose} at its American volatility" if whose else ""),
         "forward": layout.forward_from,
         "expiry_years": str(clock) if is_timed(layout, clock) else layout.expiry_from,
         "discount": layout.discount_from + (f", the rate from {curve.name}" if curve is not None else ""),

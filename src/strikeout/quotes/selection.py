@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import NothingMeantError, UsageError
-from strikeout.quotes.conditions import Column, Unmatched, misspelt, typed, unmatched
+from strikeout.quotes.conditions import Unmatched, check_closed, misspelt, typed, unmatched
 from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.vocabulary import Column, computed_columns, own_columns
+from strikeout.wording import did_you_mean
 
 # A condition may look at the book and compute; it may not write, attach a file, load code or run for ever.
 _ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
@@ -52,7 +54,8 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
 
     The condition sees the columns ``id, price, strike, right ('C' or 'P'), expiry_years, forward, discount, weight,
     spread, log_moneyness`` and every label by its name; for quotes of features these instead of what only options have.
-    Other names that a file may have for a column (symbol, expiration, quote_date, mid) work too. A label whose every
+    ``maturity`` (days), ``moneyness`` (strike over forward), ``month`` of the date and ``is_call`` are computed. Other
+    names that a file may have for a column (symbol, expiration, quote_date, mid) work too. A label whose every
     text is a number, as in a CSV, compares as numbers: 100 is not below 50. Dates compare as dates in the usual
     spellings, quoted or not; ``/`` divides: see ``conditions``. It can read and compute, nothing else; its meaning
     depends on the quotes alone, not on the clock or the time zone.
@@ -78,9 +81,9 @@ def select(quotes: Quotes, where: str, *, also: Iterable[str] = ()) -> Names:
             characters=len(where),
         )
     own, labels, columns = _all_columns(quotes, also)
+    check_closed(where, _cut(where))
     asked = typed(where, columns)
     _refuse_quoted_text(asked, columns)
-    _refuse_loose_ends(where)
     used = _used(where, asked, columns)
     ambiguous = sorted(used & own.keys() & labels.keys())
     if ambiguous:
@@ -116,10 +119,11 @@ def _all_columns(
     quotes: Quotes, also: Iterable[str]
 ) -> tuple[dict[str, Column], dict[str, NDArray[Any]], dict[str, Column]]:
     """Return the columns every book has, the labels, and both; labels with the name of a column are in both."""
-    own, labels = _columns(quotes), {**_features(quotes), **quotes.labels}
-    there = {name.lower() for name in (*own, *labels)}
+    own, labels = own_columns(quotes), {**_features(quotes), **quotes.labels}
+    computed = computed_columns(quotes)
+    there = {name.lower() for name in (*own, *computed, *labels)}
     labels |= {name: np.full(len(quotes), None, object) for name in also if name.lower() not in there}
-    return own, labels, {**{name: partial(_compared, held) for name, held in labels.items()}, **own}
+    return own, labels, {**{name: partial(_compared, held) for name, held in labels.items()}, **computed, **own}
 
 
 def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
@@ -128,20 +132,10 @@ def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
     for name in (mark[1:].removesuffix('"') for mark in _ASIDE.findall(where) if mark.startswith('"')):
         if name.replace('""', '"').lower() not in known:
             raise UsageError(
-                f'where: "{name[:SHOWN]}" in double quotes names a column, and the columns are {_listed(columns)}. '
+                f'where: "{name[:SHOWN]}" in double quotes names a column, and there is no such column.'
+                f"{did_you_mean(name, columns, cutoff=0.7)} The columns are {_listed(columns)}. "
                 f"If it is a text, write '{name[:SHOWN]}'.",
                 column=name,
-            )
-
-
-def _refuse_loose_ends(where: str) -> None:
-    """A bracket that was never opened would end the condition, and what follows it would be a query of its own."""
-    depth = 0
-    for mark in re.findall(r"[()]", _ASIDE.sub(" ", where)):
-        depth += 1 if mark == "(" else -1
-        if depth < 0:
-            raise UsageError(
-                f"where: {_cut(where)} is not a condition: it closes a bracket that it did not open.", where=where
             )
 
 
@@ -251,26 +245,6 @@ def _timeless(calendar: sqlite3.Connection, name: str, refused: list[str], *give
 def _trimmed(text: Any, signs: Any) -> Any:
     """SQLite's own takes a time that grows with both lengths multiplied."""
     return None if text is None or signs is None else str(text).strip(str(signs))
-
-
-def _columns(quotes: Quotes) -> dict[str, Column]:
-    c = quotes.contracts
-    every: dict[str, Column] = {
-        "id": lambda: quotes.ids,
-        "price": lambda: quotes.observed,
-        "weight": lambda: quotes.weight,
-        "spread": lambda: quotes.spread,
-    }
-    if isinstance(c, Features):
-        return every
-    return every | {
-        "strike": lambda: c.strike,
-        "right": lambda: np.where(c.is_call, "C", "P"),
-        "expiry_years": lambda: c.expiry,
-        "forward": lambda: c.forward,
-        "discount": lambda: c.discount,
-        "log_moneyness": lambda: c.log_moneyness,
-    }
 
 
 def _features(quotes: Quotes) -> dict[str, NDArray[Any]]:

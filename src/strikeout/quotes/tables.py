@@ -194,9 +194,11 @@ def _understood(
 ) -> tuple[Column, ...]:
     """What each of the vendor's columns was taken for, and what the profile and the lines above the header add."""
     meant: dict[str, list[tuple[str, str]]] = {}
+    sides: dict[str, set[str]] = {}
     for side, roles in sources(profile, filled).items():
         origins = {**profile.columns, **(profile.puts if side == "P" else profile.calls)}
         for role, name in roles.items():
+            sides.setdefault(name, set()).add(side)
             if role == "symbol":
                 said = [part for part in NAMED if part not in roles and not (side and part == "right")]
                 meant.setdefault(name, []).extend((part, "part of the name") for part in said)
@@ -205,11 +207,13 @@ def _understood(
     columns = []
     for name in header:
         for role, told in dict.fromkeys(meant.get(name, ())):
-            columns.append(Column(name, role, f"{UNITS[role]}; {told}" if told else UNITS[role], is_used=False))
+            words = f"{UNITS[role]}; {told}" if told else UNITS[role]
+            side = next(iter(sides[name])) if len(sides[name]) == 1 else ""
+            columns.append(Column(name, role, words, is_used=False, side=side))
         if name not in meant:
             kept = plain(name) in map(plain, profile.labels)
             words = "label" if kept else "left out" if name in filled else "no value in any row: left out"
-            columns.append(Column(name, None, words, is_used=False))
+            columns.append(Column(name, None, words, is_used=False, is_kept=kept))
     added = {role: f"{value}, by the profile" for role, value in profile.constants.items()}
     added |= {role: f"{value}, from a line above the header" for role, value in above.items()}
     added |= dict.fromkeys(profile.by_class, "by the class of the contract")

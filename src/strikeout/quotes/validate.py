@@ -106,12 +106,12 @@ class Partitions:
             if wanted.any():
                 made = derived(self.quotes(here))[0][wanted]
                 c, source = made.contracts, made.labels[FORWARD_FROM]
-                found += list(zip(here["at"].filter(wanted), c.forward, c.discount, source, strict=True))
-        _, forward, discount, sources = zip(*sorted(found), strict=True)
+                found += list(zip(here["at"].filter(wanted), c.forward, c.discount, source, made.observed, strict=True))
+        _, forward, discount, sources, observed = zip(*sorted(found), strict=True)
         c, labels = quotes.contracts, {**quotes.labels, FORWARD_FROM: np.array(sources, object)}
         contracts = Contracts(forward=forward, discount=discount, strike=c.strike, expiry=c.expiry, is_call=c.is_call)
-        own = {name: getattr(quotes, name) for name in ("ids", "observed", "weight", "spread")}
-        return Quotes._trusted(contracts=contracts, labels=labels, **own)
+        own = {name: getattr(quotes, name) for name in ("ids", "weight", "spread")}
+        return Quotes._trusted(contracts=contracts, labels=labels, observed=np.array(observed), **own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +310,7 @@ def _market(rows: pl.DataFrame, made: Quotes | None, lost: NDArray[np.bool_] | N
         own = {name: column.filter(~lost) for name, column in own.items()}
         labels = {name: column.filter(~lost) for name, column in labels.items()}
     own |= {"forward": pl.Series(made.contracts.forward), "discount": pl.Series(made.contracts.discount)}
+    own |= {"observed": pl.Series(made.observed)}  # of an American quote, which depends on both
     return market_by(own, labels)
 
 

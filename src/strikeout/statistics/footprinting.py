@@ -58,7 +58,7 @@ def footprints_of(
     integers, fit = exact.quantise(values, schema.grid)
     if not fit.all():
         _refuse(quotes, schema, values, np.flatnonzero(~fit))
-    return Footprints(schema, quotes.ids, integers)
+    return Footprints._trusted(schema, quotes.ids, integers)
 
 
 def _refuse(quotes: Quotes, schema: Schema, values: Floats, unfit: NDArray[np.intp]) -> None:

@@ -45,6 +45,18 @@ class Footprints:
         self.rows.flags.writeable = False
         self._index  # noqa: B018  (built now so that a repeated id is refused here, not later)
 
+    @classmethod
+    def _trusted(cls, schema: Schema, ids: Names, rows: Integers) -> Footprints:
+        """Footprints of quotes whose ids are known to be unique: they are indexed when one is first looked up."""
+        rows.flags.writeable = False
+        made = object.__new__(cls)
+        vars(made).update(schema=schema, ids=ids, rows=rows)
+        return made
+
+    def under(self, schema: Schema) -> Footprints:
+        """Return these footprints with an equal schema: states of the same object add up without a comparison."""
+        return Footprints._trusted(schema, self.ids, self.rows)
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -55,6 +67,8 @@ class Footprints:
     @cached_property
     def _counts(self) -> NDArray[np.bool_] | None:
         """Which rows are counted; None if all are."""
+        if self.rows[:, -1].all():  # no residual is zero, which is the usual case and quick to see
+            return None
         counts: NDArray[np.bool_] = np.logical_or.reduce(self.rows != 0, axis=1)
         return None if counts.all() else counts
 
@@ -93,7 +107,7 @@ class Footprints:
         return self._picked(np.flatnonzero(kept))
 
     def _picked(self, rows: NDArray[Any]) -> Footprints:
-        return Footprints(self.schema, self.ids[rows], self.rows[rows])
+        return Footprints._trusted(self.schema, self.ids[rows], self.rows[rows])
 
     def total(self, places: Integers | None = None) -> NormalEquations:
         """What these quotes (or those at these rows) leave behind together."""

@@ -72,7 +72,7 @@ class NormalEquations:
         for part in every:
             if part.schema is not schema:
                 refuse_mixing(schema, part.schema)
-        words = exact.total(np.stack([part.words for part in every]))
+        words = exact.total(np.concatenate([part.words for part in every]).reshape(len(every), -1, 3))
         return NormalEquations(schema, words, sum(part.count for part in every))
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
@@ -117,10 +117,8 @@ class NormalEquations:
     @cached_property
     def _solved(self) -> Floats:
         """The triangle read out, each number correctly rounded, then the step without a ridge."""
-        triangle = exact.read(self.words, self.schema.grid)
-        solved = np.concatenate([triangle, exact.solve(triangle)])
-        solved.flags.writeable = False
-        return solved
+        columns = self.schema.columns
+        return exact.downdate(self.words, np.empty((0, columns), np.int64), None, self.schema.grid)[1]
 
     @property
     def solved(self) -> Floats:

@@ -100,11 +100,11 @@ def schema_of(
     own = getattr(model, "exponents", None)
     stated = own(reference) if own is not None and grid is None else None
     finest = int(getattr(model, "grid", GRID)) if grid is None else int(grid)
-    sizes = [abs(float(x)) for x in space.starts[0]]
+    sizes = [abs(x) for x in space.starts[0].tolist()]
     return Schema(
         model=model.name,
         parameters=tuple(space.names),
-        reference=tuple(float(x) for x in space.vector(reference)),
+        reference=tuple(space.vector(reference).tolist()),
         exponents=stated or (*(finest + _exponent(size) for size in sizes), finest),
         residual=residual,
         weights=weights,

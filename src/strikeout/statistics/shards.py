@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +59,25 @@ class Shards:
             UnknownIdError: an id that is not there, or one given twice.
         """
         gone = self._index.find(ids)
-        touched = np.unique(self.codes[gone])
-        is_left = np.isin(self.codes, touched)
+        is_touched = np.zeros(len(self), bool)
+        is_touched[self.codes[gone]] = True
+        is_left = is_touched[self.codes]
         is_left[gone] = False
         rows = np.flatnonzero(is_left)
-        codes = np.searchsorted(touched, self.codes[rows])
-        return Shards(self.ids[rows], codes, tuple(self.names[code] for code in touched)), rows
+        place = np.cumsum(is_touched) - 1  # of a touched shard among the touched ones
+        names = tuple(compress(self.names, is_touched.tolist()))
+        return Shards(self.ids[rows], place[self.codes[rows]], names), rows
+
+    def rows_of(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Which quotes are in one of these shards.
+
+        Raises:
+            KeyError: no shard has one of the names.
+        """
+        is_named = np.zeros(len(self), bool)
+        is_named[[self._codes_by_name[name] for name in names]] = True
+        found: NDArray[np.bool_] = is_named[self.codes]
+        return found
 
     def members(self, name: str) -> Names:
         """The ids of one shard, in the order of the book.

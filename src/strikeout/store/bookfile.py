@@ -45,8 +45,8 @@ TABLES = """
         shard INTEGER PRIMARY KEY REFERENCES chunks, sum BLOB NOT NULL, tag BLOB NOT NULL, data BLOB NOT NULL
     );
     CREATE TABLE pages (
-        shelf TEXT NOT NULL, name TEXT NOT NULL, sum BLOB NOT NULL, tag BLOB NOT NULL, data BLOB NOT NULL,
-        PRIMARY KEY (shelf, name)
+        kind TEXT NOT NULL, name TEXT NOT NULL, sum BLOB NOT NULL, tag BLOB NOT NULL, data BLOB NOT NULL,
+        PRIMARY KEY (kind, name)
     ) WITHOUT ROWID;
     CREATE TABLE entries (number INTEGER PRIMARY KEY, sum BLOB NOT NULL, data BLOB NOT NULL);
     CREATE TABLE seal (
@@ -76,10 +76,10 @@ class Connection:
 
         Raises:
             UsageError: the book is closed, or was opened in another thread or before a fork.
-            BookError: SQLite finds something wrong; see ``told``.
+            BookError: SQLite finds something wrong; see ``translate_errors``.
         """
         self._check()
-        with told(self.path):
+        with translate_errors(self.path):
             return self.raw.execute(question, values)
 
     def executemany(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -87,10 +87,10 @@ class Connection:
 
         Raises:
             UsageError: the book is closed, or was opened in another thread or before a fork.
-            BookError: SQLite finds something wrong; see ``told``.
+            BookError: SQLite finds something wrong; see ``translate_errors``.
         """
         self._check()
-        with told(self.path):
+        with translate_errors(self.path):
             self.raw.executemany(change, rows)
 
     @property
@@ -179,7 +179,7 @@ def refuse_taken(path: Path) -> None:
 
 
 def _make(draft: Path) -> None:
-    with told(draft):
+    with translate_errors(draft):
         raw = sqlite3.connect(draft, isolation_level=None)
         try:
             raw.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -228,7 +228,7 @@ def recognise(path: Path) -> None:
     holding.refuse_second_name(path, found)
     size = found.st_size
     try:
-        with told(path):
+        with translate_errors(path):
             raw = _opened(path, "mode=ro&immutable=1", 0.0)
             try:
                 ((application,),) = raw.execute("PRAGMA application_id")
@@ -271,7 +271,7 @@ def _opened(path: Path, how: str, patience: float) -> sqlite3.Connection:
 
 
 def _connected(path: Path, patience: float) -> sqlite3.Connection:
-    with told(path):
+    with translate_errors(path):
         raw = _opened(path, "mode=rw", patience)
         try:
             _refuse_short(path, raw)
@@ -347,7 +347,7 @@ def _refuse_other(path: Path, version: int) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Raise the errors of SQLite as errors of this package.
 
     Raises:

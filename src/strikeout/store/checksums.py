@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from strikeout.errors import UsageError
-from strikeout.store.store import LEAVINGS, SHELVES
+from strikeout.store.store import PAGE_KINDS, SHARD_DATA
 
 SIZE = 32
 NONCE = 16
 TAG = 16
 UNKEYED = bytes(SIZE)  # the key of a store without a ledger
 QUOTES, MARKS = "quotes", "marks"
-PARTS: tuple[str, ...] = (QUOTES, MARKS, *LEAVINGS, *SHELVES)
+PARTS: tuple[str, ...] = (QUOTES, MARKS, *SHARD_DATA, *PAGE_KINDS)
 _MODULUS = 1 << (8 * SIZE)
 
 

@@ -95,30 +95,30 @@ def chunks_of(quotes: Quotes) -> Iterator[Chunk]:
     return (chunk_of(quotes[begin : begin + CHUNK]) for begin in range(0, len(quotes), CHUNK))
 
 
-def in_chunks(pieces: Iterable[Quotes], size: int) -> Iterator[list[Quotes]]:
+def in_chunks(chunks: Iterable[Quotes], size: int) -> Iterator[list[Quotes]]:
     """Regroup quotes into chunks of ``size``, the last one smaller; one list per input that completes a chunk.
 
     The result does not depend on how the input is divided, unless the names or types of labels change: there a
     chunk ends early.
     """
     left: Quotes | None = None
-    for quotes in pieces:
+    for quotes in chunks:
         if left is not None and _labels(left) != _labels(quotes):
             yield [left]
             left = None
-        lots = []
+        complete = []
         if left is not None:
             missing = size - len(left)
             left, quotes = stacked(left, quotes[:missing]), quotes[missing:]
             if len(left) == size:
-                lots.append(left)
+                complete.append(left)
                 left = None
         whole = len(quotes) // size * size
-        lots += [quotes[begin : begin + size] for begin in range(0, whole, size)]
+        complete += [quotes[begin : begin + size] for begin in range(0, whole, size)]
         if whole < len(quotes):
             left = quotes[whole:]
-        if lots:
-            yield lots
+        if complete:
+            yield complete
     if left is not None:
         yield [left]
 

@@ -17,7 +17,12 @@ from strikeout.store.merkle import leaf_hash
 
 FORMAT = "strikeout ledger entry 1"
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
-CLOCK_BACK = "clock_back"  # a count: by how many seconds an entry is dated before the previous one
+# Counts of an entry that are not numbers of quotes.
+CLOCK_BACK = "clock_back"  # by how many seconds an entry is dated before the previous one
+REQUEST = "of"  # the request that is decided
+FIRST_RESULT, LAST_RESULT = "first result removed", "last result removed"  # entries whose results an erasure removed
+FIRST_DATE, LAST_DATE = "first date", "last date"  # of erased quotes, as whole numbers: 20240131
+SOURCE = "source: "  # before the name of a source: how many of its quotes were erased
 
 
 class ReasonCode(StrEnum):
@@ -29,6 +34,34 @@ class ReasonCode(StrEnum):
     ERROR = "error"
     TEST = "test"
     OTHER = "other"
+
+
+def counts_in_words(counts: Mapping[str, int]) -> list[str]:
+    """Return the counts of an entry for a reader.
+
+    >>> counts_in_words({"erased": 2700, "first result removed": 2, "last result removed": 4, "source: south": 2700})
+    ['erased 2,700', 'results of entries 2 to 4 removed', 'of source south 2,700']
+    """
+    words = []
+    for name, count in counts.items():
+        if name in (FIRST_RESULT, FIRST_DATE):
+            last = counts.get(LAST_RESULT if name == FIRST_RESULT else LAST_DATE, count)
+            if name == FIRST_RESULT:
+                words.append(f"results of entries {count} to {last} removed")
+            else:
+                words.append(f"dates {_day(count)} to {_day(last)}")
+        elif name == REQUEST:
+            words.append(f"request {count}")
+        elif name.startswith(SOURCE):
+            words.append(f"of source {name.removeprefix(SOURCE)} {count:,}")
+        elif name not in (LAST_RESULT, LAST_DATE):
+            words.append(f"{name.replace('_', ' ')} {count:,}")
+    return words
+
+
+def _day(number: int) -> str:
+    text = f"{number:08d}"
+    return f"{text[:4]}-{text[4:6]}-{text[6:]}"
 
 
 @dataclass(frozen=True)
@@ -181,7 +214,7 @@ class Entry:
         return Entry(**{name: content[name] for name in names - {"why"}}, why=reason)
 
     def __str__(self) -> str:
-        counts = "".join(f", {name} {count:,}" for name, count in self.counts.items())
+        counts = "".join(f", {words}" for words in counts_in_words(self.counts))
         why = f": {self.why}" if self.why else ""
         return f"{self.number:>4}  {self.at[:19]}Z  {self.who}  {self.what}{counts}{why}"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from strikeout.errors import StrikeoutError
 from strikeout.store.checksums import MARKS, PARTS, QUOTES, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.sqlite_reading import SqliteReading, key
-from strikeout.store.store import LEAVINGS, SHELVES
+from strikeout.store.store import PAGE_KINDS, SHARD_DATA
 from strikeout.wording import many
 
 MOST = 20  # messages; more would not help with a file that is damaged throughout
@@ -53,17 +53,17 @@ def _faults(book: SqliteReading) -> Iterator[str]:
     marks = [mark_sum(name, homes.get(name, -1), entry) for name, entry in book.rows("SELECT id, entry FROM marks")]
     tally.come(MARKS, marks)
     tally.count(marked=len(marks))
-    for what in LEAVINGS:
+    for what in SHARD_DATA:
         for shard, row, tag, data in book.rows(f"SELECT shard, sum, tag, data FROM {what}"):
             fault = book.fault(checksum(what, shard, data), row, tag)
             if fault is not None:
                 yield f"The stored data of shard {shard} ({what}) {fault}."
             tally.come(what, [row])
-    for shelf, name, row, tag, data in book.rows("SELECT shelf, name, sum, tag, data FROM pages"):
-        fault = book.fault(checksum(shelf, name, data), row, tag)
-        if fault is not None or shelf not in SHELVES:
-            yield f"The page {name!r} of kind {shelf!r} {fault or 'has an unknown kind'}."
-        tally.come(shelf, [row])
+    for kind, name, row, tag, data in book.rows("SELECT kind, name, sum, tag, data FROM pages"):
+        fault = book.fault(checksum(kind, name, data), row, tag)
+        if fault is not None or kind not in PAGE_KINDS:
+            yield f"The page {name!r} of kind {kind!r} {fault or 'has an unknown kind'}."
+        tally.come(kind, [row])
     last = -1
     for number, row, data in book.rows("SELECT number, sum, data FROM entries ORDER BY number"):
         if number != last + 1 or row != checksum("entry", number, data):

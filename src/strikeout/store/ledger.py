@@ -296,8 +296,8 @@ class SetCommitment:
         # Lengths come first, so that no two sets give the same bytes.
         lengths = list(map(len, touched))
         written = {length: length.to_bytes(8, "little") for length in set(lengths)}
-        told = zip(map(written.__getitem__, lengths), touched, strict=True)
-        self._running.update(b"".join(chain.from_iterable(told)))
+        framed = zip(map(written.__getitem__, lengths), touched, strict=True)
+        self._running.update(b"".join(chain.from_iterable(framed)))
         self._is_empty = self._is_empty and not touched
 
     def __str__(self) -> str:

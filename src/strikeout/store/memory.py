@@ -18,7 +18,16 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store import id_lookup
 from strikeout.store.checksums import MARKS, QUOTES, UNKEYED, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.chunks import Chunk, chunks_of, encoded, quotes_of, refuse_other_kind, retained_of
-from strikeout.store.store import Counts, Leaving, Reading, Shelf, Told, Writing, is_left, on_shelf
+from strikeout.store.store import (
+    Counts,
+    OnAdded,
+    PageKind,
+    Reading,
+    ShardData,
+    Writing,
+    check_page_kind,
+    check_shard_data,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +37,8 @@ class Snapshot:
     chunks: dict[int, Chunk] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
     marks: dict[str, int] = field(default_factory=dict)
-    leavings: dict[tuple[str, int], bytes] = field(default_factory=dict)
-    shelved: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    data_by_shard: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    stored_pages: dict[tuple[str, str], bytes] = field(default_factory=dict)
     ledger: tuple[bytes, ...] = ()
 
     def quotes(self, *, struck: bool | None = False) -> Quotes:
@@ -39,7 +48,7 @@ class Snapshot:
             return quotes_of(list(self.chosen(self.marks.keys()).values()))
         return retained_of(list(self.chosen(self.held - self.marks.keys()).values()))
 
-    def pieces(self) -> Iterator[Quotes]:
+    def quote_chunks(self) -> Iterator[Quotes]:
         for chunk in self.chosen(self.held - self.marks.keys()).values():
             if len(chunk):
                 yield quotes_of([chunk])
@@ -66,21 +75,21 @@ class Snapshot:
     def members(self, shard: int) -> tuple[str, ...]:
         return tuple(self.chunks[shard].ids)
 
-    def left(self, shard: int, what: Leaving) -> bytes | None:
-        is_left(what)
-        return self.leavings.get((what, shard))
+    def shard_data(self, shard: int, what: ShardData) -> bytes | None:
+        check_shard_data(what)
+        return self.data_by_shard.get((what, shard))
 
-    def shards_with(self, what: Leaving) -> tuple[int, ...]:
-        is_left(what)
-        return tuple(sorted(shard for kind, shard in self.leavings if kind == what))
+    def shards_with(self, what: ShardData) -> tuple[int, ...]:
+        check_shard_data(what)
+        return tuple(sorted(shard for kind, shard in self.data_by_shard if kind == what))
 
-    def page(self, shelf: Shelf, name: str) -> bytes | None:
-        on_shelf(shelf)
-        return self.shelved.get((shelf, name))
+    def page(self, kind: PageKind, name: str) -> bytes | None:
+        check_page_kind(kind)
+        return self.stored_pages.get((kind, name))
 
-    def pages(self, shelf: Shelf) -> tuple[str, ...]:
-        on_shelf(shelf)
-        return tuple(sorted(name for where, name in self.shelved if where == shelf))
+    def pages(self, kind: PageKind) -> tuple[str, ...]:
+        check_page_kind(kind)
+        return tuple(sorted(name for where, name in self.stored_pages if where == kind))
 
     def entries(self) -> tuple[bytes, ...]:
         return self.ledger
@@ -91,10 +100,10 @@ class Snapshot:
         chunks = self.chunks.items()
         tally.come(QUOTES, (chunk_sum(number, len(chunk), _digest(chunk)) for number, chunk in chunks))
         tally.come(MARKS, (mark_sum(name.encode("utf-8", "surrogatepass"), 0, at) for name, at in self.marks.items()))
-        for (what, shard), data in self.leavings.items():
+        for (what, shard), data in self.data_by_shard.items():
             tally.come(what, [checksum(what, shard, data)])
-        for (shelf, name), data in self.shelved.items():
-            tally.come(shelf, [checksum(shelf, name, data)])
+        for (kind, name), data in self.stored_pages.items():
+            tally.come(kind, [checksum(kind, name, data)])
         return sealer.total(tally.sums or {})
 
     def asked(self, ids: ArrayLike) -> list[str]:
@@ -133,8 +142,8 @@ class Transaction:
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         return self.snapshot.quotes(struck=struck)
 
-    def pieces(self) -> Iterator[Quotes]:
-        return self.snapshot.pieces()
+    def quote_chunks(self) -> Iterator[Quotes]:
+        return self.snapshot.quote_chunks()
 
     def named(self, ids: ArrayLike) -> Quotes:
         return self.snapshot.named(ids)
@@ -157,17 +166,17 @@ class Transaction:
     def members(self, shard: int) -> tuple[str, ...]:
         return self.snapshot.members(shard)
 
-    def left(self, shard: int, what: Leaving) -> bytes | None:
-        return self.snapshot.left(shard, what)
+    def shard_data(self, shard: int, what: ShardData) -> bytes | None:
+        return self.snapshot.shard_data(shard, what)
 
-    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+    def shards_with(self, what: ShardData) -> tuple[int, ...]:
         return self.snapshot.shards_with(what)
 
-    def page(self, shelf: Shelf, name: str) -> bytes | None:
-        return self.snapshot.page(shelf, name)
+    def page(self, kind: PageKind, name: str) -> bytes | None:
+        return self.snapshot.page(kind, name)
 
-    def pages(self, shelf: Shelf) -> tuple[str, ...]:
-        return self.snapshot.pages(shelf)
+    def pages(self, kind: PageKind) -> tuple[str, ...]:
+        return self.snapshot.pages(kind)
 
     def entries(self) -> tuple[bytes, ...]:
         return self.snapshot.entries()
@@ -184,13 +193,13 @@ class Transaction:
             new = dict(enumerate(chunks_of(quotes), start=max(now.chunks, default=-1) + 1))
             self.snapshot = replace(now, chunks=now.chunks | new, held=held)
 
-    def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
+    def add_all(self, chunks: Iterable[Quotes], *, on_added: OnAdded | None = None) -> int:
         before = self.snapshot.held
-        for quotes in pieces:
+        for quotes in chunks:
             self.add(quotes)
         new = sorted(name.encode("utf-8", "surrogatepass") for name in self.snapshot.held - before)
-        if told is not None and new:
-            told(new)
+        if on_added is not None and new:
+            on_added(new)
         return len(new)
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
@@ -211,31 +220,33 @@ class Transaction:
         self.snapshot = replace(
             now,
             chunks={number: chunk for number, chunk in now.chosen(now.held - gone).items() if len(chunk)},
-            leavings={key: data for key, data in now.leavings.items() if key[1] not in touched},
+            data_by_shard={key: data for key, data in now.data_by_shard.items() if key[1] not in touched},
             held=now.held - gone,
             marks={name: entry for name, entry in now.marks.items() if name not in gone},
         )
 
-    def leave(self, shard: int, what: Leaving, data: bytes) -> None:
-        is_left(what)
+    def put_shard_data(self, shard: int, what: ShardData, data: bytes) -> None:
+        check_shard_data(what)
         if shard not in self.snapshot.chunks:
             raise UsageError(f"There is no shard {shard} in the book.", shard=shard)
-        self.snapshot = replace(self.snapshot, leavings={**self.snapshot.leavings, (what, shard): bytes(data)})
+        self.snapshot = replace(
+            self.snapshot, data_by_shard={**self.snapshot.data_by_shard, (what, shard): bytes(data)}
+        )
 
-    def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
-        is_left(what)
+    def remove_shard_data(self, what: ShardData, shards: Iterable[int]) -> None:
+        check_shard_data(what)
         gone = {(what, shard) for shard in shards}
-        left = {key: data for key, data in self.snapshot.leavings.items() if key not in gone}
-        self.snapshot = replace(self.snapshot, leavings=left)
+        left = {key: data for key, data in self.snapshot.data_by_shard.items() if key not in gone}
+        self.snapshot = replace(self.snapshot, data_by_shard=left)
 
-    def put(self, shelf: Shelf, name: str, data: bytes) -> None:
-        on_shelf(shelf, name)
-        self.snapshot = replace(self.snapshot, shelved={**self.snapshot.shelved, (shelf, name): bytes(data)})
+    def put(self, kind: PageKind, name: str, data: bytes) -> None:
+        check_page_kind(kind, name)
+        self.snapshot = replace(self.snapshot, stored_pages={**self.snapshot.stored_pages, (kind, name): bytes(data)})
 
-    def remove(self, shelf: Shelf, name: str) -> None:
-        on_shelf(shelf)
-        left = {key: data for key, data in self.snapshot.shelved.items() if key != (shelf, name)}
-        self.snapshot = replace(self.snapshot, shelved=left)
+    def remove(self, kind: PageKind, name: str) -> None:
+        check_page_kind(kind)
+        left = {key: data for key, data in self.snapshot.stored_pages.items() if key != (kind, name)}
+        self.snapshot = replace(self.snapshot, stored_pages=left)
 
     def append(self, data: bytes) -> int:
         if not data:
@@ -284,8 +295,8 @@ class MemoryStore:
     def quotes(self, *, struck: bool | None = False) -> Quotes:
         return self._snapshot.quotes(struck=struck)
 
-    def pieces(self) -> Iterator[Quotes]:
-        return self._snapshot.pieces()
+    def quote_chunks(self) -> Iterator[Quotes]:
+        return self._snapshot.quote_chunks()
 
     def named(self, ids: ArrayLike) -> Quotes:
         return self._snapshot.named(ids)
@@ -308,17 +319,17 @@ class MemoryStore:
     def members(self, shard: int) -> tuple[str, ...]:
         return self._snapshot.members(shard)
 
-    def left(self, shard: int, what: Leaving) -> bytes | None:
-        return self._snapshot.left(shard, what)
+    def shard_data(self, shard: int, what: ShardData) -> bytes | None:
+        return self._snapshot.shard_data(shard, what)
 
-    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+    def shards_with(self, what: ShardData) -> tuple[int, ...]:
         return self._snapshot.shards_with(what)
 
-    def page(self, shelf: Shelf, name: str) -> bytes | None:
-        return self._snapshot.page(shelf, name)
+    def page(self, kind: PageKind, name: str) -> bytes | None:
+        return self._snapshot.page(kind, name)
 
-    def pages(self, shelf: Shelf) -> tuple[str, ...]:
-        return self._snapshot.pages(shelf)
+    def pages(self, kind: PageKind) -> tuple[str, ...]:
+        return self._snapshot.pages(kind)
 
     def entries(self) -> tuple[bytes, ...]:
         return self._snapshot.entries()

@@ -28,7 +28,7 @@ from strikeout.store.bookfile import damaged
 from strikeout.store.holding import borrowed, bytes_at
 from strikeout.store.residue import BINARY, LETTERS, Hit, Needles, NeedleSearch, Progress, scan, value_of
 from strikeout.store.sqlite_layout import MAGIC, Layout, LayoutError, layout_of
-from strikeout.store.store import LEAVINGS, SHELVES, Reading, Store
+from strikeout.store.store import PAGE_KINDS, SHARD_DATA, Reading, Store
 
 WORD = 8
 STATES = "state"  # pages of this kind end with words; all others are text
@@ -132,14 +132,14 @@ def _in_rows(book: Reading, search: NeedleSearch, erased: frozenset[str]) -> Ite
         for name in erased.intersection(book.members(shard)) if erased else ():
             yield Trace("id", "quote", name, f"shard {shard} of the quotes")
     words = _Words(search)
-    for what in LEAVINGS:
+    for what in SHARD_DATA:
         for shard in book.shards_with(what):
-            yield from words.add(book.left(shard, what) or b"", f"the {what} of shard {shard}")
-    for shelf in (shelf for shelf in SHELVES if shelf != DIGESTS):
-        for name in book.pages(shelf):
-            data, place = book.page(shelf, name) or b"", f"the page {shelf} {name}"
-            yield from _in_text(search, data.partition(b"\n")[0] if shelf == STATES else data, place)
-            if shelf == STATES:
+            yield from words.add(book.shard_data(shard, what) or b"", f"the {what} of shard {shard}")
+    for kind in (kind for kind in PAGE_KINDS if kind != DIGESTS):
+        for name in book.pages(kind):
+            data, place = book.page(kind, name) or b"", f"the page {kind} {name}"
+            yield from _in_text(search, data.partition(b"\n")[0] if kind == STATES else data, place)
+            if kind == STATES:
                 yield from words.add(data, place)
     yield from words.flush()
     for number, entry in enumerate(book.entries(), 1):

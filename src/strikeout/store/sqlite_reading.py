@@ -13,13 +13,13 @@ from strikeout.errors import RefusedError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store import id_lookup
-from strikeout.store.bookfile import Connection, damaged, told
+from strikeout.store.bookfile import Connection, damaged, translate_errors
 from strikeout.store.checksums import Seal, Sealer, checksum, chunk_sum
 from strikeout.store.chunks import Chunk, decoded, quotes_of, retained_of
 from strikeout.store.shard_keys import LOCKED, ShardKeys
-from strikeout.store.store import Counts, Leaving, Shelf, is_left, on_shelf
+from strikeout.store.store import Counts, PageKind, ShardData, check_page_kind, check_shard_data
 
-TOGETHER = 400  # chunks read together by `pieces`
+TOGETHER = 400  # chunks read together by `quote_chunks`
 AT_ONCE = 500  # names per query; the smallest limit of SQLite in use is 999
 
 
@@ -50,7 +50,7 @@ class SqliteReading:
         marks = self._marks_by_chunk()
         return retained_of([_without(chunk, marks.get(number)) for number, chunk in self._chunks()])
 
-    def pieces(self) -> Iterator[Quotes]:
+    def quote_chunks(self) -> Iterator[Quotes]:
         marks = self._marks_by_chunk()
         chunks = self._chunks()
         while some := list(islice(chunks, TOGETHER)):
@@ -90,32 +90,30 @@ class SqliteReading:
     def members(self, shard: int) -> tuple[str, ...]:
         return tuple(self.chunk(shard).ids)
 
-    def left(self, shard: int, what: Leaving) -> bytes | None:
-        is_left(what)
+    def shard_data(self, shard: int, what: ShardData) -> bytes | None:
+        check_shard_data(what)
         for found, tag, data in self.rows(f"SELECT sum, tag, data FROM {what} WHERE shard = ?", (shard,)):
             self._hold(checksum(what, shard, data), found, tag, f"the stored data of shard {shard} ({what})")
             return bytes(data) if self._keys is None else self._keys.opened(data, place=f"{what} {shard}")
         return None
 
-    def shards_with(self, what: Leaving) -> tuple[int, ...]:
-        is_left(what)
+    def shards_with(self, what: ShardData) -> tuple[int, ...]:
+        check_shard_data(what)
         return tuple(shard for (shard,) in self.rows(f"SELECT shard FROM {what} ORDER BY shard"))
 
-    def page(self, shelf: Shelf, name: str) -> bytes | None:
-        on_shelf(shelf)
-        for found, tag, data in self.rows(
-            "SELECT sum, tag, data FROM pages WHERE shelf = ? AND name = ?", (shelf, name)
-        ):
-            self._hold(checksum(shelf, name, data), found, tag, f"the page {name!r} of kind {shelf!r}")
-            if self._keys is not None and shelf in LOCKED:
-                return self._keys.opened(data, place=f"page {shelf} {name}")
+    def page(self, kind: PageKind, name: str) -> bytes | None:
+        check_page_kind(kind)
+        for found, tag, data in self.rows("SELECT sum, tag, data FROM pages WHERE kind = ? AND name = ?", (kind, name)):
+            self._hold(checksum(kind, name, data), found, tag, f"the page {name!r} of kind {kind!r}")
+            if self._keys is not None and kind in LOCKED:
+                return self._keys.opened(data, place=f"page {kind} {name}")
             return bytes(data)
         return None
 
-    def pages(self, shelf: Shelf) -> tuple[str, ...]:
-        on_shelf(shelf)
-        question = "SELECT name FROM pages WHERE shelf = ? ORDER BY name"
-        return tuple(name for (name,) in self._typed(question, str, values=(shelf,)))
+    def pages(self, kind: PageKind) -> tuple[str, ...]:
+        check_page_kind(kind)
+        question = "SELECT name FROM pages WHERE kind = ? ORDER BY name"
+        return tuple(name for (name,) in self._typed(question, str, values=(kind,)))
 
     def entries(self) -> tuple[bytes, ...]:
         read: list[bytes] = []
@@ -147,7 +145,7 @@ class SqliteReading:
             DamagedBookError: the file cannot be read.
         """
         answer = self._connection.execute(question, values)
-        with told(self._path):
+        with translate_errors(self._path):
             yield from answer
 
     def _typed(self, question: str, *types: type, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +16,15 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store import id_lookup
 from strikeout.store.bookfile import Connection
 from strikeout.store.checksums import MARKS, QUOTES, Seal, Sealer, Tally, checksum, chunk_sum, mark_sum
-from strikeout.store.chunks import CHUNK, Chunk, chunk_of, chunks_of, encoded, in_chunks, refuse_other_kind
+from strikeout.store.chunks import CHUNK, Chunk, chunk_of, encoded, in_chunks, refuse_other_kind
 from strikeout.store.shard_keys import HEAD, LOCKED, ShardKeys, key_name
 from strikeout.store.sqlite_reading import SqliteReading, by_chunk, key
-from strikeout.store.store import LEAVINGS, Leaving, Shelf, Told, is_left, on_shelf
+from strikeout.store.store import SHARD_DATA, OnAdded, PageKind, ShardData, check_page_kind, check_shard_data
+
+if TYPE_CHECKING:
+    from strikeout.quotes.spill import ExternalSort, Spill
+
+IN_MEMORY = 1 << 17  # names that are sorted in memory; more are spilled to disk
 
 
 class SqliteWriting(SqliteReading):
@@ -42,50 +49,33 @@ class SqliteWriting(SqliteReading):
         self._each(change, [(seal.total, seal.rows, seal.held, seal.marked, sums)])
 
     def add(self, quotes: Quotes) -> None:
-        first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
-        refuse_other_kind(None if first[0] is None else self.chunk(first[0]).kind, quotes)
-        id_lookup.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
-        number = 0 if first[1] is None else first[1] + 1
-        names: list[tuple[bytes, int]] = []
-        for chunk in chunks_of(quotes):
-            names += [(key(name), number) for name in chunk.ids]
-            self._keep_chunk(number, chunk)
-            number += 1
-        # Sorted names fill the B-tree from left to right.
-        self._each("INSERT INTO names VALUES (?, ?)", sorted(names))
-        self._tally.count(held=len(quotes))
+        self.add_all([quotes])
 
-    def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
-        from strikeout.quotes.spill import ExternalSort, Spill
-
+    def add_all(self, chunks: Iterable[Quotes], *, on_added: OnAdded | None = None) -> int:
         first = next(self.rows("SELECT min(number), max(number) FROM chunks"))
         kind = None if first[0] is None else self.chunk(first[0]).kind
         number, count = 0 if first[1] is None else first[1] + 1, 0
-        with Spill(self._path.parent) as scratch:
-            runs = ExternalSort(scratch)
-            for some in in_chunks(self._unknown(pieces), CHUNK):
+        with SortedNames(self._path.parent) as sort:
+            for some in in_chunks(self._unknown(chunks), CHUNK):
                 refuse_other_kind(kind, some[0])
-                names: list[bytes] = []
-                homes: list[int] = []
                 for quotes in some:
                     chunk = chunk_of(quotes)
                     kind, count = kind or chunk.kind, count + len(chunk)
-                    names += map(key, chunk.ids)
-                    homes += [number] * len(chunk)
+                    sort.add(map(key, chunk.ids), number)
                     self._keep_chunk(number, chunk)
                     number += 1
-                runs.add(names, homes)
-            # Sorted, as in `add`: names in the order of the file would rewrite pages of the B-tree many times.
-            for names, homes in runs.runs():
+            # Sorted names fill the B-tree from left to right; in the order of the file they would rewrite its pages
+            # many times.
+            for names, homes in sort.runs():
                 id_lookup.refuse_present([a.decode() for a, b in pairwise(names) if a == b], given=count)
                 self._each("INSERT INTO names VALUES (?, ?)", zip(names, homes, strict=True))
-                if told is not None:
-                    told(names)
+                if on_added is not None:
+                    on_added(names)
         self._tally.count(held=count)
         return count
 
-    def _unknown(self, pieces: Iterable[Quotes]) -> Iterator[Quotes]:
-        for quotes in pieces:
+    def _unknown(self, chunks: Iterable[Quotes]) -> Iterator[Quotes]:
+        for quotes in chunks:
             if self.seal().held:
                 id_lookup.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
             yield quotes
@@ -105,8 +95,8 @@ class SqliteWriting(SqliteReading):
 
     def erase(self, ids: ArrayLike) -> None:
         homes = self.shards_of(ids)
-        for what in LEAVINGS:
-            self.unleave(what, sorted(set(homes.values())))
+        for what in SHARD_DATA:
+            self.remove_shard_data(what, sorted(set(homes.values())))
         self._unmark(self._marked(list(homes)))
         self._each("DELETE FROM names WHERE id = ?", [(key(name),) for name in homes])
         for number, names in by_chunk(homes):
@@ -121,8 +111,8 @@ class SqliteWriting(SqliteReading):
         self._each("UPDATE seal SET scrub = 1", [()])
         self.erased = True
 
-    def leave(self, shard: int, what: Leaving, data: bytes) -> None:
-        is_left(what)
+    def put_shard_data(self, shard: int, what: ShardData, data: bytes) -> None:
+        check_shard_data(what)
         heads = self.rows("SELECT substr(data, 1, ?) FROM chunks WHERE number = ?", (HEAD, shard))
         head = next((head for (head,) in heads), None)
         if head is None:
@@ -130,32 +120,32 @@ class SqliteWriting(SqliteReading):
         if self._keys is not None:
             # Under the key of the quotes themselves: if that key is destroyed, these data become unreadable too.
             data = self._keys.sealed(data, place=f"{what} {shard}", under=key_name(head))
-        self._unleave(what, shard)
+        self._untally_shard_data(what, shard)
         row = checksum(what, shard, data)
         change = f"INSERT OR REPLACE INTO {what} VALUES (?, ?, ?, ?)"
         self._each(change, [(shard, row, self._write.tag(row), bytes(data))])
         self._tally.come(what, [row])
 
-    def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
-        is_left(what)
+    def remove_shard_data(self, what: ShardData, shards: Iterable[int]) -> None:
+        check_shard_data(what)
         for shard in shards:
-            self._unleave(what, shard)
+            self._untally_shard_data(what, shard)
             self._each(f"DELETE FROM {what} WHERE shard = ?", [(shard,)])
 
-    def put(self, shelf: Shelf, name: str, data: bytes) -> None:
-        on_shelf(shelf, name)
-        if self._keys is not None and shelf in LOCKED:
-            data = self._keys.sealed(data, place=f"page {shelf} {name}")
-        self._unshelve(shelf, name)
-        row = checksum(shelf, name, data)
+    def put(self, kind: PageKind, name: str, data: bytes) -> None:
+        check_page_kind(kind, name)
+        if self._keys is not None and kind in LOCKED:
+            data = self._keys.sealed(data, place=f"page {kind} {name}")
+        self._untally_page(kind, name)
+        row = checksum(kind, name, data)
         change = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?)"
-        self._each(change, [(shelf, name, row, self._write.tag(row), bytes(data))])
-        self._tally.come(shelf, [row])
+        self._each(change, [(kind, name, row, self._write.tag(row), bytes(data))])
+        self._tally.come(kind, [row])
 
-    def remove(self, shelf: Shelf, name: str) -> None:
-        on_shelf(shelf)
-        self._unshelve(shelf, name)
-        self._each("DELETE FROM pages WHERE shelf = ? AND name = ?", [(shelf, name)])
+    def remove(self, kind: PageKind, name: str) -> None:
+        check_page_kind(kind)
+        self._untally_page(kind, name)
+        self._each("DELETE FROM pages WHERE kind = ? AND name = ?", [(kind, name)])
 
     def append(self, data: bytes) -> int:
         if not data:
@@ -185,12 +175,57 @@ class SqliteWriting(SqliteReading):
         self._each(change, [(number, len(chunk), row, self._write.tag(row), data)])
         self._tally.come(QUOTES, [row])
 
-    def _unshelve(self, shelf: Shelf, name: str) -> None:
-        question = "SELECT sum FROM pages WHERE shelf = ? AND name = ?"
-        self._tally.go(shelf, [old for (old,) in self.rows(question, (shelf, name))])
+    def _untally_page(self, kind: PageKind, name: str) -> None:
+        question = "SELECT sum FROM pages WHERE kind = ? AND name = ?"
+        self._tally.go(kind, [old for (old,) in self.rows(question, (kind, name))])
 
-    def _unleave(self, what: Leaving, shard: int) -> None:
+    def _untally_shard_data(self, what: ShardData, shard: int) -> None:
         self._tally.go(what, [old for (old,) in self.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,))])
 
     def _each(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
         self._connection.executemany(change, rows)
+
+
+class SortedNames:
+    """Names and the chunk each is in, sorted: in memory, or on disk if there are many.
+
+    Args:
+        folder: for the spilled names.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: list[tuple[bytes, int]] = []
+        self._spill: Spill | None = None
+        self._sort: ExternalSort | None = None
+
+    def add(self, names: Iterable[bytes], chunk: int) -> None:
+        """Add the names of a chunk."""
+        self._held += [(name, chunk) for name in names]
+        if len(self._held) > IN_MEMORY:
+            from strikeout.quotes.spill import ExternalSort, Spill
+
+            if self._sort is None:
+                self._spill = Spill(self._folder)
+                self._sort = ExternalSort(self._spill)
+            self._sort.add(*zip(*self._held, strict=True))
+            self._held = []
+
+    def runs(self) -> Iterator[tuple[Sequence[bytes], Sequence[int]]]:
+        """Yield all names with their chunks: each run in order, and every run above the one before."""
+        if self._sort is None:
+            names, chunks = zip(*sorted(self._held), strict=True) if self._held else ((), ())
+            yield names, chunks
+            return
+        if self._held:
+            self._sort.add(*zip(*self._held, strict=True))
+        yield from self._sort.runs()
+
+    def __enter__(self) -> SortedNames:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._spill is not None:
+            self._spill.close()

@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 
-Shelf = Literal["calibration", "certificate", "erased", "plan", "request", "setting", "state"]
-Told = Callable[[Sequence[bytes]], None]
-SHELVES: tuple[Shelf, ...] = get_args(Shelf)
-Leaving = Literal["footprints", "states"]  # what is stored per shard, computed from its quotes
-LEAVINGS: tuple[Leaving, ...] = get_args(Leaving)
+PageKind = Literal["calibration", "certificate", "erased", "plan", "request", "setting", "state"]
+OnAdded = Callable[[Sequence[bytes]], None]
+PAGE_KINDS: tuple[PageKind, ...] = get_args(PageKind)
+ShardData = Literal["footprints", "states"]  # what is stored per shard, computed from its quotes
+SHARD_DATA: tuple[ShardData, ...] = get_args(ShardData)
 ENCRYPTION = "encryption"  # the setting of an encrypted book: the name of the book in its key file
 
 
@@ -56,7 +56,7 @@ class Reading(Protocol):
         """
         ...
 
-    def pieces(self) -> Iterator[Quotes]:
+    def quote_chunks(self) -> Iterator[Quotes]:
         """Return the retained quotes in order, some at a time, with placeholders for derived forwards.
 
         Raises:
@@ -123,7 +123,7 @@ class Reading(Protocol):
         """
         ...
 
-    def left(self, shard: int, what: Leaving) -> bytes | None:
+    def shard_data(self, shard: int, what: ShardData) -> bytes | None:
         """Return the footprints or states that are stored for a shard; None if there are none.
 
         Raises:
@@ -132,7 +132,7 @@ class Reading(Protocol):
         """
         ...
 
-    def shards_with(self, what: Leaving) -> tuple[int, ...]:
+    def shards_with(self, what: ShardData) -> tuple[int, ...]:
         """Return the shards that have stored footprints or states, in order.
 
         Raises:
@@ -141,7 +141,7 @@ class Reading(Protocol):
         """
         ...
 
-    def page(self, shelf: Shelf, name: str) -> bytes | None:
+    def page(self, kind: PageKind, name: str) -> bytes | None:
         """Return the page of this kind and name; None if there is none.
 
         Raises:
@@ -150,7 +150,7 @@ class Reading(Protocol):
         """
         ...
 
-    def pages(self, shelf: Shelf) -> tuple[str, ...]:
+    def pages(self, kind: PageKind) -> tuple[str, ...]:
         """Return the names of the pages of a kind, sorted.
 
         Raises:
@@ -190,11 +190,11 @@ class Writing(Reading, Protocol):
         """
         ...
 
-    def add_all(self, pieces: Iterable[Quotes], *, told: Told | None = None) -> int:
+    def add_all(self, chunks: Iterable[Quotes], *, on_added: OnAdded | None = None) -> int:
         """Append the quotes of all chunks, with one chunk in memory at a time, and return how many were added.
 
         Args:
-            ``told``: called with the ids that were added, in ascending order, some at a time.
+            ``on_added``: called with the ids that were added, in ascending order, some at a time.
 
         Raises:
             UsageError: an id is in the book already or is given twice, or the quotes are of another kind.
@@ -228,7 +228,7 @@ class Writing(Reading, Protocol):
         """
         ...
 
-    def leave(self, shard: int, what: Leaving, data: bytes) -> None:
+    def put_shard_data(self, shard: int, what: ShardData, data: bytes) -> None:
         """Store the footprints or states of a shard, and replace earlier ones.
 
         Raises:
@@ -236,7 +236,7 @@ class Writing(Reading, Protocol):
         """
         ...
 
-    def unleave(self, what: Leaving, shards: Iterable[int]) -> None:
+    def remove_shard_data(self, what: ShardData, shards: Iterable[int]) -> None:
         """Remove the footprints or states of these shards, if there are any.
 
         Raises:
@@ -244,7 +244,7 @@ class Writing(Reading, Protocol):
         """
         ...
 
-    def put(self, shelf: Shelf, name: str, data: bytes) -> None:
+    def put(self, kind: PageKind, name: str, data: bytes) -> None:
         """Store a page, and replace an earlier one of the same kind and name.
 
         Raises:
@@ -252,7 +252,7 @@ class Writing(Reading, Protocol):
         """
         ...
 
-    def remove(self, shelf: Shelf, name: str) -> None:
+    def remove(self, kind: PageKind, name: str) -> None:
         """Remove a page, if it exists.
 
         Raises:
@@ -312,23 +312,23 @@ class Store(Reading, Protocol):
         ...
 
 
-def on_shelf(shelf: str, name: str | None = None) -> None:
+def check_page_kind(kind: str, name: str | None = None) -> None:
     """Raise UsageError if the page kind is unknown or its name is empty.
 
     Raises:
         UsageError: the kind is unknown, or a name is given and empty.
     """
-    if shelf not in SHELVES:
-        raise UsageError(f"There is no page kind {shelf!r}; the kinds are {', '.join(SHELVES)}.", shelf=shelf)
+    if kind not in PAGE_KINDS:
+        raise UsageError(f"There is no page kind {kind!r}; the kinds are {', '.join(PAGE_KINDS)}.", kind=kind)
     if name is not None and not name:
-        raise UsageError(f"A page of kind {shelf!r} needs a name.", shelf=shelf)
+        raise UsageError(f"A page of kind {kind!r} needs a name.", kind=kind)
 
 
-def is_left(what: str) -> None:
+def check_shard_data(what: str) -> None:
     """Raise UsageError if this is not stored per shard.
 
     Raises:
         UsageError: it is neither footprints nor states.
     """
-    if what not in LEAVINGS:
-        raise UsageError(f"Stored per shard are {' and '.join(LEAVINGS)}, not {what!r}.", what=what)
+    if what not in SHARD_DATA:
+        raise UsageError(f"Stored per shard are {' and '.join(SHARD_DATA)}, not {what!r}.", what=what)

@@ -29,7 +29,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of
 from strikeout.statistics.quadrature import quadrature_of
-from strikeout.store.store import SHELVES, Reading
+from strikeout.store.store import PAGE_KINDS, Reading
 
 Floats = NDArray[np.float64]
 TICK = 0.01  # of strikes, where any may be listed
@@ -216,9 +216,9 @@ def parameters_in(store: Reading, names: Sequence[str]) -> list[dict[str, float]
     No key is needed to read them.
     """
     found: dict[tuple[float, ...], dict[str, float]] = {}
-    for shelf in SHELVES:
-        for page in store.pages(shelf):
-            for values in _sets(_read(store.page(shelf, page) or b""), names):
+    for kind in PAGE_KINDS:
+        for page in store.pages(kind):
+            for values in _sets(_read(store.page(kind, page) or b""), names):
                 found.setdefault(tuple(values.values()), values)
     return list(found.values())
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +16,13 @@ from strikeout.kernels import exact
 from strikeout.models.heston import Heston
 from strikeout.paper import method as paper_method
 from strikeout.paper.cache import fast as fast_operator
-from strikeout.paper.experiments.measuring import timed
+from strikeout.paper.experiments.measuring import timed, timed_in_turn
 from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
 from strikeout.paper.method import SHARD_DAYS, SIZES, Size
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.schema import Schema
 from strikeout.statistics.shards import Shards, shard, shard_states
 
 if TYPE_CHECKING:
@@ -138,9 +141,13 @@ def positions(size: Size, *, seed: int, runs: int) -> Iterator[Position]:
             rows = np.flatnonzero(np.isin(shards.codes, order[first : first + touched]))[::10]
             parts, left = shards.touched(quotes.ids[rows])
             kept, again = quotes.without(quotes.ids[rows]), quotes[left]
-            retrain = timed(lambda: restep(_fresh(kept), model, footprints.schema).change, runs=runs)  # noqa: B023
-            ours = timed(lambda: recompute(states, parts, _fresh(again), model=model).step.change, runs=runs)  # noqa: B023
-            yield Position(size, first, touched, len(shards), ours.median / retrain.median, len(left) / len(kept))
+            works: dict[str, Callable[[], object]] = {
+                "retrain": partial(_retrain, kept, model, footprints.schema),
+                "recompute": partial(_recompute, states, parts, again, model),
+            }
+            taken = timed_in_turn(works, runs=runs)
+            ratio = taken["recompute"].median / taken["retrain"].median
+            yield Position(size, first, touched, len(shards), ratio, len(left) / len(kept))
 
 
 def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
@@ -160,30 +167,30 @@ def measured(size: Size, *, seed: int, runs: int) -> Iterator[Point]:
             kept = np.setdiff1d(np.arange(len(quotes)), gone, assume_unique=True)
             retained = quotes[kept]
             rows = gone.astype(np.int64)
-            retrain = timed(lambda: restep(_fresh(retained), model, footprints.schema).change, runs=runs)  # noqa: B023
             fast = timed(lambda: exact.downdate(total.words, footprints.rows, rows, grid), runs=runs)  # noqa: B023
             paper_fast = timed(lambda: fast_operator(cache, gone).theta, runs=runs)  # noqa: B023
+            works: dict[str, Callable[[], object]] = {"retrain": partial(_retrain, retained, model, footprints.schema)}
+            found = {}
             for cut in CUTS:
                 shards = cut_by(quotes, cut, size=size)
                 states = shard_states(footprints, shards)
                 touched, left = shards.touched(quotes.ids[gone])
-                rebuilt = quotes[left]
-                again = timed(
-                    lambda: recompute(states, touched, _fresh(rebuilt), model=model).step.change,  # noqa: B023
-                    runs=runs,
-                )
+                works[cut] = partial(_recompute, states, touched, quotes[left], model)
+                found[cut] = len(touched), len(shards), len(left)
+            taken = timed_in_turn(works, runs=runs)
+            for cut, (touched_shards, all_shards, visited) in found.items():
                 yield Point(
                     size=size,
                     seed=seed,
                     spread=spread,
                     cut=cut,
                     fraction=fraction,
-                    touched=len(touched),
-                    shards=len(shards),
+                    touched=touched_shards,
+                    shards=all_shards,
                     retained=len(retained),
-                    visited=len(left),
-                    retrain=retrain.median,
-                    recompute=again.median,
+                    visited=visited,
+                    retrain=taken["retrain"].median,
+                    recompute=taken[cut].median,
                     fast=fast.median,
                     paper_quote=a_quote,
                     paper_fast=paper_fast.median,
@@ -206,6 +213,14 @@ def cut_by(quotes: Quotes, cut: str, *, size: Size) -> Shards:
     if cut == "hybrid":
         return shard(quotes, [f"day:{SHARD_DAYS[size]}", "product"])
     return shard(quotes, f"day:{SHARD_DAYS[size]}")
+
+
+def _retrain(quotes: Quotes, model: Heston, schema: Schema) -> object:
+    return restep(_fresh(quotes), model, schema).change
+
+
+def _recompute(states: Mapping[str, NormalEquations], touched: Shards, left: Quotes, model: Heston) -> object:
+    return recompute(states, touched, _fresh(left), model=model).step.change
 
 
 def _fresh(quotes: Quotes) -> Quotes:

@@ -9,7 +9,7 @@ Nothing that is timed here uses a second thread (books of this size are below th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,13 +42,26 @@ class Times:
 
 def timed(work: Callable[[], object], *, runs: int) -> Times:
     """Run the work ``runs`` times, after once or twice unmeasured."""
-    once = _mean(work, 1)
-    if once < TURN:
+    return timed_in_turn({"": work}, runs=runs)[""]
+
+
+def timed_in_turn(works: Mapping[str, Callable[[], object]], *, runs: int) -> dict[str, Times]:
+    """Run each work ``runs`` times, one after the other in every run: a machine that is slower for a while is for all.
+
+    Ratios of times are to be taken from one such call.
+    """
+    repeats = {}
+    for name, work in works.items():
         once = _mean(work, 1)
-    repeats = max(1, min(2000, int(TURN / max(once, 1e-9))))
-    taken = [_mean(work, repeats) for _ in range(runs)]
-    low, median, high = np.quantile(taken, [0.25, 0.5, 0.75]).tolist()
-    return Times(median, low, high, runs)
+        if once < TURN:
+            once = _mean(work, 1)
+        repeats[name] = max(1, min(2000, int(TURN / max(once, 1e-9))))
+    taken = [{name: _mean(work, repeats[name]) for name, work in works.items()} for _ in range(runs)]
+    found = {}
+    for name in works:
+        low, median, high = np.quantile([one[name] for one in taken], [0.25, 0.5, 0.75]).tolist()
+        found[name] = Times(median, low, high, runs)
+    return found
 
 
 def _mean(work: Callable[[], object], repeats: int) -> float:

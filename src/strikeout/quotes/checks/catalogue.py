@@ -132,6 +132,13 @@ _RULES = (
         "Neither the file, nor calls and puts at the same strikes, nor spot and rate give a forward for this expiry.",
         "Add forward and discount, or spot and rate; or keep both calls and puts near the money.",
     ),
+    _fixed(
+        "Q117",
+        "exercising now is optimal",
+        "An American price at or below what exercising now pays has no volatility: every low one gives it. Spot and "
+        "price may also be of different times.",
+        "Nothing, or read the quotes as European.",
+    ),
     _fixed("Q201", "exact repeat, kept once", "Every column equals those of an earlier row.", "Nothing."),
     Rule(
         "Q202",
@@ -145,7 +152,7 @@ _RULES = (
         "Q203",
         "American exercise",
         "It is priced as European; for calls without dividends that is the same, for deep puts it is not.",
-        "Keep to options out of the money, where early exercise is worth little.",
+        "Read American rows as such (exercise auto), which takes a column spot. Or keep to options out of the money.",
         needs=("exercise",),
     ),
     _fixed(
@@ -279,6 +286,26 @@ _RULES = (
         limit=0.0,
         unit="fewest contracts open",
         needs=("open_interest",),
+    ),
+    Rule(
+        "Q220",
+        "premium of early exercise above the spread",
+        "The European price that an American quote is converted to differs from its mid by more than the spread, so "
+        "the fit depends on the conversion: on rate, dividends and constant volatility.",
+        "Use the side out of the money (select otm), where the premium is small.",
+        limit=1.0,
+        unit="premium, in spreads",
+        needs=("american_mid", "bid", "ask"),
+    ),
+    Rule(
+        "Q221",
+        "unreliable conversion",
+        "An American quote in the money that is worth little more than exercising it, or ends within a day: its "
+        "volatility is mostly noise of the price and the spot.",
+        "Use the side out of the money (select otm), or reject these.",
+        limit=0.5,
+        unit="price less what exercising now pays, in spreads",
+        needs=("american_mid", "spot", "bid", "ask"),
     ),
     Rule(
         "Q301",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from strikeout.quotes.slices import LABELS, MOMENT
+from strikeout.quotes.slices import AMERICAN_MID, LABELS, MOMENT
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -49,7 +49,7 @@ def is_american(frame: pl.DataFrame) -> pl.Expr:
 
 
 # Canonical name -> the label it is kept as.
-NUMBERS = {name: name for name in ("bid", "ask", "iv", "spot", "volume", "open_interest")}
+NUMBERS = {name: name for name in ("bid", "ask", "iv", "spot", "volume", "open_interest", AMERICAN_MID)}
 WORDS = {name: name for name in ("underlying", "root", "quote_time", "exercise", "settlement", "deliverable", "source")}
 
 

@@ -34,6 +34,8 @@ CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
     "Q217": rows.low_price,
     "Q218": rows.low_volume,
     "Q219": rows.low_open_interest,
+    "Q220": rows.large_premium,
+    "Q221": rows.loose_conversion,
     "Q301": slices.odd_units,
     "Q302": slices.broken_parity,
     "Q303": spreads.vertical,

@@ -7,7 +7,9 @@ import polars as pl
 
 from strikeout.kernels import black, elementary, normal
 from strikeout.quotes.checks.frames import FINDING, found, is_american, shown
+from strikeout.quotes.slices import AMERICAN_MID
 
+ONE_DAY = 1.0 / 365.0  # years
 DAY_ROUNDING = 1e-9  # days: 7 / 365 years may be a little less than 7 days
 SLACK = 1e-12  # a few roundings of what a bound is computed from, as a share of the larger of forward and strike
 ONE_LOT = ("", "100", "100.0", "standard", "std", "s", "n", "no", "false", "0")
@@ -35,9 +37,29 @@ def _slack() -> pl.Expr:
 
 
 def american(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
-    """Q203: American exercise."""
+    """Q203: American exercise of a quote that was not converted."""
     words = ("'", pl.col("exercise").cast(pl.String), "' is American; it is priced as European; kept.")
-    return found(frame, is_american(frame), "exercise", *words)
+    converted = pl.col(AMERICAN_MID).is_not_null() if AMERICAN_MID in frame.columns else pl.lit(value=False)
+    return found(frame, is_american(frame) & ~converted, "exercise", *words)
+
+
+def large_premium(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q220: the premium of early exercise is more than ``limit`` spreads."""
+    premium, spread = pl.col(AMERICAN_MID) - pl.col("observed"), pl.col("ask") - pl.col("bid")
+    words = ("early exercise is worth ", shown(premium, 3), ", more than the spread of ", shown(spread, 3), "; kept.")
+    return found(frame, premium > limit * spread, "price", *words)
+
+
+def loose_conversion(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q221: worth less than ``limit`` spreads more than exercising now pays, or within a day of its end."""
+    sign = pl.when("is_call").then(1.0).otherwise(-1.0)
+    now = sign * (pl.col("spot") - pl.col("strike"))
+    time_value, spread = pl.col(AMERICAN_MID) - now, pl.col("ask") - pl.col("bid")
+    deep = (now > 0.0) & (time_value < limit * spread)
+    last = (now > 0.0) & pl.col(AMERICAN_MID).is_not_null() & (pl.col("expiry_years") < ONE_DAY)
+    words = ("worth ", shown(time_value, 3), " more than exercising now pays, and the spread is ", shown(spread, 3))
+    told = "; its volatility is unreliable; kept."
+    return found(frame, deep | last, "price", *words, told)
 
 
 def locked(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.vocabulary import Column, computed_columns, full_name, own_columns
 from strikeout.statistics.shards import OWN, cut_names, split_cuts
+from strikeout.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
 
 Rows = NDArray[np.intp]
 By = str | Sequence[str] | NDArray[Any] | None
@@ -70,8 +74,14 @@ def column_of(quotes: Quotes, name: str) -> NDArray[Any]:
         return np.asarray(own[name])
     if name.partition(":")[0] in (*OWN, *quotes.labels) and contracts is None:
         return cut_names(quotes, name)
-    known = ", ".join(dict.fromkeys([*quotes.labels, *own, *(OWN if contracts is None else ())]))
-    raise UsageError(f"by: the quotes have no label {name!r}. They have {known}.", label=name)
+    named: dict[str, Column] = {**computed_columns(quotes), **own_columns(quotes)}
+    meant = full_name(name, (*quotes.labels, *named))
+    if meant is not None:
+        return named[meant]() if meant in named else quotes.labels[meant]
+    known = list(dict.fromkeys([*quotes.labels, *own, *(OWN if contracts is None else ()), *named]))
+    raise UsageError(
+        f"by: the quotes have no label {name!r}.{did_you_mean(name, known)} They have {', '.join(known)}.", label=name
+    )
 
 
 def _described(quotes: Quotes) -> dict[str, NDArray[Any]]:
@@ -85,9 +95,17 @@ def _grouped(columns: dict[str, NDArray[Any]]) -> Groups:
     codes, firsts = None, None
     for column in columns.values():
         comparable = column.astype(str) if column.dtype.kind == "O" else column
-        _, code = np.unique(comparable, return_inverse=True)
+        code = _codes(comparable)
         joined = code if codes is None else codes * (int(code.max(initial=0)) + 1) + code
         _, firsts, codes = np.unique(joined, return_index=True, return_inverse=True)
     assert codes is not None
     assert firsts is not None
     return Groups({name: column[firsts] for name, column in columns.items()}, codes.ravel(), len(firsts))
+
+
+def _codes(column: NDArray[Any]) -> Rows:
+    """Return the rank of each value among the values that occur."""
+    if len(column) and (column == column[0]).all():  # one value for all, which is common, needs no sorting
+        return np.zeros(len(column), np.intp)
+    codes: Rows = np.unique(column, return_inverse=True)[1]
+    return codes

@@ -1,0 +1,229 @@
+"""Exact states as bytes and back: one format for everything that is computed from quotes and stored.
+
+    header   one line of canonical JSON: format, kind, the facts of the kind, and name, type and shape of every array
+    arrays   in the order of the header; little-endian, eight bytes per value
+
+Equal values give equal bytes. All values have eight bytes so that a search for residue can compare them word by word
+from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strikeout.assurance.canonical import canonical, from_canonical
+from strikeout.errors import RefusedError, UsageError
+from strikeout.kernels.exact import Integers
+from strikeout.statistics.basis import Basis
+from strikeout.statistics.moments import Moments
+from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.schema import Schema
+
+FORMAT = "strikeout state 1"
+TYPES = {"f": "<f8", "i": "<i8", "u": "<u8"}  # by NumPy's kind of number
+
+
+class StateKind(StrEnum):
+    """What is encoded. A book stores the first two per shard, the others once."""
+
+    FOOTPRINTS = "footprints"
+    SHARD = "shard"
+    LINEARIZATION = "linearization"
+    GROUPS = "groups"
+    MOMENTS = "moments"
+
+
+@dataclass(frozen=True, eq=False)
+class ShardRows:
+    """The footprints of a shard: which of its members have one, and those rows in their order.
+
+    Quotes that are struck out keep their rows, so that they can be restored.
+    """
+
+    has: NDArray[np.bool_]
+    rows: Integers
+
+    def at(self, places: NDArray[np.intp]) -> Integers:
+        """Return the rows of members that have one, by their places in the shard."""
+        found: Integers = self.rows[np.cumsum(self.has)[places] - 1]
+        return found
+
+    def with_rows(self, places: NDArray[np.intp], rows: Integers) -> ShardRows:
+        """Return these rows and rows for more members."""
+        whole = np.zeros((len(self.has), rows.shape[1]), np.int64)
+        whole[self.has] = self.rows
+        whole[places] = rows
+        has = self.has.copy()
+        has[places] = True
+        return ShardRows(has, whole[has])
+
+
+def encode(kind: StateKind, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the bytes of one state.
+
+    Raises:
+        UsageError: a fact cannot be written as canonical JSON.
+    """
+    types = {name: TYPES[array.dtype.kind] for name, array in arrays.items()}
+    framing = [[name, types[name], list(array.shape)] for name, array in arrays.items()]
+    header = canonical({"format": FORMAT, "kind": kind.value, "facts": dict(facts), "arrays": framing})
+    return b"\n".join([header, b"".join(array.astype(types[name]).tobytes() for name, array in arrays.items())])
+
+
+def decode(kind: StateKind, data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the facts and arrays that ``encode`` wrote.
+
+    Raises:
+        RefusedError: the bytes are of another format or kind, or not complete.
+    """
+    line, _, rest = data.partition(b"\n")
+    header = from_canonical(line)
+    with refuse_damage(data):
+        if (header["format"], header["kind"]) != (FORMAT, kind.value):
+            raise ValueError(f"expected {FORMAT!r} of {kind.value}, got {header['format']!r} of {header['kind']}")
+        arrays, begin = {}, 0
+        for name, form, shape in header["arrays"]:
+            if form not in TYPES.values():
+                raise ValueError(f"{name} has the unknown type {form!r}")
+            count = prod(shape)
+            values = np.frombuffer(rest, form, count, begin)
+            arrays[name] = values.astype(values.dtype.newbyteorder("=")).reshape(shape)  # a copy, so it is aligned
+            arrays[name].flags.writeable = False
+            begin += 8 * count
+        if begin != len(rest):
+            raise ValueError(f"expected {begin:,} bytes after the header, got {len(rest):,}")
+        return dict(header["facts"]), arrays
+
+
+@contextmanager
+def refuse_damage(data: bytes) -> Iterator[None]:
+    """Turn any error of reading damaged bytes into RefusedError.
+
+    Raises:
+        RefusedError: the block raised such an error.
+    """
+    try:
+        yield
+    except (UsageError, ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError) as error:
+        raise RefusedError(
+            f"A state of {len(data):,} bytes cannot be read: {error}. Calibrate the book again.", count=len(data)
+        ) from error
+
+
+def encode_footprints(schema: Schema, shard: ShardRows) -> bytes:
+    """Return the footprints of a shard as bytes."""
+    bits = np.packbits(shard.has, bitorder="little").tobytes().hex()
+    facts = {"schema": schema.digest(), "members": len(shard.has), "has": bits}
+    return encode(StateKind.FOOTPRINTS, facts, {"rows": shard.rows})
+
+
+def decode_footprints(schema: Schema, data: bytes) -> ShardRows:
+    """Return the footprints that ``encode_footprints`` wrote.
+
+    Raises:
+        RefusedError: the bytes cannot be read, or are of another schema.
+    """
+    facts, arrays = decode(StateKind.FOOTPRINTS, data)
+    with refuse_damage(data):
+        _check_schema(facts, schema)
+        bits = np.frombuffer(bytes.fromhex(facts["has"]), np.uint8)
+        has = np.unpackbits(bits, count=facts["members"], bitorder="little").astype(bool)
+        return ShardRows(has, shaped(arrays["rows"], int(has.sum()), schema.columns))
+
+
+def encode_state(state: NormalEquations) -> bytes:
+    """Return the state of a shard as bytes."""
+    facts = {"schema": state.schema.digest(), "count": state.count}
+    return encode(StateKind.SHARD, facts, {"words": state.words})
+
+
+def decode_state(schema: Schema, data: bytes) -> NormalEquations:
+    """Return the state that ``encode_state`` wrote.
+
+    Raises:
+        RefusedError: the bytes cannot be read, or are of another schema.
+    """
+    facts, arrays = decode(StateKind.SHARD, data)
+    with refuse_damage(data):
+        _check_schema(facts, schema)
+        return NormalEquations(schema, _words(arrays["words"], schema), facts["count"])
+
+
+def encode_moments(moments: Moments) -> bytes:
+    """Return moments as bytes."""
+    basis = moments.basis
+    facts = {"basis": [basis.expiries, basis.nodes, basis.expiry_nodes], "weights": moments.weights}
+    arrays = {"cells": moments.cells, "words": moments.words, "counts": moments.counts}
+    return encode(StateKind.MOMENTS, facts, arrays)
+
+
+def decode_moments(data: bytes) -> Moments:
+    """Return the moments that ``encode_moments`` wrote.
+
+    Raises:
+        RefusedError: the bytes cannot be read.
+    """
+    facts, arrays = decode(StateKind.MOMENTS, data)
+    with refuse_damage(data):
+        expiries, nodes, expiry_nodes = facts["basis"]
+        basis = Basis(expiries, nodes=nodes, expiry_nodes=expiry_nodes)
+        return Moments(basis, facts["weights"], arrays["cells"], arrays["words"], arrays["counts"])
+
+
+def described_state(state: NormalEquations) -> dict[str, Any]:
+    """Return everything of a state except its words, as plain values."""
+    schema = state.schema
+    return {
+        "model": schema.model,
+        "parameters": list(schema.parameters),
+        "reference": [value.hex() for value in schema.reference],
+        "exponents": list(schema.exponents),
+        "residual": schema.residual,
+        "weights": schema.weights,
+        "count": state.count,
+    }
+
+
+def remade_state(plain: Mapping[str, Any], words: NDArray[Any]) -> NormalEquations:
+    """Return the state that ``described_state`` described, with these words.
+
+    Raises:
+        ValueError: the words do not fit.
+    """
+    schema = Schema(
+        plain["model"],
+        tuple(plain["parameters"]),
+        tuple(map(float.fromhex, plain["reference"])),
+        tuple(plain["exponents"]),
+        plain["residual"],
+        plain["weights"],
+    )
+    return NormalEquations(schema, _words(words, schema), plain["count"])
+
+
+def _words(words: NDArray[Any], schema: Schema) -> NDArray[np.uint64]:
+    return shaped(words, schema.columns * (schema.columns + 1) // 2, 3)
+
+
+def shaped(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return the array if it has this shape.
+
+    Raises:
+        ValueError: it has another.
+    """
+    if array.shape != shape:
+        raise ValueError(f"expected an array of shape {shape}, got {array.shape}")
+    return array
+
+
+def _check_schema(facts: Mapping[str, Any], schema: Schema) -> None:
+    if facts["schema"] != schema.digest():
+        raise ValueError("it is at another reference than this book's")

@@ -1,0 +1,140 @@
+"""Every exact state comes back from its bytes to the bit, and no other bytes are read as one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import strikeout as so
+from strikeout.assurance import state_codec
+from strikeout.assurance.state_codec import ShardRows, StateKind
+from strikeout.book import state_store
+from strikeout.book.linearization import BookLinearization, GroupStates
+from strikeout.errors import RefusedError
+
+HAS = np.arange(600) % 3 != 1
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: StateKind
+    data: bytes
+    decode: Callable[[bytes], Any]
+    encode: Callable[[Any], bytes]
+    is_same: Callable[[Any], bool]
+
+
+@pytest.fixture(scope="module")
+def found() -> so.Calibration:
+    return so.calibrate(so.synthetic.random_quotes(600, maturities=6, seed=7), so.Heston())
+
+
+@pytest.fixture(scope="module")
+def cases(found) -> dict[StateKind, Case]:
+    footprints, schema = found.footprints.whole, found.footprints.whole.schema
+    linearization = state_store.compute_footprints(found, entry=7).linearization
+    panel = GroupStates.of(so.calibrate(so.paper.quotes("small"), so.Heston(), panel="date"))
+    moments = so.moments_of(found.quotes, basis=so.states.Basis("scattered", nodes=8, expiry_nodes=4))
+    rows = ShardRows(HAS, footprints.rows[HAS])
+    listed = [
+        Case(
+            StateKind.FOOTPRINTS,
+            state_codec.encode_footprints(schema, rows),
+            lambda data: state_codec.decode_footprints(schema, data),
+            lambda value: state_codec.encode_footprints(schema, value),
+            lambda value: np.array_equal(value.has, HAS) and np.array_equal(value.rows, rows.rows),
+        ),
+        Case(
+            StateKind.SHARD,
+            state_codec.encode_state(footprints.total()),
+            lambda data: state_codec.decode_state(schema, data),
+            state_codec.encode_state,
+            lambda value: value == footprints.total(),
+        ),
+        Case(
+            StateKind.LINEARIZATION,
+            linearization.to_bytes(),
+            BookLinearization.from_bytes,
+            BookLinearization.to_bytes,
+            lambda value: (
+                (value.equations, value.start, value.entry, value.model.name)
+                == (footprints.total(), found.state.reduced(), 7, found.model.name)
+            ),
+        ),
+        Case(
+            StateKind.GROUPS,
+            panel.to_bytes(),
+            GroupStates.from_bytes,
+            GroupStates.to_bytes,
+            lambda value: (value.states, value.latent) == (panel.states, "initial_variance"),
+        ),
+        Case(
+            StateKind.MOMENTS,
+            state_codec.encode_moments(moments),
+            state_codec.decode_moments,
+            state_codec.encode_moments,
+            lambda value: value == moments,
+        ),
+    ]
+    return {case.kind: case for case in listed}
+
+
+EVERY_KIND = pytest.mark.parametrize("kind", StateKind)
+
+
+def with_header(data: bytes, **changes: Any) -> bytes:
+    line, _, rest = data.partition(b"\n")
+    header = {**json.loads(line), **changes}
+    return json.dumps(header, sort_keys=True, separators=(",", ":")).encode() + b"\n" + rest
+
+
+@EVERY_KIND
+def test_a_state_comes_back_to_the_bit(cases, kind):
+    case = cases[kind]
+    value = case.decode(case.data)
+    assert case.is_same(value)
+    assert case.encode(value) == case.data
+
+
+def test_footprints_are_found_by_their_place_in_the_shard(cases, found):
+    case = cases[StateKind.FOOTPRINTS]
+    assert np.array_equal(case.decode(case.data).at(np.array([3, 5])), found.footprints.whole.rows[[3, 5]])
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("cut", [0, 3, 45, 200, -1])
+def test_bytes_that_end_too_soon_are_refused(cases, kind, cut):
+    with pytest.raises(RefusedError):
+        cases[kind].decode(cases[kind].data[:cut])
+
+
+@EVERY_KIND
+def test_bytes_of_another_kind_format_or_length_are_refused(cases, kind):
+    case = cases[kind]
+    others = [other.data for other in cases.values() if other.kind is not kind]
+    changed = [with_header(case.data, format="strikeout state 0"), with_header(case.data, facts={})]
+    changed += [with_header(case.data, arrays=[]), with_header(case.data, arrays=[["rows", "<O8", [1]]])]
+    for data in (*others, *changed, case.data + b"\0", b"null\n", b"[]\n", b"1\n"):
+        with pytest.raises(RefusedError):
+            case.decode(data)
+
+
+@pytest.mark.parametrize("kind", [StateKind.FOOTPRINTS, StateKind.SHARD])
+def test_states_at_another_reference_are_refused(cases, found, kind):
+    decode = {StateKind.FOOTPRINTS: state_codec.decode_footprints, StateKind.SHARD: state_codec.decode_state}[kind]
+    with pytest.raises(RefusedError, match="another reference"):
+        decode(found.state.schema, cases[kind].data)
+
+
+@EVERY_KIND
+def test_all_values_have_eight_bytes_after_a_header_of_one_line(cases, kind):
+    """A search for residue compares them word by word from the end."""
+    line, _, rest = cases[kind].data.partition(b"\n")
+    header = json.loads(line)
+    assert header["kind"] == kind.value
+    assert len(rest) == 8 * sum(int(np.prod(shape)) for _, _, shape in header["arrays"])
