@@ -19,6 +19,7 @@ from strikeout.book.results import Imported as Imported
 from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.latent_filter import VariancePath as VariancePath
 from strikeout.calibration.standard_errors import StandardErrors as StandardErrors
 from strikeout.calibration.termination import Termination as Termination
 from strikeout.forgetting.preview import Preview as Preview
@@ -63,5 +64,6 @@ __all__ = [
     "StandardErrors",
     "Status",
     "Termination",
+    "VariancePath",
     "Verification",
 ]

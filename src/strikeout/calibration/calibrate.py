@@ -19,6 +19,7 @@ from strikeout.calibration.latent_problem import (
     PanelObjective,
     PanelProblem,
     Settling,
+    latent_bounds,
     latent_errors,
     parts_of,
 )
@@ -249,7 +250,7 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
     shared = Shared(model.name, shared_space(model, latent), getattr(model, "inflation", INFLATION))
     own = {name: ends for name, ends in (how.bounds or {}).items() if name != latent}
     coordinates = coordinates_of(shared.parameters, bounds=own, fixed=how.fixed, enforce_feller=how.feller == "enforce")
-    lower, upper = _latent_bounds(space, k, how.bounds)
+    lower, upper = latent_bounds(space, k, how.bounds)
     points = starting_points(shared, coordinates, _without_latent(how.starts, latent))  # type: ignore[arg-type]
     used = chosen(quotes, how.select)
     groups = grouped(used, label)
@@ -413,15 +414,6 @@ def _check_panel_count(objective: PanelObjective, coordinates: Coordinates, late
             groups=groups,
             free=free,
         )
-
-
-def _latent_bounds(space: ParameterSpace, k: int, bounds: Bounds | None) -> tuple[float, float]:
-    """Return the bounds of the latent parameter; raise for the same reasons as for any other."""
-    name = space.names[k]
-    alone = ParameterSpace((name,), space.lower[k : k + 1], space.upper[k : k + 1], space.starts[:, k : k + 1])
-    asked = {name: bounds[name]} if bounds is not None and name in bounds else None
-    found = coordinates_of(alone, bounds=asked, fixed=None, enforce_feller=False)
-    return found.lower[0], found.upper[0]
 
 
 def _without_latent(starts: Any, latent: str) -> Any:

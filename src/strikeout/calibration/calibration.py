@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,7 @@ from strikeout.wording import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.fit_errors import FitErrors
+    from strikeout.calibration.latent_filter import VariancePath
     from strikeout.calibration.smoothing import SmoothedPanel
     from strikeout.calibration.standard_errors import StandardErrors
     from strikeout.quotes.quotes import Quotes
@@ -379,6 +380,26 @@ class Calibration:
         from strikeout.calibration.smoothing import smoothed
 
         return smoothed(self)
+
+    def filter(self, *, strength: float = 1.0, dates: Iterable[str] = ()) -> VariancePath:
+        """Return the variance of every date of a panel, filtered and smoothed by the model's own dynamics.
+
+        The shared parameters stay as they are. Dates with many quotes hardly change; those with few follow their
+        neighbours.
+
+        Args:
+            strength: of the prior, 1 for the model's. 0 leaves the latent path as it is; an infinite strength gives one
+                variance for all dates.
+            dates: further dates without quotes, between those of the panel or after them: "2024-01-09".
+
+        Raises:
+            UsageError: this is not a panel of dates under squared loss, the model has no mean_reversion, long_variance
+                and vol_of_vol, the strength is below zero, or a date is none.
+            RefusedError: a quote is too large for the grid of the states.
+        """
+        from strikeout.calibration.latent_filter import filter_panel
+
+        return filter_panel(self, strength=strength, dates=dates)
 
     @cached_property
     def identifiability(self) -> dict[str, str]:

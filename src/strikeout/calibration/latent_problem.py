@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.convergence import Convergence
-from strikeout.calibration.coordinates import Coordinates
+from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.latent_solve import FACTOR, NEGLIGIBLE, Line, settled
 from strikeout.calibration.limits import BUILTIN, CUSTOM, Limits
 from strikeout.calibration.loop import Descent, Evaluation, Watch, descend
 from strikeout.calibration.panels import Rows
 from strikeout.calibration.problem import SearchEnd, follow_robust
 from strikeout.kernels.symmetric import inverse, length
-from strikeout.models.model import Model
+from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.linearize import linearize_each, rows, summed
@@ -280,6 +280,15 @@ class PanelProblem:
         system = Linearization((nan,) * (size * (size + 1) // 2), self.objective.count)
         whole = np.full((groups, (size + 1) * (size + 2) // 2), nan)
         return Settling(tuple(theta), np.full(groups, nan), whole, np.zeros(groups, bool), system)
+
+
+def latent_bounds(space: ParameterSpace, k: int, bounds: Bounds | None) -> tuple[float, float]:
+    """Return the bounds of the latent parameter; raise for the same reasons as for any other."""
+    name = space.names[k]
+    alone = ParameterSpace((name,), space.lower[k : k + 1], space.upper[k : k + 1], space.starts[:, k : k + 1])
+    asked = {name: bounds[name]} if bounds is not None and name in bounds else None
+    found = coordinates_of(alone, bounds=asked, fixed=None, enforce_feller=False)
+    return found.lower[0], found.upper[0]
 
 
 def latent_errors(problem: PanelProblem, at: Settling, descent: Descent, noise: float) -> list[float]:

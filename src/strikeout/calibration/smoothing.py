@@ -1,10 +1,9 @@
 """The latent path of a panel with a prior: the variance moves from day to day by the model's own dynamics.
 
     symbol  meaning
-    x_t     the variance of date t; D_t the years from t to the next date
-    kappa   mean_reversion, theta long_variance, sigma vol_of_vol: those of the panel, as it was calibrated
-    a, c    x_(t+1) is a x_t + c on average: a = exp(-kappa D), c = theta (1 - a)
-    V       its variance, sigma^2 (x_t (a - a^2) / kappa + theta (1 - a)^2 / (2 kappa))
+    x_t     the variance of date t
+    a, c    x_(t+1) is a x_t + c on average (variance_steps.py)
+    V       its variance, u + w x_t
     w_t     s^2 / V_t with s^2 the noise of a weighted residual: the prior in the units of the cost
 
 The transition density of Cox, Ingersoll and Ross (1985) is replaced by the normal density of the same mean and
@@ -16,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from math import nan, sqrt
 from typing import TYPE_CHECKING
 
@@ -24,9 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.convergence import Convergence
+from strikeout.calibration.latent_filter import freedom_of
 from strikeout.calibration.latent_problem import PanelObjective, parts_of
+from strikeout.calibration.variance_steps import VarianceSteps, dates_of
 from strikeout.errors import UsageError
-from strikeout.kernels import elementary, tridiagonal
+from strikeout.kernels import tridiagonal
+from strikeout.kernels.state_space import Transition
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
 from strikeout.statistics.linearize import linearize_each
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-NAMES = ("mean_reversion", "long_variance", "vol_of_vol")
-# Variance moves while markets are open: a year has 261 weekdays. If a date is not a weekday, every day counts.
-WEEKDAYS, DAYS = 261.0, 365.25
 SETTLED = 1e-7  # standard errors
 DESCENTS, STEPS, HALVINGS = 40, 40, 30
 
@@ -75,7 +73,7 @@ def smoothed(panel: Calibration) -> SmoothedPanel:
         raise UsageError('smoothed: Feller\'s condition is enforced, which the prior ignores. Use feller="warn".')
     smoothing, names = _smoothing(panel), list(panel.parameters)
     theta, x = np.array(list(panel.parameters.values())), np.array(list(panel.latent.values()))
-    weights, converged = smoothing.weights(np.full(len(x), smoothing.chain.theta)), False
+    weights, converged = smoothing.weights(np.full(len(x), panel.parameters["long_variance"])), False
     for _ in range(DESCENTS):
         before = x
         theta, x, at, settled = smoothing.descended(theta, x, weights)
@@ -100,15 +98,17 @@ class Chain:
 
     a: Floats
     c: Floats
-    kappa: float
-    theta: float
-    sigma: float
+    u: Floats
+    w: Floats
+
+    @staticmethod
+    def of(steps: Sequence[Transition]) -> Chain:
+        """Return the same steps column by column."""
+        return Chain(*np.array(steps, float).reshape(-1, 4).T)
 
     def variances(self, x: Floats) -> Floats:
         """V_t, at this path."""
-        ahead = x[:-1] * (self.a - self.a * self.a) / self.kappa
-        rest = (1.0 - self.a) * (1.0 - self.a) / (2.0 * self.kappa)
-        V: Floats = self.sigma * self.sigma * (ahead + self.theta * rest)
+        V: Floats = self.u + self.w * x[:-1]
         return V
 
     def surprises(self, x: Floats) -> Floats:
@@ -221,13 +221,11 @@ def _step(blocks: Blocks, cost: float, held: NDArray[np.bool_], free: list[int])
 
 
 def _smoothing(panel: Calibration) -> Smoothing:
-    if panel.latent_name is None:
-        raise UsageError("smoothed: only a panel has a path. Calibrate with panel= a label of dates.")
+    dates, freedom = dates_of(panel), freedom_of(panel)
+    assert panel.latent_name is not None
     space, latent, how = panel.model.parameters, panel.latent_name, panel.settings
     k = space.names.index(latent)
     whole, _ = objective_of(panel.quotes, residual=how.residual, weights=how.weights)
-    estimated = len(panel.parameters) - len(panel.fixed) - len(panel.on_bound)
-    freedom = panel.count - estimated - len(panel.latent) + len(panel.latent_on_bound)
     still = {*panel.fixed, *panel.on_bound}
     objective = PanelObjective(parts_of(whole, panel.rows))
     return Smoothing(
@@ -236,35 +234,10 @@ def _smoothing(panel: Calibration) -> Smoothing:
         latent=k,
         bounds=(how.bounds or {}).get(latent, (float(space.lower[k]), float(space.upper[k]))),
         moving=[i for i, name in enumerate(panel.parameters) if name not in still],
-        chain=_chain(panel),
-        noise=panel.cost / max(freedom, 1),
-        convergence=Convergence(max(freedom, 1), objective.rounding),
+        chain=Chain.of(VarianceSteps.of(panel).chain(dates)),
+        noise=panel.cost / freedom,
+        convergence=Convergence(freedom, objective.rounding),
     )
-
-
-def _chain(panel: Calibration) -> Chain:
-    missing = [name for name in NAMES if name not in panel.parameters]
-    if missing:
-        raise UsageError(
-            f"smoothed: the prior is that of a variance with {', '.join(NAMES)}, and {panel.model.name} shares no "
-            f"{', '.join(missing)}."
-        )
-    try:
-        dates = np.array([date.fromisoformat(str(group)) for group in panel.groups], "datetime64[D]")
-    except ValueError as error:
-        raise UsageError(
-            f"smoothed: only dates (2024-01-02) have a distance, and {panel.panel} has {panel.groups[0]!r}. "
-            "Calibrate with panel= a label of dates."
-        ) from error
-    kappa, theta, sigma = (panel.parameters[name] for name in NAMES)
-    a = elementary.exp(-kappa * _years(dates))
-    return Chain(a, theta * (1.0 - a), kappa, theta, sigma)
-
-
-def _years(dates: NDArray[np.datetime64]) -> Floats:
-    if np.is_busday(dates).all():
-        return np.busday_count(dates[:-1], dates[1:]) / WEEKDAYS
-    return np.diff(dates).astype(float) / DAYS
 
 
 def _errors(variances: Sequence[float], noise: float) -> list[float]:

@@ -12,6 +12,7 @@ from strikeout.plots.residual_map import plot_residual_map
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.variance import plot_variance
+from strikeout.plots.variance_path import plot_variance_path
 from strikeout.plots.view import View
 from strikeout.plots.writing import plot, plot_data, write_plot
 
@@ -26,5 +27,6 @@ __all__ = [
     "plot_residuals",
     "plot_smiles",
     "plot_variance",
+    "plot_variance_path",
     "write_plot",
 ]

@@ -1,0 +1,123 @@
+"""``strikeout filter`` and ``strikeout regimes``: the dates of a panel as a path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.book_commands import is_book, open_book
+from strikeout.cli.fit_options import calibrate_file, filtered_options, note_reading, reading_counts
+from strikeout.cli.options import file_argument, output_options, refuse_given
+from strikeout.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from strikeout.calibration.calibration import Calibration
+    from strikeout.cli.terminal import Format
+    from strikeout.quotes.reading import Reading
+
+plot_option = click.option(
+    "--plot", type=click.Path(path_type=str), help="A picture of the path: .png, .svg, .pdf, or .json for its numbers."
+)
+
+
+@click.command("filter")
+@file_argument
+@click.option(
+    "--strength",
+    type=click.FloatRange(min=0.0),
+    default=1.0,
+    show_default=True,
+    help="How strong the prior is: 1 is the model's, 0 none, inf one variance for all dates.",
+)
+@click.option("--at", "dates", metavar="DATES", help="Further dates without quotes, separated by commas.")
+@plot_option
+@filtered_options
+@output_options
+def filter_path(file: str, strength: float, dates: str | None, plot: str | None, **options: Any) -> int:
+    """Filter and smooth the variance of FILE or of a book (NAME.book) from date to date.
+
+    The quotes are calibrated as a panel. Each date's own variance is then an observation, and the model's dynamics tie
+    the dates to each other. Ends with 3 if the search did not converge; the path is shown nevertheless.
+    """
+    from strikeout.plots.variance_path import plot_variance_path
+
+    asked = tuple(name.strip() for name in (dates or "").split(",") if name.strip())
+    return _show(
+        file,
+        plot,
+        lambda panel: panel.filter(strength=strength, dates=asked),
+        lambda path: plot_variance_path(path, source=Path(file).name),
+        options,
+    )
+
+
+def _show(
+    file: str,
+    plot: str | None,
+    find: Callable[[Calibration], Any],
+    draw: Callable[[Any], Figure],
+    options: dict[str, Any],
+) -> int:
+    """Calibrate a panel, compute a path from it, and show it."""
+    as_json, form = options.pop("as_json"), options.pop("form")
+    if plot is not None:
+        _check_ending(plot)
+    reading, panel = _panel(file, options)
+    found = find(panel)
+    if plot is not None:
+        _write(file, plot, found, draw)
+    if as_json:
+        read = reading_counts(reading, options["quarantine"])
+        terminal.show_json({**found.to_dict(), "converged": panel.converged, **read, "plot": plot})
+    else:
+        _print(found, form)
+        note_reading(reading, options["quarantine"])
+        for sentence in panel.warnings:
+            terminal.note(f"the calibration itself: {sentence}")
+    return exit_codes.DONE if panel.converged else exit_codes.REFUSED
+
+
+def _print(found: Any, form: Format) -> None:
+    terminal.show_result(form, found.table(), "", *(f"{sentence}." for sentence in found.facts()))
+
+
+def _panel(file: str, options: dict[str, Any]) -> tuple[Reading | None, Calibration]:
+    if is_book(file):
+        refuse_given(options, "A book is calibrated as it was last:")
+        with open_book(file) as book:
+            return None, book.calibration()
+    options["panel"] = options["panel"] or "date"
+    return calibrate_file(file, **options)
+
+
+def _check_ending(path: str) -> None:
+    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf", ".json"):
+        raise UsageError(f"{Path(path).name}: the picture of a path ends in .png, .svg, .pdf or .json.")
+
+
+def _write(file: str, path: str, found: Any, draw: Callable[[Any], Figure]) -> None:
+    """Write a picture or its numbers. That of a book is entered in its ledger, so that erasing finds it."""
+    from strikeout.plots import style
+    from strikeout.quotes.atomic_write import replace_file
+
+    ending = Path(path).suffix.lower()
+    if ending == ".json":
+        content = (json.dumps(found.to_dict(), allow_nan=False) + "\n").encode()
+    else:
+        content = style.to_bytes(draw(found), style.format_of(ending))
+
+    def write(target: str | Path) -> Path:
+        return replace_file(target, lambda place: Path(place).write_bytes(content))
+
+    if is_book(file):
+        with open_book(file) as book:
+            book.hand_out(Path(path), lambda: write, what="plot")
+    else:
+        write(path)
