@@ -171,19 +171,20 @@ def _renamed(book: so.Quotes) -> so.Quotes:
 
 
 def test_footprints_follow_the_forwards_that_were_refitted(book: so.Book) -> None:
-    book.calibrate(select="otm", panel=None)  # a panel keeps the states of its dates instead
+    book.calibrate(select="otm", panel=None)
     gone = at(quotes(), 100.0, EXPIRIES[1])
     before = book.snapshot().linearization
     plan = book.plan_forget(ids=gone, tolerance=1.0)
     assert plan.path[0] == (f"downdate passed over: {Unsupported.FORWARDS}")
     change = book.apply(plan)
     after = book.snapshot().linearization
-    assert (after.reference, after.entry) == (before.reference, before.entry)
+    assert (after.references, after.entry) == (before.references, before.entry)
     left = so.calibrate(book.quotes(), so.Heston(), select="otm")
-    assert after.equations == so.states.footprints_of(left.quotes, after.model, after.reference).total()
+    found = so.states.footprints_of(left.quotes, after.model, after.references[""])
+    assert after.system.reduced() == found.total()
     assert book.verify().holds, book.verify().summary()
     book.restore(change.entry)
-    assert book.snapshot().linearization.equations == before.equations
+    assert book.snapshot().linearization.system.reduced() == before.system.reduced()
     with entered(book) as tx:
         tx.remove_shard_data("footprints", tx.shards_with("footprints"))
     book.forget(ids=gone)  # every footprint is taken anew: none was needed

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.assurance.state_codec import ShardRows, decode_state, encode_footprints
+from strikeout.assurance.state_codec import ShardRows, encode_footprints
 from strikeout.book import state_store
-from strikeout.book.linearization import BookLinearization
 from strikeout.quotes.joining import join
 from strikeout.store.sqlite import SqliteStore
 from tests.book.behind import entered
 
+DATES = 3
+
 
 @pytest.fixture(scope="module")
 def quotes() -> so.Quotes:
-    """Three shards: 256, 256 and 88 quotes."""
-    return so.synthetic.random_quotes(600, maturities=6, seed=7)
+    """Three shards: 256, 256 and 88 quotes, on three dates."""
+    return dated(so.synthetic.random_quotes(600, maturities=6, seed=7))
+
+
+def dated(quotes: so.Quotes, *, first: int = 0, dates: int = DATES) -> so.Quotes:
+    """Quotes with a date each, in turn: every shard has quotes of every date."""
+    label = [f"2024-01-{2 + first + row % dates:02d}" for row in range(len(quotes))]
+    return so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": label})
+
+
+@pytest.fixture(params=[None, "date"], ids=["plain", "panel"])
+def panel(request) -> str | None:
+    return request.param
 
 
 @pytest.fixture
-def path(tmp_path: Path, quotes: so.Quotes) -> Path:
+def path(tmp_path: Path, quotes: so.Quotes, panel: str | None) -> Path:
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes)
-        book.calibrate()
+        book.calibrate(panel=panel)
     return tmp_path / "a.book"
 
 
@@ -36,36 +49,58 @@ def book(path: Path):
         yield opened
 
 
-def whole(book: so.Book) -> so.states.NormalEquations:
+def by_group(quotes: so.Quotes, panel: str | None) -> dict[str, so.Quotes]:
+    if panel is None:
+        return {"": quotes}
+    labels = quotes.labels[panel].astype(str)
+    return {str(group): quotes[labels == group] for group in np.unique(labels)}
+
+
+def whole(book: so.Book) -> so.states.System:
     """What all shards leave behind together, as they are kept."""
     records = book.snapshot()
     linearization, store = records.linearization, records.store
-    return so.states.NormalEquations.total(
-        decode_state(linearization.schema, store.shard_data(shard, "states")) for shard in store.shards_with("states")
-    )
+    found = linearization.zero
+    for shard in store.shards_with("states"):
+        found = found + state_store.stored_state(store, linearization, shard)
+    return found
 
 
 def is_in_step(book: so.Book, quotes: so.Quotes) -> bool:
     """Whether all that is kept is what these quotes, and no others, leave behind at the reference of the book."""
     linearization = book.snapshot().linearization
-    found = so.states.footprints_of(quotes, linearization.model, linearization.reference)
-    named = so.states.footprints_of(quotes, linearization.model, linearization.model.parameters.starts[0])
-    same = whole(book) == linearization.equations == found.total() and linearization.start == named.total()
-    return bool(same) and book.status().version.state == named.total().digest()
+    model, start = linearization.model, linearization.model.parameters.starts[0]
+    found = {
+        group: so.states.footprints_of(part, model, linearization.references[group]).total()
+        for group, part in by_group(quotes, linearization.panel).items()
+    }
+    named = {
+        group: so.states.footprints_of(part, model, start).total()
+        for group, part in by_group(quotes, linearization.panel).items()
+    }
+    latent = linearization.latent
+    same = whole(book) == linearization.system == so.states.System(found, latent)
+    same &= linearization.start == so.states.System(named, latent)
+    return bool(same) and book.status().version.state == linearization.start.digest()
 
 
-def test_a_calibration_keeps_the_footprint_of_every_quote_and_the_state_of_every_shard(book, quotes):
+def test_a_calibration_keeps_the_footprint_of_every_quote_and_the_state_of_every_shard(book, quotes, panel):
     records = book.snapshot()
-    linearization = records.linearization
-    assert linearization.reference == so.calibrate(quotes, so.Heston()).references[""]
+    linearization, fresh = records.linearization, so.calibrate(quotes, so.Heston(), panel=panel)
+    assert linearization.references == dict(fresh.references)
     assert records.store.shards_with("footprints") == records.store.shards_with("states") == (0, 1, 2)
-    kept = np.concatenate([state_store.stored_rows(records.store, linearization, shard).rows for shard in range(3)])
-    assert np.array_equal(kept, so.states.footprints_of(quotes, linearization.model, linearization.reference).rows)
+    kept = [state_store.stored_rows(records.store, linearization, shard).rows for shard in range(3)]
+    rows = {}
+    for group, part in by_group(quotes, panel).items():
+        found = so.states.footprints_of(part, linearization.model, linearization.references[group])
+        rows |= dict(zip(part.ids.tolist(), found.rows, strict=True))
+    assert np.array_equal(np.concatenate(kept), np.array([rows[name] for name in quotes.ids.tolist()]))
     assert is_in_step(book, quotes)
+    assert book.status().groups == (None if panel is None else DATES)
 
 
 def test_states_follow_every_verb_to_the_bit_at_the_reference_of_the_last_calibration(book, quotes):
-    reference = book.snapshot().linearization.reference
+    references = book.snapshot().linearization.references
     first = book.forget(ids=quotes.ids[::40])
     assert is_in_step(book, quotes.without(quotes.ids[::40]))
     book.forget(ids=quotes.ids[250:262])
@@ -73,27 +108,40 @@ def test_states_follow_every_verb_to_the_bit_at_the_reference_of_the_last_calibr
     assert is_in_step(book, quotes.without(quotes.ids[250:262]))
     more = so.synthetic.random_quotes(20, maturities=6, seed=8)
     new = so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed)
+    new = dated(new, first=1, dates=DATES)  # one date that the book does not have yet
     book.learn(new)
     assert is_in_step(book, join(quotes.without(quotes.ids[250:262]), new))
-    assert book.snapshot().linearization.reference == reference
+    kept = book.snapshot().linearization.references
+    assert {group: kept[group] for group in references} == references
+    assert book.verify().holds, book.verify().summary()
+
+
+def test_a_date_that_is_forgotten_as_a_whole_comes_back_to_the_same_states(book, quotes):
+    day = quotes.labels["date"] == "2024-01-03"
+    before = book.snapshot().linearization.system
+    change = book.forget(where="date = '2024-01-03'")
+    assert is_in_step(book, quotes[~day])
+    assert book.verify().holds, book.verify().summary()
+    book.restore(change.entry)
+    assert book.snapshot().linearization.system == before
     assert book.verify().holds, book.verify().summary()
 
 
 def test_states_follow_a_roll_whose_file_has_dates_before_the_window_too(tmp_path, quotes):
     dates = np.repeat(["2024-01-02", "2024-01-03", "2024-01-04"], 200).astype(object)
-    dated = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
+    three = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
     with so.Book.create(tmp_path / "r.book") as book:
-        book.import_quotes(dated[200:400])
+        book.import_quotes(three[200:400])
         book.calibrate(panel=None)
-        change = book.roll(dated[np.r_[0:50, 400:600]], window=2)
+        change = book.roll(three[np.r_[0:50, 400:600]], window=2)
         assert book.status().set_aside == 50
-        assert is_in_step(book, dated[200:])
+        assert is_in_step(book, three[200:])
         assert book.verify().holds, book.verify().summary()
         book.restore(change.entry)
-        assert is_in_step(book, join(dated[200:], dated[:50]))
+        assert is_in_step(book, join(three[200:], three[:50]))
         assert book.verify().holds, book.verify().summary()
         gone = book.roll(window=2)
-        assert is_in_step(book, dated[200:]), gone
+        assert is_in_step(book, three[200:]), gone
 
 
 def test_what_is_set_aside_keeps_its_footprint_and_counts_in_no_state(book, quotes):
@@ -105,11 +153,11 @@ def test_what_is_set_aside_keeps_its_footprint_and_counts_in_no_state(book, quot
 
 
 def test_an_erasure_takes_every_footprint_with_it_and_finds_a_reference_without_the_quotes(book, quotes):
-    before = book.snapshot().linearization.reference
+    before = book.snapshot().linearization.references
     rehearsal = book.plan_erase(ids=quotes.ids[:3])
     assert any("every footprint and state" in text for text in rehearsal.gone)
     assert book.erase(ids=quotes.ids[:3]).residue == 0
-    assert book.snapshot().linearization.reference != before
+    assert book.snapshot().linearization.references != before
     assert is_in_step(book, quotes[3:])
     assert book.verify().holds, book.verify().summary()
 
@@ -127,9 +175,9 @@ def test_erasing_what_was_set_aside_after_the_reference_was_found_leaves_no_foot
 def test_erasing_what_was_set_aside_before_the_reference_was_found_keeps_it(book, quotes):
     book.forget(ids=quotes.ids[:3])
     book.calibrate()
-    reference = book.snapshot().linearization.reference
+    references = book.snapshot().linearization.references
     assert book.erase(ids=quotes.ids[:3]).residue == 0
-    assert book.snapshot().linearization.reference == reference
+    assert book.snapshot().linearization.references == references
     assert is_in_step(book, quotes[3:])
     assert book.verify().holds, book.verify().summary()
 
@@ -207,11 +255,7 @@ def test_a_state_that_is_missing_or_a_sum_that_is_off_is_found(book):
     assert any(reason.startswith("STATES: Shards") for reason in book.verify().reasons)
     with store.writing() as tx:
         tx.put_shard_data(2, "states", state)
-        tx.put(
-            "state",
-            "linearization",
-            BookLinearization(linearization.model, 3, linearization.start, None, linearization.second_order).to_bytes(),
-        )
+        tx.put("state", "linearization", replace(linearization, system=linearization.zero).to_bytes())
     assert any(reason.startswith("STATES") for reason in book.verify().reasons)
     with store.writing() as tx:
         tx.remove("state", "linearization")
@@ -235,8 +279,8 @@ def test_quotes_without_a_footprint_are_healed_through_their_shard(book, quotes)
     assert book.verify().holds, book.verify().summary()
 
 
-def test_through_moments_and_in_a_panel_no_footprint_is_kept(book):
-    book.calibrate(through="moments")
+def test_through_moments_no_footprint_is_kept(book):
+    book.calibrate(through="moments", panel=None)
     assert (book.snapshot().linearization, book.snapshot().store.shards_with("states")) == (None, ())
     assert book.status().footprints is None
     assert {check.name: check.holds for check in book.verify().checks}["STATES"] is None
@@ -245,9 +289,7 @@ def test_through_moments_and_in_a_panel_no_footprint_is_kept(book):
 def test_status_and_doctor_name_the_shards_and_their_counts(book, path):
     status = book.status()
     assert dict(status.shards) == {0: 256, 1: 256, 2: 88}
-    assert status.shard_sentence == (
-        "3: 0 (256), 1 (256), 2 (88); footprints and states of 3 at the reference of entry 3"
-    )
+    assert (status.footprints, status.reference, status.no_footprints) == (3, 3, None)
     book.close()
     from strikeout.store import diagnostics
 
@@ -271,22 +313,22 @@ def test_a_large_book_takes_its_reference_from_a_part_of_it():
     large = so.synthetic.random_quotes(20_000, maturities=8, seed=3)
     found = state_store.compute_footprints(so.calibrate(large, so.Heston()), entry=1)
     apart = [
-        abs(found.linearization.reference[name] / value - 1)
+        abs(found.linearization.references[""][name] / value - 1)
         for name, value in so.calibrate(large, so.Heston()).parameters.items()
     ]
     assert 0.0 < max(apart) < 1e-3
-    assert found.linearization.equations == found.footprints.total()
+    assert found.linearization.system == found.footprints.system
 
 
-def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes):
+def test_an_encrypted_book_shows_no_footprint_and_no_state(tmp_path, quotes, panel):
     with so.Book.create(tmp_path / "e.book", is_encrypted=True) as book:
         book.import_quotes(quotes)
-        book.calibrate()
+        book.calibrate(panel=panel)
         linearization = book.snapshot().linearization
         rows = state_store.stored_rows(book.snapshot().store, linearization, 0).rows
         files = b"".join(path.read_bytes() for path in book.snapshot().store.files())
         assert rows[0].tobytes() not in files
-        assert linearization.equations.words.tobytes()[:24] not in files
+        assert all(block.words.tobytes()[:24] not in files for block in linearization.system.blocks.values())
         assert book.erase(ids=quotes.ids[:2]).residue == 0
         assert is_in_step(book, quotes[2:])
         assert book.verify().holds, book.verify().summary()

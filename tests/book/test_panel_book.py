@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,30 +54,42 @@ def test_a_book_keeps_the_path_and_finds_the_panel_again(book):
         assert "one for each of 8 dates" in again.summary()
 
 
-def test_the_state_of_every_group_is_kept_in_step_and_one_that_differs_is_named(book):
-    kept = book.snapshot().groups
-    assert {group: state.digest() for group, state in kept.states.items()} == {
+def test_a_state_of_a_group_that_differs_is_found(book):
+    kept = book.snapshot().linearization
+    assert {group: state.digest() for group, state in kept.start.blocks.items()} == {
         group: state.digest() for group, state in fresh(QUOTES).state.blocks.items()
     }
-    assert "states of 8 groups" in book.status().shard_sentence
-    book.forget(where=DAY)
-    assert set(book.snapshot().groups.states) == set(kept.states) - {"2024-01-08"}
-    assert book.verify().holds, book.verify().summary()
-    data = bytearray(book.snapshot().groups.to_bytes())
-    data[-24] ^= 1
+    first, *others = kept.start.blocks.items()
+    other = replace(kept, start=so.states.System(dict([(first[0], others[0][1]), *others]), kept.latent))
     with book.snapshot().store.writing() as tx:
-        tx.put("state", "groups", bytes(data))
-    last = list(kept.states)[-1]
-    assert f"STATES: Groups whose state is not that of their quotes: {last} (1)." in book.verify().reasons
+        tx.put("state", "linearization", other.to_bytes())
+    assert {check.name for check in book.verify().checks if check.holds is False} == {"CONTENTS", "STATES"}
 
 
 def test_an_erasure_takes_the_old_states_of_groups_along(book):
-    before = book.snapshot().groups.states["2024-01-08"].words.tobytes()
+    before = book.snapshot().linearization.start.blocks["2024-01-08"].words.tobytes()
     assert book.erase(where=DAY).residue == 0
     assert before[:24] not in b"".join(path.read_bytes() for path in book.snapshot().store.files())
     assert is_fresh(book, REST)
     book.calibrate(panel=None, starts=4)
-    assert book.snapshot().groups is None
+    assert book.status().groups is None
+
+
+def test_a_group_at_the_boundary_of_the_model_keeps_footprints_and_is_not_stepped(tmp_path):
+    spoiled = QUOTES.observed.copy()
+    day = QUOTES.labels["date"] == "2024-01-08"
+    c = QUOTES.contracts
+    spoiled[day] = np.maximum(c.discount * np.where(c.is_call, 1, -1) * (c.forward - c.strike), 0.0)[day]
+    flat = so.Quotes(ids=QUOTES.ids, contracts=c, observed=spoiled, labels=QUOTES.labels)
+    with so.Book.create(tmp_path / "flat.book") as book:
+        book.import_quotes(flat)
+        book.calibrate(panel="date", fixed={"mean_reversion": 2.0, "long_variance": 0.06})
+        linearization = book.snapshot().linearization
+        assert "2024-01-08" in linearization.schemas
+        assert "2024-01-08" not in linearization.second_order
+        assert book.plan_forget(ids=flat.ids[:1], tolerance=1.0).certificate.operator == "recalibrate"
+        book.forget(ids=flat.ids[:1])
+        assert book.verify().holds, book.verify().summary()
 
 
 def test_a_version_comes_back_from_its_bytes(book):

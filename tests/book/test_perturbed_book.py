@@ -36,7 +36,7 @@ def rows(book: so.Book) -> np.ndarray:
 
 def test_no_true_footprint_is_kept_and_the_calibration_is_the_same(book, quotes):
     linearization = book.snapshot().linearization
-    true = so.states.footprints_of(quotes, linearization.model, linearization.reference).rows
+    true = so.states.footprints_of(quotes, linearization.model, linearization.references[""]).rows
     kept = rows(book)
     assert not (kept == true).all(axis=1).any()
     rms = np.sqrt(np.mean(true.astype(float) ** 2, axis=0))
@@ -47,12 +47,12 @@ def test_no_true_footprint_is_kept_and_the_calibration_is_the_same(book, quotes)
 
 
 def test_what_is_forgotten_and_restored_is_exact_with_respect_to_the_noise(book, quotes):
-    before = book.snapshot().linearization.equations
+    before = book.snapshot().linearization.system.reduced()
     change = book.forget(ids=quotes.ids[::50])
-    assert book.snapshot().linearization.equations != before
+    assert book.snapshot().linearization.system.reduced() != before
     assert book.verify().holds, book.verify().summary()
     book.restore(change.entry)
-    assert book.snapshot().linearization.equations == before
+    assert book.snapshot().linearization.system.reduced() == before
     assert book.verify().holds, book.verify().summary()
 
 
@@ -60,7 +60,7 @@ def test_noise_comes_with_quotes_that_are_learnt_and_stays_after_erasing_and_cal
     more = so.synthetic.random_quotes(20, maturities=6, seed=8)
     book.learn(so.Quotes(ids=[f"n{n}" for n in range(20)], contracts=more.contracts, observed=more.observed))
     linearization = book.snapshot().linearization
-    true = so.states.footprints_of(more, linearization.model, linearization.reference).rows
+    true = so.states.footprints_of(more, linearization.model, linearization.references[""]).rows
     assert not (state_store.stored_rows(book.snapshot().store, linearization, 3).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
     assert book.erase(ids=quotes.ids[:2]).residue == 0
@@ -92,7 +92,7 @@ def test_noise_stays_on_shards_that_are_built_again(book, quotes):
     book.calibrate()
     assert book.erase(ids=quotes.ids[:3]).residue == 0
     linearization = book.snapshot().linearization
-    true = so.states.footprints_of(quotes[3:256], linearization.model, linearization.reference).rows
+    true = so.states.footprints_of(quotes[3:256], linearization.model, linearization.references[""]).rows
     assert not (state_store.stored_rows(book.snapshot().store, linearization, 0).rows == true).all(axis=1).any()
     assert book.verify().holds, book.verify().summary()
 

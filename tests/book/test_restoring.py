@@ -72,7 +72,7 @@ def is_each_under_its_quote(book: so.Book) -> bool:
     """Whether every quote held has the footprint that is found from it anew."""
     records, held = book.snapshot(), book.quotes()
     linearization, store = records.linearization, records.store
-    found = linearization.footprints(held, records.settings)
+    found = linearization.footprints(held, records.settings).whole
     anew = dict(zip(found.ids.tolist(), found.rows.tolist(), strict=True))
     kept: dict[str, list[int]] = {}
     for shard in store.shards():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import strikeout as so
 from strikeout.assurance import state_codec
 from strikeout.assurance.state_codec import ShardRows, StateKind
 from strikeout.book import state_store
-from strikeout.book.linearization import BookLinearization, GroupStates
+from strikeout.book.linearization import BookLinearization
 from strikeout.errors import RefusedError
 
 HAS = np.arange(600) % 3 != 1
@@ -29,32 +29,36 @@ class Case:
     is_same: Callable[[Any], bool]
 
 
-@pytest.fixture(scope="module")
-def found() -> so.Calibration:
-    return so.calibrate(so.synthetic.random_quotes(600, maturities=6, seed=7), so.Heston())
+@pytest.fixture(scope="module", params=[None, "date"], ids=["plain", "panel"])
+def found(request) -> so.Calibration:
+    quotes = so.synthetic.random_quotes(600, maturities=6, seed=7)
+    dates = [f"2024-01-{2 + row % 3:02d}" for row in range(len(quotes))]
+    dated = so.Quotes(ids=quotes.ids, contracts=quotes.contracts, observed=quotes.observed, labels={"date": dates})
+    return so.calibrate(dated, so.Heston(), panel=request.param)
 
 
 @pytest.fixture(scope="module")
 def cases(found) -> dict[StateKind, Case]:
-    footprints, schema = found.footprints.whole, found.footprints.whole.schema
-    linearization = state_store.compute_footprints(found, entry=7).linearization
-    panel = GroupStates.of(so.calibrate(so.paper.quotes("small"), so.Heston(), panel="date"))
+    taken = state_store.compute_footprints(found, entry=7)
+    linearization, footprints = taken.linearization, taken.footprints
+    schema, first = linearization.schema, next(iter(footprints.blocks.values()))
+    system = replace(footprints.system, held=frozenset())
     moments = so.moments_of(found.quotes, basis=so.states.Basis("scattered", nodes=8, expiry_nodes=4))
-    rows = ShardRows(HAS, footprints.rows[HAS])
+    rows = ShardRows(HAS[: len(first)], first.rows[HAS[: len(first)]])
     listed = [
         Case(
             StateKind.FOOTPRINTS,
             state_codec.encode_footprints(schema, rows),
-            lambda data: state_codec.decode_footprints(schema, data),
+            lambda data: state_codec.decode_footprints(schema, data, columns=linearization.columns),
             lambda value: state_codec.encode_footprints(schema, value),
-            lambda value: np.array_equal(value.has, HAS) and np.array_equal(value.rows, rows.rows),
+            lambda value: np.array_equal(value.has, rows.has) and np.array_equal(value.rows, rows.rows),
         ),
         Case(
             StateKind.SHARD,
-            state_codec.encode_state(footprints.total()),
-            lambda data: state_codec.decode_state(schema, data),
-            state_codec.encode_state,
-            lambda value: value == footprints.total(),
+            state_codec.encode_state(schema, system),
+            lambda data: state_codec.decode_state(schema, linearization.schemas, linearization.latent, data),
+            lambda value: state_codec.encode_state(schema, value),
+            lambda value: value == system,
         ),
         Case(
             StateKind.LINEARIZATION,
@@ -62,16 +66,9 @@ def cases(found) -> dict[StateKind, Case]:
             BookLinearization.from_bytes,
             BookLinearization.to_bytes,
             lambda value: (
-                (value.equations, value.start, value.entry, value.model.name)
-                == (footprints.total(), found.state.reduced(), 7, found.model.name)
+                (value.system, value.start, value.entry, value.model.name, value.panel, value.references)
+                == (footprints.system, found.state, 7, found.model.name, found.panel, dict(found.references))
             ),
-        ),
-        Case(
-            StateKind.GROUPS,
-            panel.to_bytes(),
-            GroupStates.from_bytes,
-            GroupStates.to_bytes,
-            lambda value: (value.states, value.latent) == (panel.states, "initial_variance"),
         ),
         Case(
             StateKind.MOMENTS,
@@ -102,8 +99,8 @@ def test_a_state_comes_back_to_the_bit(cases, kind):
 
 
 def test_footprints_are_found_by_their_place_in_the_shard(cases, found):
-    case = cases[StateKind.FOOTPRINTS]
-    assert np.array_equal(case.decode(case.data).at(np.array([3, 5])), found.footprints.whole.rows[[3, 5]])
+    case, first = cases[StateKind.FOOTPRINTS], next(iter(found.footprints.blocks.values()))
+    assert np.array_equal(case.decode(case.data).at(np.array([3, 5])), first.rows[[3, 5]])
 
 
 @EVERY_KIND
@@ -124,11 +121,12 @@ def test_bytes_of_another_kind_format_or_length_are_refused(cases, kind):
             case.decode(data)
 
 
-@pytest.mark.parametrize("kind", [StateKind.FOOTPRINTS, StateKind.SHARD])
-def test_states_at_another_reference_are_refused(cases, found, kind):
-    decode = {StateKind.FOOTPRINTS: state_codec.decode_footprints, StateKind.SHARD: state_codec.decode_state}[kind]
-    with pytest.raises(RefusedError, match="another reference"):
-        decode(found.state.schema, cases[kind].data)
+def test_states_at_another_reference_are_refused(cases, found):
+    schema = found.state.schema
+    with pytest.raises(RefusedError):
+        state_codec.decode_footprints(schema, cases[StateKind.FOOTPRINTS].data)
+    with pytest.raises(RefusedError):
+        state_codec.decode_state(schema, {"": schema}, None, cases[StateKind.SHARD].data)
 
 
 @EVERY_KIND

@@ -26,6 +26,7 @@ from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
+from strikeout.statistics.system import Group, System
 
 FORMAT = "strikeout state 1"
 TYPES = {"f": "<f8", "i": "<i8", "u": "<u8"}  # by NumPy's kind of number
@@ -37,7 +38,6 @@ class StateKind(StrEnum):
     FOOTPRINTS = "footprints"
     SHARD = "shard"
     LINEARIZATION = "linearization"
-    GROUPS = "groups"
     MOMENTS = "moments"
 
 
@@ -119,14 +119,21 @@ def refuse_damage(data: bytes) -> Iterator[None]:
 
 
 def encode_footprints(schema: Schema, shard: ShardRows) -> bytes:
-    """Return the footprints of a shard as bytes."""
+    """Return the footprints of a shard as bytes.
+
+    Args:
+        schema: of the shared parameters.
+    """
     bits = np.packbits(shard.has, bitorder="little").tobytes().hex()
     facts = {"schema": schema.digest(), "members": len(shard.has), "has": bits}
     return encode(StateKind.FOOTPRINTS, facts, {"rows": shard.rows})
 
 
-def decode_footprints(schema: Schema, data: bytes) -> ShardRows:
+def decode_footprints(schema: Schema, data: bytes, *, columns: int | None = None) -> ShardRows:
     """Return the footprints that ``encode_footprints`` wrote.
+
+    Args:
+        columns: of a row; those of the schema if not given. In a panel a row has one more, of the latent parameter.
 
     Raises:
         RefusedError: the bytes cannot be read, or are of another schema.
@@ -136,17 +143,25 @@ def decode_footprints(schema: Schema, data: bytes) -> ShardRows:
         _check_schema(facts, schema)
         bits = np.frombuffer(bytes.fromhex(facts["has"]), np.uint8)
         has = np.unpackbits(bits, count=facts["members"], bitorder="little").astype(bool)
-        return ShardRows(has, shaped(arrays["rows"], int(has.sum()), schema.columns))
+        return ShardRows(has, shaped(arrays["rows"], int(has.sum()), columns or schema.columns))
 
 
-def encode_state(state: NormalEquations) -> bytes:
-    """Return the state of a shard as bytes."""
-    facts = {"schema": state.schema.digest(), "count": state.count}
-    return encode(StateKind.SHARD, facts, {"words": state.words})
+def encode_state(schema: Schema, state: System) -> bytes:
+    """Return the state of a shard as bytes.
+
+    Args:
+        schema: of the shared parameters; a state without groups has none.
+    """
+    facts = {"schema": schema.digest(), **counts_of(state)}
+    return encode(StateKind.SHARD, facts, {"words": words_of(state)})
 
 
-def decode_state(schema: Schema, data: bytes) -> NormalEquations:
+def decode_state(schema: Schema, schemas: Mapping[Group, Schema], latent: str | None, data: bytes) -> System:
     """Return the state that ``encode_state`` wrote.
+
+    Args:
+        schemas: by group.
+        latent: the parameter that every group has for itself; None for a plain book.
 
     Raises:
         RefusedError: the bytes cannot be read, or are of another schema.
@@ -154,7 +169,36 @@ def decode_state(schema: Schema, data: bytes) -> NormalEquations:
     facts, arrays = decode(StateKind.SHARD, data)
     with refuse_damage(data):
         _check_schema(facts, schema)
-        return NormalEquations(schema, _words(arrays["words"], schema), facts["count"])
+        return remade_system(facts, arrays["words"], schemas, latent)
+
+
+def counts_of(system: System) -> dict[str, Any]:
+    """Return the number of quotes of every block, by the text of its group, as facts."""
+    return {"groups": [[str(group), block.count] for group, block in system.blocks.items()]}
+
+
+def words_of(system: System) -> NDArray[np.uint64]:
+    """Return the words of all blocks in one array, in the order of ``counts_of``."""
+    blocks = list(system.blocks.values())
+    return np.stack([block.words for block in blocks]) if blocks else np.empty((0, 0, 3), np.uint64)
+
+
+def remade_system(
+    facts: Mapping[str, Any], words: NDArray[Any], schemas: Mapping[Group, Schema], latent: str | None
+) -> System:
+    """Return the system that ``counts_of`` and ``words_of`` described; its groups are text.
+
+    Raises:
+        ValueError, KeyError: the words do not fit, or a group has no schema.
+    """
+    groups = facts["groups"]
+    if len(words) != len(groups):
+        raise ValueError(f"expected the words of {len(groups)} groups, got {len(words)}")
+    blocks = {
+        group: NormalEquations(schemas[group], _words(own, schemas[group]), count)
+        for (group, count), own in zip(groups, words, strict=True)
+    }
+    return System(blocks, latent)
 
 
 def encode_moments(moments: Moments) -> bytes:
@@ -178,9 +222,8 @@ def decode_moments(data: bytes) -> Moments:
         return Moments(basis, facts["weights"], arrays["cells"], arrays["words"], arrays["counts"])
 
 
-def described_state(state: NormalEquations) -> dict[str, Any]:
-    """Return everything of a state except its words, as plain values."""
-    schema = state.schema
+def described_schema(schema: Schema) -> dict[str, Any]:
+    """Return a schema as plain values."""
     return {
         "model": schema.model,
         "parameters": list(schema.parameters),
@@ -188,17 +231,12 @@ def described_state(state: NormalEquations) -> dict[str, Any]:
         "exponents": list(schema.exponents),
         "residual": schema.residual,
         "weights": schema.weights,
-        "count": state.count,
     }
 
 
-def remade_state(plain: Mapping[str, Any], words: NDArray[Any]) -> NormalEquations:
-    """Return the state that ``described_state`` described, with these words.
-
-    Raises:
-        ValueError: the words do not fit.
-    """
-    schema = Schema(
+def remade_schema(plain: Mapping[str, Any]) -> Schema:
+    """Return the schema that ``described_schema`` described."""
+    return Schema(
         plain["model"],
         tuple(plain["parameters"]),
         tuple(map(float.fromhex, plain["reference"])),
@@ -206,7 +244,6 @@ def remade_state(plain: Mapping[str, Any], words: NDArray[Any]) -> NormalEquatio
         plain["residual"],
         plain["weights"],
     )
-    return NormalEquations(schema, _words(words, schema), plain["count"])
 
 
 def _words(words: NDArray[Any], schema: Schema) -> NDArray[np.uint64]:

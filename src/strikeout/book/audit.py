@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,13 @@ from strikeout.assurance.verify import NEEDS_COMPILED, verify_claims
 from strikeout.book.approvals import approvals_of
 from strikeout.book.erasure import removed_versions
 from strikeout.book.import_filter import PER_QUOTE, returning
-from strikeout.book.linearization import BookLinearization, GroupStates
+from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot, page_of, unrecorded
 from strikeout.book.results import Audit
 from strikeout.book.spec import CalibrationSpec
 from strikeout.book.state_store import NO_QUOTES, MissingFootprints, in_objective, stored_rows, stored_state
 from strikeout.book.step import BookEvidence
-from strikeout.book.version import Version, state_of
+from strikeout.book.version import Version, latent_of, state_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.otm_filter import chosen
 from strikeout.errors import RefusedError, StrikeoutError
@@ -30,9 +31,7 @@ from strikeout.forgetting.evidence import free_parameters
 from strikeout.kernels.compiled import native
 from strikeout.kernels.exact import Integers
 from strikeout.quotes.forwards import is_derived
-from strikeout.statistics.footprints import Footprints
-from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.system import OneStep
+from strikeout.statistics.system import FootprintBlocks, Group, System
 from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Head, check_bytes
 from strikeout.store.signing import misplaced
@@ -225,9 +224,7 @@ def check_states(records: Snapshot) -> Found:
     Raises:
         StrikeoutError: something cannot be read.
     """
-    store, linearization, groups = records.store, records.linearization, records.groups
-    if groups is not None:
-        return _groups(records, groups)
+    store, linearization = records.store, records.linearization
     if linearization is None:
         kept = [what for what in SHARD_DATA if store.shards_with(what)]
         if kept:
@@ -245,35 +242,36 @@ def check_states(records: Snapshot) -> Found:
     if not is_current:  # later quotes have no states yet, and the model may not price them
         known = {name for shard in store.shards_with("states") for name in store.members(shard)}
         used = used[np.array([name in known for name in used.ids.tolist()], bool)]
-    footprints = linearization.footprints(used, records.settings)
-    odd, whole, last = [], NormalEquations.zero(linearization.schema), -1
+    footprints = _Rows.of(linearization.footprints(used, records.settings), linearization)
+    odd, whole, last = [], linearization.zero, -1
     for shard, is_sound, state in _shards(records, linearization, footprints, is_current=is_current):
         odd += [] if is_sound else [shard]
         whole, last = whole if state is None else whole + state, shard
     if odd:
         named = ", ".join(map(str, odd[:NAMED])) + (", ..." if len(odd) > NAMED else "")
         return False, f"Shards whose footprints or state are not those of their quotes: {named} ({len(odd):,})."
-    if whole != linearization.equations:
+    if whole != replace(linearization.system, held=frozenset()):
         return False, "The state of the book is not the sum of the states of its shards."
     if last < 0:
         return False, "The book has a state of all its quotes, but no shard has one."
     return _whole(records, linearization, footprints, is_current=is_current)
 
 
-def _groups(records: Snapshot, groups: GroupStates) -> Found:
-    """Check that the state of every group of a panel is that of the retained quotes."""
-    version = records.version
-    if version is None or not records.is_current:
-        return None, "Quotes were added or removed since the states of the groups were computed: calibrate again."
-    system = groups.recomputed(records.quotes, records.settings)
-    found = {str(group): state for group, state in system.blocks.items()}
-    odd = sorted(name for name in found.keys() | groups.states.keys() if found.get(name) != groups.states.get(name))
-    if odd:
-        named = ", ".join(odd[:NAMED]) + (", ..." if len(odd) > NAMED else "")
-        return False, f"Groups whose state is not that of their quotes: {named} ({len(odd):,})."
-    if system.digest() != version.state:
-        return False, "The states of the groups are not those of the calibration."
-    return True, f"The states of {many(len(found), 'group')} are those of the retained quotes, bit for bit."
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Footprints of quotes one below the other, the group of each, and its place by id."""
+
+    rows: Integers
+    groups: list[Group]
+    places: dict[str, int]
+
+    @staticmethod
+    def of(footprints: FootprintBlocks, linearization: BookLinearization) -> _Rows:
+        blocks = footprints.blocks
+        names = [name for block in blocks.values() for name in block.ids.tolist()]
+        rows = np.concatenate([np.empty((0, linearization.columns), np.int64), *(b.rows for b in blocks.values())])
+        groups = [group for group, block in blocks.items() for _ in range(len(block))]
+        return _Rows(rows, groups, {name: place for place, name in enumerate(names)})
 
 
 def check_members(records: Snapshot) -> str | None:
@@ -289,14 +287,14 @@ def check_members(records: Snapshot) -> str | None:
 
 
 def _shards(
-    records: Snapshot, linearization: BookLinearization, footprints: Footprints, *, is_current: bool
-) -> Iterator[tuple[int, bool, NormalEquations | None]]:
+    records: Snapshot, linearization: BookLinearization, footprints: _Rows, *, is_current: bool
+) -> Iterator[tuple[int, bool, System | None]]:
     """Yield every shard that has data or should have: its number, whether the data are right, and its state."""
-    store, live = records.store, dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
+    store = records.store
     for shard in store.shards():
         state, rows = stored_state(store, linearization, shard), stored_rows(store, linearization, shard)
         members = store.members(shard)
-        here = np.array([live.get(name, -1) for name in members], np.int64)
+        here = np.array([footprints.places.get(name, -1) for name in members], np.int64)
         if state is None and (rows is not None or (is_current and (here >= 0).any())):
             yield shard, False, None
         if state is None:
@@ -304,11 +302,14 @@ def _shards(
         if rows is not None and len(rows.has) != len(members):
             yield shard, False, state
             continue
+        live = here[here >= 0]
+        groups = [footprints.groups[place] for place in live.tolist()]
         if linearization.noise:
             kept = rows is not None and bool(rows.has[here >= 0].all())
-            yield shard, kept and rows is not None and _sums(rows.at(np.flatnonzero(here >= 0)), state), state
+            values = None if rows is None or not kept else rows.at(np.flatnonzero(here >= 0))
+            yield shard, values is not None and linearization.total(values, groups) == state, state
             continue
-        sound = footprints.total(here[here >= 0]) == state
+        sound = linearization.total(footprints.rows[live], groups) == state
         if rows is not None:
             both = (here >= 0) & rows.has
             sound &= np.array_equal(rows.at(np.flatnonzero(both)), footprints.rows[here[both]])
@@ -334,15 +335,11 @@ def _is_set_aside(
     aside = in_objective(store.named([name for name in names if name in struck]), settings)
     if len(aside) < len(names) or is_derived(aside).any():
         return False
-    return np.array_equal(linearization.footprints(aside.only(names), settings).rows, rows.at(places))
+    found = _Rows.of(linearization.footprints(aside, settings), linearization)
+    return np.array_equal(found.rows[[found.places[name] for name in names]], rows.at(places))
 
 
-def _sums(rows: Integers, state: NormalEquations) -> bool:
-    names = np.array([str(number) for number in range(len(rows))], "U8")
-    return Footprints(state.schema, names, rows).total() == state
-
-
-def _whole(records: Snapshot, linearization: BookLinearization, footprints: Footprints, *, is_current: bool) -> Found:
+def _whole(records: Snapshot, linearization: BookLinearization, footprints: _Rows, *, is_current: bool) -> Found:
     version, settings = records.version, records.settings
     if is_current and version is not None:
         digest = None if linearization.start is None else linearization.start.digest()
@@ -351,16 +348,14 @@ def _whole(records: Snapshot, linearization: BookLinearization, footprints: Foot
         used = chosen(records.quotes, settings.select)
         if linearization.start is not None and linearization.start != linearization.state_at_start(used, settings):
             return False, "The state at the first start is not that of the quotes."
-        found = linearization.second_order_of(used, settings)
-        for kept, again in (
-            (linearization.second_order.residual, found.residual),
-            (linearization.second_order.sensitivity, found.sensitivity),
-        ):
-            if not np.abs(kept - again).max() <= SECOND_ORDER * max(np.abs(again).max(), 1e-300):
-                return False, "The second-order terms are not those of the quotes."
+        for group, again in linearization.second_order_of(used, settings).items():
+            kept = linearization.second_order[group]
+            for mine, other in ((kept.residual, again.residual), (kept.sensitivity, again.sensitivity)):
+                if not np.abs(mine - other).max() <= SECOND_ORDER * max(np.abs(other).max(), 1e-300):
+                    return False, "The second-order terms are not those of the quotes."
     shards = len(records.store.shards_with("states"))
     noise = f", with noise of {linearization.noise:g} on them" if linearization.noise else ""
-    what = f"{many(len(footprints), 'footprint')} in {many(shards, 'shard')}{noise}"
+    what = f"{many(len(footprints.rows), 'footprint')} in {many(shards, 'shard')}{noise}"
     return True, f"{what}, their states and the whole are those of the retained quotes, bit for bit."
 
 
@@ -391,14 +386,17 @@ def _step(records: Snapshot, version: Version, found: Calibration) -> Found:
     """Check that the parameters are one step from the stored state, and as close to the optimum as was certified."""
     linearization, tolerance = records.linearization, version.tolerance or 0.0
     if linearization is not None:  # an erasure removes the states of a step and keeps its result
-        equations = linearization.equations
-        evidence = BookEvidence(linearization, records.settings, NO_QUOTES, equations.count)
-        step = OneStep(equations, None, free_parameters(evidence))
-        if step.parameters != dict(version.parameters):
+        system = linearization.system
+        evidence = BookEvidence(linearization, records.settings, NO_QUOTES, system.count)
+        step = system.step(free=free_parameters(evidence))
+        path = {group: value for group, (value, _) in version.latent.items()}
+        if step.parameters != dict(version.parameters) or step.latent != path:
             return False, "The parameters are not one step from the stored state."
-    errors = found.standard_errors
-    moves = {n: abs(x - version.parameters[n]) / errors[n] for n, x in found.parameters.items() if errors[n] > 0.0}
-    apart = max(moves.values(), default=0.0)
+    errors, latents = found.standard_errors, latent_of(found)
+    moves = [abs(x - version.parameters[n]) / errors[n] for n, x in found.parameters.items() if errors[n] > 0.0]
+    path = {group: value for group, (value, _) in version.latent.items() if group in latents}
+    moves += [abs(x - latents[g][0]) / latents[g][1] for g, x in path.items() if latents[g][1] > 0.0]
+    apart = max(moves, default=0.0)
     return apart <= tolerance, (
         f"One step, {apart:.2g} standard errors of independent quotes from the optimum of the retained ones; "
         f"{tolerance:g} was certified."

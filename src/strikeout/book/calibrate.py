@@ -155,7 +155,9 @@ def _refuse_unperturbed(follow: StateUpdate, through: str, noise: float) -> None
             Argument("perturb", noise),
             f": no footprints are kept: {follow.footprints.clause}. Give ",
             Argument("perturb", 0),
+            *((", or ", Argument("panel", None)) if follow.footprints is MissingFootprints.PERTURBED_PANEL else ()),
             ".",
+            missing=follow.footprints,
         )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.state_codec import StateKind, encode_moments
 from strikeout.book.fit_source import FitSource
-from strikeout.book.linearization import GroupStates
 from strikeout.book.records import Snapshot, Transaction, Why
 from strikeout.book.results import Change
 from strikeout.book.state_store import NO_QUOTES, StateUpdate, compute_footprints, state_update
@@ -56,9 +55,8 @@ def commit(book: Transaction, seen: Snapshot, facts: EntryFacts, result: Result)
     version = result.version
     if result.calibration is not None:
         version = _version(book, seen, result)
-        moments, groups = result.calibration.moments, GroupStates.of(result.calibration)
+        moments = result.calibration.moments
         book.keep_state(StateKind.MOMENTS, None if moments is None else encode_moments(moments))
-        book.keep_state(StateKind.GROUPS, None if groups is None else groups.to_bytes())
     assert version is not None, "a verb ends with a calibration or one step"
     result.follow.write(book.store)
     book.keep(version)
@@ -98,8 +96,8 @@ def _version(book: Transaction, seen: Snapshot, result: Result) -> Version:
 
 
 def take_footprints(seen: Snapshot, after: Calibration, *, noise: float | None = None) -> StateUpdate:
-    """Return footprints and states at a new reference; none of a panel, or of moments."""
-    if after.is_panel or after.moments is not None:
+    """Return footprints and states at a new reference; none of moments."""
+    if after.moments is not None:
         return StateUpdate()
     return StateUpdate(compute_footprints(after, entry=seen.next, noise=seen.noise if noise is None else noise))
 
@@ -109,7 +107,7 @@ def follow_change(
 ) -> StateUpdate:
     """Return how footprints and states change when quotes are added and removed.
 
-    If the book keeps none, they are taken as by ``calibrate``: it was a panel until now, or their reference is erased.
+    If the book keeps none, they are taken as by ``calibrate``: their reference was erased, for example.
     """
     if seen.linearization is None:
         return take_footprints(seen, after)

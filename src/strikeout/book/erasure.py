@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.assurance.canonical import canonical
+from strikeout.assurance.state_codec import words_of
 from strikeout.book.import_filter import commitments
 from strikeout.book.keyed_ids import is_encrypted
 from strikeout.book.known_files import Digests, changed, digests_of
@@ -289,21 +290,19 @@ class DerivedNumbers:
 
 def derived_numbers(records: Snapshot, held: Quotes, aside: Quotes) -> DerivedNumbers:
     """Return what the book has computed from these quotes; read before they are erased, to search for it afterwards."""
-    linearization, store, groups = records.linearization, records.store, records.groups
+    linearization, store = records.linearization, records.store
     names = {*held.ids.tolist(), *aside.ids.tolist()}
     rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     words: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
-    if groups is not None:
-        words.append(groups.words())
     if linearization is not None:
-        states = (linearization.equations, linearization.start)
-        words += [state.words.ravel() for state in states if state is not None]
+        states = (linearization.system, linearization.start)
+        words += [words_of(state).ravel() for state in states if state is not None]
         for shard in sorted(set(store.shards_of(sorted(names)).values())):
             kept, state = stored_rows(store, linearization, shard), stored_state(store, linearization, shard)
             if kept is not None:
                 here = np.array([name in names for name in store.members(shard)], bool) & kept.has
                 rows.append(kept.at(np.flatnonzero(here)).ravel())
-            words += [] if state is None else [state.words.ravel()]
+            words += [] if state is None else [words_of(state).ravel()]
     return DerivedNumbers(np.concatenate(rows), np.concatenate(words).view(np.int64))
 
 

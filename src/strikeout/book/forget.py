@@ -222,7 +222,8 @@ def _plan(seen: Snapshot, done: Recalibrated | Stepped, *, tolerance: float | No
     """Return the plan of a strike-out, sealed with the key of the book."""
     before = seen.check_current()
     if isinstance(done, Stepped):
-        errors, latent = done.version(entry=seen.next).standard_errors, {}
+        version = done.version(entry=seen.next)
+        errors, latent = version.standard_errors, _paths(before.latent, version.latent)
     else:
         errors, latent = done.calibration.standard_errors, _paths(before.latent, latent_of(done.calibration))
     plan = Plan(

@@ -1,8 +1,9 @@
-"""States of all quotes of a book together: the sum of its footprints at their reference, or one state per group."""
+"""The states of all quotes of a book together: the sum of its footprints at their reference, by group."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,97 +11,205 @@ from numpy.typing import NDArray
 
 from strikeout.assurance.state_codec import (
     StateKind,
+    counts_of,
     decode,
-    described_state,
+    described_schema,
     encode,
     refuse_damage,
-    remade_state,
+    remade_schema,
+    remade_system,
     shaped,
+    words_of,
 )
 from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.otm_filter import chosen
-from strikeout.calibration.panels import AUTO, LABEL, grouped
+from strikeout.calibration.panels import grouped
 from strikeout.calibration.settings import Settings
-from strikeout.errors import RefusedError, StrikeoutError
-from strikeout.models.model import Model
+from strikeout.errors import ParameterError, StrikeoutError
+from strikeout.kernels import exact
+from strikeout.kernels.exact import Integers
+from strikeout.models.model import Model, Theta
 from strikeout.models.named import described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.schema import Schema
+from strikeout.statistics.schema import Schema, schema_of
+from strikeout.statistics.schur import shared_schema
 from strikeout.statistics.second_order import SecondOrder, second_order_of
-from strikeout.statistics.system import WHOLE, System
+from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
 
 SAMPLED = 1 << 14  # quotes; of more, the reference is fitted to this many, spread evenly. Any point is a valid one
 
 
 @dataclass(frozen=True, eq=False)
 class BookLinearization:
-    """The footprints of a plain book that is calibrated from its quotes, summed.
+    """The footprints of a book that is calibrated from its quotes, summed by group; a plain book has one group.
 
-    ``equations`` is the sum of the footprints of the retained quotes at the reference of its schema, ``start`` the
-    state of the same quotes at the model's first start, which identifies a version; None if a quote is too large for
-    it. ``second_order`` is what one step leaves out. The reference was fitted in ``entry``, and stays until the book is
-    calibrated again or a quote it was fitted to is erased. ``noise`` is the share by which footprints are perturbed,
-    ``drift`` a bound on how far that can move the parameters.
+    ``system`` is the sum of the footprints of the retained quotes at the references of ``schemas``, ``start`` the state
+    of the same quotes at the model's first start, which identifies a version; None if a quote is too large for it.
+    ``second_order`` is what one step leaves out; a group at the boundary of the model has none. The references were
+    fitted in ``entry``, those of later groups when the groups were added. They stay until the book is calibrated again
+    or a quote they were fitted to is erased: a group whose quotes are all set aside is still in ``schemas``, so that
+    its quotes can be restored. ``held`` are groups whose latent parameter does not move. ``noise`` is the share by
+    which footprints are perturbed, ``drift`` a bound on how far that can move the parameters.
     """
 
     model: Model
     entry: int
-    equations: NormalEquations
-    start: NormalEquations | None
-    second_order: SecondOrder
+    schemas: Mapping[Group, Schema]
+    system: System
+    start: System | None
+    second_order: Mapping[Group, SecondOrder]
+    panel: str | None = None  # the label of the groups; None for a plain book
+    held: frozenset[Group] = frozenset()
     noise: float = 0.0
     drift: float = 0.0
 
     @property
-    def schema(self) -> Schema:
-        return self.equations.schema
+    def latent(self) -> str | None:
+        """The parameter that every group has for itself; None for a plain book."""
+        return self.system.latent
 
     @property
-    def reference(self) -> dict[str, float]:
-        return dict(zip(self.schema.parameters, self.schema.reference, strict=True))
+    def schema(self) -> Schema:
+        """The schema of the shared parameters."""
+        first = next(iter(self.schemas.values()))
+        return first if self.latent is None else shared_schema(first, self.latent)
 
-    def footprints(self, quotes: Quotes, how: Settings) -> Footprints:
-        """Return the footprints of quotes at the reference, without noise.
+    @property
+    def columns(self) -> int:
+        """The number of columns of a footprint."""
+        return next(iter(self.schemas.values())).columns
+
+    @property
+    def references(self) -> dict[Group, dict[str, float]]:
+        """The parameters at which footprints are taken, by group."""
+        return {group: dict(zip(one.parameters, one.reference, strict=True)) for group, one in self.schemas.items()}
+
+    @property
+    def zero(self) -> System:
+        """The state of no quotes."""
+        return System.of(NormalEquations.zero(self.schema)) if self.latent is None else System({}, self.latent)
+
+    def groups_of(self, quotes: Quotes) -> dict[Group, NDArray[np.intp]]:
+        """Return row numbers by group; groups are text."""
+        if self.panel is None:
+            return {WHOLE: np.arange(len(quotes))}
+        return {str(group): rows for group, rows in grouped(quotes, self.panel).items()} if len(quotes) else {}
+
+    def footprints(self, quotes: Quotes, how: Settings) -> FootprintBlocks:
+        """Return the footprints of quotes at the references, without noise.
 
         Raises:
             RefusedError: a quote is too large for the grid.
         """
-        return footprints_of(quotes, self.model, self.schema.reference, residual=how.residual, weights=how.weights)
+        return self._footprints(quotes, how, {group: schema.reference for group, schema in self.schemas.items()})
 
-    def state_at_start(self, quotes: Quotes, how: Settings) -> NormalEquations:
+    def state_at_start(self, quotes: Quotes, how: Settings) -> System:
         """Return the state of quotes at the model's first start.
 
         Raises:
             RefusedError: a quote is too large for the grid.
         """
         at = self.model.parameters.starts[0]
-        return footprints_of(quotes, self.model, at, residual=how.residual, weights=how.weights).total()
+        footprints = self._footprints(quotes, how, dict.fromkeys(self.groups_of(quotes), at))
+        return replace(footprints, held=frozenset()).system
 
-    def second_order_of(self, quotes: Quotes, how: Settings) -> SecondOrder:
-        """Return the second derivatives of residuals and prices of quotes at the reference.
+    def _footprints(self, quotes: Quotes, how: Settings, at: Mapping[Group, Theta]) -> FootprintBlocks:
+        blocks = {
+            group: footprints_of(quotes[rows], self.model, at[group], residual=how.residual, weights=how.weights)
+            for group, rows in self.groups_of(quotes).items()
+        }
+        return FootprintBlocks(blocks, self.latent, self.held)
+
+    def second_order_of(self, quotes: Quotes, how: Settings) -> dict[Group, SecondOrder]:
+        """Return the second derivatives of residuals and prices of quotes at the references, by group.
 
         Raises:
-            ParameterError: the reference is too close to the boundary of the model.
+            ParameterError: a reference is too close to the boundary of the model.
         """
-        return second_order_of(quotes, self.model, self.reference, residual=how.residual, weights=how.weights)
+        return {
+            group: second_order_of(
+                quotes[rows], self.model, self.schemas[group].reference, residual=how.residual, weights=how.weights
+            )
+            for group, rows in self.groups_of(quotes).items()
+            if self.panel is None or group in self.second_order
+        }
+
+    def total(self, rows: Integers, groups: Sequence[Group]) -> System:
+        """Return the sum of footprints, given the group of each."""
+        blocks: dict[Group, NormalEquations] = {}
+        for group in set(groups):
+            own = np.ascontiguousarray(rows[np.array([name == group for name in groups], bool)])
+            schema, counted = self.schemas[group], int(np.count_nonzero(np.logical_or.reduce(own != 0, axis=1)))
+            blocks[group] = NormalEquations(schema, exact.change(exact.zero(schema.columns), own), counted)
+        return System(blocks, self.latent) if blocks else self.zero
+
+    def with_groups(self, after: Calibration) -> BookLinearization:
+        """Return it with references for groups that a calibration adds: their latent parameters there."""
+        shared = dict(zip(self.schema.parameters, self.schema.reference, strict=True))
+        new: dict[Group, dict[str, float]] = {
+            str(group): {name: shared.get(name, value) for name in self.model.parameters.names}
+            for group, value in after.latent.items()
+            if str(group) not in self.schemas
+        }
+        if not new:
+            return self
+        residual, weights, size = after.settings.residual, self.schema.weights, len(self.model.parameters)
+        added = {g: schema_of(self.model, at, residual=residual, weights=weights) for g, at in new.items()}
+        none = SecondOrder(np.zeros((size, size)), np.zeros((size, size, size)))
+        return replace(
+            self,
+            schemas={**self.schemas, **added},
+            second_order={**self.second_order, **dict.fromkeys(new, none)},
+            held=self.held | ({str(group) for group in after.latent_on_bound} & new.keys()),
+        )
+
+    def changed(
+        self, system: System, start: System | None, how: Settings, *, removed: Quotes, added: Quotes
+    ) -> BookLinearization:
+        """Return it with other states, once quotes are removed and added."""
+        sums = dict(self.second_order)
+        for quotes, sign in ((removed, -1), (added, 1)):
+            for group, rows in self.groups_of(quotes).items() if len(quotes) else ():
+                if group not in sums:
+                    continue
+                try:
+                    own = self.second_order_of(quotes[rows], how)[group]
+                except ParameterError:  # a group that was added with its parameter at the boundary of the model
+                    del sums[group]
+                else:
+                    sums[group] = sums[group] + own if sign > 0 else sums[group] - own
+        return replace(self, system=replace(system, held=self.held), start=start, second_order=sums)
 
     def to_bytes(self) -> bytes:
         """Return it as bytes; equal values give equal bytes."""
-        states = {"equations": self.equations} | ({} if self.start is None else {"start": self.start})
-        facts = {
+        facts: dict[str, Any] = {
             "model": described(self.model),
             "entry": self.entry,
+            "panel": self.panel,
+            "latent": self.latent,
+            "held": sorted(map(str, self.held)),
             "noise": self.noise.hex(),
             "drift": self.drift.hex(),
-            "states": {name: described_state(state) for name, state in states.items()},
+            "schemas": [[str(group), described_schema(schema)] for group, schema in self.schemas.items()],
+            "system": counts_of(self.system),
+            "start": None if self.start is None else self._described_start(self.start),
+            "second_order": [str(group) for group in self.second_order],
         }
-        arrays: dict[str, NDArray[Any]] = {name: state.words for name, state in states.items()}
-        arrays |= {"residual": self.second_order.residual, "sensitivity": self.second_order.sensitivity}
+        size, sums = len(self.model.parameters), list(self.second_order.values())
+        arrays: dict[str, NDArray[Any]] = {"system": words_of(self.system)}
+        arrays |= {} if self.start is None else {"start": words_of(self.start)}
+        arrays |= {
+            "residual": np.array([one.residual for one in sums]).reshape(len(sums), size, size),
+            "sensitivity": np.array([one.sensitivity for one in sums]).reshape(len(sums), size, size, size),
+        }
         return encode(StateKind.LINEARIZATION, facts, arrays)
+
+    @staticmethod
+    def _described_start(start: System) -> dict[str, Any]:
+        schemas = [described_schema(block.schema) for block in start.blocks.values()]  # of all groups the same
+        return {"schema": schemas[0] if schemas else None, **counts_of(start)}
 
     @staticmethod
     def from_bytes(data: bytes) -> BookLinearization:
@@ -111,92 +220,55 @@ class BookLinearization:
         """
         facts, arrays = decode(StateKind.LINEARIZATION, data)
         with refuse_damage(data):
-            states = {name: remade_state(plain, arrays[name]) for name, plain in facts["states"].items()}
-            size = len(states["equations"].schema.parameters)
-            residual = shaped(arrays["residual"], size, size)
-            sensitivity = shaped(arrays["sensitivity"], size, size, size)
+            model, latent = remade(facts["model"]), facts["latent"]
+            schemas: dict[Group, Schema] = {group: remade_schema(plain) for group, plain in facts["schemas"]}
+            system = remade_system(facts["system"], arrays["system"], schemas, latent)
+            start, plain = None, facts["start"]
+            if plain is not None:
+                at = (
+                    {}
+                    if plain["schema"] is None
+                    else dict.fromkeys((group for group, _ in plain["groups"]), remade_schema(plain["schema"]))
+                )
+                start = remade_system(plain, arrays["start"], at, latent)
+            size, groups = len(next(iter(schemas.values())).parameters), facts["second_order"]
+            residual = shaped(arrays["residual"], len(groups), size, size)
+            sensitivity = shaped(arrays["sensitivity"], len(groups), size, size, size)
+            held = frozenset(facts["held"])
             return BookLinearization(
-                remade(facts["model"]),
+                model,
                 facts["entry"],
-                states["equations"],
-                states.get("start"),
-                SecondOrder(residual, sensitivity),
+                schemas,
+                replace(system, held=held),
+                start,
+                {group: SecondOrder(*sums) for group, *sums in zip(groups, residual, sensitivity, strict=True)},
+                facts["panel"],
+                held,
                 float.fromhex(facts["noise"]),
                 float.fromhex(facts["drift"]),
             )
 
 
-@dataclass(frozen=True, eq=False)
-class GroupStates:
-    """The state of every group of a panel at the model's first start, by the text of the group."""
-
-    model: Model
-    latent: str
-    states: dict[str, NormalEquations]
-
-    @staticmethod
-    def of(calibration: Calibration) -> GroupStates | None:
-        """Return the states of a panel; None for a plain calibration, or if a quote is too large for a state."""
-        if calibration.panel is None:
-            return None
-        try:
-            parts = calibration.state.blocks
-        except RefusedError:
-            return None
-        return GroupStates(
-            calibration.model, str(calibration.latent_name), {str(group): part for group, part in parts.items()}
-        )
-
-    def recomputed(self, held: Quotes, how: Settings) -> System:
-        """Return the states of the quotes a book holds, at the same start.
-
-        Raises:
-            RefusedError: a quote is too large for the grid.
-        """
-        used, at = chosen(held, how.select), self.model.parameters.starts[0]
-        label = LABEL if how.panel == AUTO else how.panel
-        assert label is not None, "a panel has a label"
-        parts = {
-            group: footprints_of(used[rows], self.model, at, residual=how.residual, weights=how.weights).total()
-            for group, rows in grouped(used, label).items()
-        }
-        return System(parts, self.latent)
-
-    def to_bytes(self) -> bytes:
-        """Return it as bytes; equal values give equal bytes."""
-        groups = [[group, described_state(state)] for group, state in self.states.items()]
-        facts = {"model": described(self.model), "latent": self.latent, "groups": groups}
-        return encode(StateKind.GROUPS, facts, {str(i): state.words for i, state in enumerate(self.states.values())})
-
-    @staticmethod
-    def from_bytes(data: bytes) -> GroupStates:
-        """Return what ``to_bytes`` wrote.
-
-        Raises:
-            RefusedError: the bytes cannot be read, or this version lacks the model.
-        """
-        facts, arrays = decode(StateKind.GROUPS, data)
-        with refuse_damage(data):
-            states = {group: remade_state(plain, arrays[str(i)]) for i, (group, plain) in enumerate(facts["groups"])}
-            return GroupStates(remade(facts["model"]), facts["latent"], states)
-
-    def words(self) -> NDArray[Any]:
-        """Return the words of all states, one after the other."""
-        return np.concatenate([np.empty(0, np.uint64), *(state.words.ravel() for state in self.states.values())])
+def by_text(system: System) -> System:
+    """Return a system whose groups are text, as a book reads them back; its digest is the same."""
+    if system.latent is None:
+        return system
+    blocks: dict[Group, NormalEquations] = {str(group): block for group, block in system.blocks.items()}
+    return System(blocks, system.latent, frozenset(map(str, system.held)))
 
 
-def reference_of(calibration: Calibration) -> dict[str, float]:
-    """Return the reference for the footprints of a book: that of the calibration, or of a part of a large book.
+def references_of(calibration: Calibration) -> dict[Group, dict[str, float]]:
+    """Return the references for the footprints of a book by group; of a large plain book those of a part of it.
 
     Raises:
         RefusedError: the search ended at a point that is not a valid reference.
     """
     quotes = calibration.quotes
-    if len(quotes) <= SAMPLED or calibration.loss == "huber":
-        return calibration.references[WHOLE]
+    if calibration.is_panel or len(quotes) <= SAMPLED or calibration.loss == "huber":
+        return {str(group): dict(reference) for group, reference in calibration.references.items()}
     part = quotes[np.linspace(0, len(quotes) - 1, SAMPLED).astype(np.intp)]
     try:
         found = fit(part, calibration.model, **calibration.settings.keywords())
     except StrikeoutError:  # a part may not determine what the whole determines
-        return dict(calibration.parameters)
-    return found.references[WHOLE]
+        return {WHOLE: dict(calibration.parameters)}
+    return {WHOLE: found.references[WHOLE]}

@@ -19,7 +19,7 @@ from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.state_codec import StateKind, decode_moments
 from strikeout.book.known_files import PAGE as FILES
 from strikeout.book.known_files import Digests, FileDigest, KnownFiles
-from strikeout.book.linearization import BookLinearization, GroupStates
+from strikeout.book.linearization import BookLinearization
 from strikeout.book.spec import CalibrationSpec, without_expiries
 from strikeout.book.state_store import WHY, MissingFootprints
 from strikeout.book.version import Version, perturbed
@@ -346,16 +346,6 @@ class Snapshot:
         data = self.store.page("state", StateKind.LINEARIZATION.value)
         return None if data is None else BookLinearization.from_bytes(data)
 
-    @cached_property
-    def groups(self) -> GroupStates | None:
-        """The states of a panel's groups; None if the book has none.
-
-        Raises:
-            RefusedError: they cannot be read.
-        """
-        data = self.store.page("state", StateKind.GROUPS.value)
-        return None if data is None else GroupStates.from_bytes(data)
-
     @property
     def no_footprints(self) -> MissingFootprints | None:
         """Why the book stores no footprints; None if it stores some.
@@ -370,8 +360,6 @@ class Snapshot:
             return MissingFootprints.NOT_CALIBRATED
         if version.options["through"] == "moments":
             return MissingFootprints.MOMENTS
-        if version.panel is not None:
-            return MissingFootprints.PANEL
         why = self.store.page("state", WHY)
         return MissingFootprints.LOST if why is None else MissingFootprints(why.decode())
 

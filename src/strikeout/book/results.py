@@ -141,12 +141,12 @@ class Status:
         named = ", ".join(f"{shard} ({count:,})" for shard, count in few)
         more = f" and {len(self.shards) - SHOWN:,} more" if len(self.shards) > SHOWN else ""
         what = f"{len(self.shards):,}: {named}{more}" if self.shards else "none"
-        if self.groups is not None:
-            return f"{what}; no footprints are kept, but the states of {many(self.groups, 'group')}"
         if self.no_footprints is not None:
             return f"{what}; no footprints are kept: {self.no_footprints.clause}"
+        kept = f"footprints and states of {self.footprints:,}"
+        groups = "" if self.groups is None else f", in {many(self.groups, 'group')},"
         noise = f", perturbed by {self.noise:g}" if self.noise else ""
-        return f"{what}; footprints and states of {self.footprints:,} at the reference of entry {self.reference}{noise}"
+        return f"{what}; {kept}{groups} at the reference of entry {self.reference}{noise}"
 
     @property
     def sentence(self) -> str:

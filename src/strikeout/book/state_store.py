@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -17,18 +18,17 @@ from strikeout.assurance.state_codec import (
     encode_footprints,
     encode_state,
 )
-from strikeout.book.linearization import BookLinearization, reference_of
+from strikeout.book.linearization import BookLinearization, by_text, references_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.otm_filter import is_out_of_the_money
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError, RefusedError
-from strikeout.kernels import exact
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
-from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.second_order import second_order_of
+from strikeout.statistics.second_order import SecondOrder, second_order_of
+from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
 from strikeout.store.chunks import quotes_of
 from strikeout.store.store import SHARD_DATA, Reading, Writing
 
@@ -41,7 +41,7 @@ class MissingFootprints(StrEnum):
 
     NOT_CALIBRATED = "not calibrated"
     MOMENTS = "moments"
-    PANEL = "panel"
+    PERTURBED_PANEL = "perturbed panel"
     AT_BOUNDARY = "at boundary"
     TOO_LARGE = "too large"
     NO_REFERENCE = "no reference"
@@ -54,7 +54,7 @@ class MissingFootprints(StrEnum):
         return {
             MissingFootprints.NOT_CALIBRATED: "it is not calibrated yet",
             MissingFootprints.MOMENTS: "it is calibrated from moments, which are its state",
-            MissingFootprints.PANEL: "it is a panel, for which the states of the groups are kept",
+            MissingFootprints.PERTURBED_PANEL: "it is a panel, and only footprints of a plain book are perturbed",
             MissingFootprints.AT_BOUNDARY: "the reference is too close to the boundary of the model to judge a step",
             MissingFootprints.TOO_LARGE: "a quote is too large for the integer grid; strike it out or weigh it less",
             MissingFootprints.NO_REFERENCE: "no reference was found to take them at",
@@ -67,10 +67,10 @@ class MissingFootprints(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class FootprintSet:
-    """The footprint of every quote that counts, and their linearization."""
+    """The footprint of every quote that counts, by group, and their linearization."""
 
     linearization: BookLinearization
-    footprints: Footprints
+    footprints: FootprintBlocks
 
 
 def compute_footprints(
@@ -80,40 +80,58 @@ def compute_footprints(
 
     Args:
         entry: of the ledger, in which a new reference is fitted.
-        at: the linearization whose reference is used; None for a new reference.
+        at: the linearization whose references are used; None for new references.
 
     Raises:
         UsageError: the noise is not a share, or it is too large for the grid.
     """
-    how = calibration.settings
+    if noise and calibration.is_panel:
+        return MissingFootprints.PERTURBED_PANEL
+    how, model = calibration.settings, calibration.model
     try:
-        reference = reference_of(calibration) if at is None else at.reference
+        references = references_of(calibration) if at is None else at.references
     except (RefusedError, ParameterError):
         return MissingFootprints.NO_REFERENCE
-    asked = (calibration.quotes, calibration.model, reference)
-    try:
-        footprints = footprints_of(*asked, residual=how.residual, weights=how.weights)
-        second_order = second_order_of(*asked, residual=how.residual, weights=how.weights)
-    except ParameterError:
+    blocks: dict[Group, Footprints] = {}
+    second_order: dict[Group, SecondOrder] = {}
+    for group in calibration.blocks:
+        asked = (calibration.quotes_of(group), model, references[str(group)])
+        try:
+            blocks[str(group)] = footprints_of(*asked, residual=how.residual, weights=how.weights)
+        except ParameterError:
+            return MissingFootprints.AT_BOUNDARY
+        except RefusedError:
+            return MissingFootprints.TOO_LARGE
+        with suppress(ParameterError):  # a group at the boundary of the model: no step is judged then
+            second_order[str(group)] = second_order_of(*asked, residual=how.residual, weights=how.weights)
+    if not second_order:
         return MissingFootprints.AT_BOUNDARY
-    except RefusedError:
-        return MissingFootprints.TOO_LARGE
-    found, drift = entry if at is None else at.entry, 0.0
+    held, drift = frozenset(map(str, calibration.latent_on_bound)), 0.0
     if noise:
-        perturbed = perturb(footprints, noise, draw=np.random.default_rng())
-        footprints, drift = perturbed.footprints, perturbed.drift.value
-    states = footprints.total(), start_of(calibration)
-    sums = BookLinearization(calibration.model, found, *states, second_order, float(noise), float(drift))
-    return FootprintSet(sums, footprints)
+        perturbed = perturb(blocks[WHOLE], noise, draw=np.random.default_rng())
+        blocks, drift = {WHOLE: perturbed.footprints}, perturbed.drift.value
+    footprints = FootprintBlocks(blocks, calibration.latent_name, held)
+    linearization = BookLinearization(
+        model,
+        entry if at is None else at.entry,
+        {group: rows.schema for group, rows in blocks.items()},
+        footprints.system,
+        start_of(calibration),
+        second_order,
+        calibration.panel,
+        held,
+        float(noise),
+        float(drift),
+    )
+    return FootprintSet(linearization, footprints)
 
 
-def start_of(calibration: Calibration) -> NormalEquations | None:
+def start_of(calibration: Calibration) -> System | None:
     """Return the state at the first start, which identifies a version; None if a quote is too large for it."""
     try:
-        found: NormalEquations = calibration.state.reduced()
+        return by_text(calibration.state)
     except RefusedError:
         return None
-    return found
 
 
 def clear_footprints(store: Writing, *, why: MissingFootprints | None = None) -> None:
@@ -133,18 +151,21 @@ def replace_footprints(store: Writing, new: FootprintSet | MissingFootprints | N
         clear_footprints(store, why=new)
         return
     clear_footprints(store)
-    schema, footprints = new.linearization.schema, new.footprints
-    places = dict(zip(footprints.ids.tolist(), range(len(footprints)), strict=True))
+    linearization = new.linearization
+    places: dict[str, tuple[Group, int]] = {}
+    for group, footprints in new.footprints.blocks.items():
+        places |= {name: (group, row) for row, name in enumerate(footprints.ids.tolist())}
     # By name: quotes that were restored are last in a calibration, but not in their shard.
     for shard in store.shards():
-        found = np.array([places.get(name, -1) for name in store.members(shard)], np.int64)
-        has = found >= 0
-        if has.any():
-            pick = found[has]
-            rows = ShardRows(has, footprints.rows[pick])
-            store.put_shard_data(shard, "footprints", encode_footprints(schema, rows))
-            store.put_shard_data(shard, "states", encode_state(footprints.total(pick)))
-    store.put("state", StateKind.LINEARIZATION.value, new.linearization.to_bytes())
+        found = [places.get(name) for name in store.members(shard)]
+        own = [place for place in found if place is not None]
+        if own:
+            values = np.stack([new.footprints.blocks[group].rows[row] for group, row in own])
+            rows = ShardRows(np.array([place is not None for place in found], bool), values)
+            state = linearization.total(values, [group for group, _ in own])
+            store.put_shard_data(shard, "footprints", encode_footprints(linearization.schema, rows))
+            store.put_shard_data(shard, "states", encode_state(linearization.schema, state))
+    store.put("state", StateKind.LINEARIZATION.value, linearization.to_bytes())
 
 
 def in_objective(quotes: Quotes, how: Settings) -> Quotes:
@@ -159,17 +180,21 @@ def stored_rows(store: Reading, linearization: BookLinearization, shard: int) ->
         RefusedError: they cannot be read.
     """
     data = store.shard_data(shard, "footprints")
-    return None if data is None else decode_footprints(linearization.schema, data)
+    if data is None:
+        return None
+    return decode_footprints(linearization.schema, data, columns=linearization.columns)
 
 
-def stored_state(store: Reading, linearization: BookLinearization, shard: int) -> NormalEquations | None:
+def stored_state(store: Reading, linearization: BookLinearization, shard: int) -> System | None:
     """Return the stored state of a shard; None if there is none.
 
     Raises:
         RefusedError: it cannot be read.
     """
     data = store.shard_data(shard, "states")
-    return None if data is None else decode_state(linearization.schema, data)
+    if data is None:
+        return None
+    return decode_state(linearization.schema, linearization.schemas, linearization.latent, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +233,8 @@ class SavedShard:
 class ShardUpdate:
     """The state of one shard before and after a change, and its footprints if they change."""
 
-    before: NormalEquations
-    after: NormalEquations
+    before: System
+    after: System
     rows: ShardRows | None = None
     is_rebuilt: bool = False  # a footprint was missing, and the state was rebuilt from the quotes of the shard
 
@@ -231,12 +256,16 @@ def shard_updates(
     """
     removed, added = in_objective(removed, how), in_objective(added, how)
     new = linearization.footprints(added, how) if len(added) else None
+    groups: dict[str, Group] = {}
+    for quotes in (removed, added):
+        for group, rows in linearization.groups_of(quotes).items():
+            groups |= dict.fromkeys(quotes.ids[rows].tolist(), group)
     out, into = removed.ids.tolist(), added.ids.tolist()
     homes = store.shards_of([*out, *into])
     found: dict[int, ShardUpdate] = {}
     for shard in sorted(set(homes.values())):
-        here = [[name for name in names if homes[name] == shard] for names in (out, into)]
-        update = _ShardChange(store, linearization, how, shard, *here).update(new)
+        leaving, joining = ([name for name in names if homes[name] == shard] for names in (out, into))
+        update = _ShardChange(store, linearization, how, shard, leaving, joining, groups).update(new)
         if update is None:
             return None
         found[shard] = update
@@ -245,7 +274,7 @@ def shard_updates(
 
 @dataclass(frozen=True, eq=False)
 class _ShardChange:
-    """The ids that are removed from one shard and added to it."""
+    """The ids that are removed from one shard and added to it, and the groups they are in."""
 
     store: Reading
     linearization: BookLinearization
@@ -253,8 +282,9 @@ class _ShardChange:
     shard: int
     out: Sequence[str]
     into: Sequence[str]
+    groups: Mapping[str, Group]
 
-    def update(self, new: Footprints | None) -> ShardUpdate | None:
+    def update(self, new: FootprintBlocks | None) -> ShardUpdate | None:
         """Return the update of the shard; None if it cannot be computed.
 
         Args:
@@ -267,32 +297,31 @@ class _ShardChange:
             others = [name for name in members if name not in {*store.struck(), *self.into}]
             if self.out or rows is not None or len(in_objective(store.named(others), self.how)):
                 return None
-            schema = linearization.schema
-            before = NormalEquations.zero(schema)
-            rows = ShardRows(np.zeros(len(members), bool), np.zeros((0, schema.columns), np.int64))
+            before = linearization.zero
+            rows = ShardRows(np.zeros(len(members), bool), np.zeros((0, linearization.columns), np.int64))
         at = {name: place for place, name in enumerate(members)}
-        leaving, joining = ([at[name] for name in names] for names in (self.out, self.into))
-        if rows is None or not rows.has[leaving].all():
+        if rows is None or not rows.has[[at[name] for name in self.out]].all():
             return self._rebuilt(members, before)
-        fresh = [members[place] for place in joining if not rows.has[place]]
+        fresh = [name for name in self.into if not rows.has[at[name]]]
         more = None
         if fresh:
             assert new is not None, "added quotes have footprints"
-            found = new.only(fresh)
-            # Noise is drawn from the system's entropy, so that it cannot be drawn again.
-            noise, draw = linearization.noise, np.random.default_rng()
-            values = with_noise(found.rows, noise, draw) if noise else found.rows
-            rows = more = rows.with_rows(np.array([at[name] for name in found.ids.tolist()], np.intp), values)
-        after = before - self._sum(rows, leaving) + self._sum(rows, joining)
+            for group, places in new.places(fresh).items():
+                found = new.blocks[group]
+                # Noise is drawn from the system's entropy, so that it cannot be drawn again.
+                noise, draw = linearization.noise, np.random.default_rng()
+                values = with_noise(found.rows[places], noise, draw) if noise else found.rows[places]
+                where = np.array([at[name] for name in found.ids[places].tolist()], np.intp)
+                rows = more = rows.with_rows(where, values)
+        after = before - self._sum(rows, at, self.out) + self._sum(rows, at, self.into)
         return ShardUpdate(before, after, more)
 
-    def _sum(self, rows: ShardRows, places: list[int]) -> NormalEquations:
+    def _sum(self, rows: ShardRows, at: Mapping[str, int], names: Sequence[str]) -> System:
         """Return the sum of the rows of these members."""
-        schema, some = self.linearization.schema, rows.at(np.array(places, np.intp))
-        counted = int(np.count_nonzero(np.logical_or.reduce(some != 0, axis=1)))
-        return NormalEquations(schema, exact.change(exact.zero(schema.columns), np.ascontiguousarray(some)), counted)
+        some = rows.at(np.array([at[name] for name in names], np.intp))
+        return self.linearization.total(some, [self.groups[name] for name in names])
 
-    def _rebuilt(self, members: Sequence[str], before: NormalEquations) -> ShardUpdate | None:
+    def _rebuilt(self, members: Sequence[str], before: System) -> ShardUpdate | None:
         """Return the update of a shard rebuilt from its retained quotes; the removed ones need no footprint."""
         away = {*self.store.struck(), *self.out}
         stay = self.store.named([name for name in members if name not in away])
@@ -300,8 +329,16 @@ class _ShardChange:
         # if the rest of the book is not read.
         if self.linearization.noise or is_derived(stay).any():
             return None
-        state = self.linearization.footprints(in_objective(stay, self.how), self.how).total()
-        return ShardUpdate(before, state, is_rebuilt=True)
+        state = self.linearization.footprints(in_objective(stay, self.how), self.how).system
+        return ShardUpdate(before, replace(state, held=frozenset()), is_rebuilt=True)
+
+
+def summed(linearization: BookLinearization, updates: Mapping[int, ShardUpdate]) -> System:
+    """Return the state of the whole book once its shards are updated."""
+    system = linearization.system
+    for update in updates.values():
+        system = system - update.before + update.after
+    return replace(system, held=linearization.held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,19 +348,15 @@ class StateUpdate:
     It is made before the transaction and written in it, once the quotes are added or removed.
     """
 
-    footprints: FootprintSet | MissingFootprints | None = None  # None for a panel, and for moments
+    footprints: FootprintSet | MissingFootprints | None = None  # None for moments
     linearization: BookLinearization | None = None
     how: Settings = field(default_factory=Settings)
     removed: Quotes = NO_QUOTES
     added: Quotes = NO_QUOTES
-    start: NormalEquations | None = None  # of the retained quotes, at the model's first start
+    start: System | None = None  # of the retained quotes, at the model's first start
 
     def write(self, store: Writing) -> None:
-        """Write it; if the updates cannot be computed, the book stores no footprints until it is calibrated again.
-
-        Raises:
-            ParameterError: the reference is too close to the boundary of the model.
-        """
+        """Write it; if the updates cannot be computed, the book stores no footprints until it is calibrated again."""
         if self.linearization is None:
             replace_footprints(store, self.footprints)
             return
@@ -337,18 +370,13 @@ class StateUpdate:
             self._write_updates(store, self.linearization, updates)
 
     def _write_updates(self, store: Writing, before: BookLinearization, updates: Mapping[int, ShardUpdate]) -> None:
-        second_order, equations, how = before.second_order, before.equations, self.how
+        how = self.how
         removed, added = in_objective(self.removed, how), in_objective(self.added, how)
-        if len(removed):
-            second_order = second_order - before.second_order_of(removed, how)
-        if len(added):
-            second_order = second_order + before.second_order_of(added, how)
         for shard, update in updates.items():
-            equations = equations + (update.after - update.before)
-            store.put_shard_data(shard, "states", encode_state(update.after))
+            store.put_shard_data(shard, "states", encode_state(before.schema, update.after))
             if update.rows is not None:
                 store.put_shard_data(shard, "footprints", encode_footprints(before.schema, update.rows))
-        after = replace(before, equations=equations, start=self.start, second_order=second_order)
+        after = before.changed(summed(before, updates), self.start, how, removed=removed, added=added)
         store.put("state", StateKind.LINEARIZATION.value, after.to_bytes())
 
 
@@ -362,12 +390,13 @@ def state_update(
 ) -> StateUpdate:
     """Return how footprints and states change when quotes are added and removed, at the same reference.
 
-    If forwards depend on these quotes, or the form of the model changes, every footprint is computed again.
+    If forwards depend on these quotes, the form of the model changes, or a panel becomes a plain calibration or the
+    reverse, every footprint is computed again.
     """
-    if after.is_panel or after.moments is not None:
+    if after.moments is not None:
         return StateUpdate()
-    is_same_model = after.model.name == linearization.schema.model
-    if is_same_model and not is_derived(removed).any() and not is_derived(added).any():
-        return StateUpdate(None, linearization, after.settings, removed, added, start_of(after))
-    at = linearization if is_same_model else None
+    is_same = after.panel == linearization.panel and after.model.name == linearization.model.name
+    if is_same and not is_derived(removed).any() and not is_derived(added).any():
+        return StateUpdate(None, linearization.with_groups(after), after.settings, removed, added, start_of(after))
+    at = linearization.with_groups(after) if is_same else None
     return StateUpdate(compute_footprints(after, entry=entry, at=at, noise=linearization.noise))

@@ -20,7 +20,7 @@ Named = tuple[str, Snapshot]  # a book and the name it is shown under
 
 def status(seen: Snapshot) -> Status:
     """Return a book at a glance."""
-    store, states, groups = seen.store, seen.linearization, seen.groups
+    store, states = seen.store, seen.linearization
     counts = store.counts()
     return Status(
         book=seen.name,
@@ -36,7 +36,7 @@ def status(seen: Snapshot) -> Status:
         footprints=None if states is None else len(store.shards_with("footprints")),
         reference=None if states is None else states.entry,
         noise=0.0 if states is None else states.noise,
-        groups=None if groups is None else len(groups.states),
+        groups=None if states is None or states.panel is None else len(states.system.groups),
         no_footprints=seen.no_footprints,
     )
 

@@ -1,4 +1,8 @@
-"""Strike quotes out by one step from the stored states of a book; only the quotes to strike out are read."""
+"""Strike quotes out by one step from the stored states of a book.
+
+In a plain book only the quotes to strike out are read. In a panel the retained quotes are read too, and priced once:
+the states alone do not show whether they determine every latent parameter at the end of the step.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,25 @@ from numpy.typing import ArrayLike
 from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
+from strikeout.assurance.optimality import Optimality, question
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot
-from strikeout.book.state_store import MissingFootprints, StateUpdate, in_objective, shard_updates
+from strikeout.book.state_store import StateUpdate, in_objective, shard_updates, summed
 from strikeout.book.version import Version
-from strikeout.calibration.panels import AUTO
+from strikeout.calibration.otm_filter import chosen
+from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings
+from strikeout.errors import ParameterError
+from strikeout.forgetting.certified_step import NoStep, certify
 from strikeout.forgetting.evidence import Unsupported, free_parameters, unsupported
-from strikeout.forgetting.step_error import StepError, Verdict, is_clear, step_error
+from strikeout.forgetting.step_error import StepError, latent_errors
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.second_order import SecondOrder
-from strikeout.statistics.system import WHOLE, Group, OneStep
+from strikeout.statistics.system import Group, OneStep, System
+from strikeout.statistics.weights import weights_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,26 +56,43 @@ class BookEvidence:
         return self.settings.fixed or {}
 
     @property
+    def panel(self) -> str | None:
+        return self.linearization.panel
+
+    @property
+    def latent_name(self) -> str | None:
+        return self.linearization.latent
+
+    @property
     def second_order(self) -> Mapping[Group, SecondOrder]:
-        return {WHOLE: self.linearization.second_order}
+        sums = self.linearization.second_order
+        if any(group not in sums for group in self.linearization.system.blocks):
+            raise ParameterError("The reference of a group is too close to the boundary of the model to judge a step.")
+        return sums
 
     def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
-        return {WHOLE: self.linearization.second_order_of(self.removed.only(ids), self.settings)}
+        return self.linearization.second_order_of(self.removed.only(ids), self.settings)
 
-    @property
-    def panel(self) -> None:
-        return None
-
-    @property
-    def latent_name(self) -> None:
-        return None
+    def optimality(self, step: OneStep, retained: Quotes) -> Optimality:
+        """Return what the retained quotes that count show of the end of a step."""
+        rows, how = self.linearization.groups_of(retained), self.settings
+        asked = question(
+            retained,
+            self.model,
+            {group: rows[group] for group in step.groups} if self.panel is not None else rows,
+            residual=how.residual,
+            weights=how.weights,
+            loss=None,
+            latent=self.latent_name,
+            rest={"fixed": self.fixed, "bounds": how.bounds or {}},
+        )
+        return asked.optimality(step.parameters, step.latent, held=step.system.held)
 
 
 @dataclass(frozen=True, eq=False)
 class Stepped:
     """A strike-out by one step, certified to be within ``tolerance`` standard errors of the optimum."""
 
-    ids: Names
     forgotten: Quotes
     last: Version
     evidence: BookEvidence
@@ -75,24 +100,12 @@ class Stepped:
     step_error: StepError
     tolerance: float
     rebuilt: int  # shards with a missing footprint
-    start: NormalEquations | None
+    start: System | None
     refits: tuple[Refit, ...] = ()  # always empty: a step is taken only if no forward is refitted
 
     @property
-    def operator(self) -> str:
-        return "downdate"
-
-    @property
-    def count(self) -> int:
-        return len(self.forgotten)
-
-    @property
-    def latent(self) -> dict[Group, float]:
-        return {}
-
-    @property
-    def latent_before(self) -> dict[Group, float]:
-        return {}
+    def ids(self) -> Names:
+        return self.forgotten.ids
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -115,80 +128,84 @@ class Stepped:
     @cached_property
     def certificate(self) -> Certificate:
         """The certificate, which claims STATE and STEP to the bit and OPTIMUM to the tolerance."""
-        answer = Answer(self.parameters, self.operator, struck=self.count, tolerance=self.tolerance)
+        answer = Answer(
+            self.parameters, "downdate", self.step.latent, struck=len(self.forgotten), tolerance=self.tolerance
+        )
         return issue(self.evidence, answer, system=self.step.system)
 
     def version(self, *, entry: int) -> Version:
         """Return the results as a book stores them. The RMSE is predicted by the state after the step, with weights."""
-        system, change = self.step.equations.system(), self.step.change.tolist()
+        step, last = self.step, self.last
+        system, change = step.equations.system(), step.change.tolist()
         rest = system.cost - sum(g * d for g, d in zip(system.rows[-1], change, strict=False))
         errors = self.step_error.standard_errors
+        latents = latent_errors(step) if step.latent else {}
+        kind = last.kind
+        if kind is not None and step.latent:  # the test of one value for all groups was of the quotes before
+            kind = {"label": kind["label"], "latent": kind["latent"], "groups": len(step.latent)}
         return replace(
-            self.last,
+            last,
             entry=entry,
             parameters=self.parameters,
             standard_errors={name: errors.get(name, nan) for name in self.parameters},
+            errors=None,
             rmse=sqrt(max(rest, 0.0) / system.count),
             count=system.count,
             converged=True,
             termination=f"One step from the reference of entry {self.evidence.linearization.entry}: "
             f"{self.step_error.sentence}.",
             state=None if self.start is None else self.start.digest(),
-            build=build_of(self.last.model),
+            build=build_of(last.model),
+            latent={str(group): (value, latents[group]) for group, value in step.latent.items()},
+            kind=kind,
             step={"reference": self.evidence.linearization.entry, "tolerance": self.tolerance.hex()},
         )
 
 
-@dataclass(frozen=True)
-class NoStep:
-    """A step that is not taken: the reason, and its facts."""
-
-    reason: Unsupported
-    missing: MissingFootprints | None = None  # why there are no footprints (NO_FOOTPRINTS)
-    step_error: StepError | None = None  # the judged step (TOO_FAR)
-
-    @property
-    def clause(self) -> str:
-        """The reason in words."""
-        if self.step_error is not None:
-            return self.step_error.sentence
-        return self.reason.value if self.missing is None else f"{self.reason.value}: {self.missing.clause}"
-
-
 def try_step(records: Snapshot, removed: Quotes, tolerance: float) -> Stepped | NoStep:
     """Strike quotes out by one step from the footprints of a book; or return why that cannot replace the optimum.
-
-    Reads the quotes given and the data of their shards, and no other quotes.
 
     Raises:
         RefusedError: stored data cannot be read.
     """
     linearization, last = records.linearization, records.version
     if linearization is None or last is None:
-        return NoStep(Unsupported.NO_FOOTPRINTS, records.no_footprints)
-    how = records.settings
-    reason = unsupported("downdate", how, is_panel=False) or _unsupported_in_book(linearization, last, removed)
+        missing = records.no_footprints
+        return NoStep(Unsupported.NO_FOOTPRINTS, cause="" if missing is None else missing.clause)
+    how, used = records.settings, in_objective(removed, records.settings)
+    reason = (
+        unsupported("downdate", how, is_panel=linearization.panel is not None)
+        or _unsupported_in_book(linearization, last, removed)
+        or (None if len(used) else Unsupported.NOT_COUNTED)
+    )
     if reason is not None:
         return NoStep(reason)
-    used = in_objective(removed, how)
-    if not len(used):
-        return NoStep(Unsupported.NOT_COUNTED)
     updates = shard_updates(records.store, linearization, how, removed=removed, added=removed[:0])
     if updates is None:
         return NoStep(Unsupported.LOST_FOOTPRINTS)
-    equations = linearization.equations + NormalEquations.total(one.after - one.before for one in updates.values())
-    size = linearization.equations.count if how.select == "all" else records.store.counts().retained
+    system = summed(linearization, updates)
+    if linearization.panel is not None and not system.groups:
+        return NoStep(Unsupported.NO_GROUP)
+    size = linearization.system.count if how.select == "all" else records.store.counts().retained
     evidence = BookEvidence(linearization, how, used, size)
-    step = OneStep(equations, None, free_parameters(evidence))
-    judged = step_error(step, evidence, ids=lambda: used.ids)
-    verdict = judged.verdict(tolerance)
-    if verdict is not Verdict.TRUSTED:
-        return NoStep(Unsupported(verdict.value), step_error=judged if verdict is Verdict.TOO_FAR else None)
-    if not is_clear(judged, tolerance):
-        return NoStep(Unsupported.UNCLEAR)
+    step, measure = system.step(free=free_parameters(evidence)), None
+    if linearization.panel is not None:
+        left = records.quotes.without(removed.ids)
+        if chosen_panel(left, records.spec.model, how) != linearization.panel:
+            return NoStep(Unsupported.OTHER_KIND)
+        retained = chosen(left, how.select)
+        if _loses_a_group(step, evidence, retained):
+            return NoStep(Unsupported.LOST_GROUP)
+
+        def measure(step: OneStep) -> Optimality:
+            return evidence.optimality(step, retained)
+
+    judged = certify(step, evidence, tolerance, ids=lambda: used.ids, measure=measure)
+    if isinstance(judged, NoStep):
+        return judged
     start = None if linearization.start is None else linearization.start - linearization.state_at_start(used, how)
     rebuilt = sum(update.is_rebuilt for update in updates.values())
-    return Stepped(removed.ids, removed, last, evidence, step, judged, tolerance, rebuilt, start)
+    return Stepped(removed, last, evidence, step, judged, tolerance, rebuilt, start)
 
 
 def _unsupported_in_book(linearization: BookLinearization, last: Version, removed: Quotes) -> Unsupported | None:
@@ -198,4 +215,13 @@ def _unsupported_in_book(linearization: BookLinearization, last: Version, remove
     if linearization.noise:
         return Unsupported.NOISE
     # Fewer quotes on fewer dates may form a panel although all of them did not.
-    return Unsupported.UNDECIDED if last.options.get("panel") == AUTO and last.kind is not None else None
+    is_open = linearization.panel is None and last.options.get("panel") == AUTO and last.kind is not None
+    return Unsupported.UNDECIDED if is_open else None
+
+
+def _loses_a_group(step: OneStep, evidence: BookEvidence, retained: Quotes) -> bool:
+    """Return whether a group has quotes that count and is not in the state of a step: their rows are all zeros."""
+    return any(
+        group not in step.system.blocks and weights_of(retained[rows], evidence.settings.weights)[0].any()
+        for group, rows in evidence.linearization.groups_of(retained).items()
+    )

@@ -9,8 +9,8 @@
     recalibrate   plain, panel            plain, panel             plain, panel       no: NO_QUOTES
     paper         plain; panel: PAPER     no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
 
-``unsupported`` is this table. Reasons that depend on the quotes to strike out are checked with the request. In a book a
-downdate also needs stored footprints without noise (NO_FOOTPRINTS, NOISE); a panel has states, but no footprints.
+``unsupported`` is this table, for calibrations in memory and for books. Reasons that depend on the quotes to strike out
+are checked with the request. In a book a downdate also needs stored footprints without noise (NO_FOOTPRINTS, NOISE).
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class Unsupported(StrEnum):
     UNIDENTIFIED = "unidentified"
     OUT_OF_BOUNDS = "out of bounds"
     TOO_FAR = "too far"
+    NOT_DETERMINED = "at its end, the retained quotes do not determine every parameter"
+    NOT_THERE = "at its end, the retained quotes lead further than the tolerance"
     UNCLEAR = "only the retained quotes can show whether they determine the parameters at the end of the step"
 
 

@@ -14,6 +14,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import LABEL, PanelChoice, grouped, latent_of
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.certified_step import NoStep, certify
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import OPERATORS, Operator, Unsupported, free_parameters
 from strikeout.forgetting.expiry_parameters import check_expiries, model_left
@@ -25,7 +26,7 @@ from strikeout.forgetting.refine import refine
 from strikeout.forgetting.refusal import check_step, no_step
 from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped
 from strikeout.forgetting.resolve import resolve
-from strikeout.forgetting.step_error import StepError, Verdict, outside_bounds, step_error
+from strikeout.forgetting.step_error import StepError, outside_bounds, step_error
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.shards import Shards
@@ -96,15 +97,15 @@ def forget(
         return _forced(calibration, request, operator, shards)
     path: tuple[str, ...] = ("forwards refit: " + slices_of(request),) if request.refits else ()
     if tolerance is not None:
-        taken, reason = _certified_step(calibration, request, tolerance)
-        if taken is not None:
+        taken = _certified_step(calibration, request, tolerance)
+        if not isinstance(taken, NoStep):
             step, judged = taken
             path = (f"downdate: {judged.sentence}, and {tolerance:g} were asked for",)
             how = request, path, lambda: recalibrate(request.retained, calibration), None
             return Forgetting(
                 calibration, step.parameters, "downdate", taken, latent=step.latent, tolerance=tolerance, how=how
             )
-        path += (f"downdate passed over: {reason}",)
+        path += (f"downdate passed over: {taken.clause}",)
     found = recalibrate(request.retained, calibration)
     path += (f"recalibrate: the retained quotes, from cold starts{_reused(found)}",)
     return _whole(calibration, "recalibrate", request, path, found, tolerance)
@@ -197,8 +198,8 @@ def check_tolerance(tolerance: float) -> None:
         )
 
 
-def try_step(calibration: Calibration, request: Request) -> tuple[OneStep, StepError] | Unsupported:
-    """Return one step without the quotes of a request and its error; or why no step can be taken.
+def try_step(calibration: Calibration, request: Request) -> OneStep | Unsupported:
+    """Return one step without the quotes of a request; or why no step can be taken.
 
     Raises:
         RefusedError: what is left of a slice gives no forward.
@@ -212,29 +213,22 @@ def try_step(calibration: Calibration, request: Request) -> tuple[OneStep, StepE
         return Unsupported.TOO_LARGE
     if calibration.is_panel and not step.system.groups:
         return Unsupported.NO_GROUP
-    if _loses_a_group(step, calibration, request):
-        return Unsupported.LOST_GROUP
-    return step, step_error(step, calibration, ids=lambda: request.used)
+    return Unsupported.LOST_GROUP if _loses_a_group(step, calibration, request) else step
 
 
-def _certified_step(
-    calibration: Calibration, request: Request, tolerance: float
-) -> tuple[tuple[OneStep, StepError] | None, str]:
+def _certified_step(calibration: Calibration, request: Request, tolerance: float) -> tuple[OneStep, StepError] | NoStep:
     """Return the downdate if it is certified to be near enough; otherwise the reason."""
-    taken = try_step(calibration, request)
-    if isinstance(taken, Unsupported):
-        return None, taken
-    step, judged = taken
-    verdict = judged.verdict(tolerance)
-    if verdict is not Verdict.TRUSTED:
-        return None, judged.sentence if verdict is Verdict.TOO_FAR else verdict
-    found = _measured(step, calibration, request)
-    if found.is_certain(tolerance):
-        return taken, ""
-    if found.undetermined or found.is_within(tolerance):
-        named = ", ".join(found.undetermined) or "every parameter by enough"
-        return None, f"at its end, the retained quotes do not determine {named}"
-    return None, f"at its end, the next step is {found.apart:.2g} standard errors"
+    step = try_step(calibration, request)
+    if isinstance(step, Unsupported):
+        return NoStep(step)
+    judged = certify(
+        step,
+        calibration,
+        tolerance,
+        ids=lambda: request.used,
+        measure=lambda step: _measured(step, calibration, request),
+    )
+    return judged if isinstance(judged, NoStep) else (step, judged)
 
 
 def _measured(step: OneStep, calibration: Calibration, request: Request) -> Optimality:

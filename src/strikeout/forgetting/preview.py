@@ -16,7 +16,7 @@ from strikeout.forgetting.forget import forget, try_step
 from strikeout.forgetting.forgetting import aligned, moves
 from strikeout.forgetting.recalibrate import new_kind
 from strikeout.forgetting.request import Request, request_of
-from strikeout.forgetting.step_error import StepError
+from strikeout.forgetting.step_error import StepError, step_error
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
@@ -114,7 +114,7 @@ def preview(
             taken = None
     if taken is None or isinstance(taken, Unsupported):
         return _tried(calibration, request)
-    step, judged = taken
+    step, judged = taken, step_error(taken, calibration, ids=lambda: request.used)
     # A calibration that ran into the model's bound is torn between valleys: what its rows determine there does not
     # show what the retained quotes determine elsewhere.
     is_torn = calibration.termination is Termination.AT_BOUND and not calibration.is_panel
