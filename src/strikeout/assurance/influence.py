@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from strikeout.calibration.quote_rows import free_names, panel_rows, quote_rows
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.products import inner, product
+from strikeout.quotes.conditions import literal
 from strikeout.statistics.groups import By, Groups, groups_of
 from strikeout.tables import plain
 from strikeout.wording import Argument, as_lines, many, printable
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
+Found = TypeVar("Found")
 Effects = tuple[Deletions, Floats, tuple[Floats, Floats]]  # with the pull of every row, price and RMSE changes
 
 # The largest price change looks at every quote for every group. Beyond this many pairs only the most influential
@@ -66,7 +69,7 @@ class Influence(dict[str, NDArray[Any]]):
 
     def condition(self, row: int = 0) -> str:
         """Return the condition in SQL that selects the quotes of a row."""
-        return " and ".join(f"{_column(name)} = {_literal(self[name][row])}" for name in self.keys_of_rows)
+        return " and ".join(f"{_column(name)} = {literal(self[name][row])}" for name in self.keys_of_rows)
 
     def to_dict(self, count: int = 10) -> dict[str, Any]:
         """Return how many rows there are, and the columns of the first ones as plain values for JSON."""
@@ -115,21 +118,7 @@ def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> I
     """
     if confirm < 0:
         raise UsageError(f"confirm={confirm}: give how many of the first rows to confirm, from 0 on.")
-    if calibration.quotes is None or calibration.moments is not None:
-        raise RefusedError(
-            "Influence of a calibration made from moments: it holds no quotes to strike out one by one. "
-            "Calibrate from the quotes."
-        )
-    groups = groups_of(calibration.quotes, by)
-    try:
-        columns = _columns(calibration, groups)
-    except np.linalg.LinAlgError as error:
-        raise RefusedError(
-            "Influence: the quotes do not determine the parameters, so no influence can be measured. "
-            "Calibrate with the undetermined ones fixed (",
-            Argument("fixed", ...),
-            ").",
-        ) from error
+    groups, columns = _measured(calibration, by, _columns)
     # The largest distance first; groups without which nothing is determined before all others. Ties keep the order of
     # the groups.
     order = np.argsort(-columns["cooks_d"], kind="stable")
@@ -137,6 +126,46 @@ def influence(calibration: Calibration, by: By = None, *, confirm: int = 0) -> I
     if confirm:
         ranked |= _confirmed(calibration, groups.number, order[:confirm], groups.count)
     return Influence({name: _frozen(column) for name, column in ranked.items()})
+
+
+def deletions_by(calibration: Calibration, by: By) -> tuple[Groups, Deletions, list[str]]:
+    """Return the groups, what striking each of them out does to the parameters, and the names of these.
+
+    It is what ``influence`` measures without the effect on prices, which takes most of the time.
+
+    Raises:
+        UsageError, RefusedError: as ``influence``.
+    """
+    groups, found = _measured(calibration, by, _deletions)
+    return groups, found, free_names(calibration)
+
+
+def _measured(
+    calibration: Calibration, by: By, measure: Callable[[Calibration, Groups], Found]
+) -> tuple[Groups, Found]:
+    if calibration.quotes is None or calibration.moments is not None:
+        raise RefusedError(
+            "Influence of a calibration made from moments: it holds no quotes to strike out one by one. "
+            "Calibrate from the quotes."
+        )
+    groups = groups_of(calibration.quotes, by)
+    try:
+        return groups, measure(calibration, groups)
+    except np.linalg.LinAlgError as error:
+        raise RefusedError(
+            "Influence: the quotes do not determine the parameters, so no influence can be measured. "
+            "Calibrate with the undetermined ones fixed (",
+            Argument("fixed", ...),
+            ").",
+        ) from error
+
+
+def _deletions(calibration: Calibration, groups: Groups) -> Deletions:
+    if not calibration.is_panel:
+        return deletions(quote_rows(calibration)[0], groups.number, groups.count)
+    evidence = panel_rows(calibration)
+    days = days_of(evidence)
+    return panel_deletions(evidence, cells_of(evidence, groups.number, days), days, groups.count)
 
 
 def _columns(calibration: Calibration, groups: Groups) -> Columns:
@@ -317,13 +346,6 @@ def _cell(value: Any) -> str:
 
 def _column(name: str) -> str:
     return {"expiry": "expiry_years"}.get(name, name)
-
-
-def _literal(value: Any) -> str:
-    known = value.item() if hasattr(value, "item") else value
-    if isinstance(known, (int, float)) and not isinstance(known, bool):
-        return repr(known)
-    return "'" + str(known).replace("'", "''") + "'"
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:

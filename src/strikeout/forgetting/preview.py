@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import inf, isfinite, nan, sqrt
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
@@ -129,6 +131,30 @@ def preview(
         refusal,
         dict(step.latent) if calibration.is_panel else {},
     )
+
+
+def retained_rmse(
+    calibration: Calibration, parameters: Mapping[str, float], latent: Mapping[str, float], ids: ArrayLike
+) -> float:
+    """Return the RMSE in price of the quotes without these, at the parameters after; not-a-number if none is left.
+
+    ``latent`` has the latent parameters of a panel after, by the text of the group.
+
+    Forwards are as they are now: those that a strike-out refits move it a little.
+    """
+    quotes = calibration.used
+    counted = ~np.isin(quotes.ids, np.asarray(ids)) & (quotes.weight > 0.0)
+    squares, count = 0.0, 0
+    for group, rows in calibration.rows.items():
+        kept = rows[counted[rows]]
+        if not len(kept) or (calibration.is_panel and str(group) not in latent):
+            continue
+        theta = {**calibration.theta(group), **parameters}
+        if calibration.is_panel:
+            theta[str(calibration.latent_name)] = latent[str(group)]
+        error = quotes.observed[kept] - calibration.model.price(theta, quotes.contracts[kept])
+        squares, count = squares + float(np.add.reduce(error * error)), count + len(kept)
+    return sqrt(squares / count) if count else nan
 
 
 def _undetermined(judged: StepError) -> RefusedError:

@@ -10,10 +10,11 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from strikeout.assurance.influence import influence
+from strikeout.assurance.influence import deletions_by
 from strikeout.plots import style
-from strikeout.plots.cells import Axis, expiry_axis, label_axis, moneyness_axis, name_sides
+from strikeout.plots.cells import Axis, expiry_axis, label_axis, moneyness_axis, name_sides, ratio_axis
 from strikeout.plots.view import WHOLE, View, caption
+from strikeout.tables import Cell, Table, number
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -35,6 +36,8 @@ class InfluenceMap:
     down: Axis
     across: Axis
     distance: Floats  # (expiries, columns)
+    count: NDArray[np.intp]
+    moves: dict[str, Floats]  # of each parameter if the cell is struck out, in standard errors
 
     @property
     def expiries(self) -> tuple[str, ...]:
@@ -50,6 +53,21 @@ class InfluenceMap:
         row, column = np.unravel_index(np.nanargmax(self.distance), self.distance.shape)
         return self.columns[column], self.expiries[row]
 
+    def first(self, most: int) -> list[tuple[str, str]]:
+        """Return the most influential cells in words, each with the condition that selects its quotes."""
+        if not self.down.conditions or not self.across.conditions:
+            return []
+        order = np.argsort(-np.nan_to_num(self.distance, nan=-1.0, posinf=np.inf), axis=None, kind="stable")[:most]
+        places = [divmod(place, len(self.columns)) for place in order.tolist()]
+        return [
+            (
+                f"{self.columns[column]}, {self.expiries[row]}",
+                f"{self.across.conditions[column]} and {self.down.conditions[row]}",
+            )
+            for row, column in places
+            if self.count[row, column]
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a cell without quotes is None; the text "all" if everything depends on it."""
         cells = style.plain(self.distance)
@@ -60,14 +78,34 @@ class InfluenceMap:
             "columns": list(self.columns),
             "expiries": list(self.expiries),
             "cooks_distance": cells,
+            "count": self.count.tolist(),
+            "moves": {name: style.plain(moves) for name, moves in self.moves.items()},
         }
+
+    def to_table(self, most: int | None = None) -> Table:
+        """Return one row per cell with quotes, the most influential first; all of them, or the first ones."""
+        heads = (self.across.label, "expiry", "quotes", "Cook's distance", *(f"{name}, SE" for name in self.moves))
+        order = np.argsort(-np.nan_to_num(self.distance, nan=-1.0, posinf=np.inf), axis=None, kind="stable")
+        order = order[self.count.ravel()[order] > 0][:most]
+        places = [divmod(place, len(self.columns)) for place in order.tolist()]
+        rows: list[list[Cell]] = [
+            [
+                self.columns[column],
+                self.expiries[row],
+                number(int(self.count[row, column]), ",d"),
+                number(float(self.distance[row, column]), ".3g"),
+                *(number(float(moves[row, column]), "+.2g") for moves in self.moves.values()),
+            ]
+            for row, column in places
+        ]
+        return Table(heads, rows, numbers=tuple(range(2, len(heads))), whole=(0, 1))
 
 
 def influence_map(calibration: Calibration, *, by: str | None = None, down: str | None = None) -> InfluenceMap:
     """Return the effect of striking out each expiry and date; for a single day, each expiry and range of moneyness.
 
     Args:
-        by: the label across, instead of the date.
+        by: the label across, instead of the date; "moneyness" for strike over forward.
         down: the label down, instead of the expiry in calendar days.
 
     Raises:
@@ -77,11 +115,25 @@ def influence_map(calibration: Calibration, *, by: str | None = None, down: str 
     quotes = calibration.used
     rows = expiry_axis(quotes, at_most=MOST_EXPIRIES) if down is None else label_axis(quotes, down)
     is_single_day = by is None and not _has_several_dates(quotes)
-    across = moneyness_axis(calibration, quotes) if is_single_day else label_axis(quotes, by or "date")
-    found = influence(calibration, rows.place * len(across.names) + across.place)
-    distance = np.full(len(rows.names) * len(across.names), np.nan)
-    distance[found["group"]] = found["cooks_d"]
-    return InfluenceMap(rows, across, distance.reshape(len(rows.names), len(across.names)))
+    across = (
+        moneyness_axis(calibration, quotes)
+        if is_single_day
+        else ratio_axis(quotes)
+        if by == "moneyness" and by not in quotes.labels
+        else label_axis(quotes, by or "date")
+    )
+    groups, found, names = deletions_by(calibration, rows.place * len(across.names) + across.place)
+    shape = len(rows.names), len(across.names)
+    place = groups.keys["group"]
+
+    def laid_out(values: Floats, empty: float = np.nan) -> Floats:
+        cells = np.full(shape[0] * shape[1], empty)
+        cells[place] = values
+        return cells.reshape(shape)
+
+    moves = {name: laid_out(found.dfbetas[:, n]) for n, name in enumerate(names)}
+    count = laid_out(found.count.astype(float), 0.0).astype(np.intp)
+    return InfluenceMap(rows, across, laid_out(found.cooks_d), count, moves)
 
 
 def plot_influence_map(

@@ -53,6 +53,7 @@ class Smile:
     missing: int  # quotes whose price no volatility gives
     beyond: int  # quotes too far from the forward to be shown
     date: str = ""  # of the expiry, if it is known
+    ids: tuple[str, ...] = ()  # of the quotes
 
     def window(self) -> tuple[float, float]:
         """Return the volatilities to show: the model's, and the market's without its most scattered twentieth."""
@@ -79,6 +80,7 @@ class Smile:
                 "log_moneyness": style.plain(self.moneyness),
                 **{name: style.plain(values) for name, values in market.items()},
                 "is_out_of_the_money": self.is_otm.tolist(),
+                "id": list(self.ids),
             },
             "model": {"log_moneyness": style.plain(self.curve_moneyness), "volatility": style.plain(self.curve)},
             "window": list(self.window()),
@@ -157,7 +159,7 @@ def plot_smiles(
         panels = figure.subplots(down, across, squeeze=False).ravel()
         are_many = sum(len(smile.moneyness) for smile in smiles) > style.MANY
         for panel, smile in zip(panels, smiles, strict=False):
-            curves = [_curve(other, smile.curve_moneyness, smile.expiry) for other in beside.values()]
+            curves = [curve_of(other, smile.curve_moneyness, smile.expiry) for other in beside.values()]
             _draw(panel, smile, curves, are_many=are_many)
         for panel in panels[len(smiles) :]:
             panel.set_axis_off()
@@ -232,13 +234,15 @@ def _smile(calibration: Calibration | Day, rows: NDArray[np.intp], dates: NDArra
         ask=_volatility(observed + half, contracts)[shown],
         is_otm=((moneyness >= 0.0) == contracts.is_call)[shown],
         curve_moneyness=grid,
-        curve=_curve(calibration, grid, expiry),
+        curve=curve_of(calibration, grid, expiry),
         missing=int(np.count_nonzero(~known)),
         beyond=int(np.count_nonzero(known & ~shown)),
+        ids=tuple(quotes.ids[rows][shown].tolist()),
     )
 
 
-def _curve(calibration: Calibration | Day, grid: Floats, expiry: float) -> Floats:
+def curve_of(calibration: Calibration | Day, grid: Floats, expiry: float) -> Floats:
+    """Return the volatilities of a model over log-moneyness; not-a-number where its price is too small for one."""
     # Out of the money on both sides, with forward 1: a model's volatility depends on moneyness and expiry alone.
     contracts = Contracts(forward=1.0, strike=np.exp(grid), expiry=expiry, discount=1.0, is_call=grid >= 0.0)
     prices = calibration.model.price(calibration.parameters, contracts)

@@ -323,3 +323,15 @@ def _day(text: str) -> date | None:
 def distinct_texts(column: NDArray[Any]) -> list[str]:
     """Return the distinct values of a column as text, sorted."""
     return sorted({str(value) for value in np.asarray(column).tolist() if value not in (None, "")})
+
+
+def literal(value: Any) -> str:
+    """Return a value as it is written in a condition.
+
+    >>> literal("it's"), literal(2.5)
+    ("'it''s'", '2.5')
+    """
+    known = value.item() if hasattr(value, "item") else value
+    if isinstance(known, (int, float)) and not isinstance(known, bool):
+        return repr(known)
+    return "'" + str(known).replace("'", "''") + "'"

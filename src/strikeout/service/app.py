@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse
 
 from strikeout import __version__
@@ -22,6 +23,8 @@ from strikeout.service.access_log import AccessLog
 from strikeout.service.answers import ExactJSON, problem_response
 from strikeout.service.desk import Desk
 from strikeout.service.limits import LOOPBACK, Limits
+from strikeout.service.pages import forms, views
+from strikeout.service.pages.problem import problem_page, wants_page
 from strikeout.service.people import Action
 from strikeout.service.problems import INTERNAL, Problem, ProblemError, problem_of
 from strikeout.service.uploads import remove_left_uploads
@@ -39,6 +42,7 @@ def create_app(desk: Desk, *, hosts: Sequence[str] = LOOPBACK, log: IO[str] | No
     async def running(_: FastAPI) -> AsyncIterator[None]:
         remove_left_uploads(desk.library.folder)
         yield
+        desk.held.remove_all()
         await desk.jobs.close()
 
     app = FastAPI(
@@ -54,10 +58,13 @@ def create_app(desk: Desk, *, hosts: Sequence[str] = LOOPBACK, log: IO[str] | No
     app.state.desk = desk
     app.include_router(api.router)
     app.include_router(changes.router)
+    app.include_router(views.router)
+    app.include_router(forms.router)
     _add_health(app, desk)
     for kind in (StrikeoutError, ProblemError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
     app.add_exception_handler(Exception, _answer_defect)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(Limits, uploads=desk.uploads, hosts=hosts)
     app.add_middleware(AccessLog, stream=log)
     return app
@@ -88,11 +95,12 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         known = NoSuchPageError("There is nothing at this address. GET /openapi.json lists the routes.")
         is_unknown = error.status_code == 404
         other = Problem("method" if error.status_code == 405 else "http", error.status_code, str(error.detail))
-        return problem_response(problem_of(known) if is_unknown else other, headers=error.headers)
+        shown = problem_of(known) if is_unknown else other
+        return problem_page(request, shown) if wants_page(request) else problem_response(shown, headers=error.headers)
     problem = _invalid(error) if isinstance(error, RequestValidationError) else problem_of(error)
     desk: Desk = request.app.state.desk
     desk.jobs.metrics.refused(problem.code)
-    return problem_response(problem)
+    return problem_page(request, problem) if wants_page(request) else problem_response(problem)
 
 
 def _invalid(error: RequestValidationError) -> Problem:

@@ -17,6 +17,8 @@ from strikeout.service.jobs import Job, Jobs, Pool, Task
 from strikeout.service.library import Library, head_of
 from strikeout.service.metrics import Metrics
 from strikeout.service.people import Action, Authentication, Person
+from strikeout.service.sessions import COOKIE, Session, Sessions, SignInLimit
+from strikeout.service.uploads import HeldUploads
 from strikeout.service.verbs import VERBS
 
 Found = TypeVar("Found")
@@ -35,6 +37,9 @@ class Desk:
     uploads: int = UPLOADS  # the most bytes of a file
     wait: float = 30.0  # seconds that a change is waited for before the answer is 202
     keys: dict[tuple[str, str], tuple[str, Job]] = field(default_factory=dict)  # by person and Idempotency-Key
+    sessions: Sessions = field(default_factory=Sessions)
+    sign_ins: SignInLimit = field(default_factory=SignInLimit)
+    held: HeldUploads = field(default_factory=HeldUploads)
 
     @staticmethod
     def of(library: Library, people: Authentication, *, workers: int = 2, **limits: Any) -> Desk:
@@ -42,7 +47,10 @@ class Desk:
         return Desk(library, people, Jobs(Pool(workers), Metrics()), **limits)
 
     def person(self, request: Request) -> Person:
-        """Return who sends a request.
+        """Return who sends a request: by its token, or by the session of a browser.
+
+        A browser adds the cookie of a session to requests of other sites too, so it counts for reading, and for a form
+        that was found to be of the session.
 
         Raises:
             SignInError: the token is not valid, or one is needed.
@@ -52,11 +60,17 @@ class Desk:
         if scheme:
             found = self.people.of_token(token.strip()) if scheme.lower() == "bearer" else None
         else:
-            found = self.people.anonymous
+            session = self.session(request)
+            is_safe = request.method in ("GET", "HEAD") or getattr(request.state, "is_own_form", False)
+            found = self.people.of_proof(session.proof) if session is not None and is_safe else self.people.anonymous
         if found is None:
             raise SignInError("This needs a valid token: send the header Authorization: Bearer TOKEN.")
         request.state.person = found
         return found
+
+    def session(self, request: Request) -> Session | None:
+        """Return the session of a browser; None if there is none."""
+        return self.sessions.read(request.cookies.get(COOKIE))
 
     async def read(
         self, request: Request, name: str, work: Callable[[Book], Found], *, action: Action = Action.READ

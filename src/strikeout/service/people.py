@@ -84,6 +84,10 @@ class Authentication(Protocol):
         """The person of a request without a token; None if a token is needed."""
         ...
 
+    def of_proof(self, proof: str) -> Person | None:
+        """Return the person whose token has this proof (``proof_of``); None if there is none any more."""
+        ...
+
 
 @dataclass(frozen=True)
 class OnePerson:
@@ -94,6 +98,10 @@ class OnePerson:
     def of_token(self, token: str) -> Person | None:  # noqa: ARG002
         """Return None: there are no tokens."""
         return None
+
+    def of_proof(self, proof: str) -> Person | None:  # noqa: ARG002
+        """Return the one person: a session only protects forms here."""
+        return self.anonymous
 
 
 class Tokens:
@@ -118,10 +126,18 @@ class Tokens:
         Raises:
             UsageError: the file was changed and cannot be read any more.
         """
+        return self.of_proof(proof_of(token))
+
+    def of_proof(self, proof: str) -> Person | None:
+        """Return the person whose token has this proof; None if there is none any more.
+
+        Raises:
+            UsageError: the file was changed and cannot be read any more.
+        """
         self._read()
-        digest, found = hash_of(token), None
+        found = None
         for known, person in self._people.items():  # all of them, so that the time does not depend on the token
-            if hmac.compare_digest(known, digest):
+            if hmac.compare_digest(hash_of(known), proof):
                 found = person
         return found
 
@@ -182,6 +198,11 @@ def new_token(name: str, role: Role) -> tuple[str, str]:
 def hash_of(token: str) -> str:
     """Return the hash of a token, as it is in the tokens file."""
     return HASH + sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def proof_of(token: str) -> str:
+    """Return what a session keeps of a token: a hash of its hash, with which nothing can be signed in."""
+    return hash_of(hash_of(token))
 
 
 def _is_hash(word: str) -> bool:

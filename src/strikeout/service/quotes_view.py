@@ -7,14 +7,17 @@ from binascii import Error
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from strikeout.book import Book
 from strikeout.errors import UsageError
+from strikeout.quotes.conditions import literal
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import frame_of
 
+MOST_VALUES, SHOWN_VALUES = 400, 12  # values that make a label a facet, and values listed of it
 State = Literal["held", "struck", "all"]
 
 
@@ -57,6 +60,20 @@ def quote_page(
     shown = found if limit is None else found.head(limit)
     more = shown.height < found.height
     return QuotePage(shown, total, _cursor(shown["id"][-1]) if more and shown.height else None)
+
+
+def facets_of(book: Book) -> list[dict[str, Any]]:
+    """Return the labels with few values, each value with its count and the condition that selects it."""
+    quotes = book.quotes()
+    found = []
+    for name, values in quotes.labels.items():
+        distinct, counts = np.unique(values.astype(str), return_counts=True)
+        if not 1 < len(distinct) <= MOST_VALUES or not name.isidentifier():
+            continue
+        order = np.argsort(-counts, kind="stable")[:SHOWN_VALUES]
+        listed = [(distinct[n].item(), int(counts[n]), f"{name} = {literal(distinct[n])}") for n in sorted(order)]
+        found.append({"name": name, "values": listed, "more": len(distinct) - len(listed)})
+    return found
 
 
 def _frame(quotes: Quotes, where: str | None, entry: int | None) -> pl.DataFrame:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 
-from strikeout.errors import UsageError
+from strikeout.errors import NoSuchPageError, UsageError
 
 PREFIX = ".strikeout-upload-"
 ENDINGS = (".csv.gz", ".csv", ".parquet", ".xlsx")
+HOLD = 900.0  # seconds that a file waits to be imported after it was looked at
+MOST_HELD = 20
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,42 @@ def remove_left_uploads(folder: Path) -> None:
     """Delete uploads that a server which ended suddenly left behind: they contain quotes."""
     for place in folder.glob(f"{PREFIX}*"):
         shutil.rmtree(place, ignore_errors=True)
+
+
+class HeldUploads:
+    """Files that were looked at in a browser and wait to be imported, for a few minutes, each for one person."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._held: dict[str, tuple[float, str, str, Upload]] = {}
+
+    def hold(self, upload: Upload, *, book: str, who: str) -> str:
+        """Keep a file for a while, and return the number by which it can be taken."""
+        self._expire(MOST_HELD - 1)
+        number = token_hex(16)
+        self._held[number] = self._clock(), book, who, upload
+        return number
+
+    def take(self, number: str, *, book: str, who: str) -> Upload:
+        """Return a file and no longer keep it.
+
+        Raises:
+            NoSuchPageError: it is not kept any more, or is for another book or person.
+        """
+        self._expire(MOST_HELD)
+        found = self._held.get(number)
+        if found is None or found[1:3] != (book, who):
+            raise NoSuchPageError("The uploaded file is not kept any more. Upload it again.")
+        return self._held.pop(number)[3]
+
+    def remove_all(self) -> None:
+        """Delete every file that is kept."""
+        self._expire(0)
+
+    def _expire(self, most: int) -> None:
+        while self._held:
+            number, (at, _, _, upload) = next(iter(self._held.items()))
+            if len(self._held) <= most and self._clock() - at < HOLD:
+                return
+            upload.remove()
+            del self._held[number]

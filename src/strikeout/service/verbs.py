@@ -15,6 +15,7 @@ from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.forgetting.preview import preview
 from strikeout.models.named import model_named
 from strikeout.service.people import Action
+from strikeout.service.pictures import PICTURES
 from strikeout.statistics.shards import split_cuts
 from strikeout.store.entry import Reason
 from strikeout.store.ledger import Head
@@ -136,6 +137,14 @@ def verify(book: Book, tell: Tell, *, head: str | None = None) -> Facts:  # noqa
     """Check the whole book, optionally against a head that was kept elsewhere."""
     found = book.verify(head=None if head is None else Head.parse(head))
     return {**found.to_dict(), "headline": found.headline}
+
+
+def evidence(book: Book, tell: Tell, *, number: int | None = None) -> Facts:  # noqa: ARG001
+    """Verify the book, and return the printable page on its removals, or on that of one request."""
+    from strikeout.book.evidence import evidence_facts
+    from strikeout.plots.evidence import evidence_page
+
+    return {"page": evidence_page(evidence_facts(book, book.verify(), request=number))}
 
 
 def compare(book: Book, tell: Tell, *, other: str) -> Facts:  # noqa: ARG001
@@ -301,7 +310,9 @@ VERBS: Mapping[str, Verb] = {
     "look": Verb(look, Action.READ, changes=False),
     "influence": Verb(influence_of, Action.READ, changes=False),
     "chart": Verb(chart, Action.READ, changes=False),
+    **{name: Verb(run, Action.READ, changes=False) for name, run in PICTURES.items()},
     "compare": Verb(compare, Action.READ, changes=False),
+    "evidence": Verb(evidence, Action.VERIFY, changes=False),
     "verify": Verb(verify, Action.VERIFY, changes=False),
     "rehearse": Verb(rehearse, Action.ERASE, changes=False),
     "inspect": Verb(inspect, Action.CHANGE, changes=False),

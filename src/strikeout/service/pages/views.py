@@ -1,0 +1,383 @@
+"""Pages that read: each asks the book or a worker for plain values and renders a template."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from strikeout.book import Book
+from strikeout.book.results import moved
+from strikeout.errors import NoSuchPageError, StrikeoutError
+from strikeout.quotes.conditions import literal
+from strikeout.service.answers import CSV, JSON, frame_bytes
+from strikeout.service.api import described, log_of
+from strikeout.service.pages.site import address, desk_of, page, see, static_file
+from strikeout.service.people import Action
+from strikeout.service.problems import ProblemError, problem_of
+from strikeout.service.quotes_view import State, facets_of, quote_page
+from strikeout.tables import Table
+from strikeout.tables import number as cell
+
+router = APIRouter(include_in_schema=False)
+RECENT = 6  # entries of the log beside a book
+ROWS = 100  # quotes of a page
+Text = Annotated[str | None, Query(max_length=20_000)]
+Short = Annotated[str | None, Query(max_length=300)]
+
+
+@router.get("/static/{digest}/{file}")
+async def static_files(digest: str, file: str) -> Response:
+    """Return the style, the script or the icon."""
+    return static_file(digest, file)
+
+
+@router.get("/")
+async def books(request: Request) -> Response:
+    """List the books; one alone is opened."""
+    desk = desk_of(request)
+    desk.person(request).check(Action.READ)
+    names = list(desk.library.paths())
+    if len(names) == 1:
+        return see(address("books", names[0]))
+    found = []
+    for name in names:
+        try:
+            facts, _ = await desk.read(request, name, described)
+            found.append(facts)
+        except StrikeoutError as error:
+            found.append({"name": name, "problem": problem_of(error).sentence})
+    return page(request, "books.html", books=found, folder=desk.library.folder.name)
+
+
+def glance(book: Book) -> dict[str, Any]:
+    """Return what the page of a book shows beside its pictures."""
+    status = described(book)
+    stages = book.history().stages
+    current = status["calibration"]
+    earlier = [stage for stage in stages if current is not None and stage.entry < current["entry"]]
+    before = earlier[-1] if earlier else None
+    errors = {} if current is None else {name: x or 0.0 for name, x in current["errors"]["standard_errors"].items()}
+    return {
+        **status,
+        "before": None if before is None else {"entry": before.entry, "parameters": before.parameters},
+        "move": {}
+        if before is None or current is None or before.parameters.keys() != current["parameters"].keys()
+        else moved(before.parameters, current["parameters"], errors),
+        "recent": [entry.to_dict() for entry in book.log()[-RECENT:]][::-1],
+        "forgets": list(book.snapshot().set_aside),
+    }
+
+
+@router.get("/books/{name}")
+async def book(request: Request, name: str, by: Short = None, parameter: Short = None, date: Short = None) -> Response:
+    """Show a book: parameters, counts, influence, smiles, residuals and the latest entries of its log."""
+    desk = desk_of(request)
+    status, head = await desk.read(request, name, glance)
+    name = status["name"]
+    chosen = {"by": by or None, "parameter": parameter or None, "date": date or None}
+    link = f"{address('books', name, 'quotes')}?state=all&id="
+    shown: dict[str, Any] = {"refusal": status["sentence"], "pictures": {}}
+    if status["calibration"] is not None and status["current"]:
+        shown = await desk.ask(request, name, "board", link=link, **chosen)
+    done = [job.result for job in desk.jobs.of_book(name) if job.task.verb == "import" and job.result is not None]
+    return page(
+        request, "book.html", tab="", name=name, head=head, book=status, board=shown, chosen=chosen,
+        quarantined=sum(one["rejected"] for one in done),
+    )  # fmt: skip
+
+
+@router.get("/books/{name}/what-if")
+async def what_if(
+    request: Request,
+    name: str,
+    where: Text = None,
+    ids: Text = None,
+    view: Literal["smiles", "difference"] = "smiles",
+    exact: bool | None = None,
+) -> Response:
+    """Show what striking quotes out will do. Nothing is changed."""
+    desk = desk_of(request)
+    status, head = await desk.read(request, name, described)
+    name, found, problem = status["name"], None, None
+    asked = {"ids": ids.split()} if ids else {"where": where}
+    if ids or where:
+        link = f"{address('books', name, 'quotes')}?state=all&id="
+        try:
+            found = await desk.ask(
+                request, name, "what if", difference=view == "difference", exact=exact, link=link, **asked
+            )
+            head = found["head"]
+        except (ProblemError, StrikeoutError) as error:
+            problem = problem_of(error).sentence
+    return page(
+        request, "what_if.html", tab="what-if", name=name, head=head, book=status, found=found, problem=problem,
+        where=where or "", ids=ids or "", view=view,
+    )  # fmt: skip
+
+
+@router.get("/books/{name}/requests")
+async def requests(request: Request, name: str, number: int | None = None) -> Response:
+    """Show the requests for removals; beside one of them the plan of what it will do."""
+    desk = desk_of(request)
+
+    def work(book: Book) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        return described(book), [one.to_dict() for one in book.requests()][::-1]
+
+    (status, found), head = await desk.read(request, name, work)
+    name = status["name"]
+    waiting = [one["request"] for one in found if one["state"] in ("open", "approved")]
+    number = number if number is not None else (waiting[-1] if waiting else None)
+    shown = next((one for one in found if one["request"] == number), None)
+    plan = problem = None
+    if shown is not None and shown["state"] in ("open", "approved") and shown["what"] == "forget":
+        asked = {"where": shown["where"]} if shown["where"] else {"ids": shown["ids"]}
+        try:
+            plan = await desk.ask(request, name, "what if", **asked)
+        except (ProblemError, StrikeoutError) as error:
+            problem = problem_of(error).sentence
+    return page(
+        request, "requests.html", tab="requests", name=name, head=head, book=status, requests=found, shown=shown,
+        found=plan, problem=problem,
+    )  # fmt: skip
+
+
+@router.get("/books/{name}/quotes")
+async def quotes(
+    request: Request, name: str, where: Text = None, state: State = "all", id: Short = None, cursor: Short = None
+) -> Response:
+    """List quotes with facets; struck-out ones are struck through."""
+    asked = f"id = {literal(id)}" if id else where or None
+
+    def work(book: Book) -> dict[str, Any]:
+        status = described(book)
+        try:
+            found = quote_page(book, where=asked, state=state, limit=ROWS, cursor=cursor or None)
+        except StrikeoutError as error:
+            return {"book": status, "problem": error.sentence, "rows": [], "columns": [], "total": 0, "cursor": None}
+        return {
+            "book": status,
+            "problem": None,
+            "columns": [column for column in found.frame.columns if column != "struck_by"],
+            "rows": found.frame.to_dicts(),
+            "total": found.total,
+            "cursor": found.cursor,
+        }
+
+    desk = desk_of(request)
+    found, head = await desk.read(request, name, work)
+    facets, _ = await desk.read(request, name, facets_of)
+    return page(
+        request, "quotes.html", tab="quotes", name=found["book"]["name"], head=head, where=where or "", state=state,
+        id=id, facets=facets, asked=asked or "", **found,
+    )  # fmt: skip
+
+
+@router.get("/books/{name}/quotes.{ending}")
+async def quote_files(
+    request: Request, name: str, ending: Literal["csv", "json"], where: Text = None, state: State = "all"
+) -> Response:
+    """Return the quotes of a page in full as CSV or JSON."""
+
+    def work(book: Book) -> bytes:
+        found = quote_page(book, where=where or None, state=state)
+        return frame_bytes(found.frame, CSV) if ending == "csv" else json.dumps(found.to_dict()["quotes"]).encode()
+
+    body, _ = await desk_of(request).read(request, name, work)
+    headers = {"content-disposition": f'attachment; filename="quotes.{ending}"'}
+    return Response(body, media_type=CSV if ending == "csv" else JSON, headers=headers)
+
+
+@router.get("/books/{name}/audit")
+async def audit(request: Request, name: str, verify: bool = False) -> Response:
+    """Show the ledger as a timeline, certificates, and on request the check of the whole book."""
+    desk = desk_of(request)
+
+    def work(book: Book) -> tuple[dict[str, Any], list[dict[str, Any]], list[int]]:
+        entries = log_of(book)[::-1]
+        for one in entries:
+            try:
+                book.certificate(one["number"])
+                one["has_certificate"] = True
+            except StrikeoutError:
+                one["has_certificate"] = False
+        return described(book), entries, list(book.snapshot().set_aside)
+
+    (status, entries, aside), head = await desk.read(request, name, work, action=Action.VERIFY)
+    name = status["name"]
+    checked = await desk.ask(request, name, "verify") if verify else None
+    return page(
+        request, "audit.html", tab="audit", name=name, head=head, book=status, entries=entries, checked=checked,
+        aside=aside,
+    )  # fmt: skip
+
+
+@router.get("/books/{name}/compare")
+async def compare(
+    request: Request, name: str, other: Short = None, first: int | None = None, second: int | None = None
+) -> Response:
+    """Compare two versions of a book, or two books."""
+    desk = desk_of(request)
+
+    def work(book: Book) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        return described(book), list(book.history().to_dict()["stages"])
+
+    (status, stages), head = await desk.read(request, name, work)
+    name = status["name"]
+    found = problem = None
+    try:
+        if other:
+            found = await desk.ask(request, name, "compare", other=str(desk.library.path(other)))
+            found["names"] = [name, other]
+        elif len(stages) > 1:
+            entries = {stage["entry"]: stage for stage in stages}
+            pair = [entries.get(first or stages[-2]["entry"]), entries.get(second or stages[-1]["entry"])]
+            if None in pair:
+                raise NoSuchPageError("The book has no such calibration.", entries=list(entries))
+            found = _versions(*pair)  # type: ignore[arg-type]
+    except (ProblemError, StrikeoutError) as error:
+        problem = problem_of(error).sentence
+    others = [one for one in desk.library.paths() if one != name]
+    return page(
+        request, "compare.html", tab="compare", name=name, head=head, book=status, stages=stages, found=found,
+        problem=problem, others=others, other=other or "",
+    )  # fmt: skip
+
+
+def _versions(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
+    shared = [name for name in one["parameters"] if name in two["parameters"]]
+    errors = {name: two["standard_errors"].get(name) or 0.0 for name in shared}
+    before, after = ({name: stage["parameters"][name] for name in shared} for stage in (one, two))
+    return {
+        "names": [f"entry {one['entry']}, {one['what']}", f"entry {two['entry']}, {two['what']}"],
+        "entries": [one["entry"], two["entry"]],
+        "counts": [one["count"], two["count"]],
+        "parameters": {name: [before[name], after[name]] for name in shared},
+        "apart": moved(before, after, errors),
+        "rmse": [one["rmse"], two["rmse"]],
+        "same_parameters": one["parameters"] == two["parameters"],
+        "same_state": None,
+    }
+
+
+@router.get("/books/{name}/drift")
+async def drift(request: Request, name: str) -> Response:
+    """Show parameters over versions and dates, with bands and the strike-outs."""
+    desk = desk_of(request)
+    status, head = await desk.read(request, name, described)
+    found = await desk.ask(request, status["name"], "drift")
+    return page(request, "drift.html", tab="drift", name=status["name"], head=head, book=status, found=found)
+
+
+@router.get("/books/{name}/erase")
+async def erase(
+    request: Request, name: str, where: Text = None, code: Short = None, text: Short = None, ticket: Short = None,
+    all_quotes: bool = False,
+) -> Response:  # fmt: skip
+    """Show what an erasure will and will not remove, then the form that does it."""
+    desk = desk_of(request)
+    status, head = await desk.read(request, name, described)
+    name, found, problem = status["name"], None, None
+    reason = {"code": code, "text": text or "", "ticket": ticket or ""} if code else None
+    if where:
+        try:
+            found = await desk.ask(request, name, "rehearse", where=where, all_quotes=all_quotes, reason=reason)
+            head = found["head"]
+        except (ProblemError, StrikeoutError) as error:
+            problem = problem_of(error).sentence
+    return page(
+        request, "erase.html", tab="erase", name=name, head=head, book=status, found=found, problem=problem,
+        where=where or "", reason=reason, all_quotes=all_quotes,
+    )  # fmt: skip
+
+
+@router.get("/books/{name}/import")
+async def import_page(request: Request, name: str) -> Response:
+    """Show the form for a file of quotes."""
+    status, head = await desk_of(request).read(request, name, described)
+    return page(
+        request, "import.html", tab="import", name=status["name"], head=head, found=None, held="", file="", fields={}
+    )
+
+
+@router.get("/books/{name}/jobs/{job}")
+async def job_page(request: Request, name: str, job: str) -> Response:
+    """Show how far a change is, then its result or why it failed."""
+    desk = desk_of(request)
+    status, head = await desk.read(request, name, described)
+    found = desk.jobs.get(job)
+    if found.task.book != status["name"]:
+        raise NoSuchPageError("There is no such job of this book.")
+    facts = {**found.to_dict(), "is_over": found.is_over, "arguments": found.task.arguments}
+    return page(request, "job.html", tab="", name=status["name"], head=head, book=status, job=facts)
+
+
+@router.get("/books/{name}/jobs/{job}/quarantine.csv")
+async def quarantine(request: Request, name: str, job: str) -> Response:
+    """Return the bad rows of an import as CSV, each with its problem."""
+    desk = desk_of(request)
+    desk.person(request).check(Action.CHANGE)
+    found = desk.jobs.get(job)
+    if found.task.book != desk.library.path(name).stem or not (found.result or {}).get("quarantine"):
+        raise NoSuchPageError("This job has no bad rows.")
+    headers = {"content-disposition": 'attachment; filename="quarantine.csv"'}
+    return Response(found.answer()["quarantine"], media_type="text/csv", headers=headers)
+
+
+@router.get("/books/{name}/evidence")
+async def evidence(request: Request, name: str, number: int | None = None) -> Response:
+    """Return the printable page on removals: who, when, why, what, proof of inclusion, and the check of the book."""
+    desk = desk_of(request)
+    found = await desk.ask(request, name, "evidence", number=number)
+    # The page is one file that also works offline, with its style inside; it has no script, and may load nothing.
+    protected = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+    return Response(found["page"], media_type="text/html", headers={"content-security-policy": protected})
+
+
+@router.get("/books/{name}/tables/{kind}.{ending}")
+async def tables(
+    request: Request,
+    name: str,
+    kind: Literal["influence", "smiles", "residuals", "history", "log", "requests"],
+    ending: Literal["csv", "json"],
+    by: Short = None,
+    parameter: Short = None,
+    date: Short = None,
+) -> Response:
+    """Return a table of a page in full as CSV or JSON."""
+    desk = desk_of(request)
+    if kind in ("influence", "smiles", "residuals"):
+        found = await desk.ask(request, name, "picture", kind=kind, by=by or None, parameter=parameter, date=date)
+        csv, records = found["csv"], found["records"]
+    else:
+        table, _ = await desk.read(request, name, lambda book: _table(book, kind))
+        csv, records = table.to_text("csv"), table.records()
+    body = csv if ending == "csv" else json.dumps(records)
+    headers = {"content-disposition": f'attachment; filename="{kind}.{ending}"'}
+    return Response(body, media_type=CSV if ending == "csv" else JSON, headers=headers)
+
+
+def _table(book: Book, kind: str) -> Table:
+    if kind == "history":
+        return book.history().to_table()
+    if kind == "log":
+        columns = ("entry", "at", "who", "what", "why", "hash")
+        entries = [
+            (
+                cell(one.number, "d"),
+                one.at,
+                one.who,
+                one.what,
+                "" if one.why is None else str(one.why),
+                one.hash().hex(),
+            )
+            for one in book.log()
+        ]
+        return Table(columns, entries, numbers=(0,))
+    heads = ("request", "at", "who", "what", "state", "decided by", "quotes", "done in entry")
+    rows = [
+        (cell(one.number, "d"), one.at, one.who, one.what, one.state, one.by, cell(one.count, "d"), cell(one.done, "d"))
+        for one in book.requests()
+    ]
+    return Table(heads, rows, numbers=(0, 6, 7))
