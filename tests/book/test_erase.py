@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.book.import_filter import PER_QUOTE, returned
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 from strikeout.store.entry import ReasonCode
 from strikeout.store.residue import needles_of, scan
@@ -138,17 +140,63 @@ def test_an_erased_quote_is_refused_whatever_its_labels_but_its_date(tmp_path, q
         assert book.verify().holds
 
 
-@pytest.mark.parametrize("labels", [{}, {"date": DAY}])
+def two_sources(path: Path, quotes: so.Quotes, labels: dict[str, str]) -> so.Book:
+    """A book of the same three quotes from the sources a and b; those of a are erased."""
+    book = so.Book.create(path)
+    book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], source="a", **labels))
+    book.import_quotes(labelled(quotes, ["b1", "b2", "b3"], source="b", **labels))
+    book.erase(where="source = 'a'")
+    return book
+
+
+DATED_OR_NOT = pytest.mark.parametrize("labels", [{}, {"date": DAY}], ids=["undated", "dated"])
+
+
+@DATED_OR_NOT
 def test_a_quote_that_another_source_has_too_stays_and_is_not_taken_for_the_erased_one(tmp_path, quotes, labels):
-    with so.Book.create(tmp_path / "two.book") as book:
-        book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], source="a", **labels))
-        book.import_quotes(labelled(quotes, ["b1", "b2", "b3"], source="b", **labels))
-        book.erase(where="source = 'a'")
+    with two_sources(tmp_path / "two.book", quotes, labels) as book:
         assert book.verify().holds, book.verify().summary()
         assert book.residue().is_clean
-        assert book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], **labels)).erased == ("a1", "a2", "a3")
+        again = book.import_quotes(labelled(quotes, ["b1", "b2", "b3"], source="b", **labels))
+        assert (again.imported, again.erased) == (0, ())
+        own_copy = labelled(quotes, ["a1", "b1"], **labels)
+        assert book.residue(own_copy).is_clean  # b1 is in the book, and not searched for
+
+
+@DATED_OR_NOT
+@pytest.mark.parametrize("after", [{"source": "c"}, {}, {"source": "c", "date": DAY}], ids=str)
+def test_an_erased_quote_is_refused_under_any_label_though_another_source_has_it_too(tmp_path, quotes, labels, after):
+    with two_sources(tmp_path / "two.book", quotes, labels) as book:
+        assert book.import_quotes(labelled(quotes, ["c1", "c2", "c3"], **after)).erased == ("c1", "c2", "c3")
+        assert book.import_quotes(labelled(quotes, ["a1", "a2", "a3"], **after)).erased == ("a1", "a2", "a3")
         book.erase(ids=["b1"])  # now no source has it
-        assert book.import_quotes(labelled(quotes, ["c1"], **labels)).erased == ("c1",)
+        assert book.import_quotes(labelled(quotes, ["c1", "b1"], **after)).erased == ("c1", "b1")
+        assert book.verify().holds, book.verify().summary()
+
+
+@DATED_OR_NOT
+def test_a_quote_that_is_back_beside_one_of_another_source_is_named(tmp_path, quotes, labels):
+    """The guard at the door passed by: commitments know b1 as another source's quote, and c1 as nobody's."""
+    with two_sources(tmp_path / "two.book", quotes, labels) as book:
+        there, seen = labelled(quotes, ["b1", "b2", "b3"], **labels), book.snapshot()
+        assert returned(there, seen.erased, seen.commit).tolist() == [False, False, False]
+        there = labelled(quotes, ["b1", "b2", "c1"], **labels)
+        assert returned(there, seen.erased, seen.commit).tolist() == [False, False, True]
+        both = so.Quotes(
+            ids=["b1", "c1"],
+            contracts=quotes.contracts[[0, 0]],
+            observed=quotes.observed[[0, 0]],
+            labels={name: [text] * 2 for name, text in labels.items()},
+        )
+        assert returned(both, seen.erased, seen.commit).tolist() == [True, True]  # one of them; which, cannot be told
+
+
+@DATED_OR_NOT
+def test_the_number_of_commitments_does_not_reveal_that_another_source_had_the_quote(tmp_path, quotes, labels):
+    with two_sources(tmp_path / "two.book", quotes, labels) as both, so.Book.create(tmp_path / "one.book") as one:
+        one.import_quotes(labelled(quotes, ["a1", "a2", "a3"], source="a", **labels))
+        one.erase(ids=["a1", "a2", "a3"])
+        assert len(both.snapshot().erased) == len(one.snapshot().erased) == 3 * PER_QUOTE
 
 
 def test_a_restore_brings_back_what_was_not_erased(book, quotes):

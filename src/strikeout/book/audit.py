@@ -16,7 +16,7 @@ from strikeout.assurance.verification import Check
 from strikeout.assurance.verify import NEEDS_COMPILED, verify_claims
 from strikeout.book.approvals import approvals_of
 from strikeout.book.erasure import removed_versions
-from strikeout.book.import_filter import PER_QUOTE, returning
+from strikeout.book.import_filter import PER_QUOTE, returned
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot, page_of, unrecorded
 from strikeout.book.results import Audit
@@ -451,7 +451,7 @@ def _erased(records: Snapshot) -> Found:
         )
     if not erased:
         return None, "No quote was ever erased."
-    back = int(returning(records.store.quotes(struck=None), erased, records.commit).sum())
+    back = int(returned(records.store.quotes(struck=None), erased, records.commit).sum())
     if back:
         return False, f"{many(back, 'quote')} that {agreeing(back, 'was erased is', 'were erased are')} in the book."
     return True, "No quote in the book is one that was erased, and no footprint is of a quote it does not hold."

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from strikeout.book.approvals import require_approval
@@ -23,7 +24,7 @@ from strikeout.book.erasure import (
     select_quotes,
 )
 from strikeout.book.forget import Recalibrated, recalibrate
-from strikeout.book.import_filter import returning
+from strikeout.book.import_filter import recognised, returned
 from strikeout.book.keyed_ids import as_kept
 from strikeout.book.known_files import remove
 from strikeout.book.records import Session, Snapshot, Why, as_reason
@@ -167,11 +168,12 @@ def search_again(records: Snapshot, erased: Quotes | None, *, progress: Progress
     needles, names = Needles({}), []
     if erased is not None:
         erased = underived(erased)
-        gone = erased[returning(erased, commitments, records.commit)]
+        unknown = erased[~np.isin(erased.ids, there.ids)]
+        gone = unknown[recognised(unknown, commitments, records.commit)]
         needles, names = needles_of(gone, retained=there), gone.ids.tolist()
     left = [Path(name) for name in records.file_digest.are_there(records.files.condemned)]
     found = search_book(records.store, needles, erased=names, files=left, progress=progress)
-    back = there.ids[returning(there, commitments, records.commit)].tolist()
+    back = there.ids[returned(there, commitments, records.commit)].tolist()
     traces = [Trace("id", "quote", name, "the quotes") for name in back if name not in names]
     traces += [Trace("file", "copy", str(path), "its folder: an erasure should have deleted it") for path in left]
     return record_search(records.session, replace(found, traces=(*found.traces, *traces)))

@@ -1,10 +1,15 @@
 """Filter quotes that are imported: which are new, which the book has already, and which it has erased.
 
-A book recognises an erased quote by keyed commitments. A quote gets three: to its id, to its contract, price and date,
-and to its contract and price alone. Other labels are not part of them, so a quote is recognised under another source,
-or under none. The date is part of them because the same contract may be quoted at the same price on two days; a quote
-that is imported without a date is compared by contract and price alone. Commitments are keyed with the secret of the
-book: without it they reveal nothing.
+A book recognises an erased quote by keyed commitments: to its id, to its contract, price and date, and to its contract
+and price alone. Other labels are not part of them, so a quote is recognised under another source, or under none. The
+date is part of them because the same contract may be quoted at the same price on two days; a quote that is imported
+without a date is compared by contract and price alone.
+
+Another source may have the same contract at the same price on the same day, and its quote stays in the book. So every
+commitment to a content has a second one beside it, to the ids of the retained quotes with that content (often none):
+these quotes have not returned, any other one has. An erased quote always gets ``PER_QUOTE`` commitments; their number
+does not reveal that a retained quote is equal to it. Commitments are keyed with the secret of the book: without it they
+reveal nothing.
 """
 
 from __future__ import annotations
@@ -32,8 +37,11 @@ if TYPE_CHECKING:
 
 COLUMNS = ("forward", "strike", "expiry", "discount", "is_call")
 Commit = Callable[[str, bytes], str]
+Row = tuple[bytes, bytes, bytes | None]  # id, contract and price, date
+Guard = tuple[str, bytes]  # a kind of commitment, and the content it is to
 ID, DATED, UNDATED, ANY_DATE = "id", "content", "content without a date", "content of any date"
-PER_QUOTE = 3
+HOLDERS = "ids of the retained quotes with this content"
+PER_QUOTE = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +84,7 @@ def classify(store: Reading, arriving: Quotes, struck: Mapping[str, int], erased
     is_known = np.isin(arriving.ids, there.ids)
     clashes = _clashes(arriving[is_known], there) if is_known.any() else ()
     rest = arriving[~is_known] if is_known.any() else arriving  # a large book is not copied needlessly
-    is_erased = returning(rest, erased, commit)
+    is_erased = recognised(rest, erased, commit)
     new = rest[~is_erased] if is_erased.any() else rest
     set_aside = sum(name in struck for name in there.ids.tolist())
     return Arrival(new, len(there) - set_aside, set_aside, rest.ids[is_erased], clashes)
@@ -187,19 +195,12 @@ def _clashes(arriving: Quotes, there: Quotes) -> tuple[str, ...]:
 
 
 def commitments(quotes: Quotes, commit: Commit, *, retained: Quotes) -> list[str]:
-    """Return the commitments that a book stores for erased quotes, at most ``PER_QUOTE`` for each.
-
-    A quote that the book retains from another source too, at the same price on the same day, is committed to by its id
-    alone: the other one has not returned.
-    """
-    found, shared = [], _contents(retained[_may_equal(retained, quotes)])
+    """Return the commitments that a book stores for erased quotes, ``PER_QUOTE`` for each."""
+    found, holders = [], _holders(_rows(retained[_may_equal(retained, quotes)]))
     for name, content, date in _rows(quotes):
         found.append(commit(ID, name))
-        dates = shared.get(content)
-        if dates is None:
-            found.append(commit(ANY_DATE, content))
-        if dates is None or (date is not None and not dates & {date, None}):
-            found.append(commit(UNDATED, content) if date is None else commit(DATED, content + date))
+        for guard in ((UNDATED, content) if date is None else (DATED, content + date), (ANY_DATE, content)):
+            found += [commit(*guard), _commit_holders(guard, holders, commit)]
     return found
 
 
@@ -210,30 +211,57 @@ def _may_equal(retained: Quotes, quotes: Quotes) -> NDArray[np.bool_]:
     return same & np.isin(here.strike, there.strike) & np.isin(here.expiry, there.expiry)
 
 
-def _contents(quotes: Quotes) -> dict[bytes, set[bytes | None]]:
-    """Return the dates on which each contract and price is quoted."""
-    found: dict[bytes, set[bytes | None]] = {}
-    for _, content, date in _rows(quotes):
-        found.setdefault(content, set()).add(date)
+def _guards(content: bytes, date: bytes | None) -> tuple[Guard, ...]:
+    """Return what an erased quote with the content of this one may have committed to."""
+    return ((ANY_DATE, content),) if date is None else ((DATED, content + date), (UNDATED, content))
+
+
+def _holders(rows: Iterable[Row]) -> dict[Guard, list[bytes]]:
+    """Return the ids of these quotes by each of their guards."""
+    found: dict[Guard, list[bytes]] = {}
+    for name, content, date in rows:
+        for guard in _guards(content, date):
+            found.setdefault(guard, []).append(name)
     return found
 
 
-def returning(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.bool_]:
-    """Return which of these quotes were erased before, given all commitments of a book."""
+def _commit_holders(guard: Guard, holders: Mapping[Guard, Sequence[bytes]], commit: Commit) -> str:
+    kind, content = guard
+    names = [struct.pack("<I", len(name)) + name for name in sorted(holders.get(guard, ()))]
+    return commit(HOLDERS, b"".join([kind.encode(), b"\0", content, *names]))
+
+
+def recognised(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.bool_]:
+    """Return which of these quotes, none of them in the book, were erased before, given all commitments of a book."""
     if not erased:
         return np.zeros(len(quotes), bool)
-    return np.array([_is_erased(*row, erased, commit) for row in _rows(quotes)], bool)
+    return np.array(
+        [commit(ID, row[0]) in erased or bool(_matching(row, erased, commit)) for row in _rows(quotes)], bool
+    )
 
 
-def _is_erased(name: bytes, content: bytes, date: bytes | None, erased: Set[str], commit: Commit) -> bool:
-    if commit(ID, name) in erased:
-        return True
-    if date is None:
-        return commit(ANY_DATE, content) in erased
-    return commit(DATED, content + date) in erased or commit(UNDATED, content) in erased
+def returned(quotes: Quotes, erased: Set[str], commit: Commit) -> NDArray[np.bool_]:
+    """Return which quotes of a book were erased before, given all of its quotes and all of its commitments.
+
+    A quote with the content of an erased one has not returned if it was in the book when the other one was erased.
+    """
+    if not erased:
+        return np.zeros(len(quotes), bool)
+    rows = _rows(quotes)
+    matching = {number: found for number, row in enumerate(rows) if (found := _matching(row, erased, commit))}
+    holders = _holders(rows[number] for number in matching)
+    back = np.array([commit(ID, name) in erased for name, _, _ in rows], bool)
+    for number, guards in matching.items():
+        back[number] |= any(_commit_holders(guard, holders, commit) not in erased for guard in guards)
+    return back
 
 
-def _rows(quotes: Quotes) -> list[tuple[bytes, bytes, bytes | None]]:
+def _matching(row: Row, erased: Set[str], commit: Commit) -> list[Guard]:
+    _, content, date = row
+    return [guard for guard in _guards(content, date) if commit(*guard) in erased]
+
+
+def _rows(quotes: Quotes) -> list[Row]:
     """Return id, contract and price, and date of each quote as bytes; the date is None if the quote has none."""
     c = quotes.contracts
     numbers = np.column_stack([c.forward, c.strike, c.expiry, c.discount, c.is_call, quotes.observed])
