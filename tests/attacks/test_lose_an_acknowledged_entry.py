@@ -220,3 +220,23 @@ def test_threads_that_open_and_close_one_book_lose_nothing(path):
     with so.Book.open(path) as book:
         assert len(book.log()) == 3 + 18
         assert book.verify().holds
+
+
+CUT_SHORT = """
+import sys
+import strikeout as so
+from strikeout.store.sqlite import SqliteStore
+SqliteStore._scrub = lambda _: None  # the process ends after the commit, before the file is rewritten
+with so.Book.open(sys.argv[1]) as book:
+    book.erase(ids=book.quotes().ids[:2], reason="test")
+"""
+
+
+def test_an_erasure_that_another_process_did_not_finish_is_finished_by_verify(path):
+    """The other process may be in the middle of it: a book that is open here must not be called damaged for that."""
+    with so.Book.open(path) as held:
+        held.verify()
+        subprocess.run([sys.executable, "-c", CUT_SHORT, str(path)], check=True, timeout=60)
+        found = held.verify()
+        assert found.holds, found.summary()
+        assert held.residue().is_clean

@@ -234,7 +234,7 @@ class Book:
         Raises:
             Nothing for what the book holds: what cannot be checked does not hold, with the reason.
         """
-        with self._session.store.reading():  # one snapshot: what another process writes meanwhile is not a fault
+        with self._session.store.scrubbed():  # one snapshot: what another process writes meanwhile is not a fault
             return audit(self._session.snapshot(), head=head)
 
     def compare(self, other: Book) -> Comparison:

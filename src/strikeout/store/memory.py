@@ -281,6 +281,11 @@ class MemoryStore:
             yield book
 
     @contextmanager
+    def scrubbed(self) -> Iterator[Reading]:
+        with self.reading() as book:
+            yield book
+
+    @contextmanager
     def writing(self) -> Iterator[Writing]:
         if self._busy:
             raise BusyError("The book is being written already. End that transaction first; nothing was changed.")

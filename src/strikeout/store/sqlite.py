@@ -85,10 +85,7 @@ class SqliteStore(SqliteReading):
         try:
             book = store.page("setting", ENCRYPTION)
             store._keys = None if book is None else ShardKeys.open(shard_key_file(target), book)
-            if key is not None and any(due for (due,) in store.rows("SELECT scrub FROM seal")):
-                # If another process writes or the disk is full, the book can be used; `faults` reports the old bytes.
-                with suppress(BusyError), _suppress_full_disk():
-                    store._scrub()
+            store._finish_erasure()
         except BaseException:
             store.close()
             raise
@@ -117,6 +114,17 @@ class SqliteStore(SqliteReading):
             f"{self._path}: another process reads or writes it, so its log cannot be emptied. Try again later.",
             path=str(self._path),
         )
+
+    @contextmanager
+    def scrubbed(self) -> Iterator[Reading]:
+        self._finish_erasure()
+        with self.reading() as book:
+            if self.sealer is None or not self._is_unfinished():
+                yield book
+                return
+        self._finish_erasure()  # another process has erased quotes between the two lines above
+        with self.reading() as book:
+            yield book
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -178,6 +186,16 @@ class SqliteStore(SqliteReading):
                 f"{self._path} is being read or written by a block of this store that has not ended. End it first."
             )
         self._connection.execute(how)
+
+    def _is_unfinished(self) -> bool:
+        """Return whether quotes were erased and the file was not rewritten since."""
+        return any(due for (due,) in self.rows("SELECT scrub FROM seal"))
+
+    def _finish_erasure(self) -> None:
+        if self.sealer is not None and self._is_unfinished():
+            # If another process writes or the disk is full, the book can be used; `faults` reports the old bytes.
+            with suppress(BusyError), _suppress_full_disk():
+                self._scrub()
 
     def _scrub(self) -> None:
         """Destroy unused keys, rewrite the file without the erased quotes, and empty its log."""

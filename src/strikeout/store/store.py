@@ -288,6 +288,15 @@ class Store(Reading, Protocol):
         """
         ...
 
+    def scrubbed(self) -> AbstractContextManager[Reading]:
+        """Read one snapshot in which no erasure is unfinished, if that is possible.
+
+        An erasure commits first and rewrites the file then. If it was interrupted between the two, or another process
+        is there now, the file is rewritten before the snapshot is taken. If the book is opened without its key, another
+        process keeps an old snapshot or the disk is full, the snapshot is as it is, and ``faults`` reports it.
+        """
+        ...
+
     def writing(self) -> AbstractContextManager[Writing]:
         """Begin a transaction. It is committed when the block ends, and rolled back if the block raises.
 
