@@ -11,6 +11,9 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "cell_sums.hpp"
+#include "dispatch.hpp"
+
 namespace nb = nanobind;
 using Rows = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Limbs = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -180,7 +183,7 @@ void bind_exact(nb::module_& m) {
         exact::Cells found;
         {
             nb::gil_scoped_release free;
-            found = exact::resolve(points, along, across, basis_grid, factor_grid);
+            found = exact::resolve(points, along, across, basis_grid, factor_grid, DISPATCH_ARRAYS(add_cell));
         }
         const size_t rows = found.counts.size(), width = static_cast<size_t>(2 * along * across + 2);
         auto* keys = new double[2 * rows + 1];

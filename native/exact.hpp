@@ -139,29 +139,95 @@ struct Cells {
     std::vector<int64_t> counts;
 };
 
-inline Cells resolve(const Points& p, int64_t along, int64_t across, int basis_grid, int factor_grid) {
-    std::vector<int64_t> order(static_cast<size_t>(p.count));
-    for (int64_t i = 0; i < p.count; i++) order[i] = i;
-    auto before = [&](int64_t i, int64_t j) {
-        const double *a = p.cells + 2 * i, *b = p.cells + 2 * j;
+// Points by cell: those of the g-th cell, in ascending order of cells, are order[begin[g]] .. order[begin[g + 1] - 1].
+struct Grouping {
+    std::vector<int64_t> order, begin;
+};
+
+// The numbers of cells by their keys: open addressing.
+class CellNumbers {
+    const double* cells;
+    std::vector<int64_t> slots = std::vector<int64_t>(1024, -1);
+
+    // Where the key of point i is, or where it belongs. -0.0 + 0.0 is 0.0: equal keys have equal bits.
+    size_t slot_of(int64_t i) const {
+        const double key[2] = {cells[2 * i] + 0.0, cells[2 * i + 1] + 0.0};
+        uint64_t word[2];
+        std::memcpy(word, key, sizeof word);
+        size_t slot = (word[0] * 0x9e3779b97f4a7c15 ^ word[1]) * 0xbf58476d1ce4e5b9 >> 20;
+        for (;; slot++) {
+            slot &= slots.size() - 1;
+            if (slots[slot] < 0 || is_same(firsts[slots[slot]], i)) return slot;
+        }
+    }
+
+   public:
+    std::vector<int64_t> firsts;  // the first point of each cell
+
+    explicit CellNumbers(const double* given) : cells(given) {}
+    bool is_same(int64_t i, int64_t j) const {
+        return cells[2 * i] == cells[2 * j] && cells[2 * i + 1] == cells[2 * j + 1];
+    }
+    int64_t of(int64_t i) {
+        const size_t slot = slot_of(i);
+        if (slots[slot] >= 0) return slots[slot];
+        const auto made = static_cast<int64_t>(firsts.size());
+        slots[slot] = made;
+        firsts.push_back(i);
+        if (2 * firsts.size() > slots.size()) {
+            slots.assign(4 * slots.size(), -1);
+            for (size_t g = 0; g < firsts.size(); g++) slots[slot_of(firsts[g])] = static_cast<int64_t>(g);
+        }
+        return made;
+    }
+};
+
+// Cells are numbered as they come, and then sorted: there are far fewer of them than points.
+inline Grouping grouped(const double* cells, int64_t count) {
+    CellNumbers numbers(cells);
+    std::vector<int64_t> number(static_cast<size_t>(count)), sizes;
+    for (int64_t i = 0; i < count; i++) {
+        number[i] = i > 0 && numbers.is_same(i - 1, i) ? number[i - 1] : numbers.of(i);
+        sizes.resize(numbers.firsts.size());
+        sizes[number[i]]++;
+    }
+    const std::vector<int64_t>& firsts = numbers.firsts;
+    std::vector<int64_t> ascending(firsts.size()), next(firsts.size());
+    for (size_t g = 0; g < firsts.size(); g++) ascending[g] = static_cast<int64_t>(g);
+    std::sort(ascending.begin(), ascending.end(), [&](int64_t g, int64_t h) {
+        const double *a = cells + 2 * firsts[g], *b = cells + 2 * firsts[h];
         return a[0] < b[0] || (a[0] == b[0] && a[1] < b[1]);
-    };
-    std::sort(order.begin(), order.end(), before);
+    });
+    Grouping out;
+    out.begin.push_back(0);
+    for (const int64_t g : ascending) {
+        next[g] = out.begin.back();
+        out.begin.push_back(out.begin.back() + sizes[g]);
+    }
+    out.order.resize(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; i++) out.order[next[number[i]]++] = i;
+    return out;
+}
+
+// The points of one cell, one after the other.
+struct CellPoints {
+    const double* x;
+    const double* factors[4];
+    int64_t count;
+};
+using AddCell = void (*)(const CellPoints& points, int along, int basis_grid, int factor_grid, Wide* sums);
+constexpr int64_t FEW = 6;  // points of a cell for which a product at a time is quicker than add_cell
+
+// add_cell: the sums of a cell without t, in one of its builds (cell_sums.hpp). It needs a basis grid of at most 48 bits.
+inline Cells resolve(const Points& p, int64_t along, int64_t across, int basis_grid, int factor_grid, AddCell add_cell) {
+    const Grouping groups = grouped(p.cells, p.count);
+    const std::vector<int64_t>& order = groups.order;
     const int64_t size = along * across, width = 2 * size + 2;
     const double unit = std::ldexp(1.0, basis_grid);
     std::vector<double> values(static_cast<size_t>(size)), first(static_cast<size_t>(along)), second(static_cast<size_t>(across));
     std::vector<int64_t> rounded(static_cast<size_t>(size));
     const int64_t one = 1;
-    Cells out;
-    for (int64_t n = 0; n < p.count; n++) {
-        const int64_t i = order[n];
-        if (n == 0 || before(order[n - 1], i)) {
-            out.keys.insert(out.keys.end(), {p.cells[2 * i], p.cells[2 * i + 1]});
-            out.sums.resize(out.sums.size() + static_cast<size_t>(width), Wide{});
-            out.counts.push_back(0);
-        }
-        out.counts.back()++;
-        Wide* sum = &out.sums[out.sums.size() - static_cast<size_t>(width)];
+    auto add_point = [&](int64_t i, Wide* sum) {
         polynomials(p.x + i, 1, along, p.t == nullptr ? values.data() : first.data());
         if (p.t != nullptr) {
             polynomials(p.t + i, 1, across, second.data());
@@ -173,6 +239,28 @@ inline Cells resolve(const Points& p, int64_t along, int64_t across, int basis_g
             add_products(sum + c * size, p.factors[c * p.count + i], factor_grid, rounded.data(), size);
         for (int64_t c = 2; c < 4; c++)
             add_products(sum + 2 * size + c - 2, p.factors[c * p.count + i], factor_grid, &one, 1);
+    };
+    std::vector<double> columns;  // x and the four factors of a cell
+    Cells out;
+    for (size_t g = 0; g + 1 < groups.begin.size(); g++) {
+        const int64_t n = groups.begin[g], end = groups.begin[g + 1], i = order[n], count = end - n;
+        out.keys.insert(out.keys.end(), {p.cells[2 * i], p.cells[2 * i + 1]});
+        out.sums.resize(out.sums.size() + static_cast<size_t>(width), Wide{});
+        out.counts.push_back(count);
+        Wide* sum = &out.sums[out.sums.size() - static_cast<size_t>(width)];
+        if (p.t != nullptr || basis_grid > 48 || count < FEW) {
+            for (int64_t m = n; m < end; m++) add_point(order[m], sum);
+            continue;
+        }
+        columns.resize(static_cast<size_t>(5 * count));
+        double* to = columns.data();
+        for (int64_t m = 0; m < count; m++) {
+            const int64_t at = order[n + m];
+            to[m] = p.x[at];
+            for (int c = 0; c < 4; c++) to[(c + 1) * count + m] = p.factors[c * p.count + at];
+        }
+        const CellPoints points = {to, {to + count, to + 2 * count, to + 3 * count, to + 4 * count}, count};
+        add_cell(points, static_cast<int>(along), basis_grid, factor_grid, sum);
     }
     return out;
 }

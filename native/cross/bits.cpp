@@ -11,6 +11,7 @@
 
 #include "../arrays.hpp"
 #include "../black_arrays.hpp"
+#include "../cell_sums.hpp"
 #include "../exact.hpp"
 #include "../kernel.hpp"
 
@@ -214,7 +215,7 @@ static void moments(const char* name, int64_t across) {
     }
     for (double& factor : factors) factor = draw.between(-1e6, 1e6) * draw.between(0.0, 1.0);
     const exact::Points given = {cells.data(), x.data(), across > 1 ? t.data() : nullptr, factors.data(), COUNT};
-    const exact::Cells found = exact::resolve(given, ALONG, across, 48, 72);
+    const exact::Cells found = exact::resolve(given, ALONG, across, 48, 72, STRIKEOUT_BUILD::add_cell);
     Digest digest;
     take(digest, found.sums);
     const exact::Reader read(-120);

@@ -160,7 +160,7 @@ def test_factors_that_fill_the_words_and_ties_of_both_are_rounded_by_cell_as_wel
 
 
 @pytest.mark.parametrize("across", [1, 4])
-@pytest.mark.parametrize("many", [1, 27, 900])
+@pytest.mark.parametrize("many", [1, 27, 900, 6_000])
 def test_what_points_leave_behind_by_cell_has_the_bits_of_its_twin(many, across):
     rng = np.random.default_rng(many)
     cells = rng.choice([0.25, 0.5, 1.0], (many, 2))
@@ -172,5 +172,20 @@ def test_what_points_leave_behind_by_cell_has_the_bits_of_its_twin(many, across)
     )
     assert used.sums.shape == (len(np.unique(cells, axis=0)), 2 * 9 * across + 2, 3)
     assert used.counts.sum() == many
+    for one, other in zip(used, twin, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+def test_thousands_of_cells_keep_their_points_apart():
+    # More cells than the first table of numbers has room for, some of few points and some of many; two zeros are one.
+    rng = np.random.default_rng(5)
+    cells = np.stack([rng.integers(0, 700, 20_000) / 7.0, rng.integers(-3, 4, 20_000) * 1.0], axis=1)
+    cells[cells == 0.0] *= rng.choice([-1.0, 1.0], int((cells == 0.0).sum()))
+    places, factors = rng.uniform(-1.0, 1.0, (1, 20_000)), rng.lognormal(0.0, 6.0, (4, 20_000))
+    used, twin = (
+        find(cells, places, factors, along=4, across=1)
+        for find in (chebyshev.exact_cells, chebyshev.exact_cells_twin)
+    )
+    assert len(used.counts) == len(np.unique(cells + 0.0, axis=0))
     for one, other in zip(used, twin, strict=True):
         assert one.tolist() == other.tolist()

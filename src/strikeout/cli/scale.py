@@ -37,7 +37,7 @@ lake_options = with_options(
         default="processes",
         show_default=True,
         metavar="NAME",
-        help="Where to compute: processes, a number of processes, here, dask, or dask:ADDRESS.",
+        help="Where to compute: processes, a number of processes, here, or dask, ray, spark, with or without :ADDRESS.",
     ),
     profile_option,
     constant_option,

@@ -32,6 +32,7 @@ BASIS_GRID = 48
 FACTOR_GRID = 72
 EXPONENT = -(BASIS_GRID + FACTOR_GRID)  # of the lowest bit of a sum
 AT_ONCE = 1 << 13  # points in a sum of products of digits of 24 and of 16 bits, which then stays below 2^53
+_MOST_BITS = 20  # of a number of points in compiled code: bounds the memory
 _BASIS_DIGIT, _FACTOR_DIGIT = 24, 16
 _QUIET = 1 << 17  # multiplications: a larger product wakes the threads of BLAS, which takes longer than the product
 
@@ -140,6 +141,15 @@ def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> int192.Words:
             parts.append(part)
     total: int192.Words = int192.sums_twin(np.stack(parts), np.zeros(1, np.intp))[0]
     return total
+
+
+def points_at_once(factors: Floats) -> int:
+    """Return how many points of these four factors ``exact_cells`` takes: their sums then fit into 192 bits."""
+    if native() is None:
+        return AT_ONCE
+    largest = np.max(np.abs(factors), axis=1, initial=0.0)
+    room = 191 - FACTOR_GRID - np.frexp(largest)[1] - np.array([BASIS_GRID + 1, BASIS_GRID + 1, 0, 0])
+    return max(AT_ONCE, (1 << max(0, min(int(room.min()), _MOST_BITS))) - 1)
 
 
 def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> int192.Table:

@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, in processes of this machine, or on a Dask cluster.
+"""Where tasks run: in this process, in processes of this machine, or on a cluster of Dask, Ray or Spark.
 
 An engine may run the batches in any order and a batch more than once. A task is a pure function of its batch, and a
 refusal is an answer: an engine repeats only what it lost itself, such as the batches of a worker that was killed.
@@ -17,6 +17,7 @@ from strikeout.errors import RefusedError, UsageError
 Batch = TypeVar("Batch")
 Answer = TypeVar("Answer")
 
+CLUSTERS = ("dask", "ray", "spark")  # each in the module of its name, the only one that imports it
 MOST_LOSSES = 100  # pools of processes that may break before a gathering is given up
 
 
@@ -99,8 +100,9 @@ def engine_named(engine: Engine | str | int | None) -> Engine:
     """Return an engine by its name; an engine is returned as it is.
 
     Args:
-        engine: None or "processes", a number of processes, "here", "dask" (a cluster on this machine) or the address of
-            a Dask scheduler ("dask:tcp://host:8786", "dask:tls://host:8786").
+        engine: None or "processes", a number of processes, "here"; "dask", "ray" or "spark" for a cluster on this
+            machine (Spark: the session of this process, if there is one), with an address for a running one:
+            "dask:tcp://host:8786", "dask:tls://host:8786", "ray:host:6379", "spark:spark://host:7077", "spark:sc://host".
 
     Raises:
         UsageError: an unknown name, or an engine that is not installed.
@@ -116,7 +118,11 @@ def engine_named(engine: Engine | str | int | None) -> Engine:
     name, _, address = engine.partition(":")
     if name == "here":
         return Here()
-    if name == "dask":
-        made: Engine = import_module("strikeout.scale.dask").connected(address or None)
+    if name in CLUSTERS:
+        made: Engine = import_module(f"strikeout.scale.{name}").connected(address or None)
         return made
-    raise UsageError(f'engine={engine!r} is unknown. Use "processes", "here", "dask" or "dask:ADDRESS".')
+    raise UsageError(f'engine={engine!r} is unknown. Use "processes", "here", {_quoted(CLUSTERS)}, or "dask:ADDRESS".')
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

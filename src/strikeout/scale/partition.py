@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,8 +30,8 @@ from strikeout.quotes.selection import select
 from strikeout.scale.lake import Lake
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.groups import column_of, groups_of
-from strikeout.statistics.moments import Moments, moments_of
+from strikeout.statistics.groups import Groups, column_of, groups_of
+from strikeout.statistics.moments import Moments, moments_by_group, moments_of
 
 PARTITION = "partition"
 MOST_LISTED = 20  # ids of quotes left out, in a receipt
@@ -183,13 +182,15 @@ def states_of(plan: Plan, partition: str, content: str) -> tuple[Receipt, list[P
     if plan.removal is not None:
         gone = plan.removal.ids(quotes)
         quotes = quotes.without(gone) if gone else quotes
-    parts, left_out, is_joint = [], [], False
-    for values, mask in _by_tags(quotes, plan.tags):
-        is_joint = is_joint or bool(len(plan.tags) and touched_by(quotes, mask).any())
-        state, dropped = _moments(quotes[mask], plan)
-        left_out += dropped
-        if len(state):
-            parts.append(Part(partition, values, state))
+    groups = groups_of(quotes, list(plan.tags)) if plan.tags and len(quotes) else _one_group(quotes)
+    states, unfit = moments_by_group(quotes, groups, weights=plan.weights, basis=plan.basis)
+    parts = [
+        Part(partition, tuple(str(groups.keys[name][number]) for name in plan.tags), state)
+        for number, state in enumerate(states)
+        if len(state)
+    ]
+    is_joint = any(touched_by(quotes, groups.number == number).any() for number in range(groups.count) if plan.tags)
+    left_out = quotes.ids[unfit].tolist()
     receipt = Receipt(
         partition, content, reading.rows, sum(len(part.state) for part in parts), reading.rejected,
         len(left_out), tuple(sorted(left_out)[:MOST_LISTED]), books, is_joint,
@@ -211,30 +212,8 @@ def _books(quotes: Quotes, each: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(zip(*columns, strict=True)))
 
 
-def _by_tags(quotes: Quotes, tags: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the values of the tags that occur together, and which quotes have them."""
-    if not tags:
-        yield (), np.ones(len(quotes), bool)
-        return
-    if not len(quotes):
-        return
-    groups = groups_of(quotes, list(tags))
-    for number in range(groups.count):
-        yield tuple(str(groups.keys[name][number]) for name in tags), groups.number == number
-
-
-def _moments(quotes: Quotes, plan: Plan) -> tuple[Moments, list[str]]:
-    """Return the moments of the quotes, and the ids of those that moments cannot hold."""
-    dropped: list[str] = []
-    while True:
-        try:
-            return moments_of(quotes, weights=plan.weights, basis=plan.basis), dropped
-        except RefusedError as error:
-            ids = list(error.facts.get("ids", ()))
-            if not ids:
-                raise
-            dropped += ids
-            quotes = quotes[~np.isin(quotes.ids, ids)]
+def _one_group(quotes: Quotes) -> Groups:
+    return Groups({}, np.zeros(len(quotes), np.intp), 1)
 
 
 def seal(receipt: Receipt, parts: Sequence[Part]) -> bytes:

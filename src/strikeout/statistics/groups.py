@@ -94,18 +94,36 @@ def _described(quotes: Quotes) -> dict[str, NDArray[Any]]:
 def _grouped(columns: dict[str, NDArray[Any]]) -> Groups:
     codes, firsts = None, None
     for column in columns.values():
-        comparable = column.astype(str) if column.dtype.kind == "O" else column
-        code = _codes(comparable)
-        joined = code if codes is None else codes * (int(code.max(initial=0)) + 1) + code
-        _, firsts, codes = np.unique(joined, return_index=True, return_inverse=True)
+        code, count = _codes(column)
+        codes, firsts = _ranked(code if codes is None else codes * count + code)
     assert codes is not None
     assert firsts is not None
-    return Groups({name: column[firsts] for name, column in columns.items()}, codes.ravel(), len(firsts))
+    return Groups({name: column[firsts] for name, column in columns.items()}, codes, len(firsts))
 
 
-def _codes(column: NDArray[Any]) -> Rows:
-    """Return the rank of each value among the values that occur."""
-    if len(column) and (column == column[0]).all():  # one value for all, which is common, needs no sorting
-        return np.zeros(len(column), np.intp)
-    codes: Rows = np.unique(column, return_inverse=True)[1]
-    return codes
+def _codes(column: NDArray[Any]) -> tuple[Rows, int]:
+    """Return the rank of each value among the values that occur, and how many occur."""
+    if not len(column) or (column == column[0]).all():  # one value for all, which is common, needs no sorting
+        return np.zeros(len(column), np.intp), 1
+    if column.dtype.kind == "O":
+        values = column.tolist()
+        try:
+            ranks = {value: rank for rank, value in enumerate(sorted(set(values)))}
+        except TypeError:  # values of several types: by what they look like
+            values = column.astype(str).tolist()
+            ranks = {value: rank for rank, value in enumerate(sorted(set(values)))}
+        return np.fromiter(map(ranks.__getitem__, values), np.intp, len(values)), len(ranks)
+    found, codes = np.unique(column, return_inverse=True)
+    return codes.ravel(), len(found)
+
+
+def _ranked(codes: Rows) -> tuple[Rows, Rows]:
+    """Return the rank of each code among those that occur, and the first row of each."""
+    if not len(codes) or codes.max() > 4 * len(codes):
+        _, firsts, ranks = np.unique(codes, return_index=True, return_inverse=True)
+        return ranks.ravel(), firsts
+    occurs = np.bincount(codes) > 0
+    ranks = (np.cumsum(occurs) - 1)[codes]
+    firsts = np.empty(int(occurs.sum()), np.intp)
+    firsts[ranks[::-1]] = np.arange(len(codes))[::-1]  # of several assignments to one place the last one stays
+    return ranks, firsts

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from strikeout.kernels import chebyshev, int192
 from strikeout.kernels.int192 import Table, Words
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
+from strikeout.statistics.groups import Groups
 from strikeout.statistics.weights import Weighting, weights_of
 from strikeout.wording import Advice, many
 
@@ -39,7 +41,6 @@ Integers = NDArray[np.int64]
 LARGEST = (("w s^2", 2.0**40), ("w s y", 2.0**56), ("w y^2", 2.0**96), ("w", 2.0**40))
 _LIMITS = np.array([[largest] for _, largest in LARGEST])
 PLAIN_EXPONENT = -chebyshev.FACTOR_GRID  # of the lowest bit of sum w y^2 and sum w
-_ELEMENTS = 1 << 20  # of the basis, at a time: bounds the memory, changes no bit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,35 +162,70 @@ def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | N
     >>> moments_of(book) - moments_of(book[:5]) == moments_of(book[5:])
     True
     """
+    points = _points(quotes, weights, basis or Basis())
+    if points.is_off.any():
+        what = "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of"
+        _refuse(quotes, points.is_off & points.counts, what)
+    for row, (name, largest) in zip(points.factors, LARGEST, strict=True):
+        unfit = ~(np.abs(row) < largest)  # true for what is not a number
+        _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
+    return points.moments(points.counts)
+
+
+def moments_by_group(
+    quotes: Quotes, groups: Groups, *, weights: Weighting = "given", basis: Basis | None = None
+) -> tuple[list[Moments], NDArray[np.bool_]]:
+    """Return the moments of each group of quotes, and which quotes are in none because moments cannot hold them.
+
+    Raises:
+        UsageError: as for ``moments_of``.
+    """
+    points = _points(quotes, weights, basis or Basis())
+    left_out = ((points.is_off & points.counts) | ~(np.abs(points.factors) < _LIMITS).all(axis=0)).astype(bool)
+    order = np.argsort(groups.number.astype(np.int32), kind="stable")
+    ends = np.searchsorted(groups.number[order], np.arange(groups.count + 1))
+    held = points.counts & ~left_out
+    rows = (order[begin:end] for begin, end in pairwise(ends.tolist()))
+    return [points.moments(own[held[own]]) for own in rows], left_out
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Quotes on the grid: their cells, the four factors of each, and the cells' places once they are summed."""
+
+    contracts: Contracts
+    basis: Basis
+    rule: str
+    cells: Floats
+    factors: Floats
+    counts: NDArray[np.bool_]  # of a weight above zero
+    is_off: NDArray[np.bool_]  # off the grid
+
+    def moments(self, rows: NDArray[Any]) -> Moments:
+        """Return the moments of some of the points: a mask, or numbers."""
+        contracts, cells, factors = self.contracts, self.cells, self.factors
+        if rows.dtype != bool or not rows.all():
+            contracts, cells, factors = contracts[rows], cells[rows], factors[:, rows]
+        if not len(cells):
+            return Moments.zero(self.basis, weights=self.rule)
+        places = self.basis.places(contracts, cells)
+        parts: list[Table] = []
+        size = chebyshev.points_at_once(factors)  # changes no bit: the sums are exact
+        for begin in range(0, len(cells), size):
+            chunk = slice(begin, begin + size)
+            columns = cells[chunk], places[:, chunk], factors[:, chunk]
+            parts.append(chebyshev.exact_cells(*columns, along=self.basis.nodes, across=self.basis.across))
+            if len(parts) == 32:
+                parts = [_summed(parts)]
+        return _held(self.basis, self.rule, _summed(parts))
+
+
+def _points(quotes: Quotes, weights: Weighting, basis: Basis) -> _Points:
     if not isinstance(quotes.contracts, Contracts):
         raise UsageError("moments_of needs quotes of European options (so.Contracts). Calibrate others from quotes.")
-    basis = basis or Basis()
     weight, rule = weights_of(quotes, weights)
     cells, is_off = basis.cells(quotes.contracts)
-    if is_off.any():
-        _refuse(
-            quotes, is_off & (weight > 0.0), "lie off the grid of the moments, ln(strike / forward) / sqrt(expiry) of"
-        )
-    factors = _factors(quotes, weight)
-    if not (np.abs(factors) < _LIMITS).all():  # false for what is not a number
-        for row, (name, largest) in zip(factors, LARGEST, strict=True):
-            unfit = ~(np.abs(row) < largest)
-            _refuse(quotes, unfit, f"count for more than moments can hold, {name} of {largest:.2g} and above, at")
-    contracts, counts = quotes.contracts, weight > 0.0
-    if not counts.all():
-        contracts, cells, factors = contracts[counts], cells[counts], factors[:, counts]
-    if not len(cells):
-        return Moments.zero(basis, weights=rule)
-    places = basis.places(contracts, cells)
-    parts: list[Table] = []
-    size = max(1, min(chebyshev.AT_ONCE, _ELEMENTS // basis.size))
-    for begin in range(0, len(cells), size):
-        piece = slice(begin, begin + size)
-        columns = cells[piece], places[:, piece], factors[:, piece]
-        parts.append(chebyshev.exact_cells(*columns, along=basis.nodes, across=basis.across))
-        if len(parts) == 32:
-            parts = [_summed(parts)]
-    return _held(basis, rule, _summed(parts))
+    return _Points(quotes.contracts, basis, rule, cells, _factors(quotes, weight), weight > 0.0, is_off)
 
 
 def _factors(quotes: Quotes, w: Floats) -> Floats:
