@@ -183,8 +183,7 @@ def test_thousands_of_cells_keep_their_points_apart():
     cells[cells == 0.0] *= rng.choice([-1.0, 1.0], int((cells == 0.0).sum()))
     places, factors = rng.uniform(-1.0, 1.0, (1, 20_000)), rng.lognormal(0.0, 6.0, (4, 20_000))
     used, twin = (
-        find(cells, places, factors, along=4, across=1)
-        for find in (chebyshev.exact_cells, chebyshev.exact_cells_twin)
+        find(cells, places, factors, along=4, across=1) for find in (chebyshev.exact_cells, chebyshev.exact_cells_twin)
     )
     assert len(used.counts) == len(np.unique(cells + 0.0, axis=0))
     for one, other in zip(used, twin, strict=True):

@@ -119,18 +119,29 @@ def calibrate(lake: str, model: str, only: Any, as_json: bool, form: Format, **o
 
 @scale.command("forget")
 @lake_argument
+@click.option("--tag", "gone", multiple=True, type=TagValue(), help="Quotes to strike out, such as licence=L3.")
+@click.option("--where", metavar="CONDITION", help="Or: strike matching quotes out of every book of a fleet.")
 @click.option(
-    "--tag", "gone", multiple=True, required=True, type=TagValue(), help="Quotes to strike out, such as licence=L3."
+    "--certificates", type=click.Path(path_type=str), help="With --where: a folder for one certificate per book."
 )
 @model_option
 @only_tags_option
 @gather_options
 @output_options
-def forget(lake: str, gone: Any, model: str, only: Any, as_json: bool, form: Format, **options: Any) -> int:
-    """Calibrate LAKE without the quotes of a tag, as if they had never been seen. No file is changed.
+def forget(lake: str, model: str, only: Any, as_json: bool, form: Format, **options: Any) -> int:
+    """Calibrate LAKE without the quotes of a tag, or of a condition in every book. No file of LAKE is changed.
 
-    No file is read for it, except those in which forwards of other quotes depend on the removed ones.
+    With --tag one model is calibrated to all quotes through their states. No file is read for it, except those in which
+    forwards of other quotes depend on the removed ones. With --where each book is calibrated apart, as by scale fleet,
+    and the quotes are struck out of it. Ends with 3 if a book has no result.
     """
+    gone, where, certificates = (options.pop(name) for name in ("gone", "where", "certificates"))
+    if bool(gone) == (where is not None):
+        raise UsageError("Give either --tag or --where.")
+    if where is not None:
+        return _forget_in_fleet(lake, model, where, certificates, as_json=as_json, form=form, options=options)
+    if certificates is not None:
+        raise UsageError("--certificates goes with --where. States alone have no certificate per book.")
     named = [name for name, _ in gone if name != "partition"]
     options["tags"] = ",".join(dict.fromkeys([*_words(options["tags"]), *named]))
     before = _chosen(_gathered(lake, **options), only)
@@ -143,6 +154,31 @@ def forget(lake: str, gone: Any, model: str, only: Any, as_json: bool, form: For
         facts = f"{many(before.count - after.count, 'quote')} struck out of {before.count:,}."
         terminal.show_result(form, _changes(first, second), "", facts)
     return exit_codes.DONE if second.converged else exit_codes.REFUSED
+
+
+def _forget_in_fleet(
+    lake: str,
+    model: str,
+    where: str,
+    certificates: str | None,
+    *,
+    as_json: bool,
+    form: Format,
+    options: dict[str, Any],
+) -> int:
+    from strikeout.scale.strike_out import forget_many
+
+    engine = options.pop("engine")
+    made = _lake(lake, **{name: given for name, given in options.items() if name not in ("tags", "weights", "cache")})
+    with _progress("partitions") as line:
+        found = forget_many(
+            made, model_named(model), where=where, certificates=certificates, engine=_engine(engine), progress=line
+        )
+    if as_json:
+        terminal.show_json(found.to_dict())
+    else:
+        terminal.show_result(form, found.to_table(), "", found.summary())
+    return exit_codes.DONE if found.is_done else exit_codes.REFUSED
 
 
 @scale.command("fleet")
@@ -257,6 +293,40 @@ def residue(lake: str, erased: str, cache: str | None, as_json: bool, form: Form
             terminal.show_result(form, found.to_table())
         terminal.say(found.summary(), err=form != "table")
     return exit_codes.DONE if found.is_clean else exit_codes.FINDINGS
+
+
+@scale.command("erase")
+@lake_argument
+@click.option(
+    "--erased", required=True, type=click.Path(path_type=str), help="A file with the quotes that should be gone."
+)
+@click.option("--cache", type=click.Path(path_type=str), help="A folder of states of scale gather.")
+@click.option("--fits", type=click.Path(path_type=str), help="A table of scale fleet.")
+@click.option("--certificates", type=click.Path(path_type=str), help="A folder of certificates of scale forget.")
+@click.option("--each", default="underlying,date", show_default=True, metavar="LABELS", help="The labels of one book.")
+@profile_option
+@constant_option
+@check_option
+@output_options
+def erase(lake: str, erased: str, as_json: bool, form: Format, **options: Any) -> int:  # noqa: ARG001
+    """Remove kept states, fits and certificates that may contain erased quotes. No file of LAKE is changed.
+
+    Delete the quotes from the files first; scale residue lists the files in which they are still readable.
+    """
+    from strikeout.quotes.reading import inspect_quotes
+    from strikeout.scale.residue import erase_kept
+
+    kept = {name: options.pop(name) for name in ("cache", "fits", "certificates")}
+    made = _lake(lake, **options)
+    with inspect_quotes(
+        erased, profile=made.profile, constants=made.constants, checks=made.checks, exercise=made.exercise
+    ) as reading:
+        found = erase_kept(made, reading.quotes, **kept)
+    if as_json:
+        terminal.show_json(found.to_dict())
+    else:
+        terminal.say(found.summary())
+    return exit_codes.DONE
 
 
 def _lake(path: str, *, each: str, **reading: Any) -> Lake:

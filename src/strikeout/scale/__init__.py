@@ -18,23 +18,33 @@ from strikeout.scale.gather import Recount as Recount
 from strikeout.scale.gather import gather as gather
 from strikeout.scale.lake import Lake as Lake
 from strikeout.scale.partition import Receipt as Receipt
+from strikeout.scale.residue import KeptErased as KeptErased
 from strikeout.scale.residue import LakeSearch as LakeSearch
+from strikeout.scale.residue import erase_kept as erase_kept
 from strikeout.scale.residue import search_lake as search_lake
+from strikeout.scale.strike_out import FleetStrikeOut as FleetStrikeOut
+from strikeout.scale.strike_out import StrikeOut as StrikeOut
+from strikeout.scale.strike_out import forget_many as forget_many
 
 __all__ = [
     "Engine",
     "Fit",
     "Fleet",
+    "FleetStrikeOut",
     "Gathered",
     "Here",
+    "KeptErased",
     "Lake",
     "LakeSearch",
     "OwnerState",
     "Processes",
     "Receipt",
     "Recount",
+    "StrikeOut",
     "calibrate_many",
     "engine_named",
+    "erase_kept",
+    "forget_many",
     "gather",
     "joint_state",
     "read_states",

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError, UsageError
+from strikeout.quotes.atomic_write import replace_file
 from strikeout.quotes.quotes import Quotes
+from strikeout.scale.fleet import groups
 from strikeout.scale.lake import DELTA_LOG, ENDINGS, Lake
+from strikeout.scale.strike_out import certificate_name
 from strikeout.store.residue import Needles, needles_of, value_of
 from strikeout.tables import Table, number
 from strikeout.wording import many
@@ -139,6 +143,90 @@ def search_lake(
 
 
 @dataclass(frozen=True)
+class KeptErased:
+    """What was removed of the results kept of a lake: files of states, rows of a table of fits, certificates."""
+
+    states: int
+    rows: int
+    certificates: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+    def summary(self) -> str:
+        """Return the counts as plain text."""
+        return (
+            f"Removed {many(self.states, 'file')} of states, {many(self.rows, 'row')} of fits and "
+            f"{many(self.certificates, 'certificate')}."
+        )
+
+
+def erase_kept(
+    lake: Lake,
+    erased: Quotes,
+    *,
+    cache: str | None = None,
+    fits: str | None = None,
+    certificates: str | None = None,
+) -> KeptErased:
+    """Remove every kept result that may contain erased quotes.
+
+    States and fits are kept with the content of their file. Those of a file that changed since, is gone, or still has
+    an erased quote are removed, so that what stays was computed from present files without them. Certificates are
+    removed by their book. The files of the lake are not changed: delete the quotes there first.
+
+    Args:
+        lake: whose results were kept.
+        erased: the quotes.
+        cache: the folder of states of ``gather``.
+        fits: the table of ``calibrate_many``.
+        certificates: the folder of certificates of ``forget_many``.
+
+    Raises:
+        UsageError: ``fits`` is not a table of calibrations.
+        StrikeoutError: a file of the lake cannot be read.
+    """
+    rows = _Rows.of(erased)
+    clean = {lake.content(name) for name in lake.partitions if not rows.found_in(lake.read(name).quotes).any()}
+    states = 0
+    for file in sorted(Path(cache).rglob(f"*{CACHE_ENDING}")) if cache is not None else []:
+        if _content_of(file) not in clean:
+            file.unlink()
+            states += 1
+    dropped = _drop_rows(Path(fits), clean) if fits is not None else 0
+    removed = 0
+    if certificates is not None:
+        for group, _ in groups(erased, lake.each):
+            file = Path(certificates) / certificate_name(group)
+            if file.is_file():
+                file.unlink()
+                removed += 1
+    return KeptErased(states, dropped, removed)
+
+
+def _drop_rows(fits: Path, clean: set[str]) -> int:
+    try:
+        frame = pl.read_parquet(fits)
+        left = frame.filter(pl.col("content").is_in(list(clean)))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UsageError(f"{fits}: is not a table of calibrations.", path=str(fits)) from error
+    if len(left) < len(frame):
+        replace_file(fits, left.write_parquet)
+    return len(frame) - len(left)
+
+
+def _content_of(file: Path) -> str:
+    """Return the content of the file that states were computed from; empty if they are damaged."""
+    with file.open("rb") as data:
+        head = data.readline()
+    try:
+        return str(json.loads(head)["receipt"]["content"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+@dataclass(frozen=True)
 class _Rows:
     """Erased quotes by id, and by contract, price and date."""
 
@@ -185,11 +273,7 @@ def _in_bytes(files: list[Path], folder: Path, needles: Needles, unread: set[str
 def _in_cache(files: list[Path], touched: set[str]) -> Iterator[Finding]:
     """Yield the states of the cache that were computed from files with erased quotes."""
     for file in files:
-        head = file.read_bytes().partition(b"\n")[0]
-        try:
-            content = json.loads(head)["receipt"]["content"]
-        except (ValueError, KeyError, TypeError):
-            continue
+        content = _content_of(file)
         if content in touched:
             yield Finding(str(file), Place.CACHE, 0, (f"content {content[:12]}",))
 
