@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.errors import RefusedError, UsageError
+from strikeout.errors import UsageError
 
 
 def line(x, y):
@@ -130,7 +130,66 @@ def test_a_question_without_an_answer_is_refused(heston, asked):
         so.robustness(heston, **asked)
 
 
-def test_a_panel_is_refused():
-    panel = so.calibrate(so.synthetic.panel_quotes(4, seed=1), so.Heston(), panel="date")
-    with pytest.raises(RefusedError):
-        so.robustness(panel, "correlation", count=2)
+def lines(seed: int, days: int = 5) -> so.Calibration:
+    """A panel of parallel lines, one level per day: linear, so that one exact step is the refit."""
+    rng = np.random.default_rng(seed)
+    model = so.custom_model(
+        "lines",
+        parameters={"slope": 1.0, "level": 0.0},
+        price=lambda slope, level, x: level + slope * x,
+        latent="level",
+    )
+    day, x = np.repeat(np.arange(days), 5), rng.normal(size=5 * days)
+    y = 2.0 * x + day + rng.normal(size=5 * days)
+    labels = {"date": np.array([f"2024-01-{d + 1:02d}" for d in day]), "source": rng.choice(["a", "b", "c"], len(x))}
+    quotes = so.Quotes.from_columns([f"q{i}" for i in range(len(x))], y, x=x, labels=labels)
+    return so.calibrate(quotes, model, panel="date")
+
+
+def slope_without(panel: so.Calibration, gone: np.ndarray) -> float:
+    """The slope of least squares with a level per day, by NumPy."""
+    kept = ~gone
+    x, y, date = (
+        panel.quotes.contracts.columns["x"][kept],
+        panel.quotes.observed[kept],
+        panel.quotes.labels["date"][kept],
+    )
+    levels = (date[:, None] == np.unique(date)[None, :]).astype(float)
+    return float(np.linalg.lstsq(np.column_stack([x, levels]), y, rcond=None)[0][0])
+
+
+@pytest.mark.parametrize("by", [None, "date", "source"])
+def test_in_a_panel_the_best_group_is_that_of_brute_force(by):
+    panel = lines(seed=4)
+    found = so.robustness(panel, "slope", by=by, count=1)
+    column = panel.quotes.ids if by is None else panel.quotes.labels[by]
+    slopes = {name: slope_without(panel, column == name) for name in np.unique(column)}
+    for one, best in ((found.raising, max), (found.lowering, min)):
+        name = best(slopes, key=slopes.__getitem__)
+        assert one.groups == (str(name),)
+        assert one.value == pytest.approx(slopes[name], abs=1e-9)
+        assert one.predicted[-1] == pytest.approx(slopes[name], abs=1e-9)
+
+
+@pytest.mark.parametrize(("by", "count"), [(None, 3), ("date", 2), (["date", "source"], 3)])
+def test_in_a_panel_every_predicted_value_is_the_refit(by, count):
+    panel = lines(seed=1)
+    found = so.robustness(panel, "slope", by=by, count=count)
+    for one in (found.raising, found.lowering):
+        assert len(one.groups) == count
+        gone = np.isin(panel.quotes.ids, one.ids)
+        assert one.predicted[-1] == pytest.approx(slope_without(panel, gone), abs=1e-9)
+        assert one.value == pytest.approx(one.predicted[-1], abs=1e-9)
+
+
+def test_the_days_of_a_heston_panel_are_confirmed_by_a_refit():
+    panel = so.calibrate(so.synthetic.panel_quotes(6, seed=1), so.Heston(), panel="date")
+    found = so.robustness(panel, "feller_ratio", by="date", count=2)
+    retained = panel.quotes.without(found.lowering.ids)
+    after = so.calibrate(retained, so.Heston(), panel="date")
+    assert found.lowering.value == after.feller_ratio
+    assert len(after.latent) == 4
+    assert found.lowering.predicted[-1] == pytest.approx(
+        after.feller_ratio, rel=1e-3
+    )  # one step of a near-linear model
+    assert found.lowering.moved < 0.0 < found.raising.moved

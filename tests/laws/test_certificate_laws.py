@@ -58,7 +58,8 @@ sparse = st.builds(
 )
 asked = st.sampled_from(
     [
-        {}, {"weights": "none"}, {"loss": "huber"}, {"feller": "enforce"}, {"residual": "implied_vol"},
+        {}, {"weights": "none"}, {"loss": "huber"}, {"loss": "tukey:0.01"},
+        {"feller": "enforce"}, {"residual": "implied_vol"},
         {"fixed": {"mean_reversion": 2.0}}, {"bounds": {"correlation": (-0.6, 0.0)}},
         {"bounds": {"initial_variance": (1e-3, 1.0)}},
     ]

@@ -32,11 +32,18 @@ def same(one: so.Calibration, other: so.Calibration) -> bool:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_forgetting_under_huber_s_loss_is_never_having_seen(kind):
+@pytest.mark.parametrize(
+    ("kind", "loss"),
+    [
+        *((kind, "huber") for kind in KINDS),
+        *(("plain", loss) for loss in ("soft-l1", "cauchy", "tukey")),
+        *(pytest.param("panel", loss, marks=pytest.mark.slow) for loss in ("soft-l1", "cauchy", "tukey")),
+    ],
+)
+def test_forgetting_under_a_robust_loss_is_never_having_seen(kind, loss):
     book = SPOILT[kind]
-    done = so.forget(calibrated(book, kind, loss="huber"), ids=book.ids[5:25])
-    assert same(done.calibration, calibrated(book.without(book.ids[5:25]), kind, loss="huber"))
+    done = so.forget(calibrated(book, kind, loss=loss), ids=book.ids[5:25])
+    assert same(done.calibration, calibrated(book.without(book.ids[5:25]), kind, loss=loss))
     assert so.verify(done.certificate, book.without(done.ids)).holds
     assert not so.verify(done.certificate, book.without(book.ids[4:24])).holds
 

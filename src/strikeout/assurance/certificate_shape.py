@@ -12,11 +12,12 @@ from math import isfinite
 from typing import Any
 
 from strikeout.assurance.build import NAMED, ROUNDING
+from strikeout.errors import UsageError
+from strikeout.statistics.losses import SQUARED, AskedLoss
 
 STEPS = ("downdate", "restep", "recompute")
 SEARCHES = ("recalibrate", "resolve", "none")
 OPERATORS = (*STEPS, *SEARCHES, "refine", "paper")
-LOSSES = ("squared", "huber")
 RESIDUALS = ("price", "implied_vol")
 CHOICES = ("all", "otm")
 SOURCES = ("quotes", "moments")
@@ -115,9 +116,9 @@ def _is_objective(how: object, made: Collection[str], is_at_reference: bool) -> 
         "weights": _is_text,
         "residual": lambda kind: kind in RESIDUALS,
         "select": lambda choice: choice in CHOICES,
-        # Huber's threshold is found by the search, so without the search it could be any.
-        "loss": lambda loss: loss in (LOSSES if "NEVER_SEEN" in made else ("squared",)),
-        "threshold": lambda limit: is_number(limit) if how["loss"] == "huber" else limit is None,
+        # The threshold of a robust loss is found by the search, so without the search it could be any.
+        "loss": lambda loss: _is_loss(loss) if "NEVER_SEEN" in made else loss == SQUARED,
+        "threshold": lambda limit: limit is None if how["loss"] == SQUARED else is_number(limit),
         "bounds": lambda limits: isinstance(limits, dict) and all(map(_is_pair, limits.values())),
         "fixed": _is_numbers,
         "on_bound": _is_numbers,
@@ -126,6 +127,13 @@ def _is_objective(how: object, made: Collection[str], is_at_reference: bool) -> 
     }
     is_panel = "panel" not in how or _is_panel(how["panel"], _is_of_parameters(made) or is_at_reference)
     return is_panel and all(checks[part](how[part]) for part in parts)
+
+
+def _is_loss(loss: object) -> bool:
+    try:
+        return isinstance(loss, str) and bool(AskedLoss.of(loss))
+    except UsageError:
+        return False
 
 
 def _is_panel(panel: object, has_held: bool) -> bool:

@@ -26,7 +26,7 @@ from strikeout.models.named import recognised
 from strikeout.quotes.forwards import is_derived, refitted
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.basis import Basis
-from strikeout.statistics.losses import Huber
+from strikeout.statistics.losses import loss_with
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.schur import shared_schema
@@ -196,7 +196,7 @@ class ClaimChecker:
                 return f"The {self.latent_name} of {claimed} is held in the certificate, but of {len(held):,}"
         threshold = None if found.threshold is None else found.threshold.hex()
         if self.how["threshold"] != threshold:
-            return f"Huber's threshold is {self.how['threshold']} in the certificate, but {threshold}"
+            return f"The threshold of the loss is {self.how['threshold']} in the certificate, but {threshold}"
         if self.on_bound != dict(found.on_bound):
             return f"On a bound are {_listed(self.on_bound)} in the certificate, but {_listed(found.on_bound)}"
         return None
@@ -214,7 +214,8 @@ class ClaimChecker:
             how["residual"] != DEFAULT.residual and f"residuals are of {how['residual']}",
             how["weights"] != DEFAULT.weights and f"weights are {how['weights']!r}",
             how["select"] != DEFAULT.select and f"only the quotes count that select={how['select']!r} leaves",
-            limit is not None and f"large residuals count less (Huber's loss beyond {float.fromhex(limit):g})",
+            limit is not None
+            and f"large residuals count less (loss {how['loss']!r}, threshold {float.fromhex(limit):g})",
             how.get("feller", False) and "Feller's condition is enforced",
             starts != STARTS and f"the search begins at {many(count, 'start')} {several}",
         )
@@ -289,7 +290,7 @@ class ClaimChecker:
             {group: self.rows[group] for group in self.groups},
             residual=self.residual,
             weights=self.weights,
-            loss=None if limit is None else Huber(float.fromhex(limit)),
+            loss=loss_with(self.how.get("loss", "squared"), None if limit is None else float.fromhex(limit)),
             latent=self.latent_name,
             rest={"fixed": self.fixed, "bounds": self.bounds},
         )

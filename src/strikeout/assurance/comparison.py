@@ -256,7 +256,7 @@ def compare_models(
     *,
     weights: Weighting = "given",
     residual: Residual = "price",
-    loss: Literal["squared", "huber"] = "squared",
+    loss: str = "squared",
     select: Choice = "all",
     most: int = 3,
     progress: Callable[[str, int, int], None] | None = None,

@@ -18,7 +18,7 @@ from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize, rows
-from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
+from strikeout.statistics.losses import Loss, Squared, loss_with, noise_variance
 from strikeout.statistics.objective import Objective, objective_of
 from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.system import WHOLE, Group
@@ -134,7 +134,7 @@ class Question:
             rows,
             residual=how.residual,
             weights=how.weights,
-            loss=None if calibration.threshold is None else Huber(calibration.threshold),
+            loss=loss_with(calibration.loss, calibration.threshold),
             latent=calibration.latent_name,
             rest={"fixed": calibration.fixed, "bounds": how.bounds or {}},
         )
@@ -291,7 +291,7 @@ def question(
     *,
     residual: Any,
     weights: Weighting,
-    loss: Loss | None,
+    loss: Loss,
     latent: str | None,
     rest: Mapping[str, Any],
 ) -> Question:
@@ -305,7 +305,7 @@ def question(
         some = quotes if latent is None else quotes[places]
         own = weights if latent is None else weights_of_rows(weights, places)
         objective, _ = objective_of(some, residual=residual, weights=own)
-        parts[group] = objective if loss is None else objective.with_loss(loss)
+        parts[group] = objective.with_loss(loss)
     return Question(parts, model, latent, **rest)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import fit
-from strikeout.calibration.deletions import QuoteRows, deletions
+from strikeout.calibration.deletions import PanelRows, QuoteRows, cells_of, days_of, deletions, panel_deletions
 from strikeout.calibration.feller import feller_ratio
-from strikeout.calibration.quote_rows import quote_rows
+from strikeout.calibration.quote_rows import PANEL_ROWS, PLAIN_ROWS, free_names, panel_rows, quote_rows, taken
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import inverse
@@ -116,32 +116,27 @@ def robustness(
 ) -> Robustness:
     """Find the few quotes, or groups of quotes, whose removal changes a conclusion most, in both directions.
 
+    Of a panel the parameters are the shared ones, and every step lets the latent ones follow.
+
     Args:
         target: a parameter, "feller_ratio", or a function of the parameters by name, such as
-            ``lambda p: p["long_variance"] - p["initial_variance"]``.
+            ``lambda p: p["long_variance"] / p["mean_reversion"]``.
         count: how many groups are removed at most; one per hundred quotes if neither it nor ``share`` is given.
         share: how many groups are removed at most, as a share of all groups, for example 0.01.
         by: what makes a group, as in ``influence``: None for every quote, "date", ["date", "source"], an array.
 
     Raises:
         UsageError: an unknown target or label, or a count that leaves nothing.
-        RefusedError: the calibration has no quotes, is a panel or did not converge.
+        RefusedError: the calibration has no quotes or did not converge.
     """
-    if calibration.is_panel:
-        raise RefusedError(
-            "robustness: a panel estimates a latent parameter per group, and only plain calibrations are supported. "
-            "Calibrate one group, or without a panel (",
-            Argument("panel", None),
-            ").",
-        )
     if not calibration.converged:
         raise RefusedError(f"robustness: {calibration.termination}. Calibrate with what is free fixed, or add quotes.")
     groups = groups_of(calibration.used, by)
     most = _most(count, share, groups.count)
     value = _function(calibration, target)
     try:
-        evidence, free = quote_rows(calibration)
-        chosen = [_greedy(calibration, evidence, free, groups, value, sign=sign, most=most) for sign in (1.0, -1.0)]
+        evidence = panel_rows(calibration) if calibration.is_panel else quote_rows(calibration)[0]
+        chosen = [_greedy(calibration, evidence, groups, value, sign=sign, most=most) for sign in (1.0, -1.0)]
     except np.linalg.LinAlgError as error:
         raise RefusedError(
             "robustness: the quotes do not determine the parameters. Calibrate with the undetermined ones fixed (",
@@ -181,8 +176,7 @@ def _function(calibration: Calibration, target: Target) -> Callable[[Mapping[str
 
 def _greedy(
     calibration: Calibration,
-    evidence: QuoteRows,
-    free: list[int],
+    evidence: QuoteRows | PanelRows,
     groups: Groups,
     value: Callable[[Mapping[str, float]], float],
     *,
@@ -190,14 +184,15 @@ def _greedy(
     most: int,
 ) -> tuple[list[int], list[float]]:
     """Return the numbers of the chosen groups, and the target after each; fewer if what is left determines nothing."""
-    names = calibration.model.parameters.names
+    names = list(calibration.parameters)
+    free = [names.index(name) for name in free_names(calibration)]
     theta = np.array(list(calibration.parameters.values()))
     kept = np.ones(len(groups.number), dtype=bool)
     order: list[int] = []
     predicted: list[float] = []
     for _ in range(most):
         left, number = np.unique(groups.number[kept], return_inverse=True)
-        moves = deletions(_only(evidence, kept), number, len(left)).move
+        moves = _moves(evidence, kept, number, len(left))
         found = np.full(len(left), nan)
         for row in np.flatnonzero(np.isfinite(moves).all(axis=1)):
             point = theta.copy()
@@ -212,11 +207,15 @@ def _greedy(
     return order, predicted
 
 
-def _only(evidence: QuoteRows, kept: NDArray[np.bool_]) -> QuoteRows:
-    return replace(
-        evidence,
-        **{name: getattr(evidence, name)[kept] for name in ("X", "pull", "stiffness", "cost", "counted")},
-    )
+def _moves(
+    evidence: QuoteRows | PanelRows, kept: NDArray[np.bool_], number: NDArray[np.intp], groups: int
+) -> NDArray[np.float64]:
+    """Return the moves of the parameters if each group of the kept quotes is removed too."""
+    if isinstance(evidence, QuoteRows):
+        return deletions(replace(evidence, **taken(evidence, PLAIN_ROWS, kept)), number, groups).move
+    some = replace(evidence, **taken(evidence, PANEL_ROWS, kept))
+    days = days_of(some)
+    return panel_deletions(some, cells_of(some, number, days), days, groups).move
 
 
 def _refitted(
@@ -229,7 +228,7 @@ def _refitted(
 ) -> Removal:
     ids = calibration.used.ids[np.isin(groups.number, order)]
     names = tuple(" ".join(str(key[group]) for key in groups.keys.values()) for group in order)
-    how = replace(calibration.settings, panel=None)
+    how = replace(calibration.settings, panel=calibration.panel)
     try:
         after = fit(calibration.book.without(ids), calibration.asked, **how.keywords()) if order else None
     except RefusedError:  # too few quotes are left
@@ -245,7 +244,7 @@ def _error(calibration: Calibration, value: Callable[[Mapping[str, float]], floa
 
     The correlations are those of the inverse curvature; derivatives are central differences over 1e-4 standard errors.
     """
-    names = calibration.model.parameters.names
+    names = list(calibration.parameters)
     errors = [calibration.standard_errors[name] for name in names]
     kept = [i for i, error in enumerate(errors) if isfinite(error) and error > 0.0]
     rows = calibration.equations.rows

@@ -32,6 +32,7 @@ from strikeout.models.model import Model, Theta
 from strikeout.models.named import described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.losses import SQUARED
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema, schema_of
 from strikeout.statistics.schur import shared_schema
@@ -264,7 +265,7 @@ def references_of(calibration: Calibration) -> dict[Group, dict[str, float]]:
         RefusedError: the search ended at a point that is not a valid reference.
     """
     quotes = calibration.quotes
-    if calibration.is_panel or len(quotes) <= SAMPLED or calibration.loss == "huber":
+    if calibration.is_panel or len(quotes) <= SAMPLED or calibration.loss != SQUARED:
         return {str(group): dict(reference) for group, reference in calibration.references.items()}
     part = quotes[np.linspace(0, len(quotes) - 1, SAMPLED).astype(np.intp)]
     try:

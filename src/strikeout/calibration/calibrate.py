@@ -15,7 +15,6 @@ from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.latent_problem import (
-    UNKNOWN_THRESHOLD,
     PanelObjective,
     PanelProblem,
     Settling,
@@ -34,17 +33,17 @@ from strikeout.calibration.panels import (
     panel_form,
     shared_space,
 )
-from strikeout.calibration.problem import Problem, SearchEnd
+from strikeout.calibration.problem import Posed, Problem, SearchEnd
 from strikeout.calibration.result import concluded
 from strikeout.calibration.settings import STARTS, Settings, settings_of
 from strikeout.calibration.standard_errors import Errors, check_errors
-from strikeout.calibration.starts import Progress, Start, best_of, search, starting_points
+from strikeout.calibration.starts import Progress, Start, best_of, search, searched, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.models.named import with_full_names
 from strikeout.statistics.linearize import price_residuals, rows
-from strikeout.statistics.losses import Loss, Squared, noise_variance
+from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared, noise_variance
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import Weighting
@@ -53,15 +52,13 @@ from strikeout.wording import Advice, Argument, many
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
-LOSSES: dict[str, Loss] = {"squared": Squared(), "huber": UNKNOWN_THRESHOLD}
-
 
 class Keywords(TypedDict, total=False):
     """The settings of ``calibrate``, as keywords; the defaults are those of ``Settings``."""
 
     weights: Weighting
     residual: Residual
-    loss: Literal["squared", "huber"]
+    loss: str
     bounds: Bounds | None
     fixed: Mapping[str, float] | None
     feller: Literal["warn", "enforce", "ignore"]
@@ -107,7 +104,8 @@ def calibrate(
         weights: of the squared residuals; see ``weights_of``. A rule, an array with one weight per quote, or weights by
             id. Default "given".
         residual: what is compared, "price" (default) or "implied_vol", Black implied volatilities.
-        loss: "squared" (default), or "huber", which reduces the effect of outliers.
+        loss: "squared" (default), or one that reduces the effect of outliers: "huber", "soft-l1", "cauchy" or "tukey".
+            The scale of a residual is measured (MAD), or given: "huber:0.02". The last two may have several optima.
         bounds: (lower, upper) by parameter name, inside the model's own: ``{"vol_of_vol": (0.1, 1.0)}``. Textbook
             symbols (kappa, theta, sigma, rho, v0) name parameters too, here and in ``fixed`` and ``starts``.
         fixed: values of parameters that are not estimated, by name: ``{"correlation": -0.7}``.
@@ -151,8 +149,7 @@ def fit(
         return calibrate_moments(quotes, model, how, progress=progress)
     if how.feller not in CHOICES:
         raise UsageError(Argument("feller", how.feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
-    if how.loss not in LOSSES:
-        raise UsageError(Argument("loss", how.loss), f" is unknown. Use one of {', '.join(LOSSES)}.")
+    AskedLoss.of(how.loss)
     check_errors(quotes, how.errors)
     label = None if how.panel is None else chosen_panel(quotes, model, how)
     return calibrate_as(quotes, model, how, label, progress=progress)
@@ -191,9 +188,8 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
     points = starting_points(model, coordinates, how.starts)
     objective, rule = objective_of(used, residual=how.residual, weights=weights_for(used, quotes, how.weights))
     _check_count(objective, coordinates)
-    posed = objective if how.loss == "squared" else objective.with_loss(LOSSES[how.loss])
-    problem = Problem(posed, model, coordinates)
-    ends = search(problem, points, progress)
+    problem = Problem(objective, model, coordinates, AskedLoss.of(how.loss))
+    ends = searched(problem, points, progress)
     if how.starts == STARTS:
         ends = _with_more_starts(problem, ends, progress)
     best = best_of(ends)
@@ -204,7 +200,7 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
         "rmse": _rmse(best, model, theta),
         "count": len(objective),
         "weights": rule,
-        "threshold": best.merit if how.loss == "huber" else None,
+        "threshold": _threshold(best),
     }
 
 
@@ -259,9 +255,8 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
     _check_panel_count(objective, coordinates, latent, label)
     formed = panel_form(model, used, groups)
     start = min(max(float(space.starts[0][k]), lower), upper)
-    posed = objective if how.loss == "squared" else objective.with_loss(LOSSES[how.loss])
-    problem = PanelProblem(posed, formed, coordinates, k, lower, upper, start)
-    ends = search(problem, points, progress)
+    problem = PanelProblem(objective, formed, coordinates, k, lower, upper, start, AskedLoss.of(how.loss))
+    ends = searched(problem, points, progress)
     best = best_of(ends)
     problem = replace(problem, objective=best.objective)  # with the threshold of the best end
     at = problem.settle(coordinates.theta(best.descent.point), negligible=0.0)
@@ -285,8 +280,13 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
         "rmse": _panel_rmse(problem, at),
         "count": objective.count,
         "weights": rule,
-        "threshold": best.merit if how.loss == "huber" else None,
+        "threshold": _threshold(best),
     }
+
+
+def _threshold(best: SearchEnd[Posed]) -> float | None:
+    loss = best.objective.loss
+    return loss.threshold if isinstance(loss, RobustLoss) else None
 
 
 def _panel_termination(

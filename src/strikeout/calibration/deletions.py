@@ -217,18 +217,23 @@ class PanelRows:
     """The quotes of a panel as weighted rows at its parameters: shared columns, the latent one, the residual.
 
     ``day`` is the number of each row's day, 0 .. days - 1; a quote of weight zero is a row of zeros. Under a loss that
-    is not squared, a row has ``sqrt(psi') J``; ``pull`` is psi, ``cost`` rho, and ``noise`` the variance of a residual.
+    is not squared, ``pull`` is psi, ``stiffness`` psi', ``cost`` rho, and ``noise`` the variance of a residual.
     """
 
     rows: Floats  # (n, p + 2)
-    sensitivity: Floats  # (n, p + 1): sqrt(w) J
     day: Rows
     days: int
     counted: Floats
     pull: Floats | None = None
+    stiffness: Floats | None = None
     cost: Floats | None = None
     noise: float | None = None
     inflation: float = INFLATION
+
+    @property
+    def sensitivity(self) -> Floats:
+        """``sqrt(w) J``, the latent parameter last."""
+        return self.rows[:, :-1]
 
     @property
     def shared(self) -> int:
@@ -236,10 +241,9 @@ class PanelRows:
 
     def sums(self, owner: Rows, count: int) -> Floats:
         """Return A of every owner."""
-        found = outer_sums(self.rows, owner, count)
-        if self.pull is None or self.cost is None:
-            return found
-        # psi' is zero or one, so sqrt(psi') J psi leaves out the pull of outliers: the score has J itself.
+        if self.pull is None or self.stiffness is None or self.cost is None:
+            return outer_sums(self.rows, owner, count)
+        found = outer_sums(self.rows, owner, count, self.stiffness)
         for i in range(self.rows.shape[1] - 1):
             found[:, i, -1] = found[:, -1, i] = np.bincount(owner, self.sensitivity[:, i] * self.pull, count)
         found[:, -1, -1] = np.bincount(owner, self.cost, count)
@@ -318,13 +322,14 @@ def panel_deletions(evidence: PanelRows, cells: Cells, days: Floats, groups: int
     )
 
 
-def outer_sums(rows: Floats, owner: Rows, count: int) -> Floats:
-    """Return the sum of ``a a'`` over the rows of every owner."""
+def outer_sums(rows: Floats, owner: Rows, count: int, factor: Floats | None = None) -> Floats:
+    """Return the sum of ``a a'``, times the factor of each row if given, over the rows of every owner."""
+    scaled = rows if factor is None else rows * factor[:, None]
     size = rows.shape[1]
     out = np.empty((count, size, size))
     for i in range(size):  # column by column: an array of all products would be large
         for j in range(i, size):
-            out[:, i, j] = out[:, j, i] = np.bincount(owner, rows[:, i] * rows[:, j], count)
+            out[:, i, j] = out[:, j, i] = np.bincount(owner, scaled[:, i] * rows[:, j], count)
     return out
 
 

@@ -34,7 +34,7 @@ from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.linearize import linearize_each, rows, summed
-from strikeout.statistics.losses import Huber, Loss, Squared
+from strikeout.statistics.losses import LEAST_SQUARES, TUNING, AskedLoss, Huber, Loss, Reweighted, RobustLoss, Squared
 from strikeout.statistics.objective import Objective, canonical_order
 from strikeout.statistics.schur import eliminate_each
 from strikeout.statistics.system import Group
@@ -43,7 +43,6 @@ Floats = NDArray[np.float64]
 
 Posed = Callable[[Rows, Floats], list[tuple[Objective, list[float]]]]
 
-UNKNOWN_THRESHOLD = Huber(1.0)  # the loss of a problem before a threshold is estimated
 NEAR = 10.0  # standard errors from the optimum, within which the latent parameters are solved to all digits
 
 
@@ -109,10 +108,11 @@ class PanelProblem:
     lower: float  # bounds of the latent parameter
     upper: float
     start: float
+    asked: AskedLoss = LEAST_SQUARES
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[PanelObjective]:
         """Return the end of one start."""
-        if isinstance(self.objective.loss, Huber):
+        if self.asked.is_robust:
             return follow_robust(self, start, watch)
         descent = self.descend(start, watch)
         return SearchEnd(descent, self.objective, descent.system.cost)
@@ -123,7 +123,7 @@ class PanelProblem:
         freedom, limits = max(len(self.objective) - len(start), 1), self.limits
         convergence = Convergence(freedom, self.objective.rounding, noise, tolerance or limits.tolerance)
         best: Settling | None = None
-        negligible = NEGLIGIBLE
+        negligible = 0.0 if isinstance(self.objective.loss, Reweighted) else NEGLIGIBLE
 
         def evaluate(u: Sequence[float]) -> Evaluation:
             # Latent parameters begin at the linear prediction from the best point so far.
@@ -145,18 +145,20 @@ class PanelProblem:
         books = (part.book for part in self.objective.parts.values())
         return CUSTOM if any(isinstance(book, Features) for book in books) else BUILTIN
 
-    def with_threshold(self, width: float) -> PanelProblem:
-        return replace(self, objective=self.objective.with_loss(Huber(width)))
+    def asking(self, asked: AskedLoss) -> PanelProblem:
+        return replace(self, asked=asked)
+
+    def with_loss(self, loss: Loss) -> PanelProblem:
+        return replace(self, objective=self.objective.with_loss(loss))
+
+    def evaluate(self, u: Sequence[float]) -> Evaluation:
+        """Return the equations at a point, the latent parameters solved from the start to all digits."""
+        found = self.settle(self.coordinates.theta(u), negligible=0.0)
+        return self.coordinates.system(found.system, u, found.theta)
 
     def weighted_residuals(self, u: Sequence[float]) -> Floats:
-        """Return the weighted residuals of all groups, the latent parameters at their best.
-
-        Before the first threshold is known, they are at their best for the squared loss.
-        """
-        theta = self.coordinates.theta(u)
-        loss = self.objective.loss
-        problem = replace(self, objective=self.objective.with_loss(Squared())) if loss is UNKNOWN_THRESHOLD else self
-        return self.residuals_at(problem.settle(theta, negligible=0.0))
+        """Return the weighted residuals of all groups, the latent parameters at their best."""
+        return self.residuals_at(self.settle(self.coordinates.theta(u), negligible=0.0))
 
     def residuals_at(self, at: Settling) -> Floats:
         """Return the weighted residuals of all groups, in the order of the groups."""
@@ -173,51 +175,66 @@ class PanelProblem:
         if theta[0] != theta[0]:
             return self._nothing(theta)
         begin = np.full(len(self.objective.parts), self.start) if near is None else self._following(near, theta)
-        parts = list(self.objective.parts.values())
-
-        def posed(groups: Rows, x: Floats) -> list[tuple[Objective, list[float]]]:
-            return [(parts[g], self._whole(theta, at)) for g, at in zip(groups.tolist(), x.tolist(), strict=True)]
-
-        if isinstance(self.objective.loss, Huber):
-            return self._settle_robust(theta, begin, posed, negligible)
-
-        def evaluate(groups: Rows, x: Floats) -> Floats:
-            return np.array([equations.triangle for equations in linearize_each(posed(groups, x), self.model)])
-
-        found = settled(evaluate, begin, self.line, rounding=self._rounding, negligible=negligible)
+        is_robust = isinstance(self.objective.loss, RobustLoss)
+        found = (self._settle_robust if is_robust else self._settle_squared)(theta, begin, negligible)
         if found is None:
             return self._nothing(theta)
         x, T = found
         return self._reduced(tuple(theta), x, T, self.line.held(x, T))
 
-    def _settle_robust(self, theta: Sequence[float], begin: Floats, posed: Posed, negligible: float) -> Settling:
-        """``settle`` under Huber's loss.
+    def _posed(self, theta: Sequence[float]) -> Posed:
+        parts = list(self.objective.parts.values())
+        return lambda groups, x: [
+            (parts[g], self._whole(theta, at)) for g, at in zip(groups.tolist(), x.tolist(), strict=True)
+        ]
+
+    def _settle_squared(self, theta: Sequence[float], begin: Floats, negligible: float) -> tuple[Floats, Floats] | None:
+        posed = self._posed(theta)
+
+        def evaluate(groups: Rows, x: Floats) -> Floats:
+            return np.array([equations.triangle for equations in linearize_each(posed(groups, x), self.model)])
+
+        return settled(evaluate, begin, self.line, rounding=self._rounding, negligible=negligible)
+
+    def _settle_robust(self, theta: Sequence[float], begin: Floats, negligible: float) -> tuple[Floats, Floats] | None:
+        """Return latent parameters and equations under a robust loss.
 
         The second derivative counts no outlier, so it may vanish far from the optimum. There the step takes the
         curvature of iteratively reweighted least squares instead, which always lowers the cost: column 0 of T.
+
+        The cost of a group under a loss that redescends may have several optima in its latent parameter. The one taken
+        is that next to the optimum under Huber's loss at the same scale, so it depends on theta alone.
         """
-        k, line = self.latent, self.line
+        k, line, posed, loss = self.latent, self.line, self._posed(theta), self.objective.loss
+        if self.asked.redescends and isinstance(loss, RobustLoss):
+            convex = Huber(TUNING / self.asked.tuning * loss.threshold)
+            near = self.asking(AskedLoss(convex.name)).with_loss(convex)._settle_robust(theta, begin, negligible)
+            if near is None:
+                return None
+            begin = near[0]
+
+        # Steps with less than a tenth of it would be cut back often, those with more are Newton's own.
+        least = 0.5 if loss.name == "huber" else 0.1
 
         def evaluate(groups: Rows, x: Floats) -> Floats:
             found = []
             for part, at in posed(groups, x):
-                assert isinstance(part.loss, Huber)
+                assert isinstance(part.loss, RobustLoss)
                 with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                     residual, jacobian = rows(part, self.model, np.array(at))
                     triangle = summed(part, residual, jacobian).triangle
                     e, column = part.root_weight * residual, part.root_weight * jacobian[:, k]
-                    share = np.minimum(1.0, part.loss.threshold / np.abs(e))
-                    reweighted = float(np.add.reduce(column * column * share))
-                true = triangle[line.curvature]
-                found.append((true if true > 0.5 * reweighted else reweighted, *triangle))
+                    reweighted = float(np.add.reduce(column * column * part.loss.weight(e)))
+                    # The search sees a curvature of its own; a latent parameter is solved for with the true one.
+                    exact = part.loss.loss if isinstance(part.loss, Reweighted) else part.loss
+                    true = float(np.add.reduce(column * column * exact.stiffness(e)))
+                found.append((true if true > least * reweighted else reweighted, *triangle))
             return np.array(found)
 
         shifted = Line(line.lower, line.upper, 0, line.score + 1, line.is_edge)
-        found = settled(evaluate, begin, shifted, rounding=self._rounding, negligible=negligible)
-        if found is None:
-            return self._nothing(theta)
-        x, T = found[0], np.ascontiguousarray(found[1][:, 1:])
-        return self._reduced(tuple(theta), x, T, line.held(x, T))
+        # The first order of the last step cannot be added here: the search's curvature is not the true one.
+        found = settled(evaluate, begin, shifted, rounding=self._rounding, negligible=negligible, small=1e-13)
+        return None if found is None else (found[0], np.ascontiguousarray(found[1][:, 1:]))
 
     @cached_property
     def line(self) -> Line:

@@ -60,7 +60,7 @@ class Line:
 
 
 def settled(
-    evaluate: Evaluate, begin: Floats, line: Line, *, rounding: Floats, negligible: float
+    evaluate: Evaluate, begin: Floats, line: Line, *, rounding: Floats, negligible: float, small: float = SETTLED
 ) -> tuple[Floats, Floats] | None:
     """Return the latent parameters of least cost and the equations there; None if a group has no price at the start.
 
@@ -69,6 +69,7 @@ def settled(
     Args:
         rounding: of one residual of a group, times the root of its quotes: costs closer than that makes them are equal.
         negligible: a step that promises less than this share of the cost is not taken.
+        small: nor one that moves the parameter by less than this share of itself.
     """
     x = begin.copy()
     T = evaluate(np.arange(len(x)), x)
@@ -79,8 +80,8 @@ def settled(
         new = left[fresh[left]]
         with np.errstate(divide="ignore", invalid="ignore"):
             step = T[new, line.score] / T[new, line.curvature]
-            small = (np.abs(step) <= SETTLED * np.abs(x[new])) | (step * T[new, line.score] <= negligible * T[new, -1])
-        over = small | line.held(x[new], T[new])
+            is_small = (np.abs(step) <= small * np.abs(x[new])) | (step * T[new, line.score] <= negligible * T[new, -1])
+        over = is_small | line.held(x[new], T[new])
         to[new[~over]] = line.towards(x[new[~over]], step[~over])
         to[new[over]] = x[new[over]]
         left = left[to[left] != x[left]]  # settled, or cut to nothing

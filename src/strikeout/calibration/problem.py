@@ -21,12 +21,12 @@ from strikeout.models.model import Model
 from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearizer, rows
-from strikeout.statistics.losses import TUNING, Huber, Loss, robust_scale
+from strikeout.statistics.losses import LEAST_SQUARES, AskedLoss, Loss, Reweighted, RobustLoss, robust_scale
 from strikeout.statistics.objective import Objective
 
 Floats = NDArray[np.float64]
 
-SETTLED = 1e-6  # relative change of Huber's threshold; its effect on the parameters is far smaller
+SETTLED = 1e-6  # relative change of a threshold; its effect on the parameters is far smaller
 OUTER_CAP = 100
 
 
@@ -47,11 +47,11 @@ AnyPosed = TypeVar("AnyPosed", bound=Posed, covariant=True)
 
 @dataclass(frozen=True)
 class SearchEnd(Generic[AnyPosed]):
-    """The end of one start, with the objective it ended on (Huber's threshold is estimated on the way)."""
+    """The end of one start, with the objective it ended on (the threshold of a robust loss is estimated on the way)."""
 
     descent: Descent
     objective: AnyPosed
-    merit: float  # what is compared between starts: the cost, or Huber's threshold
+    merit: float  # what is compared between starts: the cost, or a threshold that was estimated on the way
     joined: SearchEnd[AnyPosed] | None = None  # whose basin it entered, if it was not followed further
 
 
@@ -65,14 +65,26 @@ class Search(Protocol[AnyPosed]):
 
 
 class RobustSearch(Protocol[AnyPosed]):
-    """A problem whose loss has a threshold that is estimated along with the parameters."""
+    """A problem under a robust loss; until it has a threshold, its objective has the squared loss."""
 
     @property
     def objective(self) -> AnyPosed: ...
 
-    def with_threshold(self, width: float) -> RobustSearch[AnyPosed]: ...
+    @property
+    def asked(self) -> AskedLoss: ...
+
+    def asking(self, asked: AskedLoss) -> RobustSearch[AnyPosed]: ...
+
+    def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[AnyPosed]: ...
+
+    @property
+    def coordinates(self) -> Coordinates: ...
+
+    def with_loss(self, loss: Loss) -> RobustSearch[AnyPosed]: ...
 
     def weighted_residuals(self, u: Sequence[float]) -> Floats: ...
+
+    def evaluate(self, u: Sequence[float]) -> Evaluation: ...
 
     def descend(
         self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float | None = None
@@ -80,28 +92,45 @@ class RobustSearch(Protocol[AnyPosed]):
 
 
 def follow_robust(problem: RobustSearch[AnyPosed], start: Sequence[float], watch: Watch | None) -> SearchEnd[AnyPosed]:
-    """Return the end of one start under Huber's loss.
+    """Return the end of one start under a robust loss.
 
     Descend, estimate the threshold again at the end, and repeat until it stays; then descend to the end. The first
     threshold is estimated from the residuals at the start itself: half the quotes can be absurd, and it still has the
     size of the others.
+
+    With a given scale the threshold begins as large as the residuals at the start and shrinks to that of the scale, by
+    half at least each time: with the last one at once, all residuals may be beyond it, where nothing pulls.
     """
-    smallest = 0.1 * problem.objective.rounding
+    asked, scale = problem.asked, problem.asked.scale
+    tuning, smallest = asked.tuning, scale if scale is not None else 0.1 * problem.objective.rounding
     visits: tuple[Visit, ...] = ()
     u, evaluations, settled, moved = list(start), 0, False, 1.0
-    width = TUNING * max(robust_scale(problem.weighted_residuals(u)), smallest)
+    width = tuning * max(robust_scale(problem.weighted_residuals(u)), smallest)
+    noise = width / tuning
     for _ in range(OUTER_CAP):
-        posed = problem.with_threshold(width)
-        end = posed.descend(u, watch, width / TUNING, None if settled else max(0.01 * moved, 1e-6))
+        posed = problem.with_loss(_searched(asked.at(width)))
+        end = posed.descend(u, watch, noise, None if settled else max(0.01 * moved, 1e-6))
         u, visits, evaluations = end.point, visits + end.visits, evaluations + end.evaluations
         if settled or not end.termination.converged:
             break
-        before, width = width, TUNING * max(robust_scale(posed.weighted_residuals(u)), smallest)
-        moved = abs(width - before) / before
-        settled = not moved > SETTLED
+        measured = robust_scale(posed.weighted_residuals(u))
+        before, width = width, tuning * max(measured, smallest)
+        if scale is None:
+            noise, moved = width / tuning, abs(width - before) / before
+            settled = not moved > SETTLED
+        else:
+            width = max(min(width, 0.5 * before), tuning * scale)
+            noise, settled = max(min(measured, scale), 0.1 * problem.objective.rounding), width == tuning * scale
     ended = end.termination if settled or not end.termination.converged else Termination.CAP
-    whole = Descent(u, end.system, ended, visits, evaluations, end.held)
-    return SearchEnd(whole, posed.objective, width)
+    final = problem.with_loss(asked.at(width))
+    system = end.system if asked.kind == "huber" else final.evaluate(u)
+    whole = Descent(u, system, ended, visits, evaluations, end.held)
+    return SearchEnd(whole, final.objective, width if scale is None else system.cost)
+
+
+def _searched(loss: RobustLoss) -> Loss:
+    """Return the loss with the curvature that a search uses; Huber's psi' is never negative."""
+    return loss if loss.name == "huber" else Reweighted(loss)
 
 
 @dataclass(frozen=True)
@@ -111,6 +140,7 @@ class Problem:
     objective: Objective
     model: Model
     coordinates: Coordinates
+    asked: AskedLoss = LEAST_SQUARES
 
     def evaluate(self, u: Sequence[float]) -> Evaluation:
         theta = self.coordinates.theta(u)
@@ -130,12 +160,15 @@ class Problem:
         residual, _ = rows(self.objective, self.model, np.array(self.coordinates.theta(u)))
         return self.objective.root_weight * residual
 
-    def with_threshold(self, width: float) -> Problem:
-        return replace(self, objective=self.objective.with_loss(Huber(width)))
+    def asking(self, asked: AskedLoss) -> Problem:
+        return replace(self, asked=asked)
+
+    def with_loss(self, loss: Loss) -> Problem:
+        return replace(self, objective=self.objective.with_loss(loss))
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[Objective]:
         """Return the end of one start."""
-        if isinstance(self.objective.loss, Huber):
+        if self.asked.is_robust:
             return follow_robust(self, start, watch)
         descent = self.descend(start, watch)
         return SearchEnd(descent, self.objective, descent.system.cost)

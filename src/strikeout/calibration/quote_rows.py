@@ -12,7 +12,7 @@ from strikeout.calibration.deletions import PanelRows, QuoteRows
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.latent_problem import parts_of
 from strikeout.statistics.linearize import rows
-from strikeout.statistics.losses import Huber, Loss, Squared, noise_variance
+from strikeout.statistics.losses import Loss, Squared, loss_with, noise_variance
 from strikeout.statistics.objective import objective_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 PLAIN_ROWS = ("X", "pull", "stiffness", "cost", "counted")  # arrays with one entry per quote
-PANEL_ROWS = ("rows", "sensitivity", "day", "counted", "pull", "cost")
+PANEL_ROWS = ("rows", "day", "counted", "pull", "stiffness", "cost")
 
 
 def free_names(calibration: Calibration) -> list[str]:
@@ -33,7 +33,7 @@ def free_names(calibration: Calibration) -> list[str]:
 
 def loss_of(calibration: Calibration) -> Loss:
     """Return the loss a calibration ended with, its threshold included."""
-    return Squared() if calibration.threshold is None else Huber(calibration.threshold)
+    return loss_with(calibration.loss, calibration.threshold)
 
 
 def quote_rows(calibration: Calibration) -> tuple[QuoteRows, list[int]]:
@@ -84,17 +84,15 @@ def panel_rows(calibration: Calibration) -> PanelRows:
         weighted[at, -1] = objective.root_weight * difference
         if group in calibration.latent_on_bound:
             weighted[at, -2] = 0.0
-    inflation, sensitivity = getattr(model, "inflation", INFLATION), weighted[:, :-1]
+    inflation = getattr(model, "inflation", INFLATION)
     counted = np.asarray(np.any(weighted != 0.0, axis=1), float)
     if isinstance(loss, Squared):
-        return PanelRows(weighted, sensitivity, day, len(calibration.rows), counted, inflation=inflation)
+        return PanelRows(weighted, day, len(calibration.rows), counted, inflation=inflation)
     e = weighted[:, -1]
     moving = len(columns) - 1 + len(calibration.latent) - len(calibration.latent_on_bound)
     noise = noise_variance(loss, e[counted > 0.0], moving)
-    stiff = np.concatenate([sensitivity * np.sqrt(loss.stiffness(e))[:, None], e[:, None]], axis=1)
-    return PanelRows(
-        stiff, sensitivity, day, len(calibration.rows), counted, loss.pull(e), loss.cost(e), noise, inflation
-    )
+    charged = loss.pull(e), loss.stiffness(e), loss.cost(e)
+    return PanelRows(weighted, day, len(calibration.rows), counted, *charged, noise=noise, inflation=inflation)
 
 
 def in_canonical_order(calibration: Calibration) -> tuple[QuoteRows | PanelRows, Rows]:
@@ -110,12 +108,13 @@ def in_canonical_order(calibration: Calibration) -> tuple[QuoteRows | PanelRows,
     if calibration.panel is None:
         evidence, _ = quote_rows(calibration)
         order = objective.order
-        return replace(evidence, **_taken(evidence, PLAIN_ROWS, order)), order
+        return replace(evidence, **taken(evidence, PLAIN_ROWS, order)), order
     panel = panel_rows(calibration)
     order = objective.order[np.argsort(panel.day[objective.order], kind="stable")]
-    return replace(panel, **_taken(panel, PANEL_ROWS, order)), order
+    return replace(panel, **taken(panel, PANEL_ROWS, order)), order
 
 
-def _taken(evidence: QuoteRows | PanelRows, names: tuple[str, ...], order: Rows) -> dict[str, Any]:
+def taken(evidence: QuoteRows | PanelRows, names: tuple[str, ...], order: Rows | NDArray[np.bool_]) -> dict[str, Any]:
+    """Return these columns of some rows, by name."""
     columns = {name: getattr(evidence, name) for name in names}
     return {name: None if column is None else column[order] for name, column in columns.items()}

@@ -8,6 +8,7 @@ from math import isfinite
 from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
+from strikeout.statistics.losses import SQUARED
 
 
 def robust_reference(calibration: Calibration) -> dict[str, float]:
@@ -20,7 +21,7 @@ def robust_reference(calibration: Calibration) -> dict[str, float]:
     Raises:
         RefusedError: the search ended where the model has no parameters at all.
     """
-    if calibration.loss == "huber" or calibration.moments is not None:
+    if calibration.loss != SQUARED or calibration.moments is not None:
         return dict(calibration.parameters)
     robust = replace(calibration.settings, loss="huber")
     found: dict[str, float] = fit(calibration.quotes, calibration.asked, **robust.keywords()).parameters

@@ -13,6 +13,7 @@ from strikeout.calibration.problem import Posed, SearchEnd
 from strikeout.calibration.starts import agrees
 from strikeout.calibration.termination import Termination
 from strikeout.models.model import Model
+from strikeout.statistics.losses import Loss, redescends
 
 
 def concluded(
@@ -52,7 +53,9 @@ def concluded(
         "on_bound": {names[i]: theta[i] for i in sorted(held)},
         "fixed": {names[i]: value for i, value in sorted(coordinates.fixed.items())},
         "cost": descent.system.cost,
-        "termination": termination_of(descent, coordinates, precision, {*(bounds or {})}),
+        "termination": _locally(
+            termination_of(descent, coordinates, precision, {*(bounds or {})}), best.objective.loss
+        ),
         "equations": descent.system.equations,
         "trace": Trace(descent.visits, coordinates),
         "starts": tuple(start_end(end, best, coordinates) for end in ends),
@@ -77,6 +80,12 @@ def termination_of(descent: Descent, coordinates: Coordinates, precision: Precis
         return Termination.CONVERGED_ON_BOUND
     beyond = own - coordinates.on_edge(own, descent.point)
     return Termination.AT_BOUND if beyond else Termination.CONVERGED_ON_EDGE
+
+
+def _locally(ended: Termination, loss: Loss) -> Termination:
+    """Return the same end; if the loss redescends, an optimum is one of perhaps several."""
+    is_inner = ended in (Termination.CONVERGED, Termination.CONVERGED_TO_ROUNDING)
+    return Termination.CONVERGED_LOCALLY if is_inner and redescends(loss) else ended
 
 
 def start_end(end: SearchEnd[Posed], best: SearchEnd[Posed], coordinates: Coordinates) -> StartEnd:

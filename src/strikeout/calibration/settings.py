@@ -33,7 +33,7 @@ class Settings:
 
     weights: Weighting = "given"
     residual: Residual = "price"
-    loss: Literal["squared", "huber"] = "squared"
+    loss: str = "squared"
     bounds: Bounds | None = None
     fixed: Mapping[str, float] | None = None
     feller: Literal["warn", "enforce", "ignore"] = "warn"

@@ -8,11 +8,11 @@ from strikeout.calibration.box import Box
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.early_stop import apart, basin_of, joins
 from strikeout.calibration.loop import Evaluation, Visit, Watch
-from strikeout.calibration.problem import AnyPosed, Posed, Search, SearchEnd
+from strikeout.calibration.problem import AnyPosed, Posed, RobustSearch, Search, SearchEnd
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.model import Model
-from strikeout.statistics.losses import Squared
+from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared
 from strikeout.wording import Argument
 
 Start = Mapping[str, float]
@@ -77,6 +77,28 @@ def search(
             best = end
         ends.append(end)
     return ends
+
+
+def searched(
+    problem: RobustSearch[AnyPosed], points: Sequence[Sequence[float]], progress: Progress | None = None
+) -> list[SearchEnd[AnyPosed]]:
+    """Return the ends of all starts; if the loss redescends, one more comes first, from the optimum of Huber's loss.
+
+    The optimum of Huber's loss gives the scale of a residual too, unless it was given: ends are then compared by their
+    cost at one scale.
+    """
+    asked = problem.asked
+    if not asked.redescends:
+        return search(problem, points, progress)
+    for convex in (AskedLoss("huber", asked.scale), AskedLoss("soft-l1", asked.scale)):  # the second is smooth
+        first = best_of(search(problem.asking(convex), points, progress))
+        if first.descent.termination.converged:
+            break
+    loss = first.objective.loss
+    assert isinstance(loss, RobustLoss)
+    scale = asked.scale if asked.scale is not None else loss.threshold / convex.tuning
+    posed = problem.asking(AskedLoss(asked.kind, scale))
+    return search(posed, [first.descent.point, *points], progress)
 
 
 def best_of(ends: Sequence[SearchEnd[AnyPosed]]) -> SearchEnd[AnyPosed]:

@@ -15,6 +15,10 @@ class Termination(Enum):
         "converged at an edge of the model",
         "a parameter is as good as zero, and nothing lies beyond",
     )
+    CONVERGED_LOCALLY = (
+        "converged to a local optimum",
+        "the loss redescends, so there may be others; no start ended at a lower cost",
+    )
     AT_BOUND = "not converged", "a parameter ran into the model's own bound, so the optimum may lie outside"
     NOT_IDENTIFIED = "not identified", "the quotes do not determine every parameter"
     STALLED = "stalled", "no step lowers the cost, though the gradient is not zero"
@@ -41,6 +45,7 @@ class Termination(Enum):
             Termination.CONVERGED_TO_ROUNDING,
             Termination.CONVERGED_ON_BOUND,
             Termination.CONVERGED_ON_EDGE,
+            Termination.CONVERGED_LOCALLY,
         )
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from strikeout.calibration.feller import MEAN_REVERSION, VOL_OF_VOL
 from strikeout.calibration.moment_error import coarseness
 from strikeout.calibration.panels import NAMED
 from strikeout.calibration.summary import is_latent_free
+from strikeout.statistics.losses import AskedLoss
 from strikeout.wording import many
 
 if TYPE_CHECKING:
@@ -43,9 +44,24 @@ def warnings(calibration: Calibration) -> tuple[str, ...]:
     ratio = calibration.feller_ratio
     if calibration.feller == "warn" and ratio is not None and ratio < 1.0:
         found.append(f"Feller's condition is not met (ratio {ratio:.3g}, needs 1): the variance can touch zero.")
-    if len(calibration.starts) > 1 and calibration.agreement == 1:
+    if calibration.moments is None and AskedLoss.of(calibration.loss).redescends:
+        found += _other_optima(calibration)
+    elif len(calibration.starts) > 1 and calibration.agreement == 1:
         found.append(f"Only 1 of {len(calibration.starts)} starts ended here; the optimum may not be the only one.")
     return tuple(found)
+
+
+def _other_optima(calibration: Calibration) -> list[str]:
+    """Return a warning if starts ended at other optima of a loss that redescends."""
+    others = [start for start in calibration.starts if start.termination.converged and not start.agrees]
+    if not others:
+        return []
+    lowest = min(start.cost for start in others)
+    return [
+        f"The loss {calibration.loss} has several optima here: {many(len(others), 'start')} of "
+        f"{len(calibration.starts)} ended at others, of cost {lowest:.4g} and more. This one has the lowest "
+        f"cost found, {calibration.cost:.4g}; a lower one may exist."
+    ]
 
 
 def _pooled_underlyings(calibration: Calibration) -> list[str]:

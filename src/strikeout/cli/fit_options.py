@@ -112,10 +112,11 @@ _weighting_options = with_options(
     ),
     click.option(
         "--loss",
-        type=click.Choice(["squared", "huber"]),
+        metavar="KIND",
         default="squared",
         show_default=True,
-        help="The loss of a residual; huber reduces the effect of outliers.",
+        help="The loss of a residual: squared; huber, soft-l1, cauchy or tukey reduce the effect of outliers. "
+        "huber:0.02 gives the scale of a residual.",
     ),
 )
 select_option = click.option(
