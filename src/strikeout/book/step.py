@@ -32,6 +32,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
+from strikeout.statistics.losses import Squared
 from strikeout.statistics.second_order import SecondOrder
 from strikeout.statistics.system import Group, OneStep, System
 from strikeout.statistics.weights import weights_of
@@ -82,7 +83,7 @@ class BookEvidence:
             {group: rows[group] for group in step.groups} if self.panel is not None else rows,
             residual=how.residual,
             weights=how.weights,
-            loss=None,
+            loss=Squared(),
             latent=self.latent_name,
             rest={"fixed": self.fixed, "bounds": how.bounds or {}},
         )
