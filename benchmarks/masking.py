@@ -20,7 +20,7 @@ def row_of(name: str, *, count: int, target: str, residual: str) -> tuple[Cell, 
     """Return the moves of a day in standard errors of independent quotes, after refits without each set."""
     found = so.calibrate(day(name), so.Heston(), residual=residual, weights="none")
     if not found.converged:
-        return f"{name} ({found.termination.status})", len(found.used), *([None] * 4), ""
+        return f"{name} ({found.termination.status})", number(len(found.used), ",d"), *([number(None)] * 4), ""
     effect = so.influence(found)
     order = np.argsort(effect[f"change_{target}"], kind="stable")
     worst = so.robustness(found, target, count=count)
@@ -32,7 +32,7 @@ def row_of(name: str, *, count: int, target: str, residual: str) -> tuple[Cell, 
         moved = (after.parameters[target] - found.parameters[target]) / after.standard_errors[target]
         cells += [number(moved, "+.1f"), number(removal.moved, "+.1f")]
         common.append(len({str(x) for x in ids} & set(removal.ids)))
-    return name, len(found.used), *cells, " and ".join(map(str, common))
+    return name, number(len(found.used), ",d"), *cells, " and ".join(map(str, common))
 
 
 def main() -> None:

@@ -99,7 +99,7 @@ def follow_robust(problem: RobustSearch[AnyPosed], start: Sequence[float], watch
     size of the others.
 
     With a given scale the threshold begins as large as the residuals at the start and shrinks to that of the scale, by
-    half at least each time: with the last one at once, all residuals may be beyond it, where nothing pulls.
+    half at least each time: if the last one came first, all residuals might be beyond it, and none would pull.
     """
     asked, scale = problem.asked, problem.asked.scale
     tuning, smallest = asked.tuning, scale if scale is not None else 0.1 * problem.objective.rounding
