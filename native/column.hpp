@@ -8,6 +8,9 @@
 #include <optional>
 #include <type_traits>
 
+// `any` takes a contiguous array of any number of dimensions for the row of its numbers.
+enum class Shape { column, any };
+
 // NumPy's columns come through the buffer protocol; whatever is not one, not contiguous or of another type is converted.
 // (nanobind alone asks for a DLPack capsule, which arrays that are read-only, as ours are, first refuse: half a
 // microsecond a column, and a pass over thousands of quotes takes forty.)
@@ -21,16 +24,16 @@ class Column {
     const T* first = nullptr;
     size_t count = 0;
 
-    bool fits() const {
-        if (view.ndim != 1 || view.itemsize != sizeof(T) || std::strlen(view.format) != 1) return false;
+    bool fits(Shape shape) const {
+        if ((shape == Shape::column && view.ndim != 1) || view.itemsize != sizeof(T) || std::strlen(view.format) != 1) return false;
         return std::strchr(std::is_same_v<T, double> ? "d" : "lqn", view.format[0]) != nullptr;
     }
 
    public:
-    explicit Column(nanobind::handle from) {
+    explicit Column(nanobind::handle from, Shape shape = Shape::column) {
         if (PyObject_GetBuffer(from.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) == 0) {
-            if (fits()) {
-                first = static_cast<const T*>(view.buf), count = static_cast<size_t>(view.shape[0]);
+            if (fits(shape)) {
+                first = static_cast<const T*>(view.buf), count = static_cast<size_t>(view.len) / sizeof(T);
                 return;
             }
             PyBuffer_Release(&view);
@@ -57,10 +60,11 @@ class Result {
     Py_buffer view = {};
 
    public:
-    Result(nanobind::handle to, size_t count) {
+    Result(nanobind::handle to, size_t count, Shape shape = Shape::column) {
         if (PyObject_GetBuffer(to.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0)
             throw nanobind::python_error();
-        if (view.ndim == 1 && std::strcmp(view.format, "d") == 0 && static_cast<size_t>(view.shape[0]) == count) return;
+        const bool is_shaped = shape == Shape::any || view.ndim == 1;
+        if (is_shaped && std::strcmp(view.format, "d") == 0 && static_cast<size_t>(view.len) == count * sizeof(double)) return;
         PyBuffer_Release(&view);
         throw nanobind::type_error("out must hold as many doubles as there are sums");
     }

@@ -4,16 +4,19 @@
 // computed with that is hashed, certified or steers a search: about one unit in the last place (the tests hold each to
 // its own figure against mpmath), and the same bits from every build, because every operation is a single correctly
 // rounded one in a fixed order.
-// Polynomial coefficients: as in simd.hpp, and Taylor's for the long logarithm.
+// Polynomial coefficients: sin, cos and atan as in simd.hpp; exp and log interpolate at Chebyshev points. Tables: tables.hpp.
+// Each function has a quick way for usual arguments and another for any; where both apply they give the same bits.
 #pragma once
 #include <limits>
 
 #include "simd.hpp"
+#include "tables.hpp"
 
 namespace STRIKEOUT_BUILD {
 namespace elementary {
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity(), NOT_A_NUMBER = std::numeric_limits<double>::quiet_NaN();
+constexpr double LEAST_NORMAL = 0x1p-1022;
 constexpr double LARGEST_ANGLE = 1073741824.0;  // 2^30: beyond, sin and cos answer not-a-number
 
 INLINE vi is_nan(vd x) { return ~(x == x); }
@@ -28,121 +31,166 @@ INLINE vd sum_of(vd a, vd b, vd& rest) {
     return sum;
 }
 
-// x = n ln 2 + r + rest, |r| <= ln(2) / 2; then exp(r + rest) = 1 + r + (squares + rest).
+// exp(x) = 2^(n / 16) (1 + r + after), |r| <= ln(2) / 32; the last four bits of `count` are those of n.
 struct Reduced {
-    vd n, r, rest, squares;
+    vd n, r, after;
+    vu count;
 };
-INLINE Reduced reduced(vd x, vd low) {
-    Reduced found;
-    vi unused;
-    found.n = nearest(x * 1.4426950408889634074, unused);
-    const vd first = fnma(found.n, all(6.93147180559945286227e-01), x);  // exact
-    const vd r = found.r = fnma(found.n, all(2.31904681384629955842e-17), first) + low;
-    found.rest = fnma(found.n, all(2.31904681384629955842e-17), first - r) + low;
-    const vd r2 = r * r, r4 = r2 * r2;  // r^2 (1/2! + r/3! + ... + r^11/13!)
-    const vd a = fma(r, all(1.6666666666666666e-01), 0.5);
-    const vd b = fma(r, all(8.333333333333333e-03), 4.1666666666666664e-02);
-    const vd c = fma(r, all(1.984126984126984e-04), 1.388888888888889e-03);
-    const vd d = fma(r, all(2.7557319223985893e-06), 2.48015873015873e-05);
-    const vd e = fma(r, all(2.505210838544172e-08), 2.7557319223985893e-07);
-    const vd f = fma(r, all(1.6059043836821613e-10), 2.08767569878681e-09);
-    found.squares = r2 * fma(r4, fma(r4, fma(r2, f, e), fma(r2, d, c)), fma(r2, b, a));
-    return found;
+constexpr double STEP = 0x1.62e42fefa39efp-5, STEP_LOW = 0x1.abc9e3b39803fp-60;  // ln(2) / 16; x - n STEP is exact
+INLINE vd rest_of(vd x, vd n) { return fnma(n, all(STEP_LOW), fnma(n, all(STEP), x)); }
+INLINE vd rest_of(vd x, vd n, vd low) { return fnma(n, all(STEP_LOW), fnma(n, all(STEP), x) + low); }
+INLINE vd rest_lost(vd x, const Reduced& of) { return fnma(of.n, all(STEP_LOW), fnma(of.n, all(STEP), x) - of.r); }
+template <class... Low>
+INLINE Reduced reduced(vd x, Low... low) {
+    const vd shifted = fma(x, all(0x1.71547652b82fep+4), ROUNDER), n = shifted - ROUNDER;  // the nearest to 16 x / ln 2
+    const vd r = rest_of(x, n, low...), r2 = r * r;
+    const vd a = fma(r, all(0x1.5555555555556p-3), 0.5);  // (exp(r) - 1 - r) / r^2
+    const vd b = fma(r, all(0x1.11111110e1059p-7), 0x1.55555554e93b7p-5);
+    const vd c = fma(r, all(0x1.a01b0c3c80bbcp-13), 0x1.6c17ed5c1f49ep-10);
+    return {n, r, fma(r2, fma(r2, fma(r2, c, b), a), lookup(ROOT_REST, pattern(shifted))), pattern(shifted)};
 }
-INLINE vd in_range(vd x) { return smaller(larger(x, all(-746.0)), all(710.0)); }
+// 2^(n / 16) for a normal one: the bits of n that ROOT is found by are missing in it, so that one sum adds them and the exponent.
+INLINE vd two_to_sixteenths(vu count) { return value(pattern(lookup(ROOT, count)) + (count << 48)); }
+constexpr double USUAL_EXPONENT = 708.0;  // below, exp and its inverse are normal numbers
+INLINE vd exp_from(const Reduced& part) {
+    const vd s = two_to_sixteenths(part.count);
+    return fma(s, part.r + part.after, s);
+}
 
+// exp at any place; the same bits as the quicker way where that is allowed. Of the products with powers of two only the last rounds.
+template <class... Low>
+RARE vd exp_of_any(vd x, Low... low) {
+    Reduced part = reduced(smaller(larger(x, all(-746.0)), all(710.0)), low...);
+    part.count &= 15;
+    vi unused;
+    const vd index = value(part.count + pattern(all(ROUNDER))) - ROUNDER, n = 0.0625 * (part.n - index), half = nearest(0.5 * n, unused);
+    return pick(is_nan(x), all(NOT_A_NUMBER), (exp_from(part) * two_to(half)) * two_to(n - half));
+}
 // exp(x + low), low far below x.
-INLINE vd exp(vd x, vd low) {
-    const Reduced part = reduced(in_range(x), low);
-    const vd sum = 1.0 + part.r, lost = (1.0 - sum) + part.r;
-    const vd whole = sum + (lost + (part.squares + part.rest));
-    vi unused;
-    const vd half = nearest(0.5 * part.n, unused);  // 2^n in two factors: the second product alone rounds
-    return pick(is_nan(x), all(NOT_A_NUMBER), (whole * two_to(half)) * two_to(part.n - half));
+template <class... Low>
+INLINE vd exp(vd x, Low... low) {
+    if (UNLIKELY(!all_below(magnitude(x), USUAL_EXPONENT))) return exp_of_any(x, low...);
+    return exp_from(reduced(x, low...));
 }
-INLINE vd exp(vd x) { return exp(x, all(0.0)); }
 
-// exp(x) - 1 = 2^n (exp(r) - 1 + (1 - 2^-n)).
+// exp(x) - 1 = (s - 1) + s r + s after, with what each sum loses; x < USUAL_EXPONENT.
+INLINE vd expm1_usual(vd x) {
+    const vd within = larger(x, all(-64.0));
+    const Reduced part = reduced(within);
+    vd lost;
+    const vd s = two_to_sixteenths(part.count), less = sum_of(s, all(-1.0), lost);
+    const vd first = s * part.r, first_low = fma(s, part.r, -first), sum = less + first, sum_lost = (less - sum) + first;
+    const vd after = part.after + fma(lookup(ROOT_REST, part.count), part.r, rest_lost(within, part));
+    const vd found = sum + (fma(s, after, first_low) + (lost + sum_lost));
+    return value(bits(found) | (bits(x) & INT64_MIN));  // -0 for -0
+}
+RARE vd expm1_of_any(vd x) {
+    const vd small = expm1_usual(smaller(x, all(USUAL_EXPONENT)));
+    return pick(x < USUAL_EXPONENT, small, exp_of_any(x));
+}
 INLINE vd expm1(vd x) {
-    const Reduced part = reduced(smaller(larger(x, all(-64.0)), all(710.0)), all(0.0));
-    const vd apart = 1.0 - two_to(larger(-part.n, all(-1022.0)));
-    const vd sum = apart + part.r, lost = (apart - sum) + part.r;
-    const vd whole = sum + (lost + (part.squares + part.rest));
-    const vd big = pick(part.n > 1022.0, all(2.0), all(1.0));
-    const vd found = (whole * two_to(part.n - (big - 1.0))) * big;
-    return pick(is_nan(x), all(NOT_A_NUMBER), pick(x == 0.0, x, found));
+    if (UNLIKELY(!all_below(x, USUAL_EXPONENT))) return expm1_of_any(x);
+    return expm1_usual(x);
 }
 
-// x = 2^k m, m between sqrt(1/2) and sqrt(2); for x > 0, subnormal ones too.
-INLINE vd fraction(vd x, vd& k) {
-    const vi tiny = x < 2.2250738585072014e-308;
-    const vu b = pattern(pick(tiny, x * 18014398509481984.0, x));
-    const vu e = ((b + (0x3ff0000000000000ULL - 0x3fe6a09e667f3bcdULL)) >> 52) - 1023;
-    k = (value(e + pattern(all(ROUNDER))) - ROUNDER) - pick(tiny, all(54.0), all(0.0));
-    return value(b - (e << 52));
+// x = 2^k m, m from 0.703125 to 1.40625, for x > 0 and normal. Which sixteenth of the way m is, the last four bits of `cell` say.
+struct Fraction {
+    vd k, m;
+    vu cell, exponent;  // the exponent as a double has it
+};
+constexpr uint64_t LEAST_FRACTION = 0x3fe6800000000000ULL, ONE = 0x3ff0000000000000ULL;
+INLINE Fraction fraction_of(vd x) {
+    const vu shifted = pattern(x) + (ONE - LEAST_FRACTION);
+    const vd k = value((shifted >> 52) + pattern(all(ROUNDER))) - (ROUNDER + 1023.0);
+    return {k, value((shifted & 0xfffffffffffffULL) + LEAST_FRACTION), shifted >> 48, shifted & 0xfff0000000000000ULL};
+}
+// The same for subnormal x too.
+INLINE Fraction fraction_of_any(vd x) {
+    const vi tiny = x < LEAST_NORMAL;
+    Fraction found = fraction_of(pick(tiny, x * 18014398509481984.0, x));
+    found.k -= pick(tiny, all(54.0), all(0.0));
+    return found;
 }
 // The logarithm at the ends of its range; `found` elsewhere.
 INLINE vd log_at_ends(vd x, vd found) {
     found = pick(x == 0.0, all(-INFINITE), pick(x == INFINITE, all(INFINITE), found));
     return pick(~(x >= 0.0), all(NOT_A_NUMBER), found);
 }
-// ln(2^k (1 + f)) + low.
-INLINE vd log_of(vd k, vd f, vd low) {
-    const vd s = f / (2.0 + f), z = s * s, z2 = z * z;
-    const vd p0 = fma(z, all(3.999999999940941908e-01), 6.666666666666735130e-01);
-    const vd p1 = fma(z, all(2.222219843214978396e-01), 2.857142874366239149e-01);
-    const vd p2 = fma(z, all(1.531383769920937332e-01), 1.818357216161805012e-01);
-    const vd p = fma(z2, fma(z2, fma(z2, all(1.479819860511658591e-01), p2), p1), p0);
-    const vd h = 0.5 * f * f;
-    const vd rest = fma(k, all(1.90821492927058770002e-10), fma(s, fma(z, p, h), low));
-    return fma(k, all(6.93147180369123816490e-01), f - (h - rest));
+constexpr double LN2_HIGH = 0x1.62e42fefa3800p-1, LN2_LOW = 0x1.ef35793c76730p-45;  // k LN2_HIGH + LOG_HIGH is exact
+// k ln 2 + ln(1 / c) + ln(1 + r) + low, c the reciprocal of the cell.
+INLINE vd log_from(vd k, vu cell, vd r, vd low) {
+    const vd high = fma(k, all(LN2_HIGH), lookup(LOG_HIGH, cell)), sum = high + r, lost = (high - sum) + r;
+    const vd r2 = r * r, r4 = r2 * r2;
+    const vd a = fma(r, all(0x1.55555555554eap-2), -0.5);  // (ln(1 + r) - r) / r^2
+    const vd b = fma(r, all(0x1.9999999bf0e59p-3), -0x1.fffffffffff3bp-3);
+    const vd c = fma(r, all(0x1.24922cf997992p-3), -0x1.555555577ab43p-3);
+    const vd d = fma(r, all(0x1.c8176f55ece8bp-4), -0x1.ffffcc5b89520p-4);
+    const vd squares = fma(r4, fma(r4, all(-0x1.9a7fadd47ba77p-4), fma(r2, d, c)), fma(r2, b, a));
+    return sum + fma(r2, squares, fma(k, all(LN2_LOW), lookup(LOG_LOW, cell)) + (lost + low));
 }
+INLINE vd log_from(const Fraction& x) {
+    return log_from(x.k, x.cell, fma(x.m, lookup(RECIPROCAL, x.cell), -1.0), all(0.0));  // the rest is exact
+}
+RARE vd log_of_any(vd x) { return log_at_ends(x, log_from(fraction_of_any(x))); }
 INLINE vd log(vd x) {
-    vd k;
-    const vd m = fraction(x, k);
-    return log_at_ends(x, log_of(k, m - 1.0, all(0.0)));
-}
-INLINE vd log1p(vd x) {
-    vd k, lost;
-    const vd u = sum_of(x, all(1.0), lost), m = fraction(u, k);
-    // Near zero 1 + x is not needed, and would cost the last bits of x.
-    const vi near = (x > -0.29) & (x < 0.41);
-    const vd found = log_of(pick(near, all(0.0), k), pick(near, x, m - 1.0), pick(near, all(0.0), lost / u));
-    return pick(x == 0.0, x, log_at_ends(u, found));
+    if (UNLIKELY(!all_between(LEAST_NORMAL, x, INFINITE))) return log_of_any(x);
+    return log_from(fraction_of(x));
 }
 
-// ln x = high + low, to about 2^-66 of itself or of ln 2: long enough for a power.
-INLINE vd long_log(vd x, vd& low) {
-    vd k, below, lost;
-    const vd m = fraction(x, k), f = m - 1.0, below_high = sum_of(m, all(1.0), below);
-    const vd s = f / below_high, s_low = fnma(s, below, fnma(s, below_high, f)) / below_high;  // s + s_low = f / (m + 1)
-    const vd z = s * s, z_low = fma(s, s, -z) + 2.0 * s * s_low;
-    const vd cube = z * s, cube_low = fma(z, s, -cube) + fma(z_low, s, z * s_low);
-    constexpr double THIRD = 0.66666666666666663, THIRD_LOW = 3.700743415417188e-17;  // of 2 / 3
-    const vd first = THIRD * cube, first_low = fma(all(THIRD), cube, -first) + fma(all(THIRD_LOW), cube, THIRD * cube_low);
-    vd tail = all(2.0 / 27.0);  // 2 (1/5 + z/7 + z^2/9 + ...)
-    for (int n = 25; n >= 5; n -= 2) tail = fma(tail, z, all(2.0 / n));
-    const vd rest = (cube * z) * tail + first_low + 2.0 * s_low + k * 1.90821492927058770002e-10;
-    const vd two = sum_of(k * 6.93147180369123816490e-01, 2.0 * s, low);  // the product is exact
-    vd more;
-    const vd three = sum_of(two, first, more);
-    low += more;
-    const vd whole = sum_of(three, low + rest, lost);
-    low = lost;
+// What 1 + x loses, over 2^k and times c, belongs to the rest as well: near zero that brings x back.
+INLINE vd log1p_usual(vd x) {
+    const vd whole = 1.0 + x, lost = x - (whole - 1.0);  // exact where it matters, below 2^53
+    const Fraction of = fraction_of(whole);
+    const vd c = lookup(RECIPROCAL, of.cell), scaled = value(pattern(c) - (of.exponent - ONE));
+    const vd first = fma(of.m, c, -1.0), r = fma(lost, scaled, first);
+    return value(bits(log_from(of.k, of.cell, r, fma(lost, scaled, first - r))) | (bits(x) & INT64_MIN));
+}
+constexpr double LARGE = 0x1p60;  // ln(1 + x) = ln x beyond
+RARE vd log1p_of_any(vd x) {
+    const vd inside = pick((x > -1.0) & (x < LARGE), x, all(0.0));
+    return pick(x >= LARGE, log_of_any(x), pick(x > -1.0, log1p_usual(inside), log_at_ends(1.0 + x, all(0.0))));
+}
+INLINE vd log1p(vd x) {
+    if (UNLIKELY(!all_between(-0x1.fffffffffffffp-1, x, LARGE))) return log1p_of_any(x);
+    return log1p_usual(x);
+}
+
+// ln x = high + low, to about 2^-65 of itself: long enough for a power.
+INLINE vd long_log(const Fraction& x, vd& low) {
+    const vd r = fma(x.m, lookup(RECIPROCAL, x.cell), -1.0);  // exact
+    const vd high = fma(x.k, all(LN2_HIGH), lookup(LOG_HIGH, x.cell)), sum = high + r, lost = (high - sum) + r;
+    const vd r2 = r * r, r2_low = fma(r, r, -r2), half = 0.5 * r2, r4 = r2 * r2;
+    const vd a = fma(r, all(-0.25), 0x1.5555555555555p-2);  // (ln(1 + r) - r + r^2 / 2) / r^3
+    const vd b = fma(r, all(-0x1.5555555555380p-3), 0x1.99999999997a0p-3);
+    const vd c = fma(r, all(-0x1.000000031102ep-3), 0x1.24924927dfa9cp-3);
+    const vd d = fma(r, all(-0x1.9999603506cd6p-4), 0x1.c71c33f8ab897p-4);
+    const vd e = fma(r, all(-0x1.56307db92f3dap-4), 0x1.75491a6da314cp-4);
+    const vd cubes = fma(r4, fma(r4, e, fma(r2, d, c)), fma(r2, b, a));
+    const vd two = sum - half, two_lost = (sum - two) - half;
+    const vd rest = fma(r2_low, all(-0.5), lost + two_lost) + fma(x.k, all(LN2_LOW), lookup(LOG_LOW, x.cell));
+    const vd after = fma(r2 * r, cubes, rest), whole = two + after;
+    low = (two - whole) + after;
     return whole;
 }
 // x^y for x >= 0; not-a-number below.
-INLINE vd power(vd x, vd y) {
+RARE vd power_of_any(vd x, vd y) {
     vd low;
     const vi inside = (x > 0.0) & (x < INFINITE);
-    const vd high = long_log(pick(inside, x, all(1.0)), low);
+    const vd high = long_log(fraction_of_any(pick(inside, x, all(1.0))), low);
     const vd product = y * high, rest = fma(y, high, -product) + y * low;
     const vd far = pick(magnitude(product) < 1000.0, rest, all(0.0));
-    vd found = exp(product, far);
+    vd found = exp_of_any(product, far);
     const vd up = pick(y > 0.0, all(INFINITE), all(0.0)), down = pick(y > 0.0, all(0.0), all(INFINITE));
     found = pick(x == 0.0, down, pick(x == INFINITE, up, found));
     found = pick(~(x >= 0.0) | is_nan(y), all(NOT_A_NUMBER), found);
     return pick((y == 0.0) | (x == 1.0), all(1.0), found);
+}
+INLINE vd power(vd x, vd y) {
+    if (UNLIKELY(!all_between(LEAST_NORMAL, x, INFINITE))) return power_of_any(x, y);
+    vd low;
+    const vd high = long_log(fraction_of(x), low), product = y * high, rest = fma(y, high, -product) + y * low;
+    if (UNLIKELY(!all_below(magnitude(product), USUAL_EXPONENT))) return power_of_any(x, y);
+    return exp_from(reduced(product, rest));
 }
 
 // x = n pi / 2 + r + rest, |r| <= pi / 4.
@@ -183,39 +231,54 @@ INLINE vd cos(vd x) {
 }
 
 // The angle of (x, y): a multiple of pi / 4, in two parts, plus or minus atan(u) with |u| <= tan(pi / 8).
-INLINE vd atan2(vd y, vd x) {
-    vd ax = magnitude(x), ay = magnitude(y);
-    const vi both_infinite = (ax == INFINITE) & (ay == INFINITE);
-    ax = pick(both_infinite, all(1.0), ax), ay = pick(both_infinite, all(1.0), ay);
-    const vi swapped = ay > ax;
-    vd low = pick(swapped, ax, ay), high = pick(swapped, ay, ax);
-    const vd scale = pick(high > 1e300, all(0.0625), pick(high < 1e-290, all(1.8446744073709552e19), all(1.0)));
-    low *= scale, high *= scale;  // so that their sum is finite and a quotient keeps its digits
-    const vi big = low > 0.41421356237309503 * high, left = is_negative(x);
-    vd over_lost, under_lost;  // u + u_low is the quotient to twice the digits
-    const vd over = sum_of(low, pick(big, -high, all(0.0)), over_lost), under = sum_of(high, pick(big, low, all(0.0)), under_lost);
-    const vd u = pick(high == 0.0, all(0.0), over / under), z = u * u;
-    const vd u_low = pick((high == 0.0) | (high == INFINITE), all(0.0), (fnma(u, under, over) + fnma(u, under_lost, over_lost)) / under);
-    const vd z2 = z * z, z4 = z2 * z2;
+struct Quotient {
+    vi big;       // low above tan(pi / 8) high: then from pi / 4 on
+    vd u, u_low;  // low / high or (low - high) / (low + high), to twice the digits
+};
+INLINE Quotient quotient_of(vd low, vd high) {
+    const vi big = low > 0.41421356237309503 * high;
+    const vd less = pick(big, high, all(0.0)), more = pick(big, low, all(0.0));
+    const vd over = low - less, over_lost = low - (over + less), under = high + more, under_lost = more - (under - high);
+    const vd inverse = 1.0 / under, u = over * inverse;
+    return {big, u, (fnma(u, under, over) + fnma(u, under_lost, over_lost)) * inverse};
+}
+INLINE vd angle_from(const Quotient& of, vi swapped, vd y, vd x) {
+    const vd u = of.u, z = u * u, z2 = z * z, z4 = z2 * z2;
     const vd a0 = fma(z, all(-1.99999999998764832476e-01), 3.33333333333329318027e-01);
     const vd a1 = fma(z, all(-1.11111104054623557880e-01), 1.42857142725034663711e-01);
     const vd a2 = fma(z, all(-7.69187620504482999495e-02), 9.09088713343650656196e-02);
     const vd a3 = fma(z, all(-5.83357013379057348645e-02), 6.66107313738753120669e-02);
     const vd a4 = fma(z, all(-3.65315727442169155270e-02), 4.97687799461593236017e-02);
     const vd rest = fma(z4, fma(z4, fma(z2, all(1.62858201153657823623e-02), a4), fma(z2, a3, a2)), fma(z2, a1, a0));
-    // Turned over once where swapped and once more where left; in eighths of a turn the angle begins at 0, 2, 4 or 2.
-    const vd eighth = pick(big, all(1.0), all(0.0));
-    const vd from = pick(left, pick(swapped, 2.0 + eighth, 4.0 - eighth), pick(swapped, 2.0 - eighth, eighth));
-    const vd turned = pick(swapped ^ left, all(-1.0), all(1.0));
-    constexpr double QUARTER = 0.78539816339744828, QUARTER_LOW = 3.061616997868383e-17, THREE = 2.3561944901923448,
-                     THREE_LOW = 9.184850993605148e-17;
-    const vd base = pick(from == 3.0, all(THREE), QUARTER * from);
-    const vd base_low = pick(from == 3.0, all(THREE_LOW), QUARTER_LOW * from);
-    const vd small = fnma(u * z, rest, u_low / (1.0 + z));  // atan(u + u_low) - u
-    vd lost;
-    const vd sum = sum_of(base, turned * u, lost);
-    const vd found = sum + (lost + fma(turned, small, base_low));
-    return pick(is_nan(x) | is_nan(y), all(NOT_A_NUMBER), signed_as(found, y));
+    const vd small = fnma(u * z, rest, of.u_low * fma(z, z - 1.0, 1.0));  // atan(u + u_low) - u; 1 - z + z^2 for 1 / (1 + z)
+    // Turned over once where swapped and once more where left; in eighths of a turn the angle begins at 0, 1, 2, 3 or 4.
+    const vd eighth = pick(of.big, all(1.0), all(0.0)), right = pick(swapped, 2.0 - eighth, eighth);
+    const vd from = pick(is_negative(x), 4.0 - right, right);
+    const vi turned = (bits(x) ^ swapped) & INT64_MIN;
+    constexpr double QUARTER = 0.78539816339744828, QUARTER_LOW = 3.061616997868383e-17;
+    const vd base = QUARTER * from, base_low = fma(from, all(QUARTER_LOW), fma(from, all(QUARTER), -base));
+    const vd first = value(bits(u) ^ turned), sum = base + first, lost = (base - sum) + first;
+    const vd found = sum + (lost + (value(bits(small) ^ turned) + base_low));
+    return value(bits(found) | (bits(y) & INT64_MIN));
+}
+constexpr double LEAST_SIDE = 0x1p-480, LARGEST_SIDE = 0x1p480;  // between them no quotient and no rest of one underflows
+RARE vd atan2_of_any(vd y, vd x) {
+    vd ax = magnitude(x), ay = magnitude(y);
+    const vi both_infinite = (ax == INFINITE) & (ay == INFINITE);
+    ax = pick(both_infinite, all(1.0), ax), ay = pick(both_infinite, all(1.0), ay);
+    const vi swapped = ay > ax;
+    const vd low = pick(swapped, ax, ay), high = pick(swapped, ay, ax);
+    const vd scale = pick(high > LARGEST_SIDE, all(0x1p-600), pick(high < LEAST_SIDE, all(0x1p600), all(1.0)));
+    Quotient of = quotient_of(low * scale, high * scale);
+    const vi unlike = ~((low >= LEAST_SIDE) & (high < LARGEST_SIDE)) & (low <= 0x1p-100 * high);  // the quotient is the angle
+    of.u = pick(unlike, pick(high == 0.0, all(0.0), low / high), of.u), of.u_low = pick(unlike, all(0.0), of.u_low);
+    of.big &= ~unlike;
+    return pick(is_nan(x) | is_nan(y), all(NOT_A_NUMBER), angle_from(of, swapped, y, x));
+}
+INLINE vd atan2(vd y, vd x) {
+    const vd ax = magnitude(x), ay = magnitude(y), low = smaller(ax, ay), high = larger(ay, ax);  // of not-a-numbers one is kept
+    if (UNLIKELY(!(all_at_least(low, LEAST_SIDE) && all_below(high, LARGEST_SIDE)))) return atan2_of_any(y, x);
+    return angle_from(quotient_of(low, high), ay > ax, y, x);
 }
 
 // Complex functions, each part from the real ones above.
@@ -239,18 +302,15 @@ INLINE vc log(vc a) {
     const vd square = low * low, lost = fma(low, low, -square);
     vd rest;
     const vd edge = fma(high - 1.0, high + 1.0, square), excess = sum_of(edge, lost, rest);
-    vd k;
-    fraction(high, k);
-    const vd clamped = larger(all(-1000.0), smaller(k, all(1000.0))), unit = two_to(-clamped);
+    const vd k = fraction_of_any(high).k, clamped = larger(all(-1000.0), smaller(k, all(1000.0))), unit = two_to(-clamped);
     const vd h = high * unit, l = low * unit;
     const vd far = fma(clamped, all(6.93147180559945286227e-01), 0.5 * log(fma(h, h, l * l)));
     return {pick(near, 0.5 * log1p(excess), far), atan2(a.im, a.re)};
 }
 INLINE vc sqrt(vc a) {  // the one with real part >= 0
     const vd ax = magnitude(a.re), ay = magnitude(a.im), high = larger(ax, ay);
-    vd k;
-    fraction(pick(high > 0.0, high, all(1.0)), k);
     vi unused;
+    const vd k = fraction_of_any(pick(high > 0.0, high, all(1.0))).k;
     const vd half = nearest(0.5 * k, unused), unit = two_to(-half), back = two_to(half);
     const vd x = (ax * unit) * unit, y = (ay * unit) * unit;
     const vd t = root(0.5 * (root(fma(y, y, x * x)) + x)), u = pick(t > 0.0, y / (2.0 * t), all(0.0));

@@ -177,18 +177,18 @@ static void heston_weighed(nb::handle theta, nb::handle expiries, nb::handle off
     run([&] { return DISPATCH(heston_weighed)(book, q.data(), l.data(), c.data(), result.data()); });
 }
 
-// Arrays go in and out flat; a complex one as a real one of twice the length.
+// Contiguous arrays of any shape; a complex one flat, as a real one of twice the length.
 template <Real function>
 static void real(nb::handle x, nb::handle out) {
-    const Doubles from(x);
-    const Result to(out, from.size());
+    const Doubles from(x, Shape::any);
+    const Result to(out, from.size(), Shape::any);
     DISPATCH_ARRAYS(apply_real)(function, from.data(), to.data(), static_cast<int64_t>(from.size()));
 }
 template <Pair function>
 static void pair(nb::handle x, nb::handle y, nb::handle out) {
-    const Doubles first(x), second(y);
+    const Doubles first(x, Shape::any), second(y, Shape::any);
     if (first.size() != second.size()) throw std::invalid_argument("columns of different lengths");
-    const Result to(out, first.size());
+    const Result to(out, first.size(), Shape::any);
     DISPATCH_ARRAYS(apply_pair)(function, first.data(), second.data(), to.data(), static_cast<int64_t>(first.size()));
 }
 template <Complex function>

@@ -28,6 +28,8 @@ typedef double vd __attribute__((vector_size(8 * LANES)));
 typedef int64_t vi __attribute__((vector_size(8 * LANES)));
 typedef uint64_t vu __attribute__((vector_size(8 * LANES)));
 #define INLINE static inline __attribute__((always_inline))
+#define RARE static inline __attribute__((noinline, cold))
+#define UNLIKELY(condition) __builtin_expect(condition, 0)
 
 constexpr double PI = 3.14159265358979323846;
 
@@ -50,12 +52,15 @@ INLINE vd magnitude(vd x) { return value(bits(x) & INT64_MAX); }
 INLINE vd fma(vd a, vd b, vd c) { return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
 INLINE vd fnma(vd a, vd b, vd c) { return (vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }  // c - a b
 INLINE vd root(vd x) { return (vd)_mm512_maskz_sqrt_pd(255, (__m512d)x); }
-INLINE vd pick(vi mask, vd a, vd b) {
-    return (vd)_mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)mask), (__m512d)b, (__m512d)a);
-}
+INLINE vd pick(vi mask, vd a, vd b) { return mask ? a : b; }  // of a comparison the compiler keeps the mask register
 INLINE vd smaller(vd a, vd b) { return (vd)_mm512_maskz_min_pd(255, (__m512d)a, (__m512d)b); }
 INLINE vd larger(vd a, vd b) { return (vd)_mm512_maskz_max_pd(255, (__m512d)a, (__m512d)b); }
 INLINE bool any(vi m) { return _mm512_movepi64_mask((__m512i)m) != 0; }
+INLINE bool all_below(vd a, double b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)all(b), _CMP_LT_OQ) == 255; }
+INLINE bool all_at_least(vd a, double b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)all(b), _CMP_GE_OQ) == 255; }
+INLINE vd lookup(const double* table, vu index) {  // of sixteen, by the last four bits
+    return (vd)_mm512_permutex2var_pd((__m512d)load(table), (__m512i)index, (__m512d)load(table + 8));
+}
 INLINE vd load_some(const double* p, int64_t count) {
     return (vd)_mm512_maskz_loadu_pd(static_cast<__mmask8>(count < 8 ? (1 << count) - 1 : 255), p);
 }
@@ -68,6 +73,11 @@ INLINE vd pick(vi mask, vd a, vd b) { return (vd)_mm256_blendv_pd((__m256d)b, (_
 INLINE vd smaller(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
 INLINE vd larger(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INLINE bool any(vi m) { return _mm256_movemask_pd((__m256d)m) != 0; }
+INLINE bool all_below(vd a, double b) { return _mm256_movemask_pd((__m256d)(a < b)) == 15; }  // false for not-a-number
+INLINE bool all_at_least(vd a, double b) { return _mm256_movemask_pd((__m256d)(a >= b)) == 15; }
+INLINE vd lookup(const double* table, vu index) {  // of sixteen, by the last four bits
+    return (vd)_mm256_i64gather_pd(table, (__m256i)(index & 15), 8);
+}
 // How many of the four there are up to the last that is true.
 INLINE int up_to(vi m) { return 32 - __builtin_clz(2 * _mm256_movemask_pd((__m256d)m) + 1) - 1; }
 // The first `count` of LANES, and zeros; what lies behind them is not touched.
@@ -85,6 +95,11 @@ INLINE vd pick(vi mask, vd a, vd b) { return value((bits(a) & mask) | (bits(b) &
 INLINE vd smaller(vd a, vd b) { return pick(a < b, a, b); }
 INLINE vd larger(vd a, vd b) { return pick(a > b, a, b); }
 INLINE bool any(vi m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
+INLINE bool all_below(vd a, double b) { return a[0] < b && a[1] < b && a[2] < b && a[3] < b; }
+INLINE bool all_at_least(vd a, double b) { return a[0] >= b && a[1] >= b && a[2] >= b && a[3] >= b; }
+INLINE vd lookup(const double* table, vu index) {
+    return vd{table[index[0] & 15], table[index[1] & 15], table[index[2] & 15], table[index[3] & 15]};
+}
 INLINE int up_to(vi m) { return m[3] ? 4 : m[2] ? 3 : m[1] ? 2 : m[0] ? 1 : 0; }
 INLINE vd load_some(const double* p, int64_t count) {
     vd r = {0.0, 0.0, 0.0, 0.0};
@@ -109,6 +124,7 @@ INLINE vd root(vd x) {
 }
 #endif
 INLINE vd fma(vd a, vd b, double c) { return fma(a, b, all(c)); }
+INLINE bool all_between(double low, vd a, double high) { return all_at_least(a, low) & all_below(a, high); }  // high itself is not
 
 // 2^n for a normal number: a product with it is what ldexp gives, without a call.
 INLINE double two_to(int n) {
