@@ -8,15 +8,18 @@ namespace STRIKEOUT_BUILD {
 
 namespace {
 
-constexpr int GUESSES = 4, ROUNDS = 60, LONG_ROUNDS = 400, TRIALS = 80, HORIZONS = 16, QUOTES_AT_A_TIME = 16;
+constexpr int GUESSES = 4, ROUNDS = 120, LONG_ROUNDS = 400, TRIALS = 80, HORIZONS = 40, QUOTES_AT_A_TIME = 16;
+constexpr double ROUGHLY = 1e-5;      // a last step of ln B after which the boundary's Chebyshev coefficients show its resolution
+constexpr double NEAR = 3e-3;         // a step of the implied volatility, relative to it, after which the resolution is chosen
 constexpr double STEEP = 4.0;         // 2 (r - q) / sigma^2: above, the equation of the value converges, below that of the slope
 constexpr double PACE = 0.6388;       // ln B = ln B(0) - PACE sigma sqrt(tau) for small times if r < q, and steeper if not
 constexpr double LOST = 1e-5;         // a last step of ln B above this is no answer
 constexpr double DIFFERENCE = 1e-4;   // of the volatility, for vega
-constexpr double SETTLED = 1e-7;      // a step of the implied volatility, relative to it, after which the next is not needed
+constexpr double SETTLED = 2e-5;      // one after which the next is not needed: its slope is known to a thousandth or better
 
 struct Terms {  // of one option as a put with strike 1
     double r, q, sigma, T, x;  // x = ln(spot / strike)
+    double share;              // spot over the unit of the price, 1 at most: errors are counted in spots
 };
 
 struct Boundary {
@@ -27,8 +30,13 @@ struct Boundary {
 };
 
 struct Workspace {
+    // Weights of the integrals of the boundary and of the premium. They do not depend on the volatility.
     alignas(32) double r_weight[MOST_NODES * MOST_POINTS], q_weight[MOST_NODES * MOST_POINTS];
-    alignas(32) double drift[MOST_NODES * MOST_POINTS];
+    alignas(32) double cash_weight[MOST_PRICE_POINTS], stock_weight[MOST_PRICE_POINTS];
+    const AmericanNodes *weighted, *price_weighted;  // the resolution they are of; none before an option's first
+    double weighted_horizon;
+    const AmericanNodes* solved;  // the resolution of `upper`, and its volatility
+    double sigma;
     Boundary upper, lower;
     double horizon, meet;  // of two boundaries: the times left they are known for, and where they meet, in sqrt(tau / horizon)
 };
@@ -42,8 +50,22 @@ INLINE bool finite(double x) { return x - x == 0.0; }
 struct Normal {
     vd density, cdf;
 };
+// erfcx of black.hpp with its polynomial summed pairwise: its 24 steps one after the other are most of a round's time.
+INLINE vd quick_erfcx(const Erfcx& of, vd z) {
+    z = smaller(all(1e8), z);  // below, infinity times zero; there the density is zero
+    const vd per = 1.0 / ((z + of.centre) * (1.0 + 2.0 * z)), y = 1.0 - 2.0 * of.centre * (1.0 + 2.0 * z) * per;
+    const vd y2 = y * y, y4 = y2 * y2, y8 = y4 * y4;
+    const double* c = of.coefficients;
+    vd part[ERFCX_TERMS / 4];
+    for (size_t k = 0; k < ERFCX_TERMS / 4; k++) {
+        const vd low = fma(y, all(c[4 * k + 1]), all(c[4 * k])), high = fma(y, all(c[4 * k + 3]), all(c[4 * k + 2]));
+        part[k] = fma(y2, high, low);
+    }
+    const vd first = fma(y4, part[1], part[0]), second = fma(y4, part[3], part[2]), third = fma(y4, part[5], part[4]);
+    return fma(y8, fma(y8, third, second), first) * ((z + of.centre) * per);
+}
 INLINE Normal normal(vd x, const Erfcx& of) {
-    const vd e = exp(-0.5 * (x * x)), tail = 0.5 * e * erfcx(of, magnitude(x) * SQRT_HALF);
+    const vd e = exp(-0.5 * (x * x)), tail = 0.5 * e * quick_erfcx(of, magnitude(x) * SQRT_HALF);
     return {e * INVERSE_SQRT_TWO_PI, pick(x > 0.0, 1.0 - tail, tail)};
 }
 INLINE vd density(vd x) { return exp(-0.5 * (x * x)) * INVERSE_SQRT_TWO_PI; }
@@ -101,6 +123,7 @@ void guess(Boundary& of, const Terms& t, const AmericanNodes& nodes, const Erfcx
         }
         store(of.b + i, b);
     }
+    of.step = elementary::INFINITE;
 }
 
 // Where to begin if there are two boundaries: square roots of time, each at most half of the way to the other.
@@ -110,11 +133,13 @@ void guess_two(Boundary& of, const Terms& t, const AmericanNodes& nodes) {
         const double away = pace * t.sigma * one_root(t.T) * nodes.x[i];
         of.b[i] = of.start + of.sign * (away < half ? away : half);
     }
+    of.step = elementary::INFINITE;
 }
 
-// The integrals' weights r exp(-r s) ds and q exp(-q s) ds, and the drift of ln spot: the same in every round.
+// The integrals' weights r exp(-r s) ds and q exp(-q s) ds: the same in every round and for every volatility.
 void set_weights(Workspace& space, const Terms& t, const AmericanNodes& nodes) {
-    const double mu = t.r - t.q - 0.5 * t.sigma * t.sigma;
+    if (space.weighted == &nodes && space.weighted_horizon == t.T) return;
+    space.weighted = &nodes, space.weighted_horizon = t.T;
     const double *sine = nodes.angle, *cosine = sine + nodes.l, *weight = cosine + nodes.l;
     for (size_t i = 0; i < nodes.n; i++) {
         const double tau = t.T * nodes.x[i] * nodes.x[i];
@@ -122,27 +147,37 @@ void set_weights(Workspace& space, const Terms& t, const AmericanNodes& nodes) {
             const vd sn = load(sine + j), s = tau * sn * sn, ds = 2.0 * tau * sn * load(cosine + j) * load(weight + j);
             store(space.r_weight + i * nodes.l + j, t.r * exp(-t.r * s) * ds);
             store(space.q_weight + i * nodes.l + j, t.q * exp(-t.q * s) * ds);
-            store(space.drift + i * nodes.l + j, mu * s);
         }
+    }
+}
+
+// H at `points` points from its values at the nodes. Eight points at a time: a sum alone waits for each of its steps.
+INLINE void interpolate(const Boundary& of, const double* basis, size_t n, size_t points, double* out) {
+    for (size_t j = 0; j < points; j += 8) {
+        vd one = all(0.0), two = all(0.0);
+        for (size_t k = 0; k < n; k++) {
+            const vd H = all(of.H[k]);
+            one = fma(load(basis + k * points + j), H, one), two = fma(load(basis + k * points + j + 4), H, two);
+        }
+        store(out + j, one), store(out + j + 4, two);
     }
 }
 
 // One round: ln B at every node from the equation of the value (STEEP) or of the slope, with the boundary of the round before.
 template <bool VALUE, bool LOWER>
 double advance(Boundary& of, const Workspace& space, const Terms& t, const AmericanNodes& nodes, const Erfcx& erfcx) {
-    alignas(32) double N[MOST_NODES], D[MOST_NODES];
+    alignas(32) double N[MOST_NODES], D[MOST_NODES], squares[MOST_POINTS];
     const size_t n = nodes.n, l = nodes.l;
     const double mu = t.r - t.q - 0.5 * t.sigma * t.sigma, whole = t.sigma * one_root(t.T);
     set_squares(of, n);
     for (size_t i = 0; i < n; i++) {
-        const double vt = whole * nodes.x[i], per_vt = 1.0 / vt;
+        const double vt = whole * nodes.x[i], per_vt = 1.0 / vt, drift = mu * t.T * nodes.x[i] * nodes.x[i];
+        interpolate(of, nodes.basis + i * n * l, n, l, squares);
         vd over = all(0.0), under = all(0.0);
         for (size_t j = 0; j < l; j += 4) {
-            const double* basis = nodes.basis + i * n * l + j;
-            vd H = all(0.0);
-            for (size_t k = 0; k < n; k++) H = fma(load(basis + k * l), all(of.H[k]), H);
+            const vd H = load(squares + j);
             const vd away = root(larger(H, all(0.0))), sn = load(nodes.angle + j), sd = vt * sn, per_sd = per_vt / sn;
-            const vd dm = (of.b[i] - (of.start + of.sign * away) + load(space.drift + i * l + j)) * per_sd, dp = dm + sd;
+            const vd dm = (of.b[i] - (of.start + of.sign * away) + drift * (sn * sn)) * per_sd, dp = dm + sd;
             const vd r_weight = load(space.r_weight + i * l + j), q_weight = load(space.q_weight + i * l + j);
             if (VALUE) {
                 over = fma(r_weight, normal(dm, erfcx).cdf, over), under = fma(q_weight, normal(dp, erfcx).cdf, under);
@@ -184,8 +219,7 @@ double advance(Boundary& of, const Workspace& space, const Terms& t, const Ameri
 void iterate(Boundary& of, const Workspace& space, const Terms& t, const AmericanNodes& nodes, const Erfcx& erfcx, double wanted,
              int most) {
     const bool steep = 2.0 * (t.r - t.q) > STEEP * t.sigma * t.sigma;
-    of.step = elementary::INFINITE;
-    if (steep && of.sign < 0.0) wanted *= 0.03;  // it converges slowly: what is left is more than the last step
+    if (steep && of.sign < 0.0) wanted *= 0.001;  // it converges slowly: what is left is more than the last step
     for (int round = 0; round < most && of.step > wanted; round++)
         of.step = of.sign > 0.0 ? advance<false, true>(of, space, t, nodes, erfcx)
                   : steep       ? advance<true, false>(of, space, t, nodes, erfcx)
@@ -247,13 +281,29 @@ bool solve_two(Workspace& space, const Terms& t, double horizon, const AmericanN
     return true;
 }
 
-// The boundaries at one resolution. `warm`: begin at the one that is there.
-void solve(Workspace& space, const Terms& t, Region kind, const AmericanNodes& nodes, const Erfcx& erfcx, double wanted, bool warm) {
+// Begins the single boundary at the one that is there, of another volatility or resolution.
+void carry(Workspace& space, const Terms& t, const AmericanNodes& nodes) {
+    Boundary& of = space.upper;
+    const double ratio = t.sigma / space.sigma;  // ln B - ln B(0) is about proportional to the volatility
+    if (space.solved != &nodes) {
+        set_coefficients(of, *space.solved);
+        for (size_t i = 0; i < nodes.n; i++) of.b[i] = at(of, space.solved->n, 2.0 * nodes.x[i] - 1.0);
+    }
+    for (size_t i = 0; i < nodes.n; i++) of.b[i] = of.start + ratio * (of.b[i] - of.start);
+    of.step = elementary::INFINITE;
+}
+
+// The boundaries at one resolution. A single one is begun at the option's last, if it has one.
+void solve(Workspace& space, const Terms& t, Region kind, const AmericanNodes& nodes, const Erfcx& erfcx, double wanted) {
     if (kind == Region::one) {
         set_weights(space, t, nodes);
         space.upper.sign = -1.0, space.upper.start = t.q > 0.0 && t.r < t.q ? one_log(t.r / t.q) : 0.0;
-        if (!warm) guess(space.upper, t, nodes, erfcx);
+        if (space.solved == nullptr || !(space.upper.step <= 1e-3))
+            guess(space.upper, t, nodes, erfcx);
+        else if (space.solved != &nodes || space.sigma != t.sigma)
+            carry(space, t, nodes);
         iterate(space.upper, space, t, nodes, erfcx, wanted, ROUNDS);
+        space.solved = &nodes, space.sigma = t.sigma;
         return;
     }
     // Past the time at which they meet the equations may have no solution: then a shorter horizon, which still has the meeting.
@@ -267,20 +317,33 @@ void solve(Workspace& space, const Terms& t, Region kind, const AmericanNodes& n
     if (!(found && (space.meet < 1.0 || space.horizon == t.T))) space.upper.step = elementary::NOT_A_NUMBER;
 }
 
-// The premium of a put with strike 1 with one boundary, if it is not exercised at once.
-double premium(const Boundary& of, const Terms& t, const AmericanNodes& nodes, const Erfcx& erfcx) {
-    const double mu = t.r - t.q - 0.5 * t.sigma * t.sigma, spot = one_exp(t.x), st = one_root(t.T);
+void set_price_weights(Workspace& space, const Terms& t, const AmericanNodes& nodes) {
+    if (space.price_weighted == &nodes) return;
+    space.price_weighted = &nodes;
     const double *sine = nodes.price_angle, *cosine = sine + nodes.p, *weight = cosine + nodes.p;
-    vd total = all(0.0);
     for (size_t j = 0; j < nodes.p; j += 4) {
-        vd H = all(0.0);
-        for (size_t k = 0; k < nodes.n; k++) H = fma(load(nodes.price_basis + k * nodes.p + j), all(of.H[k]), H);
-        const vd b = of.start + of.sign * root(larger(H, all(0.0))), sn = load(sine + j), s = t.T * sn * sn, sd = t.sigma * st * sn;
-        const vd ds = 2.0 * t.T * sn * load(cosine + j) * load(weight + j), dm = (t.x - b + mu * s) / sd;
-        const vd gain = t.r * exp(-t.r * s) * normal(-dm, erfcx).cdf;
-        total = fma(ds, fnma(spot * t.q * exp(-t.q * s), normal(-dm - sd, erfcx).cdf, gain), total);
+        const vd sn = load(sine + j), s = t.T * sn * sn, ds = 2.0 * t.T * sn * load(cosine + j) * load(weight + j);
+        store(space.cash_weight + j, t.r * exp(-t.r * s) * ds);
+        store(space.stock_weight + j, t.q * exp(-t.q * s) * ds);
     }
-    return sum(total);
+}
+
+// The premium of a put with strike 1 with one boundary, if it is not exercised at once.
+double premium(Workspace& space, const Terms& t, const AmericanNodes& nodes, const Erfcx& erfcx) {
+    set_price_weights(space, t, nodes);
+    const Boundary& of = space.upper;
+    const double mu = t.r - t.q - 0.5 * t.sigma * t.sigma, whole = t.sigma * one_root(t.T);
+    alignas(32) double squares[MOST_PRICE_POINTS];
+    interpolate(of, nodes.price_basis, nodes.n, nodes.p, squares);
+    vd cash = all(0.0), stock = all(0.0);
+    for (size_t j = 0; j < nodes.p; j += 4) {
+        const vd H = load(squares + j);
+        const vd b = of.start + of.sign * root(larger(H, all(0.0))), sn = load(nodes.price_angle + j), sd = whole * sn;
+        const vd dm = (t.x - b + mu * t.T * (sn * sn)) / sd;
+        cash = fma(load(space.cash_weight + j), normal(-dm, erfcx).cdf, cash);
+        stock = fma(load(space.stock_weight + j), normal(-dm - sd, erfcx).cdf, stock);
+    }
+    return sum(cash) - one_exp(t.x) * sum(stock);
 }
 
 // The premium with two boundaries; with more time left than where they meet nobody exercises.
@@ -323,7 +386,7 @@ Value valued(Workspace& space, const Terms& t, Region kind, const AmericanNodes&
     if (kind == Region::one) {
         if (!(space.upper.step <= most)) return {elementary::NOT_A_NUMBER, elementary::NOT_A_NUMBER};
         if (t.x <= space.upper.b[0]) return {now, now - plain};
-        extra = premium(space.upper, t, nodes, erfcx);
+        extra = premium(space, t, nodes, erfcx);
     } else {
         if (!(space.upper.step <= LOST && space.lower.step <= LOST)) return {elementary::NOT_A_NUMBER, elementary::NOT_A_NUMBER};
         if (space.meet == 1.0 && t.x <= space.upper.b[0] && t.x >= space.lower.b[0]) return {now, now - plain};
@@ -338,16 +401,27 @@ bool sound(const Terms& t) {
     return t.sigma > 0.0 && t.T > 0.0 && finite(t.sigma) && finite(t.T) && finite(t.r) && finite(t.q) && finite(t.x);
 }
 
+// Whether the price needs more nodes: the tail times how much the premium depends on the boundary.
+bool is_rough(Boundary& of, const Terms& t, const AmericanNodes& nodes, const AmericanAccuracy& accuracy) {
+    const double rates = (t.r < 0.0 ? -t.r : t.r) + (t.q < 0.0 ? -t.q : t.q);
+    return !(tail(of, nodes) * rates * one_root(t.T) <= accuracy.tail * t.share * t.sigma);
+}
+
 // The resolution that this option needs, and its boundaries there.
-const AmericanNodes& resolved(Workspace& space, const Terms& t, Region kind, const AmericanAccuracy& accuracy, const Erfcx& erfcx,
-                              double wanted) {
-    if (kind == Region::none) return accuracy.nodes[0];
-    solve(space, t, kind, accuracy.nodes[0], erfcx, wanted, false);
-    const bool rough = !(tail(space.upper, accuracy.nodes[0]) <= accuracy.tail && space.upper.step <= wanted) ||
-                       (kind == Region::two && !(tail(space.lower, accuracy.nodes[0]) <= accuracy.tail && space.lower.step <= wanted));
-    if (!rough) return accuracy.nodes[0];
-    solve(space, t, kind, accuracy.nodes[1], erfcx, wanted, false);
-    return accuracy.nodes[1];
+size_t resolved(Workspace& space, const Terms& t, Region kind, const AmericanAccuracy& accuracy, const Erfcx& erfcx) {
+    const double wanted = accuracy.step * t.share;
+    for (size_t level = 0;; level++) {
+        const AmericanNodes& nodes = accuracy.nodes[level];
+        const bool last = level + 1 == LEVELS;
+        if (kind == Region::one && !last) {  // whether it is enough shows before the last rounds
+            solve(space, t, kind, nodes, erfcx, wanted > ROUGHLY ? wanted : ROUGHLY);
+            if (is_rough(space.upper, t, nodes, accuracy)) continue;
+        }
+        solve(space, t, kind, nodes, erfcx, wanted);
+        if (last) return level;
+        if (kind == Region::one && space.upper.step <= LOST) return level;
+        if (kind == Region::two && !is_rough(space.upper, t, nodes, accuracy) && !is_rough(space.lower, t, nodes, accuracy)) return level;
+    }
 }
 
 Terms terms(const AmericanOptions& given, int64_t i, double& unit) {
@@ -356,8 +430,13 @@ Terms terms(const AmericanOptions& given, int64_t i, double& unit) {
     const double below = S < K ? S : K, away = elementary::log1p(all((S < K ? K - S : S - K) / below))[0], x = S < K ? -away : away;
     const bool positive = S > 0.0 && K > 0.0 && finite(S) && finite(K);
     unit = call ? S : K;
+    const double share = S < unit ? S / unit : 1.0;
     const double from = positive ? (call ? -x : x) : elementary::NOT_A_NUMBER;
-    return {call ? q : r, call ? r : q, given.volatility[i], given.expiry[i], from};
+    return {call ? q : r, call ? r : q, given.volatility[i], given.expiry[i], from, share};
+}
+
+void begin(Workspace& space) {
+    space.weighted = nullptr, space.price_weighted = nullptr, space.solved = nullptr;
 }
 
 void one_price(Workspace& space, const AmericanOptions& given, const AmericanAccuracy& accuracy, const Erfcx& erfcx, bool with_vega,
@@ -368,14 +447,15 @@ void one_price(Workspace& space, const AmericanOptions& given, const AmericanAcc
     double vega = elementary::NOT_A_NUMBER;
     if (sound(t)) {
         const Region kind = region(t);
-        const AmericanNodes& nodes = resolved(space, t, kind, accuracy, erfcx, accuracy.step);
+        begin(space);
+        const AmericanNodes& nodes = accuracy.nodes[kind == Region::none ? 0 : resolved(space, t, kind, accuracy, erfcx)];
         found = valued(space, t, kind, nodes, erfcx);
         if (with_vega && found.price == found.price) {
             double side[2];
             for (int k = 0; k < 2; k++) {
                 Terms moved = t;
                 moved.sigma = t.sigma * (k == 0 ? 1.0 + DIFFERENCE : 1.0 - DIFFERENCE);
-                if (kind != Region::none) solve(space, moved, kind, nodes, erfcx, 1e-12, true);
+                if (kind != Region::none) solve(space, moved, kind, nodes, erfcx, 1e-12);
                 side[k] = valued(space, moved, kind, nodes, erfcx).price;
             }
             vega = unit * (side[0] - side[1]) / (2.0 * DIFFERENCE * t.sigma);
@@ -385,7 +465,8 @@ void one_price(Workspace& space, const AmericanOptions& given, const AmericanAcc
     if (with_vega) out[2 * count + i] = vega;
 }
 
-// The volatility at which the American price is `price`: secant steps inside a bracket that only ever shrinks.
+// The volatility at which the American price is `price`: secant steps inside a bracket that only ever shrinks, at the lowest
+// resolution until they are short, then at the one that the option needs.
 double one_volatility(Workspace& space, const AmericanOptions& given, double price, const AmericanAccuracy& accuracy, const Erfcx& erfcx,
                       int64_t i) {
     double unit;
@@ -395,46 +476,45 @@ double one_volatility(Workspace& space, const AmericanOptions& given, double pri
     if (!sound(t) || !(target > 0.0) || !(target > now)) return elementary::NOT_A_NUMBER;
     const Region kind = region(t);
     if (kind == Region::none) return start;
-    double low = 0.0, high = elementary::INFINITE, before = 0.0, before_f = 0.0, change = 0.1 * t.sigma;
-    const AmericanNodes* nodes = nullptr;
+    begin(space);
+    const double least = accuracy.step * t.share;
+    double low = 0.0, high = elementary::INFINITE, before = 0.0, before_f = 0.0, change = 0.1 * t.sigma, slope = 0.0, apart = 1.0;
+    size_t level = 0;
+    bool chosen = false;  // the resolution
     for (int trial = 0; trial < TRIALS; trial++) {
         const double share = (change < 0.0 ? -change : change) / t.sigma;
-        const bool last = 1e-3 * share <= accuracy.step;
-        const double wanted = last ? accuracy.step : 1e-3 * share;
-        if (nodes == nullptr || nodes == accuracy.nodes) {
-            const bool warm = nodes != nullptr;
-            if (!warm) nodes = accuracy.nodes;
-            solve(space, t, kind, *nodes, erfcx, wanted, warm && space.upper.step <= 1e-3);
-            const bool rough = !(tail(space.upper, *nodes) <= accuracy.tail && space.upper.step <= LOST) ||
-                               (kind == Region::two && !(tail(space.lower, *nodes) <= accuracy.tail));
-            if (last && rough) {
-                nodes = accuracy.nodes + 1;
-                solve(space, t, kind, *nodes, erfcx, wanted, false);
-            }
+        const bool choose = !chosen && trial > 0 && share <= NEAR;
+        const double wanted = chosen || 1e-3 * share <= least ? least : 1e-3 * share;
+        if (choose) {
+            level = resolved(space, t, kind, accuracy, erfcx);
+            chosen = true, low = 0.0, high = elementary::INFINITE;
         } else {
-            solve(space, t, kind, *nodes, erfcx, wanted, space.upper.step <= 1e-3);
+            solve(space, t, kind, accuracy.nodes[level], erfcx, wanted);
         }
-        const double f = valued(space, t, kind, *nodes, erfcx, wanted > LOST ? wanted : LOST).price - target;
+        const Value found = valued(space, t, kind, accuracy.nodes[level], erfcx, wanted > LOST ? wanted : LOST);
+        const double f = found.price - target;
         if (f != f) return f;
+        if (f == 0.0) return t.sigma;
         (f < 0.0 ? low : high) = t.sigma;
-        double next;
         if (trial == 0) {  // the European vega
             const double sd = t.sigma * one_root(t.T), d = (t.x + (t.r - t.q) * t.T) / sd + 0.5 * sd;
-            const double vega = one_exp(t.x - t.q * t.T - 0.5 * d * d) * INVERSE_SQRT_TWO_PI * one_root(t.T);
-            next = t.sigma - f / vega;
+            slope = one_exp(t.x - t.q * t.T - 0.5 * d * d) * INVERSE_SQRT_TWO_PI * one_root(t.T);
+            if (found.premium <= 0.01 * least) chosen = true;  // every resolution gives it to a share of itself
+        } else if (choose && level > 0) {
+            apart += share;  // the slope of the lowest resolution is better than one between two resolutions
         } else {
-            next = t.sigma - f * (t.sigma - before) / (f - before_f);
+            slope = (f - before_f) / (t.sigma - before), apart = share;
         }
-        if (f == 0.0) return t.sigma;
+        double next = t.sigma - f / slope;
         const bool inside = next > low && next < high;  // not if it is not-a-number
-        if (inside && last && share <= 1e-2) {
+        if (inside && chosen) {
             const double left = (next < t.sigma ? t.sigma - next : next - t.sigma) / t.sigma;
-            if (left <= SETTLED) return next;
+            if (left <= SETTLED && left * apart <= accuracy.settled) return next;
         }
         if (!inside) next = high == elementary::INFINITE ? 2.0 * t.sigma : 0.5 * (low + high);
         if (next > 20.0 || next < 1e-4) return elementary::NOT_A_NUMBER;
         before = t.sigma, before_f = f, change = next - t.sigma, t.sigma = next;
-        if (!(high - low > 1e-15 * t.sigma)) return t.sigma;
+        if (chosen && !(high - low > 1e-15 * t.sigma)) return t.sigma;
     }
     return elementary::NOT_A_NUMBER;
 }

@@ -5,7 +5,7 @@
 
 #include "black_arrays.hpp"
 
-// Nodes of one resolution, made by kernels/american.py, where the symbols are explained. n, l and p are multiples of four.
+// Nodes of one resolution, made by kernels/american.py, where the symbols are explained. n is a multiple of four, l and p are multiples of eight.
 struct AmericanNodes {
     size_t n, l, p;
     const double* x;              // n: sqrt(tau / T) of the boundary's nodes, from 1 down
@@ -21,11 +21,14 @@ struct AmericanOptions {
     const bool* is_call;
 };
 
-constexpr size_t MOST_NODES = 48, MOST_POINTS = 48;  // n and l at most: the size of the workspace
+constexpr size_t MOST_NODES = 64, MOST_POINTS = 64, MOST_PRICE_POINTS = 256;  // n, l and p at most: the size of the workspace
+constexpr size_t LEVELS = 5;                                                   // resolutions, from coarse to fine
+constexpr size_t ERFCX_TERMS = 24;
 
 struct AmericanAccuracy {
-    const AmericanNodes* nodes;  // coarse and fine
-    double step, tail;           // the last step of ln B at most; Chebyshev's last coefficients at most, else the fine nodes
+    const AmericanNodes* nodes;  // LEVELS of them
+    double step, tail;           // the last step of ln B at most; what is not resolved of it at most, else more nodes
+    double settled;              // what is left of an implied volatility, relative to it
 };
 
 #define STRIKEOUT_DECLARE_AMERICAN(build)                                                                              \

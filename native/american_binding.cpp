@@ -14,23 +14,24 @@ namespace nb = nanobind;
 using Doubles = Column<double>;
 using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The nodes of two resolutions, checked once.
+// The nodes of all resolutions, checked once.
 class American {
     std::vector<std::unique_ptr<Doubles>> tables;
-    AmericanNodes nodes[2];
+    AmericanNodes nodes[LEVELS];
     Doubles coefficients;
-    double centre, step, tail;
+    double centre, step, tail, settled;
 
     static void fit(const Doubles& table, size_t size) {
         if (table.size() != size) throw std::invalid_argument("a table of nodes has another length than its sizes say");
     }
 
    public:
-    American(nb::list coarse, nb::list fine, nb::handle erfcx, double centre_, double step_, double tail_)
-        : coefficients(erfcx), centre(centre_), step(step_), tail(tail_) {
-        if (coefficients.size() < 2) throw std::invalid_argument("two coefficients are needed at least");
-        for (int k = 0; k < 2; k++) {
-            const nb::list given = k == 0 ? coarse : fine;
+    American(nb::list levels, nb::handle erfcx, double centre_, double step_, double tail_, double settled_)
+        : coefficients(erfcx), centre(centre_), step(step_), tail(tail_), settled(settled_) {
+        if (nb::len(levels) != LEVELS) throw std::invalid_argument("five resolutions are needed");
+        if (coefficients.size() != ERFCX_TERMS) throw std::invalid_argument("24 coefficients are needed");
+        for (size_t k = 0; k < LEVELS; k++) {
+            const nb::list given = nb::cast<nb::list>(levels[k]);
             if (nb::len(given) != 6) throw std::invalid_argument("six tables are needed");
             const Doubles* of[6];
             for (size_t j = 0; j < 6; j++) {
@@ -38,13 +39,13 @@ class American {
                 of[j] = tables.back().get();
             }
             const size_t n = of[0]->size(), l = of[2]->size() / 3, p = of[4]->size() / 3;
-            if (n == 0 || n % 4 != 0 || l % 4 != 0 || p % 4 != 0 || n > MOST_NODES || l > MOST_POINTS)
-                throw std::invalid_argument("nodes come in fours, and not more than the workspace holds");
+            if (n == 0 || n % 4 != 0 || l % 8 != 0 || p % 8 != 0 || n > MOST_NODES || l > MOST_POINTS || p > MOST_PRICE_POINTS)
+                throw std::invalid_argument("nodes come in fours, points in eights, and not more than the workspace holds");
             fit(*of[1], (n + 1) * (n + 1)), fit(*of[2], 3 * l), fit(*of[3], n * n * l), fit(*of[4], 3 * p), fit(*of[5], n * p);
             nodes[k] = {n, l, p, of[0]->data(), of[1]->data(), of[2]->data(), of[3]->data(), of[4]->data(), of[5]->data()};
         }
     }
-    AmericanAccuracy accuracy() const { return {nodes, step, tail}; }
+    AmericanAccuracy accuracy() const { return {nodes, step, tail, settled}; }
     Erfcx erfcx() const { return {coefficients.data(), coefficients.size() - 1, centre}; }
 };
 
@@ -68,8 +69,8 @@ struct Given {
 
 void bind_american(nb::module_& m) {
     nb::class_<American>(m, "American")
-        .def(nb::init<nb::list, nb::list, nb::handle, double, double, double>(), nb::arg("coarse"), nb::arg("fine"),
-             nb::arg("erfcx"), nb::arg("centre"), nb::arg("step"), nb::arg("tail"))
+        .def(nb::init<nb::list, nb::handle, double, double, double, double>(), nb::arg("levels"), nb::arg("erfcx"), nb::arg("centre"),
+             nb::arg("step"), nb::arg("tail"), nb::arg("settled"))
         .def("prices",
              [](const American& self, nb::list columns, Booleans is_call, bool with_vega, nb::handle out, int threads) {
                  const Given given(columns, is_call);

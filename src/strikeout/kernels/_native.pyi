@@ -147,12 +147,12 @@ class ByteSearch:
 class American:
     def __init__(
         self,
-        coarse: list[NDArray[float64]],
-        fine: list[NDArray[float64]],
+        levels: list[list[NDArray[float64]]],
         erfcx: NDArray[float64],
         centre: float,
         step: float,
         tail: float,
+        settled: float,
     ) -> None: ...
     def prices(
         self,

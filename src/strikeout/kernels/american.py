@@ -19,14 +19,15 @@ A call is a put with spot and strike, rate and yield exchanged (McDonald and Sch
 exercise region lies between two boundaries. Above the upper one the value depends on that one alone, below the lower
 one on the lower one alone, so each has its own equation; they may meet, and before that time exercise is never optimal.
 
-Every option is solved alone, on one of two fixed resolutions chosen by its own Chebyshev coefficients: its bits do not
-depend on other options. native/american.cpp is the same, compiled, and agrees to rounding. Nothing raises; options
-without an answer give not-a-number.
+Every option is solved alone, on one of five fixed resolutions chosen by its own Chebyshev coefficients: its bits do not
+depend on other options. Implied volatilities are searched at the lowest one, and corrected at the one that is needed.
+native/american.cpp is the same, compiled, and agrees to rounding. Nothing raises; options without an answer give
+not-a-number.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, isfinite, nan
 from typing import Any
@@ -42,12 +43,14 @@ from strikeout.kernels.normal import CENTRE, COEFFICIENTS, cdf_twin, density_twi
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
-GUESSES, ROUNDS, LONG_ROUNDS, TRIALS, HORIZONS = 4, 60, 400, 80, 16
+GUESSES, ROUNDS, LONG_ROUNDS, TRIALS, HORIZONS = 4, 120, 400, 80, 40
 STEEP = 4.0  # 2 (r - q) / sigma^2
 PACE = 0.6388  # of the boundary for small times: ln B = ln B(0) - PACE sigma sqrt(tau) if r < q, and steeper if not
 LOST = 1e-5  # a last step of ln B above this is not an answer
 DIFFERENCE = 1e-4  # of the volatility, for vega
-SETTLED = 1e-7  # a step of the implied volatility, relative to it, after which the next is not needed
+ROUGHLY = 1e-5  # a last step of ln B after which the boundary's Chebyshev coefficients show its resolution
+NEAR = 3e-3  # a step of the implied volatility, relative to it, after which the resolution is chosen
+SETTLED = 2e-5  # one after which the next is not needed: its slope is known to a thousandth or better
 HIGHEST, LOWEST = 20.0, 1e-4  # implied volatilities outside are not looked for
 
 
@@ -69,20 +72,22 @@ class Nodes:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """Two resolutions, and what decides between them."""
+    """Resolutions from coarse to fine, and what decides between them."""
 
-    coarse: Nodes
-    fine: Nodes
+    levels: tuple[Nodes, ...]
     step: float  # the last step of ln B, at most
-    tail: float  # ``Boundary.tail``, at most; else the fine nodes
+    tail: float  # ``Boundary.tail``, at most; else more nodes
+    settled: float  # what is left of an implied volatility, relative to it
 
 
 @cache
 def accuracy_of(fine: bool) -> Accuracy:
     """The nodes for 1e-8 of spot, or for 1e-10."""
     if fine:
-        return Accuracy(nodes(24, 32, 96), nodes(48, 48, 192), 1e-10, 1e-8)
-    return Accuracy(nodes(12, 16, 64), nodes(24, 24, 128), 1e-7, 5e-6)
+        levels = nodes(12, 16, 64), nodes(16, 24, 64), nodes(24, 24, 128), nodes(32, 32, 128), nodes(48, 48, 192)
+        return Accuracy(levels, 1e-10, 3e-8, 1e-11)
+    levels = nodes(8, 8, 32), nodes(12, 16, 64), nodes(16, 16, 64), nodes(24, 24, 128), nodes(48, 48, 192)
+    return Accuracy(levels, 1e-7, 4e-6, 3e-9)
 
 
 @cache
@@ -170,7 +175,8 @@ def _compiled(fine: bool) -> Any:
     if module is None:
         return None
     of = accuracy_of(fine)
-    return module.American(of.coarse.flat(), of.fine.flat(), np.array(COEFFICIENTS), CENTRE, of.step, of.tail)
+    tables = [level.flat() for level in of.levels]
+    return module.American(tables, np.array(COEFFICIENTS), CENTRE, of.step, of.tail, of.settled)
 
 
 @dataclass(frozen=True)
@@ -183,6 +189,7 @@ class Terms:
     T: float
     x: float  # ln(spot / strike)
     unit: float
+    share: float  # spot over the unit of the price, 1 at most: errors are counted in spots
 
     @property
     def mu(self) -> float:
@@ -200,7 +207,7 @@ class Terms:
         return self.sigma > 0.0 and self.T > 0.0 and all(map(isfinite, numbers))
 
     def at(self, sigma: float) -> Terms:
-        return Terms(self.r, self.q, sigma, self.T, self.x, self.unit)
+        return replace(self, sigma=sigma)
 
 
 def terms(given: list[float], is_call: bool) -> Terms:
@@ -209,13 +216,15 @@ def terms(given: list[float], is_call: bool) -> Terms:
     if 0.0 < S < inf and 0.0 < K < inf:
         away = float(log1p(abs(S - K) / min(S, K)))
         x = -away if S < K else away
-    return Terms(q, r, sigma, T, -x, S) if is_call else Terms(r, q, sigma, T, x, K)
+    return Terms(q, r, sigma, T, -x, S, 1.0) if is_call else Terms(r, q, sigma, T, x, K, S / K if S < K else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
     """ln B at the nodes."""
 
+    of: Nodes
+    sigma: float
     start: float  # at tau = 0
     sign: float  # -1 if it falls with tau, 1 if it rises
     b: Floats
@@ -227,19 +236,20 @@ class Boundary:
         away: Floats = self.b - self.start
         return away * away
 
-    def tail(self, of: Nodes) -> float:
+    @property
+    def tail(self) -> float:
         """The largest of the last three Chebyshev coefficients of H, over b - b(0) at expiry."""
-        return float(np.max(np.abs(self.series(of)[-3:]))) / abs(float(self.b[0]) - self.start)
+        return float(np.max(np.abs(self.series()[-3:]))) / abs(float(self.b[0]) - self.start)
 
-    def series(self, of: Nodes) -> Floats:
-        found: Floats = (of.coefficients[:, :-1] * self.H).sum(axis=1)
+    def series(self) -> Floats:
+        found: Floats = (self.of.coefficients[:, :-1] * self.H).sum(axis=1)
         return found
 
     def values(self, H: Floats) -> Floats:
         return self.start + self.sign * np.sqrt(np.maximum(H, 0.0))
 
-    def at(self, of: Nodes, z: Floats) -> Floats:
-        c = self.series(of)
+    def at(self, z: Floats) -> Floats:
+        c = self.series()
         one, two = np.zeros_like(z), np.zeros_like(z)
         for k in range(len(c) - 1, 0, -1):
             one, two = 2.0 * z * one - two + c[k], one
@@ -251,11 +261,7 @@ def price_twin(given: list[float], is_call: bool, accuracy: Accuracy, *, vega: b
     t = terms(given, is_call)
     if not t.sound:
         return [nan] * (3 if vega else 2)
-    of = accuracy.coarse
-    found = _solve(t, of, accuracy.step, ())
-    if _is_rough(found, of, accuracy, accuracy.step):
-        of = accuracy.fine
-        found = _solve(t, of, accuracy.step, ())
+    of, found = _resolved(t, accuracy, ())
     price, premium = _value(t, of, found)
     out = [t.unit * price, t.unit * premium]
     if vega:
@@ -276,18 +282,21 @@ def volatility_twin(price: float, given: list[float], is_call: bool, accuracy: A
         return nan
     if t.boundaries == 0:
         return start
-    low, high, before, before_f, change = 0.0, inf, 0.0, 0.0, 0.1 * t.sigma
-    of: Nodes = accuracy.coarse
+    least = accuracy.step * t.share
+    low, high, before, before_f, change, slope, apart = 0.0, inf, 0.0, 0.0, 0.1 * t.sigma, 0.0, 1.0
+    of, is_chosen = accuracy.levels[0], False
     found: tuple[Boundary, ...] = ()
     for trial in range(TRIALS):
         share = abs(change) / t.sigma
-        last = 1e-3 * share <= accuracy.step
-        wanted = accuracy.step if last else 1e-3 * share
-        found = _solve(t, of, wanted, found if found and found[0].step <= 1e-3 else ())
-        if of is accuracy.coarse and last and _is_rough(found, of, accuracy, LOST):
-            of = accuracy.fine
-            found = _solve(t, of, wanted, ())
-        f = _value(t, of, found, max(wanted, LOST))[0] - target
+        choose = not is_chosen and trial > 0 and share <= NEAR
+        wanted = least if is_chosen else max(1e-3 * share, least)
+        if choose:
+            of, found = _resolved(t, accuracy, found)
+            is_chosen, low, high = True, 0.0, inf
+        else:
+            found = _solve(t, of, wanted, found)
+        value, premium = _value(t, of, found, max(wanted, LOST))
+        f = value - target
         if f != f:
             return nan
         if f == 0.0:
@@ -297,11 +306,14 @@ def volatility_twin(price: float, given: list[float], is_call: bool, accuracy: A
             sd = t.sigma * np.sqrt(t.T)
             d = (t.x + (t.r - t.q) * t.T) / sd + 0.5 * sd
             slope = float(exp(t.x - t.q * t.T) * density_twin(np.asarray(d)) * np.sqrt(t.T))
+            is_chosen = premium <= 0.01 * least  # every resolution gives it to a share of itself
+        elif choose and of is not accuracy.levels[0]:
+            apart += share  # the slope of the lowest resolution is better than one between two resolutions
         else:
-            slope = (f - before_f) / (t.sigma - before)
+            slope, apart = (f - before_f) / (t.sigma - before), share
         following = t.sigma - f / slope if slope else nan
-        inside = low < following < high
-        if inside and last and share <= 1e-2 and abs(following - t.sigma) / t.sigma <= SETTLED:
+        inside, left = low < following < high, abs(following - t.sigma) / t.sigma
+        if inside and is_chosen and left <= SETTLED and left * apart <= accuracy.settled:
             return following
         if not inside:
             following = 2.0 * t.sigma if high == inf else 0.5 * (low + high)
@@ -309,13 +321,29 @@ def volatility_twin(price: float, given: list[float], is_call: bool, accuracy: A
             return nan
         before, before_f, change = t.sigma, f, following - t.sigma
         t = t.at(following)
-        if not high - low > 1e-15 * t.sigma:
+        if is_chosen and not high - low > 1e-15 * t.sigma:
             return t.sigma
     return nan
 
 
-def _is_rough(found: tuple[Boundary, ...], of: Nodes, accuracy: Accuracy, step: float) -> bool:
-    return any(not (each.tail(of) <= accuracy.tail and each.step <= step) for each in found)
+def _resolved(t: Terms, accuracy: Accuracy, warm: tuple[Boundary, ...]) -> tuple[Nodes, tuple[Boundary, ...]]:
+    """The resolution that this option needs, and its boundaries there."""
+    wanted, found = accuracy.step * t.share, warm
+    for of in accuracy.levels[:-1]:
+        if t.boundaries == 1:  # whether it is enough shows before the last rounds
+            found = _solve(t, of, max(wanted, ROUGHLY), found)
+            if _is_rough(t, found, accuracy):
+                continue
+        found = _solve(t, of, wanted, found)
+        if found[0].step <= LOST if t.boundaries == 1 else not _is_rough(t, found, accuracy):
+            return of, found
+    return accuracy.levels[-1], _solve(t, accuracy.levels[-1], wanted, found)
+
+
+def _is_rough(t: Terms, found: tuple[Boundary, ...], accuracy: Accuracy) -> bool:
+    """Whether the price needs more nodes: the tail times how much the premium depends on the boundary."""
+    rates = (abs(t.r) + abs(t.q)) * np.sqrt(t.T)
+    return any(not each.tail * rates <= accuracy.tail * t.share * t.sigma for each in found)
 
 
 def _solve(t: Terms, of: Nodes, wanted: float, warm: tuple[Boundary, ...]) -> tuple[Boundary, ...]:
@@ -323,9 +351,11 @@ def _solve(t: Terms, of: Nodes, wanted: float, warm: tuple[Boundary, ...]) -> tu
     if t.boundaries == 0:
         return ()
     if t.boundaries == 1:
-        start = float(log(t.r / t.q)) if 0.0 <= t.r < t.q else 0.0
-        b = warm[0].b if warm else _guess(t, of, start)
-        return (_iterate(t, of, Boundary(start, -1.0, b, inf, t.T), wanted),)
+        begun = _carried(t, of, warm[0]) if warm and warm[0].step <= 1e-3 else None
+        if begun is None:
+            start = float(log(t.r / t.q)) if 0.0 <= t.r < t.q else 0.0
+            begun = Boundary(of, t.sigma, start, -1.0, _guess(t, of, start), inf, t.T)
+        return (_iterate(t, begun, wanted),)
     # Past the time at which they meet the equations may have no solution: then a shorter horizon, which still has
     # the meeting.
     wanted = min(wanted, 0.1 * LOST)  # whether they meet is decided by what is found
@@ -333,22 +363,31 @@ def _solve(t: Terms, of: Nodes, wanted: float, warm: tuple[Boundary, ...]) -> tu
     found = _solve_two(t, of, wanted, t.T)
     for _ in range(HORIZONS):
         is_found = all(each.step <= LOST for each in found)
-        if is_found and (found[0].horizon == t.T or _meeting(of, found) < 1.0):
+        if is_found and (found[0].horizon == t.T or _meeting(found) < 1.0):
             return found
         known, unknown = (found[0].horizon, unknown) if is_found else (known, found[0].horizon)
         found = _solve_two(t, of, wanted, 0.5 * (known + unknown))
-    if all(each.step <= LOST for each in found) and _meeting(of, found) < 1.0:
+    if all(each.step <= LOST for each in found) and _meeting(found) < 1.0:
         return found
-    return tuple(Boundary(each.start, each.sign, each.b, nan, each.horizon) for each in found)
+    return tuple(replace(each, step=nan) for each in found)
+
+
+def _carried(t: Terms, of: Nodes, warm: Boundary) -> Boundary:
+    """The boundary of another volatility or resolution as a beginning; itself if both are the same."""
+    if warm.of is of and warm.sigma == t.sigma:
+        return warm
+    b = warm.b if warm.of is of else warm.at(2.0 * of.x - 1.0)
+    ratio = t.sigma / warm.sigma  # ln B - ln B(0) is about proportional to the volatility
+    return replace(warm, of=of, sigma=t.sigma, b=warm.start + ratio * (b - warm.start), step=inf)
 
 
 def _solve_two(t: Terms, of: Nodes, wanted: float, horizon: float) -> tuple[Boundary, ...]:
     """Two boundaries, for times left up to ``horizon``."""
-    part = Terms(t.r, t.q, t.sigma, horizon, t.x, t.unit)
+    part = replace(t, T=horizon)
     found = []
     for start, sign in ((0.0, -1.0), (float(log(t.r / t.q)), 1.0)):
-        begun = Boundary(start, sign, _guess_two(part, of, start, sign), inf, horizon)
-        found.append(_iterate(part, of, begun, wanted))
+        begun = Boundary(of, t.sigma, start, sign, _guess_two(part, of, start, sign), inf, horizon)
+        found.append(_iterate(part, begun, wanted))
     return tuple(found)
 
 
@@ -390,8 +429,9 @@ def _guess_two(t: Terms, of: Nodes, start: float, sign: float) -> Floats:
     return found
 
 
-def _iterate(t: Terms, of: Nodes, begun: Boundary, wanted: float) -> Boundary:
+def _iterate(t: Terms, begun: Boundary, wanted: float) -> Boundary:
     """Rounds of the fixed point until ln B moves by no more than ``wanted``."""
+    of = begun.of
     is_lower, is_steep = begun.sign > 0.0, 2.0 * (t.r - t.q) > STEEP * t.sigma * t.sigma
     sine, cosine, weight = of.angle
     tau = t.T * of.x * of.x
@@ -401,7 +441,11 @@ def _iterate(t: Terms, of: Nodes, begun: Boundary, wanted: float) -> Boundary:
     r_weight, q_weight, drift = t.r * exp(-t.r * s) * ds, t.q * exp(-t.q * s) * ds, t.mu * s
     er, eq = exp(-t.r * tau), exp(-t.q * tau)
     now = begun
+    if is_steep and not is_lower:
+        wanted *= 0.001  # it converges slowly: what is left is more than the last step
     for _ in range(LONG_ROUNDS if t.boundaries == 2 else ROUNDS):
+        if not now.step > wanted:
+            break
         H = np.zeros_like(s)
         for k, value in enumerate(now.H):
             H = H + of.basis[:, k, :] * value
@@ -419,9 +463,7 @@ def _iterate(t: Terms, of: Nodes, begun: Boundary, wanted: float) -> Boundary:
             D = D + (q_weight * (cdf_twin(dp) + density_twin(dp) / sd)).sum(axis=1)
         b = log(N / D)
         b = np.maximum(b, now.start) if is_lower else np.minimum(b, now.start)
-        now = Boundary(now.start, now.sign, b, float(np.max(np.abs(b - now.b))), now.horizon)
-        if not now.step > (0.03 * wanted if is_steep and not is_lower else wanted):
-            break
+        now = replace(now, b=b, step=float(np.max(np.abs(b - now.b))))
     return now
 
 
@@ -445,10 +487,10 @@ def _value(t: Terms, of: Nodes, found: tuple[Boundary, ...], most: float = LOST)
             H = H + of.price_basis[k] * value
         boundaries = [found[0].values(H)]
     else:
-        meet = _meeting(of, found)
+        meet = _meeting(found)
         if meet == 1.0 and found[1].b[0] <= t.x <= found[0].b[0]:
             return now, now - plain
-        boundaries = [each.at(of, 2.0 * meet * cosine - 1.0) for each in found]
+        boundaries = [each.at(2.0 * meet * cosine - 1.0) for each in found]
     latest = found[0].horizon * meet * meet  # time left; with more of it exercise is never optimal
     s = (t.T - latest) + latest * sine * sine
     ds, sd = 2.0 * latest * sine * cosine * weight, t.sigma * np.sqrt(s)
@@ -461,11 +503,11 @@ def _value(t: Terms, of: Nodes, found: tuple[Boundary, ...], most: float = LOST)
     return plain + extra, extra
 
 
-def _meeting(of: Nodes, found: tuple[Boundary, ...]) -> float:
+def _meeting(found: tuple[Boundary, ...]) -> float:
     """The first sqrt(tau / horizon) at which the boundaries meet; 1 if they do not."""
 
     def have_met(x: Floats) -> Booleans:
-        return found[0].at(of, 2.0 * x - 1.0) <= found[1].at(of, 2.0 * x - 1.0)
+        return found[0].at(2.0 * x - 1.0) <= found[1].at(2.0 * x - 1.0)
 
     marks = np.arange(1, 257) / 256
     met = np.flatnonzero(have_met(marks))
