@@ -35,14 +35,14 @@ Arguments = Sequence[str]
 
 
 class GoError(Exception):
-    """A failure, told in one line that says what to do."""
+    """A failure, with a message of one line that ends with the remedy."""
 
 
 # --- the environment ---------------------------------------------------------------------------------------------
 
 
 def fingerprint() -> str:
-    """Names everything an installation depends on. Editing a .py changes nothing here: the install is editable.
+    """Return a digest of everything an installation depends on; .py files are not in it: the install is editable.
 
     Raises:
         OSError: a file cannot be read.
@@ -56,12 +56,12 @@ def fingerprint() -> str:
 
 
 def is_ready() -> bool:
-    """The environment is complete and up to date."""
+    """Return whether the environment is complete and up to date."""
     return PYTHON.exists() and STAMP.exists() and not UNFINISHED.exists() and STAMP.read_text() == fingerprint()
 
 
 def set_up(again: bool = False) -> None:
-    """Makes the environment, or brings it up to date; does nothing where it is ready.
+    """Make the environment, or bring it up to date; do nothing if it is ready.
 
     Raises:
         GoError: no environment could be made, or the packages could not be installed.
@@ -75,7 +75,7 @@ def set_up(again: bool = False) -> None:
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Of two first runs at once the second waits for the first. Locks this file, so there is none to clean up."""
+    """Let the second of two simultaneous first runs wait. The lock is on this file: nothing to clean up."""
     with Path(__file__).open() as file:
         with suppress(ImportError, OSError):  # Windows, and file systems without locks
             import fcntl
@@ -85,52 +85,52 @@ def one_at_a_time() -> Iterator[None]:
 
 
 def install() -> None:
-    """Makes .venv where it is missing or half made, then installs the project into it.
+    """Make .venv if it is missing or half made, then install the project into it.
 
     Raises:
         GoError: no environment could be made, or the packages could not be installed.
     """
-    # An environment that somebody made by hand (no stamp, no mark) is used as it is and never removed.
+    # An environment that the user made by hand (no stamp, no mark) is used as it is and never removed.
     is_ours = STAMP.exists() or UNFINISHED.exists()
     is_there = VENV.exists() and any(VENV.iterdir())
     if is_there and not is_ours and not PYTHON.exists():
-        raise GoError(f"{VENV} is there but holds no Python. Remove it, then run the same command again.")
+        raise GoError(f"{VENV} exists but contains no Python. Remove it, then run the same command again.")
     if UNFINISHED.exists() or not PYTHON.exists():
-        say("making .venv")
+        report("making .venv")
         shutil.rmtree(VENV, ignore_errors=True)
         VENV.mkdir(exist_ok=True)
         UNFINISHED.touch()
         make_environment()
     elif is_ours:
         UNFINISHED.touch()
-    say("installing strikeout and its tools, a minute or two the first time")
+    report("installing strikeout and its tools, a minute or two the first time")
     STAMP.unlink(missing_ok=True)
     now = fingerprint()  # before the install: what is edited meanwhile is installed next time
     if not logged([str(PYTHON), "-m", "pip", "install", "-v", "-e", f"{ROOT}[dev]"]):
         raise GoError(f"the install failed: {last_error()}. {remedy()}")
-    tell_about_the_kernel()
+    report_kernel()
     STAMP.write_text(now)
     UNFINISHED.unlink(missing_ok=True)
 
 
 def make_environment() -> None:
-    """Makes .venv with pip in it, by the first way that works on this machine.
+    """Make .venv with pip in it, by the first method that works on this machine.
 
     Raises:
-        GoError: none did.
+        GoError: none works.
     """
-    for way in ways():
-        if all(logged(step) for step in way) and logged([str(PYTHON), "-m", "pip", "--version"]):
+    for commands in environment_commands():
+        if all(logged(command) for command in commands) and logged([str(PYTHON), "-m", "pip", "--version"]):
             return
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     raise GoError(
-        f"this Python can make no environment with pip in it (tried venv, pip, uv, virtualenv). "
+        f"this Python cannot make an environment with pip in it (tried venv, pip, uv, virtualenv). "
         f"Install one of them, for example: apt install python{version}-venv - then run the same command again."
     )
 
 
-def ways() -> Iterator[list[list[str]]]:
-    """Ways to make .venv with pip in it, the ordinary one first, each a list of commands.
+def environment_commands() -> Iterator[list[list[str]]]:
+    """Yield lists of commands that make .venv with pip in it, the ordinary one first.
 
     Debian ships Python without ensurepip, so plain venv may fail there: any other pip at hand is then asked to
     install itself into the new environment.
@@ -153,8 +153,8 @@ def ways() -> Iterator[list[list[str]]]:
         yield [["virtualenv", "-p", base, here]]
 
 
-def tell_about_the_kernel() -> None:
-    """Says so where the compiled kernel is not there, why, and what to do about it."""
+def report_kernel() -> None:
+    """Print why the compiled kernel was not built, and the remedy; nothing if it was."""
     if not (ROOT / "CMakeLists.txt").exists():
         return
     look = "import importlib.util as u, sys; sys.exit(u.find_spec('strikeout.kernels._native') is None)"
@@ -162,10 +162,10 @@ def tell_about_the_kernel() -> None:
         return
     compiler = shutil.which(os.environ.get("CXX", "")) or next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler:
-        why, remedy = f"{compiler} could not build the fast kernel", f"Its words are in {LOG}; mend that"
+        why, remedy = f"{compiler} could not build the fast kernel", f"Its errors are in {LOG}; fix them"
     else:
         why, remedy = "no C++ compiler was found", "For the fast kernel install one (for example: apt install g++)"
-    say(f"note: {why}, so strikeout runs on NumPy: right, but slower. {remedy}, then: python3 go.py setup --again")
+    report(f"note: {why}, so strikeout runs on NumPy: correct, but slower. {remedy}, then: python3 go.py setup --again")
 
 
 COMPILERS = ("c++", "g++", "clang++", "cl")
@@ -174,12 +174,13 @@ COMPILERS = ("c++", "g++", "clang++", "cl")
 # --- running things ----------------------------------------------------------------------------------------------
 
 
-def say(sentence: str) -> None:
+def report(sentence: str) -> None:
+    """Print a line on stderr."""
     print(f"go.py: {sentence}", file=sys.stderr, flush=True)
 
 
 def pip_settings() -> dict[str, str]:
-    """The user's own environment, with our pins for the packages and for what builds them.
+    """Return the user's own environment, with our pins for the packages and for what builds them.
 
     Both names, because pip 25.3 gave the build its own; as a URI, because pip splits these at spaces.
     """
@@ -190,7 +191,7 @@ def pip_settings() -> dict[str, str]:
 
 
 def logged(command: Arguments) -> bool:
-    """Runs a command with its output in the log; whether it succeeded."""
+    """Run a command with its output in the log, and return whether it succeeded."""
     with LOG.open("ab") as log:
         log.write(("\n$ " + " ".join(command) + "\n").encode())
         log.flush()
@@ -202,12 +203,12 @@ def logged(command: Arguments) -> bool:
 
 
 def last_log() -> str:
-    """What the last logged command said."""
+    """Return the output of the last logged command."""
     return LOG.read_text(errors="replace").rpartition("\n$ ")[2]
 
 
 def last_error() -> str:
-    """The first error in it: later ones are usually its consequences."""
+    """Return the first error of the last logged command: later ones are usually its consequences."""
     lines = [line.strip() for line in last_log().splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(("error", "fatal"))]
     return (errors[0] if errors else lines[-1])[:300].rstrip(".")
@@ -217,19 +218,19 @@ def remedy() -> str:
     text = last_log().lower()
     if "no space left" in text:
         return "Free some disk space, then run the same command again."
-    # A conflict counts: the pins agree with each other, so one of them is not to be had.
+    # A conflict counts: the pins agree with each other, so one of them is not available.
     if any(sign in text for sign in ("no matching distribution", "conflict", "connection", "timed out")):
         return f"Check that pip can reach a package index, then run the same command again; the log is {LOG}"
-    return f"Mend that, then run the same command again; the log is {LOG}"
+    return f"Fix that, then run the same command again; the log is {LOG}"
 
 
 def run(*command: str, where: Path | None = ROOT, **variables: str) -> int:
-    """Runs a command of the environment and gives back its exit code."""
+    """Run a command of the environment and return its exit code."""
     process = subprocess.Popen(command, cwd=where, env={**os.environ, **variables})
     while True:
         try:
             code = process.wait()
-        except KeyboardInterrupt:  # the child got it too, and says its own last words
+        except KeyboardInterrupt:  # the child gets it too, and prints its own message
             continue
         return 128 - code if code < 0 else code
 
@@ -238,15 +239,15 @@ def python(*arguments: str, where: Path | None = ROOT) -> int:
     return run(str(PYTHON), *arguments, where=where)
 
 
-# --- the words ---------------------------------------------------------------------------------------------------
+# --- commands ---------------------------------------------------------------------------------------------------
 
 
 def setup(arguments: Arguments) -> int:
-    """make the environment and nothing else; --again even where it is ready"""
+    """make the environment and nothing else; --again even if it is ready"""
     if set(arguments) - {"--again"}:
-        raise GoError(f"setup knows no {' '.join(arguments)}. Run: python3 go.py setup, or with --again")
+        raise GoError(f"setup does not take {' '.join(arguments)}. Run: python3 go.py setup, or with --again")
     set_up(again="--again" in arguments)
-    say(f"ready: {SCRIPTS / 'strikeout'}")
+    report(f"ready: {SCRIPTS / 'strikeout'}")
     return 0
 
 
@@ -268,7 +269,7 @@ def check(arguments: Arguments) -> int:
 
 
 def tidy(arguments: Arguments) -> int:
-    """format the code and mend what can be mended by rule"""
+    """format the code and apply automatic fixes"""
     ruff = str(SCRIPTS / "ruff")
     return run(ruff, "check", "--fix", *arguments) | run(ruff, "format", *arguments)
 
@@ -281,7 +282,7 @@ def docs(arguments: Arguments) -> int:
         raise GoError(f"the site's generator could not be installed: {last_error()}. {remedy()}")
     code = code or python("site/pages.py") or run(str(SCRIPTS / "zensical"), "build", "--strict")
     if code == 0:
-        say(f"the site is in {ROOT / 'build' / 'site' / 'index.html'}")
+        report(f"the site is in {ROOT / 'build' / 'site' / 'index.html'}")
     return code
 
 
@@ -306,7 +307,7 @@ def sanitize(arguments: Arguments) -> int:
     if not logged([str(PYTHON), "-m", "pip", "install", "-v", "--no-deps", "--target", str(there), *define, str(ROOT)]):
         raise GoError(f"the sanitizer build failed: {last_error()}. {remedy()}")
     if not list(there.glob("strikeout/kernels/_native.*")):
-        raise GoError(f"the kernel did not build with sanitizers; the compiler's words are in {LOG}")
+        raise GoError(f"the kernel did not build with sanitizers; the compiler's errors are in {LOG}")
     # The C++ library beside the sanitizer's: it wraps what throws an exception, and must find it.
     libraries = [
         subprocess.run(
@@ -353,8 +354,10 @@ def aarch64(arguments: Arguments) -> int:
         verdict = "differs" if name in differing else "the same bits"
         print(f"{name:24} {int(finite):>10,} numbers  {digest}  {verdict}")
     for name in differing:
-        say(f"{name}: " + "; ".join(f"{build} {' '.join(each.get(name, ('none',)))}" for build, each in found.items()))
-    say(f"{len(first) - len(differing)} of {len(first)} digests are the same on {'; '.join(found)}")
+        report(
+            f"{name}: " + "; ".join(f"{build} {' '.join(each.get(name, ('none',)))}" for build, each in found.items())
+        )
+    report(f"{len(first) - len(differing)} of {len(first)} digests are the same on {'; '.join(found)}")
     return 1 if differing else 0
 
 
@@ -363,7 +366,7 @@ CROSS_PACKAGES = {"g++": "g++", CROSS_COMPILER: "g++-aarch64-linux-gnu", EMULATO
 
 
 def build_digests(to: Path, compiler: str, build: str, *options: str) -> str:
-    """Compiles native/cross/bits.cpp with the sources and flags of the kernel in CMakeLists.txt.
+    """Compile native/cross/bits.cpp with the sources and flags of the kernel in CMakeLists.txt.
 
     Raises:
         GoError: it could not be compiled.
@@ -371,7 +374,7 @@ def build_digests(to: Path, compiler: str, build: str, *options: str) -> str:
     text = (ROOT / "CMakeLists.txt").read_text()
     listed = [re.search(rf"set\({name} (.*?)\)", text, re.DOTALL) for name in ("KERNEL_FLAGS", "KERNEL_SOURCES")]
     flags, sources = (match.group(1).split() if match else [] for match in listed)
-    say(f"compiling {to.name}")
+    report(f"compiling {to.name}")
     command = [
         compiler,
         "-std=c++17",
@@ -383,38 +386,41 @@ def build_digests(to: Path, compiler: str, build: str, *options: str) -> str:
     ]
     done = subprocess.run([*command, "-pthread", "-o", str(to)], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:300])
-        raise GoError(f"{to.name} could not be compiled: {said}. Mend that, then run the same command again.")
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:300])
+        raise GoError(f"{to.name} could not be compiled: {first}. Fix that, then run the same command again.")
     return str(to)
 
 
 def digests(command: Arguments) -> dict[str, tuple[str, str]]:
-    """What the program prints: by name, how many numbers there are and their digest.
+    """Return what the program prints: by name, how many numbers there are and their digest.
 
     Raises:
         GoError: the program failed.
     """
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise GoError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[:300]}. Mend that.")
+        raise GoError(
+            f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[:300]}. Fix that and run it again."
+        )
     rows = (line.split("\t") for line in done.stdout.splitlines())
     return {name: (finite, digest) for name, finite, digest in rows}
 
 
 def fuzz(arguments: Arguments) -> int:
-    """look for inputs that give neither a result nor a sentence: fuzz [MINUTES] [TARGET ...], 5 minutes unless said"""
+    """search for inputs that give neither a result nor an error: fuzz [MINUTES] [TARGET ...], 5 minutes by default"""
     return python("-m", "tests.fuzz", *arguments)
 
 
-WORDS: dict[str, Callable[[Arguments], int]] = {
-    word.__name__: word for word in (setup, demo, test, check, tidy, docs, bench, paper, sanitize, aarch64, fuzz)
+COMMANDS: dict[str, Callable[[Arguments], int]] = {
+    command.__name__: command
+    for command in (setup, demo, test, check, tidy, docs, bench, paper, sanitize, aarch64, fuzz)
 }
-WITHOUT_PYTHON = ("setup", "aarch64")  # these make no use of the environment, or make it themselves
+WITHOUT_PYTHON = ("setup", "aarch64")  # these do not use the environment, or make it themselves
 
 
 def usage() -> str:
-    lines = [f"  {name:9} {word.__doc__}" for name, word in WORDS.items()]
-    return "\n".join(["usage: python3 go.py WORD [ARGUMENTS]", "", *lines])
+    lines = [f"  {name:9} {command.__doc__}" for name, command in COMMANDS.items()]
+    return "\n".join(["usage: python3 go.py COMMAND [ARGUMENTS]", "", *lines])
 
 
 def main(arguments: Arguments) -> int:
@@ -422,20 +428,20 @@ def main(arguments: Arguments) -> int:
         print(usage())
         return 0 if arguments else 2
     name, *rest = arguments
-    if name not in WORDS:
-        say(f"there is no word {name!r}; there are {', '.join(WORDS)}. Run: python3 go.py help")
+    if name not in COMMANDS:
+        report(f"{name!r} is not a command; the commands are {', '.join(COMMANDS)}. Run: python3 go.py help")
         return 2
     try:
         if name not in WITHOUT_PYTHON:
             set_up()
-        return WORDS[name](rest)
+        return COMMANDS[name](rest)
     except GoError as error:
-        say(str(error))
+        report(str(error))
     except KeyboardInterrupt:
-        say("interrupted; run the same command again, it begins where it must")
+        report("interrupted; run the same command again, it continues from there")
         return 130
     except OSError as error:
-        say(f"{error}. Mend that, then run the same command again.")
+        report(f"{error}. Fix that, then run the same command again.")
     return 1
 
 

@@ -41,7 +41,7 @@ def book_error(pricer: Pricer, theta: Floats, contracts: Contracts) -> float:
 def corner_error(pricer: Pricer, *, of: str = "price") -> float | None:
     """Worst error over the forward at the 45-digit references in the corners of the parameter space.
 
-    None where the reference file is not at hand.
+    None if the reference file is not at hand.
 
     Args:
         of: "price", or "gradient" for what gives the derivatives instead.

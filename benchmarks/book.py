@@ -44,7 +44,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
         closing.close()  # until then a part of a book is in the log beside it
         facts |= {
             "seconds of one fsync here": interleave({"fsync": same(_fsync(folder))}, rounds=21)["fsync"].seconds,
-            **{f"bytes a quote in the file, {n:,}": book.path.stat().st_size / n for n, book in files.items()},
+            **{f"bytes per quote in the file, {n:,}": book.path.stat().st_size / n for n, book in files.items()},
         }
     return Result("book", is_quick, tuple(rows), facts)
 
@@ -66,7 +66,7 @@ def _apart(source: Road, work: dict[int, Candidate], *, rounds: int) -> list[Row
     flat = f"27 rows read, subtracted, solved; at most {FARTHEST} times apart is promised"
     note, required = {
         "auto": (f"as it comes; {flat}", 1 / FARTHEST),
-        "quotes": ("what is left is calibrated anew: the cost grows with the book", None),
+        "quotes": ("what is left is calibrated again: the cost grows with the book", None),
         "one step": (f"27 footprints subtracted, certified to {TOLERANCE} standard errors", 1 / FARTHEST),
         "moments": (flat, 1 / FARTHEST),
     }[source]

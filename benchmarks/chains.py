@@ -36,7 +36,7 @@ DAYS: dict[str, tuple[str, str | None]] = {
     "SPX 2026-07-22": ("panel_spx_2026-07-22_08-05", "2026-07-22"),
 }
 NUMBERS = ("strike", "bid", "ask", "mid", "iv_mid", "forward", "discount")
-SHORTEST = 7  # days: below, a jump matters more than anything a diffusion can say
+SHORTEST = 7  # days: below, a jump matters more than anything a diffusion can show
 FARTHEST = 3.0  # standard deviations of the log-price, at the volatility of the quote itself
 
 
@@ -77,7 +77,7 @@ def day(name: str, *, folder: Path = DATA) -> so.Quotes:
 
 
 def thinned(quotes: so.Quotes, count: int) -> so.Quotes:
-    """At most so many quotes, evenly chosen by expiry and log-moneyness."""
+    """At most n quotes, evenly chosen by expiry and log-moneyness."""
     rows = np.unique(np.linspace(0, len(quotes) - 1, min(count, len(quotes))).round().astype(int))
     return quotes[quotes.contracts.slices.order[rows]]
 

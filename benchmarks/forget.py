@@ -205,11 +205,14 @@ def _linear(size: int, *, rounds: int) -> list[Row]:
         work[f"{count:,} forgotten"] = same(_downdate(footprints, state.words, places))
     timed = interleave(work, rounds=rounds)
     required = {f"{counts[-1]:,} forgotten": 0.25 * counts[-1] / most}
-    return [Row(f"linear in what goes, of {size:,}", n, t.seconds, t.ratio, required.get(n)) for n, t in timed.items()]
+    return [
+        Row(f"linear in the quotes removed, of {size:,}", n, t.seconds, t.ratio, required.get(n))
+        for n, t in timed.items()
+    ]
 
 
 def _downdate(footprints: Footprints, words: NDArray[np.uint64], places: NDArray[np.int64]) -> Work:
-    """The kernel's own call: what comes back is bytes, and nobody has looked at them yet, as with NumPy's arrays."""
+    """The kernel's own call: it returns bytes that are not read yet, as with NumPy's arrays."""
     rows, grid, kernel = footprints.rows, footprints.schema.grid, native()
     if kernel is None:
         return lambda: exact.downdate(words, rows, places, grid)

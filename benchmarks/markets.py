@@ -88,7 +88,7 @@ def random_starts(count: int, *, seed: int = 0) -> list[Floats]:
 
 
 def race(day: str, objective: str, *, starts: int = 40, few: int = FEW, with_peer: bool = True) -> Race:
-    """One day under one objective, everybody from the same starts.
+    """One day under one objective, all from the same starts.
 
     Raises:
         FileNotFoundError: the reference chains are not there.

@@ -1,4 +1,4 @@
-"""The most memory a piece of work held at once, beyond what was there before."""
+"""The largest memory in use during a computation, beyond what was in use before."""
 
 from __future__ import annotations
 

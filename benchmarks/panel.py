@@ -61,7 +61,7 @@ def _forget(*, rounds: int) -> list[Row]:
 
 
 def dense(state: System) -> tuple[Floats, Floats]:
-    """The curvature and the score of all parameters: shared ones first, then a latent one a group."""
+    """The curvature and the score of all parameters: shared ones first, then one latent parameter per group."""
     shared = len(state.schema.parameters)
     size = shared + len(state.groups)
     H, G = np.zeros((size, size)), np.zeros(size)
@@ -163,7 +163,7 @@ def _beside(days: int, seeds: int) -> dict[str, float | str]:
         f"books of {days} days": seeds,
         "shared parameters, farthest from the truth, standard errors": round(max(apart), 2),
         "variance path, largest RMSE": f"{max(path):.2g}",
-        "RMSE over the noise, a variance a date": f"{min(ours):.3f} to {max(ours):.3f}",
+        "RMSE over the noise, one variance per date": f"{min(ours):.3f} to {max(ours):.3f}",
         "RMSE over the noise, constant variance": f"{min(constants):.0f} to {max(constants):.0f}",
         "correlation, constant variance, standard errors above the truth": f"{min(biases):.1f} to {max(biases):.1f}",
     }

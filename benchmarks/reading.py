@@ -1,8 +1,8 @@
 """A file of quotes from text to book: seconds of the processor and peak memory, by rows.
 
-The rows are made up: days of 20 expiries, 500 strikes, calls and puts at bid and ask with forwards, 80 bytes a row. A
+The rows are made up: days of 20 expiries, 500 strikes, calls and puts at bid and ask with forwards, 80 bytes per row. A
 million of them, ten million with ``--full``. Each size is read in a process of its own, so that its peak is its own:
-once as one book in memory, and once as `strikeout import` does it, in pieces into a book on disk. The second must not
+once as one book in memory, and once as `strikeout import` does it, in chunks into a book on disk. The second must not
 grow with the file.
 """
 
@@ -58,7 +58,7 @@ print(done.imported, checked - begun, on_the_way - empty, ended - checked, at_mo
 
 
 def run(*, is_quick: bool, is_full: bool) -> Result:
-    """A file of so many rows, opened as a table and read as a book."""
+    """A file of ``count`` rows, opened as a table and read as a book."""
     rows, facts = [], {}
     for count in (QUICK,) if is_quick else (USUAL, FULL) if is_full else (USUAL,):
         with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:
                 note=f"peak {imported / MEGABYTE:,.0f} MB, {count / (checking + writing):,.0f} rows a second with both",
             ),
         ]
-        facts[f"{count:,} rows: bytes a row at the peak"] = as_book / count
+        facts[f"{count:,} rows: bytes per row at the peak"] = as_book / count
         facts[f"{count:,} rows: megabytes at the peak of an import"] = imported / MEGABYTE
     return Result("reading", is_quick, tuple(rows), facts)
 
@@ -91,7 +91,7 @@ def _measured(program: str, path: Path, count: int) -> list[float]:
 
 
 def written(path: Path, count: int) -> Path:
-    """A file of so many quotes within their bounds, a day after another."""
+    """A file of ``count`` quotes within their bounds, a day after another."""
     strike = np.tile(np.repeat(1000.0 + 5 * np.arange(500), 2), 20)
     is_call = np.tile([True, False], DAY // 2)
     month = np.repeat(np.arange(1, 21), DAY // 20)

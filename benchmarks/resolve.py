@@ -80,7 +80,7 @@ def _against(*, rounds: int) -> tuple[list[Row], dict[str, float | str]]:
 
 
 def _forgotten(whole: so.states.Moments, gone: so.Quotes, model: so.Heston) -> so.Calibration:
-    """All that a user waits for who keeps the moments of a book and is told which quotes to strike out."""
+    """All that a user waits for who keeps the moments of a book and gets the quotes to strike out."""
     return so.calibrate(whole - so.moments_of(gone), model)
 
 
@@ -97,7 +97,7 @@ def _flat(sizes: list[int], *, rounds: int) -> tuple[list[Row], dict[str, float 
 
 
 def _moments(count: int) -> so.states.Moments:
-    """Of ``count`` quotes on three maturities, in pieces: the same contracts, seen again and again with new noise."""
+    """Of ``count`` quotes on three maturities, in chunks: the same contracts, seen again and again with new noise."""
     piece = so.synthetic.random_quotes(min(count, PIECE), maturities=3, seed=4)
     total = so.moments_of(piece)
     for seed in range(1, count // len(piece)):

@@ -18,7 +18,7 @@ class Row:
     Args:
         ratio: its time over that of the task's first row, in the same rounds; the first row is ours wherever there is a
             peer, and above one means slower than ours.
-        required: the ratio it must at least have for us to keep our promise; None where none is made.
+        required: the ratio it must at least have for us to keep our promise; None if no promise is made.
         error: worst absolute price error over the forward, of this candidate on this task.
     """
 
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """All rows of one benchmark; `facts` are figures that are no timings (`bytes a quote`, `worst corner error`)."""
+    """All rows of one benchmark; `facts` are figures that are not timings (`bytes per quote`, `worst corner error`)."""
 
     name: str
     is_quick: bool

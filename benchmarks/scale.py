@@ -14,7 +14,7 @@ LONGEST_MAKING = 20.0
 
 
 def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every benchmark takes both
-    """Ours against the NumPy peer, one Gauss-Newton pass each; linearity in the number of quotes; bytes a quote."""
+    """Ours against the NumPy peer, one Gauss-Newton pass each; linearity in the number of quotes; bytes per quote."""
     if is_quick:  # other books, so no promise applies
         rows = [*_against(10_000, 25, None, 3), *_against(1_000, 1_000, None, 3), *_linear([100, 1_000, 10_000], 5, 3)]
         return Result("scale", is_quick, tuple(rows), _memory(20_000))
@@ -54,14 +54,14 @@ def _against(count: int, maturities: int, required: float | None, rounds: int) -
             timed["NumPy"].ratio,
             required,
             peer_error,
-            "tables of 768 bytes a quote kept, and not counted",
+            "tables of 768 bytes per quote kept, and not counted",
         ),
         _uncounted(task, timed["NumPy, tables in the pass"]),
     ]
 
 
 def _uncounted(task: str, timed: Timing) -> Row:
-    """What a pass costs who has not 768 bytes a quote to spare, or passes once."""
+    """What a pass costs who has not 768 bytes per quote to spare, or passes once."""
     return Row(task, "NumPy, tables in the pass", timed.seconds, timed.ratio)
 
 
@@ -109,10 +109,10 @@ def _handled(count: int) -> list[Row]:
 
 
 def _memory(count: int) -> dict[str, float | str]:
-    """Bytes a quote of a whole calibration, sorting included, beyond the quotes themselves."""
+    """Bytes per quote of a whole calibration, sorting included, beyond the quotes themselves."""
     quotes = so.synthetic.random_quotes(count, maturities=25)
     # A fresh copy for each call: what one calibration sorted and kept would not be counted in the next.
     copies = [books.fresh(quotes) for _ in range(memory.CALLS)]
     share = memory.peak_bytes(lambda: so.calibrate(copies.pop(), so.Heston())) / count
     verdict = "met" if share <= MOST_BYTES else "missed"
-    return {f"bytes a quote, calibrating {count:,} (at most {MOST_BYTES}: {verdict})": share}
+    return {f"bytes per quote, calibrating {count:,} (at most {MOST_BYTES}: {verdict})": share}

@@ -84,7 +84,7 @@ def _cached(quotes: so.Quotes, model: so.Model) -> Cached:
 
 
 def _nothing(quotes: so.Quotes, model: so.Model) -> None:
-    """Know nothing before the request."""
+    """Prepare nothing before the request."""
 
 
 def _named(model: so.Model, theta: Floats) -> Parameters:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from statistics import median
 
 Work = Callable[[], object]
-Candidate = Callable[[], Work]  # hands out a fresh piece of work, unmeasured; the work itself is measured
+Candidate = Callable[[], Work]  # prepares a fresh call, unmeasured; the work itself is measured
 
 TURN = 5e-3  # seconds: quicker work is repeated within a turn until it takes this long, and at least
 FEWEST = 3  # times, unless one call alone takes ten turns
 
 
 def same(work: Work) -> Candidate:
-    """A candidate that does the same work in every turn: nothing it touches remembers an earlier turn."""
+    """A candidate that does the same work in every turn: no state is left from an earlier turn."""
     return lambda: work
 
 
@@ -24,7 +24,7 @@ def same(work: Work) -> Candidate:
 class Timing:
     """Median seconds of a call, and the median over rounds of this candidate's time over that of the first.
 
-    A turn counts as its quickest call: on a shared machine the others were slowed by somebody else.
+    A turn counts as its quickest call: on a shared machine the others were slowed by other processes.
     """
 
     seconds: float

@@ -1,1 +1,1 @@
-"""The opponents, each as fast as we know how to make it. They import nothing of strikeout but the paper's scheme."""
+"""The opponents, each as fast as we can make it. They import nothing of strikeout but the paper's scheme."""

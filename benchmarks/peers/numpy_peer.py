@@ -4,7 +4,7 @@ What it does to be fast, all of it honest and none of it ours:
 
 - Lewis' single integral on Im z = -1/2, 48 Gauss-Legendre nodes on (0, 90 / sqrt(T)), a Black-Scholes control variate.
 - The nodes depend on the expiry alone, so exp(-i u k), its weights and the prefactor are tabulated once per book.
-- The control variate has a fixed variance, so that it, too, collapses into one tabulated number a quote. A variance
+- The control variate has a fixed variance, so that it, too, collapses into one tabulated number per quote. A variance
   that follows theta was tried: the same accuracy, and a Black-Scholes formula more in every pass.
 - The characteristic function and its five derivatives share every transcendental, are evaluated once per expiry and in
   one vectorised call; real and imaginary parts stay interleaved, so that the sum over nodes is one real matrix product.
@@ -44,10 +44,10 @@ ROWS_OF_TERMS = 8  # phi, five derivatives and two idle rows: OpenBLAS multiplie
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """What does not depend on theta, tabulated once: 768 bytes a quote."""
+    """What does not depend on theta, tabulated once: 768 bytes per quote."""
 
     order: NDArray[np.intp]  # rows sorted by expiry
-    expiries: Floats  # (m,) one a group
+    expiries: Floats  # (m,) one per group
     starts: NDArray[np.intp]  # (m + 1,)
     z: Complexes  # (m, 48)
     weight: Floats  # (m, 48) quadrature weight over u^2 + 1/4

@@ -3,7 +3,7 @@
 QuantLib wants one spot, whole days and implied vols. A Heston price over the discounted forward depends on strike /
 forward alone, so every quote is moved to a forward of 100 at zero rates, and its squared residual is weighted back. A
 quote that noise has pushed below its intrinsic value has no implied vol: QuantLib cannot take it, and `Helpers.count`
-says how many are left.
+reports how many are left.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def prepare(
 ) -> Helpers:
     """Builds the helpers with the exponentially fitted engine, the fastest of QuantLib's on this book.
 
-    ``weight`` counts squared residuals in the currency of the quotes, or in volatility; one each where none is given.
+    ``weight`` counts squared residuals in the currency of the quotes, or in volatility; one each if none is given.
 
     Raises:
         ValueError: an expiry is not a whole number of days of a 252nd (or 365th) of a year.

@@ -153,7 +153,7 @@ def _is_fine(accuracy: float) -> bool:
 
 
 def _columns(is_call: ArrayLike, **numbers: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_], tuple[int, ...]]:
-    """The arguments as contiguous columns of one length, and the shape they have together."""
+    """Return the arguments as contiguous columns of one length, and the shape they have together."""
     arrays: list[NDArray[Any]] = []
     for name, given in numbers.items():
         try:

@@ -35,20 +35,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from strikeout.wording import Argument, Mention, render
+from strikeout.text import Argument, Mention, render
 
 
 class StrikeoutError(Exception):
     """The root of every error: what was asked, what was found, what to do next.
 
-    A message is given in parts: text, and mentions (``wording.Mention``) of arguments and advice. ``sentence`` renders
+    A message is given in parts: text, and mentions (``text.Mention``) of arguments and advice. ``sentence`` renders
     the mentions for Python; the command line renders them as options.
 
     Args:
         parts: text and mentions, joined without a separator.
         facts: values for programs; each is an attribute of the error.
 
-    >>> from strikeout.wording import Argument
+    >>> from strikeout.text import Argument
     >>> error = UsageError("Give ", Argument("panel", None), ".", panel="day")
     >>> error.sentence, error.arguments, error.panel
     ('Give panel=None.', frozenset({'panel'}), 'day')

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Literal, NamedTuple
 
 from strikeout.errors import UsageError
-from strikeout.wording import printable
+from strikeout.text import printable
 
 TextFormat = Literal["text", "csv", "latex", "markdown"]
 MOST_LISTED = 20  # of a long fact, such as the issues of a rejected file

@@ -18,7 +18,7 @@ MATCHING = {"compile", "findall", "finditer", "fullmatch", "match", "search", "s
 # Attributes of these names that hold no sentence: the reason of a ledger entry is a value with a code.
 OTHERS = {("store", "why"), ("book/approvals.py", "why"), ("cli/requests.py", "why"), ("cli/book_commands.py", "why")}
 # The one place that cuts the message of another library, to show its first line.
-ALLOWED = {("wording.py", "first_line")}
+ALLOWED = {("text.py", "first_line")}
 
 
 def is_prose(node: ast.expr, caught: set[str], where: str) -> bool:

@@ -35,7 +35,7 @@ def test_importing_strikeout_imports_three_modules_of_its_own_and_nothing_but_th
     assert {name for name in after - before if name.partition(".")[0] not in sys.stdlib_module_names} == {
         "strikeout",
         "strikeout.errors",
-        "strikeout.wording",
+        "strikeout.text",
     }
 
 

@@ -28,7 +28,7 @@ def test_moments_too_coarse_for_the_smile_certify_no_optimum_and_say_what_to_do(
     done = struck(book, book[:100])
     assert so.states.interpolation_error(done.calibration, book[100:]) > THROUGH_MOMENTS
     assert done.certificate.obstacles["OPTIMUM"] == "COARSE_MOMENTS"
-    assert "or calibrate from the quotes" in done.certificate.said(Claim.OPTIMUM)
+    assert "or calibrate from the quotes" in done.certificate.clause(Claim.OPTIMUM)
     assert {made.name for made in done.certificate.claimed()} == {"STATE", "NEVER_SEEN"}
     found = so.verify(done.certificate, book[100:])
     assert found.holds, found.summary()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import strikeout as so
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 from tests.cli.typed import run
 
 PLURAL = re.compile(

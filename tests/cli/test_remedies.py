@@ -6,7 +6,7 @@ import pytest
 
 import strikeout as so
 from strikeout.cli import exit_codes
-from strikeout.wording import Advice
+from strikeout.text import Advice
 from tests.cli.typed import done, run
 
 

@@ -10,7 +10,7 @@ from strikeout.kernels import black
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import RULES, VEGA_FLOOR, weights_of
-from strikeout.wording import Argument
+from strikeout.text import Argument
 from tests.calibration.smile_model import book
 
 

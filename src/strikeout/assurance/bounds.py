@@ -67,7 +67,7 @@ class Bound:
 
 
 def stability(before: Linearization, after: Linearization, *, scaled: bool = False) -> Bound:
-    """The change of the step by forgetting: ``||d' - d|| <= ||H'^-1|| (||dG|| + ||dH|| ||d||)``.
+    """Return the change of the step by forgetting: ``||d' - d|| <= ||H'^-1|| (||dG|| + ||dH|| ||d||)``.
 
     Raises:
         UsageError: the two are of different models, or H is singular.
@@ -80,7 +80,7 @@ def stability(before: Linearization, after: Linearization, *, scaled: bool = Fal
 def neumann(
     before: Linearization, after: Linearization, *, norms: Literal["joint", "separate"] = "joint", scaled: bool = False
 ) -> Bound:
-    """The inverse after forgetting: ``||H'^-1|| <= ||H^-1|| / (1 - ||H^-1 dH||)``, if that norm is below one.
+    """Return the inverse after forgetting: ``||H'^-1|| <= ||H^-1|| / (1 - ||H^-1 dH||)``, if that norm is below one.
 
     Args:
         norms: "joint" takes ``||H^-1 dH||`` (the paper's remark), "separate" the larger ``||H^-1|| ||dH||`` (its
@@ -99,7 +99,7 @@ def neumann(
 
 
 def weyl(before: Linearization, after: Linearization, *, scaled: bool = False) -> Bound:
-    """The smallest eigenvalue after forgetting: ``lambda_min(H') >= lambda_min(H) - ||dH||``.
+    """Return the smallest eigenvalue after forgetting: ``lambda_min(H') >= lambda_min(H) - ||dH||``.
 
     The paper asks for ``||dH|| < lambda_min(H)`` to have H' positive definite. It is violated by nearly every single
     quote, while H' stays positive definite because it is a sum of squares.
@@ -170,7 +170,7 @@ class _Case:
 
 
 def spectral_norm(A: Floats) -> float:
-    """The largest singular value of a matrix that has few columns."""
+    """Return the largest singular value of a matrix that has few columns."""
     return sqrt(max(float(eigenvalues(gram(A, A))[-1]), 0.0))
 
 

@@ -78,7 +78,7 @@ def _rounding() -> dict[str, str]:
 
 
 def _core() -> str:
-    """The processor that OpenBLAS chose its products for; as requested if unknown, empty for another library."""
+    """Return the processor that OpenBLAS chose its products for; as requested if unknown, empty for another library."""
     own = Path(str(import_module("numpy._core._multiarray_umath").__file__))
     bundled = sorted(Path(np.__file__).parent.with_name("numpy.libs").glob("*openblas*"))  # Windows asks each by itself
     for path in (own, *bundled):

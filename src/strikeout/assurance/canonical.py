@@ -15,7 +15,7 @@ _TOO_LONG = int("1" + "0" * (MOST_DIGITS - 1))
 
 
 def canonical(value: Any) -> bytes:
-    """The only way to write this value: JSON, keys sorted, no spaces, ASCII, no floating-point number.
+    """Return the only way to write this value: JSON, keys sorted, no spaces, ASCII, no floating-point number.
 
     Texts, whole numbers, True, False, None, and lists and tables of these. The text of a floating-point number differs
     between libraries; write ``float.hex`` or the decimal text instead.
@@ -76,7 +76,7 @@ def from_canonical(data: bytes) -> Any:
 
 
 def _within(value: Any) -> Iterable[Any]:
-    """The values inside a list or a table, and nothing inside any other."""
+    """Return the values inside a list or a table, and nothing inside any other."""
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from strikeout.assurance.canonical import canonical, parse
 from strikeout.assurance.certificate_shape import wrong_part
 from strikeout.errors import UsageError
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 FORMAT = "strikeout certificate 2"
 STANDARD_ERRORS = "standard errors of independent quotes"  # the unit of tolerances
@@ -86,7 +86,7 @@ class Certificate:
     signed: dict[str, Any] | None = None  # by the key of a book: public, entry, head, at, signature
 
     def claimed(self) -> tuple[Claim, ...]:
-        """The claims that are made."""
+        """Return the claims that are made."""
         return tuple(claim for claim in Claim if claim.name in self.claims)
 
     @property
@@ -95,13 +95,13 @@ class Certificate:
         return {claim.name: claim.name in self.claims for claim in Claim}
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Every claim: its name, whether it is made, and what supports it or stands in its way."""
+        """Return every claim: its name, whether it is made, and what supports it or stands in its way."""
         return [
-            (name, "claimed" if made else "not claimed", self.said(Claim[name])) for name, made in self.made.items()
+            (name, "claimed" if made else "not claimed", self.clause(Claim[name])) for name, made in self.made.items()
         ]
 
     def values(self) -> dict[str, float]:
-        """The parameters as numbers."""
+        """Return the parameters as numbers."""
         return {name: float.fromhex(text) for name, text in self.parameters.items()}
 
     @property
@@ -120,8 +120,8 @@ class Certificate:
         """Whether a claim is about parameters."""
         return any(claim is not Claim.STATE for claim in self.claimed())
 
-    def said(self, claim: Claim) -> str:
-        """What supports a claim, or stands in its way, as a clause."""
+    def clause(self, claim: Claim) -> str:
+        """Return what supports a claim, or stands in its way, as a clause."""
         if claim.name not in self.claims:
             return str(Obstacle[self.obstacles[claim.name]])
         return {
@@ -147,14 +147,14 @@ class Certificate:
         return content
 
     def digest(self) -> str:
-        """64 hexadecimal digits that name this certificate, signed or not.
+        """Return 64 hexadecimal digits that name this certificate, signed or not.
 
         Keep it apart from the bytes, and no change goes unseen.
         """
         return sha256(canonical(self._content())).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """The one way to write this certificate: JSON, keys sorted, no spaces, ASCII, no floating-point number.
+        """Return the one way to write this certificate: JSON, keys sorted, no spaces, ASCII, no floating-point number.
 
         ``seal`` is the digest of all else but the signature. It finds damage; against malice, compare digests, check
         the signature, or ``verify``.
@@ -164,7 +164,7 @@ class Certificate:
 
     @staticmethod
     def from_bytes(data: bytes) -> Certificate:
-        """The certificate that these bytes are.
+        """Return the certificate that these bytes are.
 
         Raises:
             UsageError: they are not a certificate, of another format, larger or deeper than any, hold a field that none
@@ -199,7 +199,7 @@ class Certificate:
         return certificate
 
     def summary(self) -> str:
-        """The claims, the numbers and what is not claimed, in plain text."""
+        """Return the claims, the numbers and what is not claimed, in plain text."""
         lines = [f"{self._headline()}", ""]
         lines += [f"{word:<12} {name:<11} {said}" for name, word, said in self.rows()]
         lines += [
@@ -230,7 +230,7 @@ class Certificate:
         return f"by the key {signed['public']}, on {signed['at']}, as {place}; verify checks it"
 
     def _state_of(self) -> str:
-        """What the digest of the state is of: a step is solved from a state at a reference of its own."""
+        """Return what the digest of the state is of: a step is solved from a state at a reference of its own."""
         if "reference" in self.state:
             return "the retained quotes at the reference of the step; a book names its state at the model's first start"
         if self.state["kind"] == "moments":

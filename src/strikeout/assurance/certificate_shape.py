@@ -77,7 +77,7 @@ def wrong_part(content: Mapping[str, Any], *, claims: Collection[str], obstacles
 
 
 def is_number(text: object) -> bool:
-    """Whether this is a finite number as ``float.hex`` writes it."""
+    """Return whether this is a finite number as ``float.hex`` writes it."""
     try:
         return isinstance(text, str) and isfinite(float.fromhex(text)) and float.fromhex(text).hex() == text
     except (ValueError, OverflowError):

@@ -32,7 +32,7 @@ from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.schur import shared_schema
 from strikeout.statistics.system import WHOLE, Group
 from strikeout.statistics.weights import Weighting, weights_of
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 FARTHEST = 1.0  # standard errors: parameters farther from an optimum are not called one, whatever a certificate claims
 NEARLY = 1e-3  # standard errors: parameters that are nearer to each other differ as builds that round differently do
@@ -202,7 +202,8 @@ class ClaimChecker:
         return None
 
     def laid_down(self) -> tuple[str, ...]:
-        """What the issuer chose and the quotes did not determine, as clauses; nothing of a calibration by default."""
+        """Return what the issuer chose and the quotes did not determine, as clauses; nothing of a calibration by
+        default."""
         how, starts = self.how, self.how.get("starts", STARTS)
         several = "of the issuer's own" if isinstance(starts, list | dict) else f"of the model's own, not {STARTS}"
         count = starts if isinstance(starts, int) else 1 if isinstance(starts, dict) else len(starts)
@@ -320,7 +321,7 @@ class ClaimChecker:
         return fit(self.retained, self.asked, **how.keywords())
 
     def _moments(self) -> Moments:
-        """On the basis the certificate names, as in "chebyshev/scattered-32x12-1"."""
+        """Return moments on the basis the certificate names, as in "chebyshev/scattered-32x12-1"."""
         _, expiries, nodes = self.certificate.state["basis"].replace("/", "-").split("-")[:3]
         sizes_of = dict(zip(("nodes", "expiry_nodes"), map(int, nodes.split("x")), strict=False))
         return moments_of(self.retained, weights=self.weights, basis=Basis(expiries, **sizes_of))
@@ -345,7 +346,7 @@ class ClaimChecker:
         return IndependentState(self.latent_name, blocks, held)
 
     def _free(self) -> list[int]:
-        """Numbers of the parameters that a step moves: all that are not fixed."""
+        """Return numbers of the parameters that a step moves: all that are not fixed."""
         return [i for i, name in enumerate(self.names) if name not in self.fixed]
 
     def _compared(self, shared: list[float], latents: list[float], how: str) -> Found:
@@ -429,7 +430,7 @@ def model_of(certificate: Certificate, contracts: Any, model: Model | None) -> M
 
 
 def weights_of_claim(how: Mapping[str, Any], given: Weighting | None) -> Weighting:
-    """The weights that a certificate names, or those given where it names none."""
+    """Return the weights that a certificate names, or those given where it names none."""
     if how["weights"] != "own":
         return cast(Weighting, how["weights"])
     if given is None:
@@ -438,7 +439,7 @@ def weights_of_claim(how: Mapping[str, Any], given: Weighting | None) -> Weighti
 
 
 def numbers_of(texts: Mapping[str, str]) -> dict[str, float]:
-    """Numbers by name, from their hexadecimal texts."""
+    """Return numbers by name, from their hexadecimal texts."""
     return {name: float.fromhex(text) for name, text in texts.items()}
 
 

@@ -21,7 +21,7 @@ from strikeout.models.named import model_named
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import Mention, as_lines, many, render
+from strikeout.text import Mention, as_lines, many, render
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -117,7 +117,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         return len(self.fits)
 
     def best(self, by: Measure | None = None) -> ModelFit | None:
-        """The converged fit with the lowest figure; None if none converged or the figure has no meaning.
+        """Return the converged fit with the lowest figure; None if none converged or the figure has no meaning.
 
         Args:
             by: a measure; that of the order by default.
@@ -210,7 +210,7 @@ class ModelComparison(Mapping[str, ModelFit]):
         return as_lines([*lines, "", *self.sentences])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values for JSON; a number that does not exist is None."""
+        """Return everything as plain values for JSON; a number that does not exist is None."""
         return {
             "count": self.count,
             "models": [
@@ -261,7 +261,7 @@ def compare_models(
     most: int = 3,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> ModelComparison:
-    """Calibrates every model to the same quotes in the same way and puts them side by side.
+    """Calibrate every model to the same quotes in the same way and puts them side by side.
 
     A model that refuses these quotes is in the table with its sentence; the others go on.
 
@@ -348,7 +348,7 @@ def _influential(calibration: Calibration, most: int) -> dict[str, float]:
 
 
 def _is_lost(fit: ModelFit) -> bool:
-    """Whether it was calibrated without an optimum. If there is no calibration, the table gives the reason."""
+    """Return whether it was calibrated without an optimum. If there is no calibration, the table gives the reason."""
     return fit.calibration is not None and not fit.converged
 
 

@@ -50,7 +50,7 @@ def indicator(
     Args:
         system: of the retained quotes, at the reference.
         step: of the free parameters, if already computed.
-        free: numbers of the parameters that may move; all where not given.
+        free: numbers of the parameters that may move; all if not given.
 
     Raises:
         IndexError: ``free`` has a number that no parameter has.
@@ -78,7 +78,7 @@ def indicator(
 def relative_step(
     space: ParameterSpace, reference: tuple[float, ...], step: Sequence[float], kept: Sequence[int]
 ) -> float:
-    """The largest change of a parameter relative to its size; infinite if a change is not a number.
+    """Return the largest change of a parameter relative to its size; infinite if a change is not a number.
 
     Args:
         step: of the parameters with the numbers ``kept``.
@@ -93,7 +93,7 @@ def relative_step(
 
 @lru_cache(maxsize=64)
 def sizes(space: ParameterSpace, theta: tuple[float, ...]) -> list[float]:
-    """What a change of each parameter is relative to.
+    """Return what a change of each parameter is relative to.
 
     A positive parameter: its value. One between -1 and 1, a correlation: the distance 1 - rho^2 between its bounds. Any
     other may pass through zero: its value, or that of the first canonical start if that is larger.

@@ -28,7 +28,7 @@ from strikeout.kernels.products import inner, product
 from strikeout.quotes.conditions import literal
 from strikeout.statistics.groups import By, Groups, groups_of
 from strikeout.tables import plain
-from strikeout.wording import Argument, as_lines, many, printable
+from strikeout.text import Argument, as_lines, many, printable
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -58,7 +58,7 @@ class Influence(dict[str, NDArray[Any]]):
         return len(self.columns["count"])
 
     def top(self, count: int) -> Influence:
-        """The first rows alone."""
+        """Return the first rows alone."""
         return Influence({name: column[:count] for name, column in self.columns.items()})
 
     @property
@@ -78,7 +78,7 @@ class Influence(dict[str, NDArray[Any]]):
         return {"groups": self.rows, "columns": columns}
 
     def summary(self, count: int = 10) -> str:
-        """The first rows as a table of plain text."""
+        """Return the first rows as a table of plain text."""
         names, cells = self._shown(count)
         widths = [max(len(row[i]) for row in [names, *cells]) for i in range(len(names))]
         lines = [

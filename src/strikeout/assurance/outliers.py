@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from strikeout.errors import RefusedError
 from strikeout.kernels import black, elementary
 from strikeout.quotes.quotes import Quotes
-from strikeout.wording import as_lines, many, printable
+from strikeout.text import as_lines, many, printable
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

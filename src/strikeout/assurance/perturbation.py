@@ -12,7 +12,7 @@ from strikeout.assurance.bounds import Bound, stability
 from strikeout.errors import UsageError
 from strikeout.kernels.exact import Integers
 from strikeout.statistics.footprints import Footprints
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 LARGEST = 2.0**62  # of an integer in a row, as the kernels sum it
 
@@ -27,7 +27,7 @@ class Perturbation:
 
 
 def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) -> Perturbation:
-    """Adds independent normal noise to every number of every footprint, and bounds the drift of the parameters.
+    """Add independent normal noise to every number of every footprint, and bounds the drift of the parameters.
 
         a_c  ->  rint(a_c + share * rms_c * z),    z standard normal, rms_c the root mean square of column c
 
@@ -58,7 +58,7 @@ def perturb(footprints: Footprints, share: float, *, draw: np.random.Generator) 
 
 
 def with_noise(rows: Integers, share: float, draw: np.random.Generator) -> Integers:
-    """These rows with the noise of ``perturb``.
+    """Return these rows with the noise of ``perturb``.
 
     Raises:
         UsageError: the share is so large that a row leaves the grid.

@@ -44,7 +44,7 @@ def relinearization(
     residual: Residual = "price",
     scaled: bool = False,
 ) -> Bound:
-    """The length of the second Gauss-Newton step over these quotes, bounded from the first alone.
+    """Return the length of the second Gauss-Newton step over these quotes, bounded from the first alone.
 
     ``scaled`` takes all norms in the parameters times the norm of their column of J, which have no units.
     The Lipschitz constant is measured at a few points along the step, so it is a lower estimate of the true one.
@@ -80,7 +80,8 @@ def relinearization(
 
 
 def _step(r: Floats, J: Floats) -> Floats:
-    """The least-squares solution of ``J d = r``, once more on what it leaves: as good as an orthogonal method's."""
+    """Return the least-squares solution of ``J d = r``, once more on what it leaves: as good as an orthogonal
+    method's."""
     H = gram(J, J).tolist()
     d = np.array(solve(H, gram(J, r[:, None])[:, 0].tolist()))
     rest = r - inner(J, d)

@@ -23,7 +23,7 @@ from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import inverse
 from strikeout.statistics.groups import By, Groups, groups_of
-from strikeout.wording import Argument, as_lines, many, printable
+from strikeout.text import Argument, as_lines, many, printable
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

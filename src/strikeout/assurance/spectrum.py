@@ -14,7 +14,7 @@ ROUNDING = 1e-14  # an eigenvalue of a curvature with unit diagonal that may as 
 
 
 def leverages(before: Linearization, after: Linearization) -> Floats:
-    """The eigenvalues of ``H^-1 (H - H')``, ascending, between 0 and 1 for squared losses.
+    """Return the eigenvalues of ``H^-1 (H - H')``, ascending, between 0 and 1 for squared losses.
 
     0: the forgotten quotes contain nothing in that direction. 1: no other quote does, and forgetting loses it.
     Independent of units. Random deletions of 1 % have a largest one near 0.02, of 70 % near 0.75.

@@ -15,7 +15,7 @@ def scaled_gradient(system: Linearization, *, free: Sequence[int] | None = None)
     ``s^2 = cost / (n - p)``. Zero at an optimum; infinite where the curvature is singular or no noise is left.
 
     Args:
-        free: numbers of the parameters that may move; all where not given.
+        free: numbers of the parameters that may move; all if not given.
 
     Raises:
         IndexError: ``free`` has a number that no parameter has.
@@ -28,14 +28,14 @@ def scaled_gradient(system: Linearization, *, free: Sequence[int] | None = None)
 def next_step(
     system: Linearization, *, free: Sequence[int] | None = None, variance: float | None = None
 ) -> list[float]:
-    """One more Gauss-Newton step, parameter by parameter, each in its own standard error: an error bar.
+    """Return one more Gauss-Newton step, parameter by parameter, each in its own standard error: an error bar.
 
     Over all retained quotes it predicts what is left of the error of the last step (measured: worst by a sixth).
     Not-a-number if the curvature is singular, infinite if no noise is left. No parameter's move is longer than
     ``scaled_gradient``, which can be many times as long where few quotes are left.
 
     Args:
-        free: numbers of the parameters that may move; all where not given.
+        free: numbers of the parameters that may move; all if not given.
         variance: of a residual, where the loss is not squared and ``cost / (n - p)`` is not it.
 
     Raises:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from strikeout.assurance.certificate import Claim
-from strikeout.wording import as_lines
+from strikeout.text import as_lines
 
 SIGNATURE = "SIGNATURE"  # the name of a check that is not a claim
 OF_PARAMETERS = tuple(claim.name for claim in Claim if claim is not Claim.STATE)
@@ -134,7 +134,7 @@ class Verification:
         return self.holds
 
     def summary(self) -> str:
-        """One line a check, then what was laid down and what is only stated."""
+        """Return one line a check, then what was laid down and what is only stated."""
         return as_lines(
             [
                 self.headline,
@@ -189,7 +189,7 @@ class Verification:
 
 
 def word_of(check: Check) -> str:
-    """A check in a word."""
+    """Return a check in a word."""
     if check.is_unchecked:
         return "unchecked"
     return check.word or {True: "holds", False: "FAILS", None: "not claimed"}[check.holds]

@@ -17,7 +17,7 @@ from strikeout.models.model import Model
 from strikeout.models.named import HOMES, model_named, recognised
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import many
+from strikeout.text import many
 
 NEEDS_COMPILED = (
     "These bits are those of the compiled kernel, which is not installed here. Reinstall with a C++17 compiler, or "
@@ -62,7 +62,7 @@ def verify_claims(
     made = []
     for claim, check in claims.items():
         if claim.name not in certificate.claims:
-            reason = certificate.said(claim)
+            reason = certificate.clause(claim)
             made.append(Check(claim.name, None, f"{reason[0].upper()}{reason[1:]}."))
         elif twin is not None and claim is not Claim.OPTIMUM:
             made.append(Check(claim.name, None, NEEDS_COMPILED, is_unchecked=True))

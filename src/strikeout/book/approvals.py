@@ -17,7 +17,7 @@ from strikeout.book.select import check_all, held, refuse_nothing
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store.entry import Entry, Reason
 from strikeout.store.ledger import commitment_of
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 Approval = Literal["one-person", "two-person"]
 Asked = Literal["forget", "erase", "one-person"]

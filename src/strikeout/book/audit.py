@@ -36,7 +36,7 @@ from strikeout.store.keyring import Keyring
 from strikeout.store.ledger import Head, check_bytes
 from strikeout.store.signing import misplaced
 from strikeout.store.store import SHARD_DATA
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 Found = tuple[bool | None, str]
 RECOMPUTED = ("STATES", "PARAMETERS", "CERTIFICATES")

@@ -40,7 +40,7 @@ from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.ledger import Head
 from strikeout.store.residue import Progress
 from strikeout.store.residue_search import Search
-from strikeout.wording import many
+from strikeout.text import many
 
 
 class Book:
@@ -593,5 +593,5 @@ class Book:
         return self.path.with_name(self.path.name + ".plan.json")
 
     def _plans(self) -> tuple[Path, ...]:
-        """Files beside the book that name quotes."""
+        """Return files beside the book that name quotes."""
         return (self._place.with_name(self.plan_path.name),)

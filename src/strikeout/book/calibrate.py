@@ -20,7 +20,7 @@ from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 COUNTING = {"model", "panel", "select", "weights"}  # settings that decide how many quotes and parameters there are
 

@@ -38,7 +38,7 @@ from strikeout.store.entry import FIRST_DATE, FIRST_RESULT, LAST_DATE, LAST_RESU
 from strikeout.store.residue import Progress, needles_of, needles_of_integers, needles_of_numbers, needles_of_texts
 from strikeout.store.residue_search import Search, search_book
 from strikeout.store.store import PageKind
-from strikeout.wording import Argument, agreeing, many, printable
+from strikeout.text import Argument, agreeing, many, printable
 
 # Reasons that are about the data: the quotes must not be found, whatever else is lost.
 ABOUT_DATA = frozenset({ReasonCode.LICENCE, ReasonCode.SUBJECT_REQUEST})

@@ -11,7 +11,7 @@ from pathlib import Path
 from strikeout.book.records import Snapshot
 from strikeout.book.version import Version
 from strikeout.errors import RefusedError, UsageError
-from strikeout.wording import many
+from strikeout.text import many
 
 QUANTLIB_ORDER = ("initial_variance", "mean_reversion", "long_variance", "vol_of_vol", "correlation")
 STALE = "Stale when this was written: quotes were added or removed since the book was calibrated."

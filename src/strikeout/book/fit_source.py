@@ -21,7 +21,7 @@ from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.basis import Basis
-from strikeout.wording import Argument, many
+from strikeout.text import Argument, many
 
 Asked = Literal["auto", "quotes", "moments"]
 

@@ -38,7 +38,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of
 from strikeout.store.entry import Reason
-from strikeout.wording import Argument, agreeing, many
+from strikeout.text import Argument, agreeing, many
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from strikeout.errors import RefusedError
 from strikeout.quotes.forwards import as_given, is_derived, touched_by
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
-from strikeout.wording import many
+from strikeout.text import many
 
 
 def whole_slices(held: Quotes, gone: Quotes) -> Quotes:

@@ -12,7 +12,7 @@ import numpy as np
 from strikeout.book.records import Snapshot
 from strikeout.quotes.frames import frame_from
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from strikeout.calibration.panels import latent_moves
 from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 FORMAT = "strikeout plan 1"
 SHOWN = 5  # slices that are refitted, in a summary

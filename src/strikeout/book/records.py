@@ -32,7 +32,7 @@ from strikeout.store.entry import Act, Entry, Reason
 from strikeout.store.keyring import VARIABLE, Keyring
 from strikeout.store.ledger import Ledger, LedgerReader
 from strikeout.store.store import Reading, Store, Writing
-from strikeout.wording import many
+from strikeout.text import many
 
 Why = Reason | str | None
 SHOWN = 10  # entries in a sentence

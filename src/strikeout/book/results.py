@@ -15,7 +15,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.fit_errors import FitErrors
 from strikeout.calibration.panels import latent_moves
 from strikeout.store.residue_search import Search
-from strikeout.wording import agreeing, as_lines, many
+from strikeout.text import agreeing, as_lines, many
 
 SHOWN = 4  # shards in a line
 SHOWN_TRACES = 20

@@ -13,7 +13,7 @@ from strikeout.quotes.forwards import derived
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.store import Reading, Store
-from strikeout.wording import Argument, agreeing, many, part
+from strikeout.text import Argument, agreeing, many, part
 
 LABELS = "labels"  # the setting that names the labels of quotes that were erased
 USUAL = {"date", "expiry_date", "source"}

@@ -17,7 +17,7 @@ from strikeout.models.model import Model
 from strikeout.models.named import MODELS, described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 Through = Literal["quotes", "moments"]
 NAMING = ("bounds", "fixed", "starts")  # settings that may name parameters

@@ -13,7 +13,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import weights_of
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 Named = tuple[str, Snapshot]  # a book and the name it is shown under
 

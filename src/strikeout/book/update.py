@@ -18,7 +18,7 @@ from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.joining import join
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 
 def learn(

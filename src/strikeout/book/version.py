@@ -161,7 +161,7 @@ class Version:
         }
 
     def plain_latent(self) -> list[list[str | None]]:
-        """The path of a panel for JSON: group, value and standard error."""
+        """Return the path of a panel for JSON: group, value and standard error."""
         return [[g, value.hex(), None if isnan(error) else error.hex()] for g, (value, error) in self.latent.items()]
 
     @staticmethod

@@ -44,7 +44,7 @@ class Box:
     edges: tuple[int, ...] = ()
 
     def pushed(self, u: Sequence[float], G: Sequence[float]) -> tuple[int, ...]:
-        """The coordinates on a wall that the cost pushes against; they are held there."""
+        """Return the coordinates on a wall that the cost pushes against; they are held there."""
         lower, upper = self.lower, self.upper
         if all(map(lt, lower, u)) and all(map(lt, u, upper)):  # nearly always
             return ()
@@ -61,9 +61,9 @@ class Box:
     def step(
         self, u: Sequence[float], H: Rows, G: Sequence[float], damping: float, *, scale: Sequence[float] | None = None
     ) -> tuple[list[float], float]:
-        """Where the damped Gauss-Newton step leads, and the fall of the cost it promises.
+        """Return where the damped Gauss-Newton step leads, and the fall of the cost it promises.
 
-        Damping is relative to ``scale``, one number a coordinate; to the diagonal of H where none is given.
+        Damping is relative to ``scale``, one number per coordinate; to the diagonal of H by default.
         Coordinates that would go too far stop, the one that overshoots most first, and the others are solved again
         given that.
         """
@@ -93,7 +93,7 @@ class Box:
         return self._to_edges(u, to, _promised(H, G, s))
 
     def _to_edges(self, u: Sequence[float], to: list[float], promised: float) -> tuple[list[float], float]:
-        """The step, with coordinates that were stopped next to an edge taken there."""
+        """Return the step, with coordinates that were stopped next to an edge taken there."""
         for i in self.edges:
             if to[i] <= u[i] / FACTOR and to[i] < EDGE * self.lower[i]:
                 to[i] = self.lower[i]
@@ -137,7 +137,8 @@ def _strides(
     upper: Sequence[float],
     held: Iterable[int],
 ) -> tuple[list[float], dict[int, float]]:
-    """Steps that solve ``A s = G`` within their strides, and where the coordinates stand that were stopped by them."""
+    """Return steps that solve ``A s = G`` within their strides, and where the coordinates stand that were stopped by
+    them."""
     s = [0.0] * len(u)
     stops = {i: u[i] for i in held}
     free = [i for i in range(len(u)) if i not in stops]

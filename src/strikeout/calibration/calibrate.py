@@ -47,7 +47,7 @@ from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared, noise_va
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import Advice, Argument, many
+from strikeout.text import Advice, Argument, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes

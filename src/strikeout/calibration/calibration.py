@@ -24,7 +24,7 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.second_order import AT_ONCE, QuoteTerms, SecondOrder, quote_terms_of, second_order_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.fit_errors import FitErrors

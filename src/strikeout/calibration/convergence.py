@@ -37,12 +37,12 @@ class Convergence:
     tolerance: float = TOLERANCE
 
     def standard_errors(self, reach: float, cost: float) -> float:
-        """A reach in standard errors; zero where both are zero."""
+        """Return a reach in standard errors; zero if both are zero."""
         noise = self._noise(cost)
         return reach / noise if noise > 0.0 else (0.0 if reach == 0.0 else float("inf"))
 
     def blur(self, cost: float) -> float:
-        """A fall of the cost that rounding could have made."""
+        """Return a fall of the cost that rounding could have made."""
         return 1e-14 * cost + 2.0 * self.rounding * sqrt(cost if cost > 0.0 else 0.0) + self.rounding * self.rounding
 
     def ended(self, reach: float, cost: float) -> Termination | None:

@@ -14,7 +14,7 @@ from strikeout.calibration.loop import Evaluation
 from strikeout.errors import ParameterError
 from strikeout.models.model import ParameterSpace
 from strikeout.statistics.linearization import Linearization, places
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 Bounds = Mapping[str, tuple[float, float]]
 Picked = Callable[[tuple[float, ...]], tuple[float, ...]]
@@ -40,7 +40,7 @@ class Coordinates:
     share: FellerShare | None = None
 
     def on_edge(self, held: Iterable[int], u: Sequence[float]) -> set[int]:
-        """Of the coordinates held on bounds, those at an edge of the model: nothing lies beyond."""
+        """Return which of the coordinates held on bounds are at an edge of the model: nothing lies beyond."""
         return {i for i in held if i in self.box.edges and u[i] <= self.box.lower[i]}
 
     @property
@@ -49,7 +49,7 @@ class Coordinates:
         return set() if self.share is None else {self.share.replaced}
 
     def theta(self, u: Sequence[float]) -> list[float]:
-        """The parameters; not-a-number throughout where the replaced one would leave its bounds."""
+        """Return the parameters; not-a-number throughout where the replaced one would leave its bounds."""
         if not self.fixed and self.share is None:
             return list(u)
         theta = [self.fixed.get(i, 0.0) for i in range(len(self.names))]
@@ -63,11 +63,11 @@ class Coordinates:
         return theta
 
     def named(self, u: Sequence[float]) -> dict[str, float]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return dict(zip(self.names, self.theta(u), strict=True))
 
     def point(self, theta: Sequence[float]) -> list[float]:
-        """The coordinates of theta, moved inside the box where it lies outside or on a wall."""
+        """Return the coordinates of theta, moved inside the box where it lies outside or on a wall."""
         values = list(theta)
         for i, x in self.fixed.items():
             values[i] = x
@@ -83,7 +83,7 @@ class Coordinates:
         return inside
 
     def system(self, equations: Linearization, u: Sequence[float], theta: Sequence[float]) -> Evaluation:
-        """The normal equations of theta, in u."""
+        """Return the normal equations of theta, in u."""
         if self.share is None:
             triangle, (curvature, score) = equations.triangle, self._picked
             return Evaluation(
@@ -103,7 +103,8 @@ class Coordinates:
         return [_picked([of[i][j] for j in free]) for i in free], _picked([of[-1][i] for i in free])
 
     def variances(self, covariance: Sequence[Sequence[float]], u: Sequence[float], kept: Sequence[int]) -> list[float]:
-        """Variances of all parameters from the covariance of the kept coordinates; not-a-number if there is none."""
+        """Return variances of all parameters from the covariance of the kept coordinates; not-a-number if there is
+        none."""
         out = [nan] * len(self.names)
         place = {self.free[k]: n for n, k in enumerate(kept)}
         for i, n in place.items():
@@ -118,7 +119,7 @@ class Coordinates:
 def coordinates_of(
     space: ParameterSpace, *, bounds: Bounds | None, fixed: Mapping[str, float] | None, enforce_feller: bool
 ) -> Coordinates:
-    """The coordinates of a calibration with these bounds and fixed parameters.
+    """Return the coordinates of a calibration with these bounds and fixed parameters.
 
     Raises:
         ParameterError: an unknown name, bounds that are empty or beyond the model's own, a fixed value outside them,
@@ -131,7 +132,8 @@ def coordinates_of(
 
 @lru_cache(maxsize=16)
 def _plain_coordinates(space: ParameterSpace, *, enforce_feller: bool) -> Coordinates:
-    """Those without bounds or fixed parameters of one's own: found once for a model, whose space is one value."""
+    """Return those without bounds or fixed parameters of one's own: found once for a model, whose space is one
+    value."""
     return _coordinates_of(space, {}, {}, enforce_feller=enforce_feller)
 
 
@@ -175,7 +177,7 @@ def _coordinates_of(
 
 @lru_cache(maxsize=64)
 def _products(names: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-    """Parameters and what they act through a product with: ``correlation[0.5]`` with ``vol_of_vol[0.5]``."""
+    """Return parameters and what they act through a product with: ``correlation[0.5]`` with ``vol_of_vol[0.5]``."""
     parts = [name.partition("[") for name in names]
     pairs = [(i, "".join((PRODUCTS[part[0]], *part[1:]))) for i, part in enumerate(parts) if part[0] in PRODUCTS]
     return tuple((i, names.index(other)) for i, other in pairs if other in names)
@@ -241,7 +243,7 @@ def _feller(
 
 
 def _picked(at: list[int]) -> Picked:
-    """The numbers at these places; faster than a loop, and the loop of a search does little else."""
+    """Return the numbers at these places; faster than a loop, and the loop of a search does little else."""
     return itemgetter(*at) if len(at) > 1 else itemgetter(slice(at[0], at[0] + 1))
 
 

@@ -39,12 +39,12 @@ class Basin(NamedTuple):
 
 
 def basin_of(end: Descent) -> Basin:
-    """The basin around the end of a search."""
+    """Return the basin around the end of a search."""
     return Basin(end, _walls(end.point, NEAR), _walls(end.point, WITHIN))
 
 
 def joins(u: Sequence[float], at: Evaluation, known: Basin, box: Box) -> bool:
-    """True where a search at u is on its way to the optimum that is known.
+    """Return whether a search at u is on its way to the optimum that is known.
 
     A judgement, not a proof: on 40 random books, tests follow every start that joined to an end of its own, which
     agrees with that optimum.
@@ -70,7 +70,7 @@ def joins(u: Sequence[float], at: Evaluation, known: Basin, box: Box) -> bool:
 
 
 def apart(u: Sequence[float], other: Descent) -> float:
-    """The squared distance of u from the end of a search, in the metric of the curvature there."""
+    """Return the squared distance of u from the end of a search, in the metric of the curvature there."""
     d = [a - b for a, b in zip(u, other.point, strict=True)]
     return dot(d, [dot(row, d) for row in other.system.curvature])
 

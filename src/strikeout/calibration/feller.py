@@ -40,14 +40,14 @@ class FellerShare:
         return theta[self.vol_of_vol] / sqrt(2.0 * theta[self.mean_reversion] * theta[self.long_variance])
 
     def value(self, theta: Sequence[float], omega: float) -> float:
-        """The replaced parameter, given the others and omega."""
+        """Return the replaced parameter, given the others and omega."""
         if self.replaced == self.vol_of_vol:
             return omega * sqrt(2.0 * theta[self.mean_reversion] * theta[self.long_variance])
         sigma = theta[self.vol_of_vol]
         return sigma * sigma / (2.0 * theta[self.long_variance] * omega * omega)
 
     def slopes(self, theta: Sequence[float], omega: float) -> dict[int, float]:
-        """The derivatives c_k of the replaced parameter; its own place holds the one by omega."""
+        """Return the derivatives c_k of the replaced parameter; its own place holds the one by omega."""
         x = theta[self.replaced]
         if self.replaced == self.vol_of_vol:
             return {

@@ -24,7 +24,7 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.quadrature import Quadrature, quadrature_of
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 Floats = NDArray[np.float64]
 
@@ -110,16 +110,16 @@ class MomentProblem:
         return self.quadrature.linearizer(self.model)
 
     def follow(self, start: Sequence[float], watch: Watch | None = None) -> SearchEnd[Quadrature]:
-        """The end of one start."""
+        """Return the end of one start."""
         descent = descend(self.evaluate, start, box=self.coordinates.box, convergence=self._convergence, watch=watch)
         return SearchEnd(descent, self.quadrature, descent.system.cost)
 
     def resolves(self, end: SearchEnd[Quadrature]) -> bool:
-        """True where costs near the end have all the digits that a search makes use of."""
+        """Return whether costs near the end have all the digits that a search makes use of."""
         return self.quadrature.jitter <= self._convergence.blur(end.descent.system.cost)
 
     def centred(self, u: Sequence[float]) -> MomentProblem:
-        """The same problem, with costs near u to all their digits."""
+        """Return the same problem, with costs near u to all their digits."""
         theta = np.array(self.coordinates.theta(u))
         return self if theta[0] != theta[0] else replace(self, quadrature=self.quadrature.centred(self.model, theta))
 
@@ -131,7 +131,7 @@ class MomentProblem:
 def _search(
     problem: MomentProblem, points: Sequence[Sequence[float]], progress: Progress | None
 ) -> tuple[list[SearchEnd[Quadrature]], SearchEnd[Quadrature]]:
-    """The end of every start, and the best of them with a cost to all digits."""
+    """Return the end of every start, and the best of them with a cost to all digits."""
     first = search(problem, points[:1], progress)[0]
     if not problem.resolves(first):
         problem = problem.centred(first.descent.point)

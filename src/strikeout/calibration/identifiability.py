@@ -69,7 +69,7 @@ def precision_of(
 
 @lru_cache(maxsize=64)
 def free_beyond(space: ParameterSpace, theta: tuple[float, ...]) -> list[float]:
-    """The standard error beyond which each parameter could as well be something else altogether: it is free.
+    """Return the standard error beyond which each parameter could as well be something else altogether: it is free.
 
     That is its value, for a positive parameter; for one between two bounds of the model the distance to them, which is
     1 - rho^2 for a correlation. To be known to be near zero is to be known, too: of a parameter without bounds no error
@@ -94,7 +94,8 @@ def undetermined(
     noise_variance: float,
     inflation: float = INFLATION,
 ) -> list[str]:
-    """The names of the parameters that quotes with this curvature leave free, or cannot distinguish from the others.
+    """Return the names of the parameters that quotes with this curvature leave free, or cannot distinguish from the
+    others.
 
     Args:
         theta: all the parameters.
@@ -111,7 +112,7 @@ def undetermined(
 def slack(
     space: ParameterSpace, theta: Sequence[float], H: list[list[float]], *, kept: Sequence[int], noise_variance: float
 ) -> float:
-    """By what factor every standard error could grow before a parameter is free; below one where one is already.
+    """Return by what factor every standard error could grow before a parameter is free; below one if one is already.
 
     Args:
         theta, H, kept: as for ``undetermined``.
@@ -131,5 +132,5 @@ def _scale(x: float, lower: float, upper: float) -> float:
 
 
 def _open(lower: float, upper: float) -> bool:
-    """A parameter of either sign and any size: to be known to be near zero is to be known."""
+    """Return a parameter of either sign and any size: to be known to be near zero is to be known."""
     return lower < 0.0 and upper - lower == inf

@@ -36,7 +36,7 @@ from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.objective import objective_of
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import Argument, as_lines, many
+from strikeout.text import Argument, as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -43,7 +43,8 @@ class Line:
     is_edge: bool = False  # the lower bound represents zero
 
     def towards(self, x: Floats, step: Floats) -> Floats:
-        """Where a step leads, within the bounds and not too far; all the way once it is cut short next to an edge."""
+        """Return where a step leads, within the bounds and not too far; all the way once it is cut short next to an
+        edge."""
         to = np.clip(x + step, self.lower, self.upper)
         if self.lower < 0.0:
             return to
@@ -53,7 +54,7 @@ class Line:
         return np.where((to < cut) & (cut < EDGE * self.lower), self.lower, cut)
 
     def held(self, x: Floats, T: Floats) -> NDArray[np.bool_]:
-        """Where it cannot move: on a bound that the cost pushes against, or no price moves with it."""
+        """Return where it cannot move: on a bound that the cost pushes against, or no price moves with it."""
         g = T[:, self.score]
         on_bound = ((x <= self.lower) & (g < 0.0)) | ((x >= self.upper) & (g > 0.0))
         return on_bound | ~(T[:, self.curvature] > 0.0)

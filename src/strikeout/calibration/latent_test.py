@@ -13,7 +13,7 @@ from strikeout.calibration.panels import LABEL, LATENT, grouped
 from strikeout.errors import StrikeoutError
 from strikeout.statistics.linearize import linearize_each, rows
 from strikeout.statistics.objective import objective_of
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

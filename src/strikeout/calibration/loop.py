@@ -134,7 +134,7 @@ def descend(
 
 
 def _grown(scale: list[float] | None, H: Rows) -> list[float]:
-    """The largest curvature met so far, a coordinate."""
+    """Return the largest curvature met so far, a coordinate."""
     return [max(row[i], scale[i] if scale else 0.0) for i, row in enumerate(H)]
 
 

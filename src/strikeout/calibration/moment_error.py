@@ -49,7 +49,7 @@ _FOUND: WeakKeyDictionary[Calibration, float] = WeakKeyDictionary()  # warnings 
 
 
 def interpolation_bound(calibration: Calibration) -> float:
-    """By how many standard errors a calibration from moments can at most be off the optimum of their quotes.
+    """Return by how many standard errors a calibration from moments can at most be off the optimum of their quotes.
 
     Needs no quote, and holds wherever in its cell each of them lies; ``interpolation_error``, measured on the quotes,
     is ten to some hundred times smaller. Infinite if the basis is too coarse for a bound.
@@ -115,7 +115,7 @@ def coarseness(calibration: Calibration) -> tuple[str, ...]:
 
 
 def interpolation_error(calibration: Calibration, quotes: Quotes, *, weights: Weighting | None = None) -> float:
-    """How far a calibration from moments is from the optimum of the quotes themselves, in standard errors.
+    """Return how far a calibration from moments is from the optimum of the quotes themselves, in standard errors.
 
     Measured on the book: the largest component of the next Gauss-Newton step of the quotes' own problem, each over its
     standard error there. Zero but for rounding where the basis resolves the model's prices.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.forwards import as_given
-from strikeout.wording import Argument, agreeing
+from strikeout.text import Argument, agreeing
 
 if TYPE_CHECKING:
     from strikeout.quotes.contracts import Contracts
@@ -26,7 +26,7 @@ def is_out_of_the_money(contracts: Contracts) -> NDArray[np.bool_]:
 
 
 def chosen(quotes: Quotes, select: Choice) -> Quotes:
-    """The quotes that count: all of them, or those out of the money, each with the forward it has in the book.
+    """Return the quotes that count: all of them, or those out of the money, each with the forward it has in the book.
 
     Raises:
         UsageError: another word, or quotes of no options.
@@ -45,7 +45,8 @@ def chosen(quotes: Quotes, select: Choice) -> Quotes:
 
 
 def weights_for(used: Quotes, quotes: Quotes, weights: Any) -> Any:
-    """Weights in the order of the book, for those of its quotes that count; rules and weights by id as they are."""
+    """Return weights in the order of the book, for those of its quotes that count; rules and weights by id as they
+    are."""
     if isinstance(weights, str) or used is quotes or hasattr(weights, "keys"):
         return weights
     array = np.asarray(weights, float)

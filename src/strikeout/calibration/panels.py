@@ -13,7 +13,7 @@ from strikeout.calibration.settings import Settings
 from strikeout.errors import UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.system import Group, rank
-from strikeout.wording import Advice, Argument, many
+from strikeout.text import Advice, Argument, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes

@@ -12,7 +12,7 @@ from strikeout.statistics.losses import SQUARED
 
 
 def robust_reference(calibration: Calibration) -> dict[str, float]:
-    """The parameters of the same quotes, calibrated the same way but under Huber's loss.
+    """Return the parameters of the same quotes, calibrated the same way but under Huber's loss.
 
     Rows taken there make one Gauss-Newton step good to a few hundredths of a standard error with up to a fifth of the
     quotes bad; at the least-squares parameters a single bad day can ruin it. Every point of the model is a valid

@@ -26,7 +26,7 @@ def concluded(
     bounds: Bounds | None,
     freed: list[list[float]] | None = None,
 ) -> dict[str, Any]:
-    """The part of a ``Calibration`` that follows from the search alone, whatever was searched; by keyword.
+    """Return the part of a ``Calibration`` that follows from the search alone, whatever was searched; by keyword.
 
     Args:
         noise: variance of a weighted residual.
@@ -63,7 +63,7 @@ def concluded(
 
 
 def termination_of(descent: Descent, coordinates: Coordinates, precision: Precision, asked: set[str]) -> Termination:
-    """The search's own end, unless it ended on a bound or at parameters the quotes do not determine."""
+    """Return the search's own end, unless it ended on a bound or at parameters the quotes do not determine."""
     ended = descent.termination
     if ended is not Termination.NOT_FINITE and (precision.inseparable or (precision.free and ended.converged)):
         return Termination.NOT_IDENTIFIED
@@ -89,7 +89,7 @@ def _locally(ended: Termination, loss: Loss) -> Termination:
 
 
 def start_end(end: SearchEnd[Posed], best: SearchEnd[Posed], coordinates: Coordinates) -> StartEnd:
-    """Where one start ended, beside the best."""
+    """Return where one start ended, beside the best."""
     descent = end.descent
     return StartEnd(
         parameters=coordinates.named(descent.point),

@@ -48,7 +48,8 @@ class Settings:
 
 
 def settings_of(quotes: Quotes, **asked: Any) -> Settings:
-    """The settings these keywords of ``calibrate`` ask for, as values of their own: later changes do not reach them."""
+    """Return the settings these keywords of ``calibrate`` ask for, as values of their own: later changes do not reach
+    them."""
     weights, starts = asked["weights"], asked["starts"]
     if isinstance(weights, Mapping):
         weights = dict(weights)

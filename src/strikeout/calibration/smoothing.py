@@ -33,7 +33,7 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.objective import Objective, objective_of
 from strikeout.statistics.system import Group
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -48,7 +48,7 @@ DESCENTS, STEPS, HALVINGS = 40, 40, 30
 class SmoothedPanel:
     """Shared parameters and latent path of most posterior density; standard errors are those of the posterior.
 
-    A standard error is not-a-number where the parameter was fixed or is held on a bound.
+    A standard error is not-a-number if the parameter was fixed or is held on a bound.
     """
 
     parameters: dict[str, float]
@@ -63,7 +63,7 @@ class SmoothedPanel:
 
 
 def smoothed(panel: Calibration) -> SmoothedPanel:
-    """The panel once its path is held to be one of the model's own; see ``Calibration.smoothed``.
+    """Return the panel once its path is held to be one of the model's own; see ``Calibration.smoothed``.
 
     Raises:
         UsageError: the groups are not dates, the model has no mean_reversion, long_variance and vol_of_vol, or Feller's
@@ -124,7 +124,7 @@ class Joint:
     shared: Floats
     latent: Floats
     shared_variances: list[float]
-    latent_variances: Floats  # not-a-number where one is held on a bound
+    latent_variances: Floats  # not-a-number if one is held on a bound
 
     def is_nothing(self, move: Floats, noise: float) -> bool:
         """Return whether no latent parameter moves by more than a tiny share of its standard error."""
@@ -167,7 +167,7 @@ class Smoothing:
         return theta, x, at, False
 
     def joint(self, theta: Floats, x: Floats, weights: Floats) -> Joint:
-        """Curvature, score and cost of quotes and prior together, the path eliminated as one block."""
+        """Return curvature, score and cost of quotes and prior together, the path eliminated as one block."""
         k, p = self.latent, len(theta)
         kept = [i for i in range(p + 1) if i != k]
         H, G, cost = np.zeros((p, p)), np.zeros(p), 0.0

@@ -34,7 +34,7 @@ from strikeout.kernels.symmetric import inverse
 from strikeout.statistics.clusters import clustered_covariance, correction, jackknife_covariance
 from strikeout.statistics.groups import column_of
 from strikeout.statistics.shards import split_cuts
-from strikeout.wording import Argument, many
+from strikeout.text import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -148,7 +148,7 @@ class Basis:
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any]) -> Basis:
-        """What ``to_plain`` wrote."""
+        """Return what ``to_plain`` wrote."""
         return Basis(
             Unit(plain["unit"]),
             tuple(plain["labels"]),

@@ -13,7 +13,7 @@ from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.model import Model
 from strikeout.statistics.losses import AskedLoss, RobustLoss, Squared
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 Start = Mapping[str, float]
 Progress = Callable[[int, Visit], None]
@@ -23,7 +23,7 @@ PATIENCE = 60  # evaluations, after which a start far behind the best is let go
 
 
 def starting_points(model: Model, coordinates: Coordinates, starts: int | Start | Sequence[Start]) -> list[list[float]]:
-    """Points inside the box: the first canonical ones of the model, or those given by name.
+    """Return points inside the box: the first canonical ones of the model, or those given by name.
 
     Raises:
         UsageError: no start is asked for, or more than the model has.
@@ -63,7 +63,7 @@ def search(
     *,
     first: SearchEnd[AnyPosed] | None = None,
 ) -> list[SearchEnd[AnyPosed]]:
-    """The end of every start, in their order. A later start stops once it is sure to end like an earlier one.
+    """Return the end of every start, in their order. A later start stops once it is sure to end like an earlier one.
 
     ``first`` is the end of a start that was followed already; it comes before the others.
     """
@@ -108,7 +108,8 @@ def best_of(ends: Sequence[SearchEnd[AnyPosed]]) -> SearchEnd[AnyPosed]:
 
 
 def agrees(end: SearchEnd[Posed], best: SearchEnd[Posed]) -> bool:
-    """True where the end is the same optimum as the best, to a thousandth of a standard error, or on its way there."""
+    """Return whether the end is the same optimum as the best, to a thousandth of a standard error, or on its way
+    there."""
     if end.joined is not None:  # perhaps an optimum that a still later start has bettered
         return end.joined is best or agrees(end.joined, best)
     if not end.descent.termination.converged:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from strikeout.calibration.latent_test import latent_test, one_value
 from strikeout.calibration.panels import AUTO, counted_groups
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
 from strikeout.kernels.state_space import Transition
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

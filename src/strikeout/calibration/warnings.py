@@ -12,7 +12,7 @@ from strikeout.calibration.moment_error import coarseness
 from strikeout.calibration.panels import NAMED
 from strikeout.calibration.summary import is_latent_free
 from strikeout.statistics.losses import AskedLoss
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -15,7 +15,7 @@ from strikeout.cli.options import book_argument, json_option, output_options, re
 from strikeout.cli.public_keys import audit_key_option, read_bytes
 from strikeout.errors import UsageError
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format

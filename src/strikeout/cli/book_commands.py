@@ -12,7 +12,7 @@ from strikeout.cli.public_keys import public_keys_of
 from strikeout.errors import UsageError
 from strikeout.models.named import model_named
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.book import Book

@@ -21,7 +21,7 @@ from strikeout.cli.fit_options import (
 )
 from strikeout.cli.options import file_argument, given_options, output_options, reason_options, refuse_given
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -25,7 +25,7 @@ from strikeout.cli.options import file_argument, given_options, only_option, out
 from strikeout.errors import UsageError
 from strikeout.models.named import MODELS
 from strikeout.tables import Table
-from strikeout.wording import did_you_mean
+from strikeout.text import did_you_mean
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format

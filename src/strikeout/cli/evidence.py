@@ -11,7 +11,7 @@ from strikeout.cli.book_commands import open_book
 from strikeout.cli.options import book_argument, json_option
 from strikeout.cli.public_keys import audit_key_option, public_keys_of
 from strikeout.errors import UsageError
-from strikeout.wording import many
+from strikeout.text import many
 
 
 @click.command("evidence")

@@ -24,7 +24,7 @@ import click
 
 from strikeout.errors import StrikeoutError
 from strikeout.tables import plain as plain
-from strikeout.wording import UNNAMED, Advice, Mention, first_line, printable
+from strikeout.text import UNNAMED, Advice, Mention, first_line, printable
 
 DONE, FINDINGS, USAGE, REFUSED, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
 EXIT_CODES: Mapping[int, str] = {
@@ -104,7 +104,7 @@ def conclude(error: BaseException, *, as_json: bool) -> int:
 def spelled(parts: Iterable[str | Mention]) -> str:
     """Return a message for a reader of the command line: options in the place of arguments.
 
-    >>> from strikeout.wording import Argument
+    >>> from strikeout.text import Argument
     >>> spelled(["Or take it as given (", Argument("fixed", ...), ")."])
     'Or take it as given (--fix NAME=VALUE).'
     """

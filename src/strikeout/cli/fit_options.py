@@ -27,7 +27,7 @@ from strikeout.cli.options import (
 )
 from strikeout.errors import NothingMeantError, RejectedError
 from strikeout.models.named import MODELS, model_named
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -22,7 +22,7 @@ from strikeout.cli.options import (
 )
 from strikeout.errors import UnreadableFileError, UsageError
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate

@@ -29,7 +29,7 @@ from strikeout.cli.options import (
     source_option,
     with_options,
 )
-from strikeout.wording import agreeing
+from strikeout.text import agreeing
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format

@@ -19,7 +19,7 @@ from strikeout.cli.fit_options import (
 from strikeout.cli.options import file_argument, output_options, refuse_given
 from strikeout.errors import UnidentifiedError
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import Argument, many
+from strikeout.text import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.assurance.influence import Influence

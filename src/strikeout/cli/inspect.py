@@ -11,7 +11,7 @@ from strikeout.cli import exit_codes, terminal
 from strikeout.cli.fit_options import count_matching, open_file, options_as_given
 from strikeout.cli.options import file_argument, layout_options, only_option, output_options
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many, printable
+from strikeout.text import many, printable
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from strikeout.cli.terminal import Format
 from strikeout.errors import UnreadableFileError, UsageError
-from strikeout.wording import did_you_mean
+from strikeout.text import did_you_mean
 
 Command = Callable[..., Any]
 REASONS = ("bad-feed", "licence", "subject-request", "error", "test", "other")  # a test compares them with the ledger's

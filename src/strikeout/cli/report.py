@@ -14,7 +14,7 @@ from strikeout.cli.book_commands import entry_table, open_book
 from strikeout.cli.options import book_argument, json_option, who_option
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.tables import cell_text
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate

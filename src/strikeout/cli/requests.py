@@ -11,7 +11,7 @@ from strikeout.cli.book_commands import open_book
 from strikeout.cli.options import book_argument, choice_options, json_option, output_options, reason_options
 from strikeout.cli.public_keys import audit_key_option
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.book.approvals import Request

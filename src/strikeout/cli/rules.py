@@ -21,7 +21,7 @@ from strikeout.cli.options import (
 )
 from strikeout.errors import UsageError
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format

@@ -15,7 +15,7 @@ from strikeout.cli.options import check_option, constant_option, output_options,
 from strikeout.errors import UsageError
 from strikeout.models.named import model_named
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

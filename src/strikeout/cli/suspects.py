@@ -19,7 +19,7 @@ from strikeout.cli.fit_options import (
 )
 from strikeout.cli.options import file_argument, output_options, refuse_given
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.assurance.outliers import Outliers

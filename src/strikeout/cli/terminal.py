@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 import click
 
 from strikeout.tables import Table, cell_text
-from strikeout.wording import as_lines, printable
+from strikeout.text import as_lines, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def cholesky_downdate(footprints: Footprints, equations: NormalEquations, ids: ArrayLike) -> Floats:
-    """The Gauss-Newton step of ``downdate`` by one rank-one Cholesky downdate a quote, in floating point.
+    """Return the Gauss-Newton step of ``downdate`` by one rank-one Cholesky downdate a quote, in floating point.
 
     Raises:
         UnknownIdError: an id without a footprint, or one given twice.

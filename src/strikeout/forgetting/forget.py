@@ -32,7 +32,7 @@ from strikeout.statistics.moments import Moments
 from strikeout.statistics.shards import Shards
 from strikeout.statistics.system import WHOLE, OneStep, System
 from strikeout.statistics.weights import weights_of
-from strikeout.wording import Argument, many
+from strikeout.text import Argument, many
 
 Cuts = str | Sequence[str] | Shards
 

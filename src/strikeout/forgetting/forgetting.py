@@ -20,7 +20,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import Group, OneStep
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 MOVED = ("parameter", "before", "after", "moved (independent SE)")
 

@@ -23,7 +23,7 @@ from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.system import Group
-from strikeout.wording import Mention, as_lines, many, render
+from strikeout.text import Mention, as_lines, many, render
 
 LOOKED = ("parameter", "would be", "moved (independent SE)")
 
@@ -64,7 +64,7 @@ class Preview:
 
     @property
     def parts(self) -> tuple[str | Mention, ...]:
-        """The parts of the sentence; see ``wording.Mention``."""
+        """The parts of the sentence; see ``text.Mention``."""
         what = f"Striking out {many(self.count, 'quote')} leaves {self.retained:,}"
         if self.refusal is not None:
             return f"{what} and would be refused: ", *self.refusal.parts

@@ -21,7 +21,7 @@ from strikeout.statistics.normal_equations import NormalEquations, Ridge
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
 from strikeout.statistics.system import WHOLE, OneStep, System
 from strikeout.statistics.weights import Weighting
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,8 @@ def _recompute_groups(
 
 
 def _countable(calibration: Calibration, ids: ArrayLike) -> Footprints:
-    """The footprints of a calibration, without those that are too large to have one if they are struck out anyway."""
+    """Return the footprints of a calibration, without those that are too large to have one if they are struck out
+    anyway."""
     try:
         return calibration.footprints.whole
     except RefusedError as refusal:

@@ -8,7 +8,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.panels import NAMED
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UnidentifiedError
-from strikeout.wording import Argument, Mention, many
+from strikeout.text import Argument, Mention, many
 
 
 def determined(calibration: Calibration) -> Calibration:

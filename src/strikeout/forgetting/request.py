@@ -17,7 +17,7 @@ from strikeout.quotes.forwards import Refit, is_derived, refits
 from strikeout.quotes.names import Names, Rows, as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments, moments_of
-from strikeout.wording import many
+from strikeout.text import many
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def request_of(
     quotes: Quotes | Moments | None = None,
     everything: bool = False,
 ) -> Request:
-    """What is to be struck out of a calibration, checked against its book; nothing is changed.
+    """Return what is to be struck out of a calibration, checked against its book; nothing is changed.
 
     Args:
         everything: let a request for the whole book pass, for a preview.
@@ -148,7 +148,7 @@ def unstepped(calibration: Calibration, operator: str, request: Request) -> Unsu
 def names_of(
     book: Quotes, *, ids: ArrayLike | None = None, where: str | None = None, quotes: Quotes | None = None
 ) -> Names:
-    """The ids given, those of the quotes a condition holds for, or those of the quotes given.
+    """Return the ids given, those of the quotes a condition holds for, or those of the quotes given.
 
     Raises:
         UsageError: the ids are not text, or the condition cannot be read.
@@ -163,7 +163,8 @@ def names_of(
 
 
 def moments_for(calibration: Calibration, quotes: Quotes | Moments) -> Moments:
-    """The moments of these quotes on the grid and with the weighting of a calibration; moments are taken as they are.
+    """Return the moments of these quotes on the grid and with the weighting of a calibration; moments are taken as they
+    are.
 
     Raises:
         UsageError: the weights were numbers given with the quotes, which are not here.

@@ -25,7 +25,7 @@ def restep(
     ridge: Ridge = None,
     free: tuple[int, ...] | None = None,
 ) -> OneStep:
-    """One Gauss-Newton step at the schema's reference from raw quotes; equals ``downdate`` bit for bit.
+    """Return one Gauss-Newton step at the schema's reference from raw quotes; equals ``downdate`` bit for bit.
 
     Args:
         weights: needed where the schema's own are not one of the rules: by id or in the order of the quotes.

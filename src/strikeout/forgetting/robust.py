@@ -14,7 +14,7 @@ from strikeout.statistics.objective import objective_of
 
 
 def huber_step(calibration: Calibration, ids: ArrayLike) -> dict[str, float]:
-    """Where one Gauss-Newton step under Huber's loss leads once these quotes are gone, from the parameters found.
+    """Return where one Gauss-Newton step under Huber's loss leads without these quotes, from the parameters found.
 
     The threshold is measured again on the retained residuals, every quote is placed inside or outside of it again, and
     the curvature counts those inside fully and those outside not at all, which is the second derivative. Beside it:

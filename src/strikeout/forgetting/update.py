@@ -21,7 +21,7 @@ from strikeout.statistics.moments import Moments
 
 
 def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> Calibration:
-    """The calibration from before, bit for bit; or another one with the forgotten quotes brought back into it.
+    """Return the calibration from before, bit for bit; or another one with the forgotten quotes brought back into it.
 
     Args:
         calibration: one that has moved on since (more forgotten, more learnt); the one of before where not given.
@@ -45,7 +45,7 @@ def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> C
 
 
 def learn(calibration: Calibration, quotes: Quotes | Moments) -> Calibration:
-    """The calibration of its quotes and these, from cold starts, as if all had been there from the beginning.
+    """Return the calibration of its quotes and these, from cold starts, as if all had been there from the beginning.
 
     Of a panel, the states of groups that none of these quotes is in are taken over as they are.
 
@@ -75,7 +75,7 @@ def roll(
     forget: ArrayLike | None = None,
     where: str | None = None,
 ) -> Calibration:
-    """The window moved on: some quotes struck out, others learnt, calibrated once.
+    """Return the window moved on: some quotes struck out, others learnt, calibrated once.
 
     The same bits as forgetting and learning one after the other, in either order. Of a panel, the states of groups in
     which no quote is added or removed are reused.

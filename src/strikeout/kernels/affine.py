@@ -67,9 +67,9 @@ DOUBLE_HESTON = Family("double_heston_rows", 2, False)
 
 
 def rows(kernel: str, family: Family, theta: Floats, part: Parts) -> Floats:
-    """Out-of-the-money value over the discounted forward, and its derivatives: ``(1 + p, n)``.
+    """Return out-of-the-money value over the discounted forward, and its derivatives: ``(1 + p, n)``.
 
-    Not-a-number where the characteristic function decays too slowly.
+    Not-a-number if the characteristic function decays too slowly.
     """
     if kernel == "native":
         count = threads() if part.k.size + EXPIRY * part.expiries.size >= WORTH_THREADS else 1

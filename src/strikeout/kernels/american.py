@@ -82,7 +82,7 @@ class Accuracy:
 
 @cache
 def accuracy_of(fine: bool) -> Accuracy:
-    """The nodes for 1e-8 of spot, or for 1e-10."""
+    """Return the nodes for 1e-8 of spot, or for 1e-10."""
     if fine:
         levels = nodes(12, 16, 64), nodes(16, 24, 64), nodes(24, 24, 128), nodes(32, 32, 128), nodes(48, 48, 192)
         return Accuracy(levels, 1e-10, 3e-8, 1e-11)
@@ -92,7 +92,8 @@ def accuracy_of(fine: bool) -> Accuracy:
 
 @cache
 def nodes(n: int, l: int, p: int) -> Nodes:  # noqa: E741
-    """Tables of a resolution; sines and cosines are the package's own, so that they have the same bits everywhere."""
+    """Return tables of a resolution; sines and cosines are the package's own, so that they have the same bits
+    everywhere."""
     steps = np.arange(n + 1)
     z = cos(np.pi * steps / n)
     matrix = cos(np.pi * (np.outer(steps, steps) % (2 * n)) / n) * (2.0 / n)
@@ -119,7 +120,7 @@ def _angles(count: int) -> Floats:
 
 
 def _lagrange(z: Floats, at: Floats) -> Floats:
-    """The Lagrange polynomials of the nodes z (Chebyshev's, ends included) at other points: (nodes, points)."""
+    """Return the Lagrange polynomials of the nodes z (Chebyshev's, ends included) at other points: (nodes, points)."""
     sign = np.where(np.arange(len(z)) % 2 == 0, 1.0, -1.0)
     sign[[0, -1]] *= 0.5
     apart = at[None, :] - z[:, None]
@@ -132,7 +133,7 @@ def _lagrange(z: Floats, at: Floats) -> Floats:
 
 
 def prices(columns: list[Floats], is_call: Booleans, *, fine: bool, vega: bool) -> Floats:
-    """Price, premium over the European option, and vega if asked for: one row each.
+    """Return price, premium over the European option, and vega if asked for: one row each.
 
     Args:
         columns: spot, strike, expiry, rate, yield, volatility; one length, contiguous.
@@ -151,7 +152,7 @@ def prices(columns: list[Floats], is_call: Booleans, *, fine: bool, vega: bool) 
 
 
 def volatilities(price: Floats, columns: list[Floats], is_call: Booleans, *, fine: bool) -> Floats:
-    """The volatility at which each American option has its price.
+    """Return the volatility at which each American option has its price.
 
     Args:
         columns: as for ``prices``; the volatility there is where to begin, the European implied one or not-a-number.
@@ -327,7 +328,7 @@ def volatility_twin(price: float, given: list[float], is_call: bool, accuracy: A
 
 
 def _resolved(t: Terms, accuracy: Accuracy, warm: tuple[Boundary, ...]) -> tuple[Nodes, tuple[Boundary, ...]]:
-    """The resolution that this option needs, and its boundaries there."""
+    """Return the resolution that this option needs, and its boundaries there."""
     wanted, found = accuracy.step * t.share, warm
     for of in accuracy.levels[:-1]:
         if t.boundaries == 1:  # whether it is enough shows before the last rounds
@@ -341,13 +342,13 @@ def _resolved(t: Terms, accuracy: Accuracy, warm: tuple[Boundary, ...]) -> tuple
 
 
 def _is_rough(t: Terms, found: tuple[Boundary, ...], accuracy: Accuracy) -> bool:
-    """Whether the price needs more nodes: the tail times how much the premium depends on the boundary."""
+    """Return whether the price needs more nodes: the tail times how much the premium depends on the boundary."""
     rates = (abs(t.r) + abs(t.q)) * np.sqrt(t.T)
     return any(not each.tail * rates <= accuracy.tail * t.share * t.sigma for each in found)
 
 
 def _solve(t: Terms, of: Nodes, wanted: float, warm: tuple[Boundary, ...]) -> tuple[Boundary, ...]:
-    """The boundaries at one resolution, upper one first; a single one is begun at ``warm`` if there is any."""
+    """Return the boundaries at one resolution, upper one first; a single one is begun at ``warm`` if there is any."""
     if t.boundaries == 0:
         return ()
     if t.boundaries == 1:
@@ -373,7 +374,7 @@ def _solve(t: Terms, of: Nodes, wanted: float, warm: tuple[Boundary, ...]) -> tu
 
 
 def _carried(t: Terms, of: Nodes, warm: Boundary) -> Boundary:
-    """The boundary of another volatility or resolution as a beginning; itself if both are the same."""
+    """Return the boundary of another volatility or resolution as a beginning; itself if both are the same."""
     if warm.of is of and warm.sigma == t.sigma:
         return warm
     b = warm.b if warm.of is of else warm.at(2.0 * of.x - 1.0)
@@ -382,7 +383,7 @@ def _carried(t: Terms, of: Nodes, warm: Boundary) -> Boundary:
 
 
 def _solve_two(t: Terms, of: Nodes, wanted: float, horizon: float) -> tuple[Boundary, ...]:
-    """Two boundaries, for times left up to ``horizon``."""
+    """Return two boundaries, for times left up to ``horizon``."""
     part = replace(t, T=horizon)
     found = []
     for start, sign in ((0.0, -1.0), (float(log(t.r / t.q)), 1.0)):
@@ -468,7 +469,7 @@ def _iterate(t: Terms, begun: Boundary, wanted: float) -> Boundary:
 
 
 def _value(t: Terms, of: Nodes, found: tuple[Boundary, ...], most: float = LOST) -> tuple[float, float]:
-    """Price and premium of the put with strike 1."""
+    """Return price and premium of the put with strike 1."""
     forward, discount = float(exp(t.x + (t.r - t.q) * t.T)), float(exp(-t.r * t.T))
     F, K, T, sigma, D = (np.array([number]) for number in (forward, 1.0, t.T, t.sigma, discount))
     plain = float(black.price_twin(F, K, T, sigma, D, np.array([False]))[0])
@@ -504,7 +505,7 @@ def _value(t: Terms, of: Nodes, found: tuple[Boundary, ...], most: float = LOST)
 
 
 def _meeting(found: tuple[Boundary, ...]) -> float:
-    """The first sqrt(tau / horizon) at which the boundaries meet; 1 if they do not."""
+    """Return the first sqrt(tau / horizon) at which the boundaries meet; 1 if they do not."""
 
     def have_met(x: Floats) -> Booleans:
         return found[0].at(2.0 * x - 1.0) <= found[1].at(2.0 * x - 1.0)

@@ -24,7 +24,7 @@ def price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: ND
     """``D ((F - K) N(d) + s n(d))`` for a call; the intrinsic value where sigma is zero.
 
     Raises:
-        Nothing: NaN where sigma is negative.
+        Nothing: NaN if sigma is negative.
     """
     with np.errstate(all="ignore"):
         s = np.where(sigma >= 0.0, sigma * np.sqrt(T), np.nan)
@@ -40,7 +40,7 @@ def vega(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats) -> Floats:
     """``D sqrt(T) n(d)``: how much the price rises per unit of volatility.
 
     Raises:
-        Nothing: NaN where sigma is negative.
+        Nothing: NaN if sigma is negative.
     """
     with np.errstate(all="ignore"):
         s = np.where(sigma >= 0.0, sigma * np.sqrt(T), np.nan)

@@ -46,7 +46,7 @@ def price(
     discount: ArrayLike,
     is_call: ArrayLike,
 ) -> Floats:
-    """The Black-76 price of each option, with all its digits however far out of the money.
+    """Return the Black-76 price of each option, with all its digits however far out of the money.
 
     D (F N(d1) - K N(d2)) for a call. Relative error about 3 (1 + h^2) eps: what rounding x and s must cost.
     Volatility or expiry 0 gives the intrinsic value, an infinite volatility the upper bound.
@@ -55,7 +55,7 @@ def price(
         is_call: true for a call, false for a put.
 
     Raises:
-        Nothing: NaN where forward, strike or discount is not finite and above zero, or where volatility or expiry is
+        Nothing: NaN if forward, strike or discount is not finite and above zero, or where volatility or expiry is
         negative.
 
     >>> price([100.0], [120.0], [0.02], [0.07], [1.0], [True])
@@ -67,12 +67,12 @@ def price(
 def vega(
     forward: ArrayLike, strike: ArrayLike, expiry: ArrayLike, volatility: ArrayLike, discount: ArrayLike
 ) -> Floats:
-    """How much the price rises per unit of volatility (1.0, not a percentage point); the same for call and put.
+    """Return how much the price rises per unit of volatility (1.0, not a percentage point); the same for call and put.
 
     D F n(d1) sqrt(T).
 
     Raises:
-        Nothing: NaN where ``price`` is NaN.
+        Nothing: NaN if ``price`` is NaN.
 
     >>> vega([100.0], [100.0], [1.0], [0.2], [1.0])
     array([39.69525475])
@@ -83,7 +83,7 @@ def vega(
 def implied_volatility(
     price: ArrayLike, forward: ArrayLike, strike: ArrayLike, expiry: ArrayLike, discount: ArrayLike, is_call: ArrayLike
 ) -> Floats:
-    """The volatility at which Black's formula gives each price, to the last few bits that the price determines.
+    """Return the volatility at which Black's formula gives each price, to the last few bits that the price determines.
 
     An out-of-the-money price determines it to a few eps, down to prices of 1e-300 of the forward. An in-the-money price
     holds it in its time value only: the error is eps * price / (volatility * vega) relative, in any implementation.
@@ -103,7 +103,7 @@ def implied_volatility(
 
 
 def _by_blocks(kernel: Callable[..., Floats], columns: tuple[ArrayLike, ...], is_call: ArrayLike) -> Floats:
-    """The kernel over broadcast columns, a cacheful of rows at a time."""
+    """Return the kernel over broadcast columns, a cacheful of rows at a time."""
     numbers = [np.asarray(column, np.float64) for column in columns]
     calls = np.asarray(is_call, bool)
     if any(column.shape != calls.shape for column in numbers):
@@ -130,7 +130,7 @@ def _price(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: B
 
 
 def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Booleans) -> Floats:
-    """Prices without compiled code, and their definition: what is compiled has these bits."""
+    """Return prices without compiled code, and their definition: what is compiled has these bits."""
     s = _total_volatility(F, K, T, sigma, D)
     x, b_max = _log_moneyness(F, K), _upper_bound(F, K)
     b, _, _ = normalised_twin(x, s, b_max)
@@ -174,12 +174,12 @@ def _intrinsic(F: Floats, K: Floats, is_call: Booleans) -> Floats:
 
 
 def _total_volatility(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats) -> Floats:
-    """s = sigma sqrt(T), or NaN where the row has no price."""
+    """s = sigma sqrt(T), or NaN if the row has no price."""
     return np.where(_all_positive(F, K, D) & (sigma >= 0), sigma * np.sqrt(T), np.nan)
 
 
 def _all_positive(*columns: Floats) -> Booleans:
-    """True in the rows where every column is finite and above zero."""
+    """Return whether, row by row, every column is finite and above zero."""
     every = np.ones(columns[0].shape, bool)
     for column in columns:
         every &= (column > 0) & (column < np.inf)
@@ -252,7 +252,7 @@ def _difference(h: Floats, t: Floats, e: Floats, b_max: Floats) -> tuple[Floats,
 
 
 def _total_implied(x: Floats, b: Floats, b_bar: Floats, b_max: Floats) -> Floats:
-    """The s whose normalised price is b, of which b_max - b = b_bar is known too; 0 < b < b_max.
+    """Return the s whose normalised price is b, of which b_max - b = b_bar is known too; 0 < b < b_max.
 
     Start on the tangent at the inflection, where b(s) is straightest, or on the asymptote of the wing; then step.
     """
@@ -274,7 +274,7 @@ def _total_implied(x: Floats, b: Floats, b_bar: Floats, b_max: Floats) -> Floats
 
 
 def _solve_middle(s: Floats, x: Floats, target: Floats, b_max: Floats) -> Floats:
-    """Steps on b itself, nearly straight here."""
+    """Return steps on b itself, nearly straight here."""
     for _ in range(STEPS):
         b, _, e = _normalised_price(x, s, b_max)
         r2, r3 = _curvatures(x, s)
@@ -283,7 +283,7 @@ def _solve_middle(s: Floats, x: Floats, target: Floats, b_max: Floats) -> Floats
 
 
 def _solve_low(s: Floats, x: Floats, b: Floats, b_max: Floats) -> Floats:
-    """Steps on (-ln(b / |x|))^(-1/2), which tends to sqrt(2) s / |x|, a straight line, as the price vanishes."""
+    """Return steps on (-ln(b / |x|))^(-1/2), which tends to sqrt(2) s / |x|, a straight line, as the price vanishes."""
     target = elementary.log(b / -x)
     s = np.fmin(s, _low_asymptote(x, -2.0 * target))
     for _ in range(STEPS):
@@ -293,7 +293,8 @@ def _solve_low(s: Floats, x: Floats, b: Floats, b_max: Floats) -> Floats:
 
 
 def _solve_high(s: Floats, x: Floats, b_bar: Floats, b_max: Floats) -> Floats:
-    """Steps on (-ln(b_bar / b_max))^(1/2), which tends to s / sqrt(8), a straight line, as the price nears b_max."""
+    """Return steps on (-ln(b_bar / b_max))^(1/2), which tends to s / sqrt(8), a straight line, as the price nears
+    b_max."""
     target = elementary.log(b_bar / b_max)
     # b_bar tends to exp(-s^2 / 8) 4 / (sqrt(2 pi) s); solved for s^2, with the first guess inside the logarithm.
     guess = np.sqrt(-8.0 * elementary.log(b_bar))
@@ -329,7 +330,7 @@ def _curvatures(x: Floats, s: Floats) -> tuple[Floats, Floats]:
 
 
 def _step_on_log(x: Floats, s: Floats, log: Floats, target: Floats, *, slope: Floats, power: float) -> Floats:
-    """The step towards y(s) = (-target)^power of the objective y = (-log)^power, where slope = d log / ds."""
+    """Return the step towards y(s) = (-target)^power of the objective y = (-log)^power, where slope = d log / ds."""
     r2, r3 = _curvatures(x, s)
     l2 = r2 - slope  # the second and third derivative of log over its first
     l3 = r3 - 3.0 * r2 * slope + 2.0 * slope * slope
@@ -341,5 +342,5 @@ def _step_on_log(x: Floats, s: Floats, log: Floats, target: Floats, *, slope: Fl
 
 
 def _householder(newton: Floats, y2: Floats, y3: Floats) -> Floats:
-    """The step of fourth order from the Newton step and the objective's y'' / y' and y''' / y'."""
+    """Return the step of fourth order from the Newton step and the objective's y'' / y' and y''' / y'."""
     return newton * (1.0 + 0.5 * newton * y2) / (1.0 + newton * (y2 + newton * y3 / 6.0))

@@ -61,7 +61,7 @@ def polynomials_twin(x: Floats, count: int) -> Floats:
 
 @cache
 def nodes(count: int) -> Floats:
-    """The roots of ``T_count``, ascending."""
+    """Return the roots of ``T_count``, ascending."""
     roots: Floats = elementary.sin(np.pi * (np.arange(count) - 0.5 * (count - 1)) / count)
     roots.flags.writeable = False
     return roots
@@ -99,7 +99,7 @@ def quadrature(count: int) -> Floats:
 
 
 def exact_sums(basis: Floats, factors: Floats, starts: Rows) -> int192.Words:
-    """Sums of ``factor * basis`` over consecutive groups of points, ``(groups, c, q, 3)`` words of 192 bits.
+    """Return sums of ``factor * basis`` over consecutive groups of points, ``(groups, c, q, 3)`` words of 192 bits.
 
     Group g begins at point ``starts[g]``; none is empty. In NumPy: digits small enough that a matrix product of doubles
     is exact.
@@ -153,7 +153,8 @@ def points_at_once(factors: Floats) -> int:
 
 
 def exact_cells(cells: Floats, places: Floats, factors: Floats, *, along: int, across: int) -> int192.Table:
-    """What points leave behind, by cell: of its first two factors the sums times its polynomials, of the others alone.
+    """Return what points leave behind, by cell: of its first two factors the sums times its polynomials, of the others
+    alone.
 
     Args:
         cells: a pair of numbers a point, ``(n, 2)``; at least one point.
@@ -186,7 +187,7 @@ def exact_cells_twin(cells: Floats, places: Floats, factors: Floats, *, along: i
 
 
 def _check_points(cells: Floats, places: Floats, factors: Floats) -> None:
-    """What the compiled ``exact_cells`` refuses: a basis value is below two, n of them below ``2^bit_length(n)``."""
+    """Raise as the compiled ``exact_cells`` does: a basis value is below two, n of them below ``2^bit_length(n)``."""
     if not (np.isfinite(cells).all() and np.isfinite(factors).all()):
         raise ValueError("a cell or a factor is not finite")
     if not (np.abs(places) < 1.0 + 2.0**-30).all():

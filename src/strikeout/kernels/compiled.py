@@ -13,7 +13,7 @@ KERNELS: tuple[Kernel, ...] = ("native", "numpy")
 
 @cache
 def native() -> ModuleType | None:
-    """The compiled module, or None: then the NumPy and Python twins do the work, to the same end."""
+    """Return the compiled module, or None: then the NumPy and Python twins do the work, to the same end."""
     try:
         from strikeout.kernels import _native
     except ImportError:
@@ -22,7 +22,7 @@ def native() -> ModuleType | None:
 
 
 def compiled() -> Any:
-    """The compiled module.
+    """Return the compiled module.
 
     Raises:
         RuntimeError: it is not installed; a model never asks for what is not there.
@@ -40,7 +40,8 @@ def default_kernel() -> Kernel:
 
 
 def threads() -> int:
-    """How many threads a large book may take; ``STRIKEOUT_THREADS`` overrides the number of cores. Changes no bit."""
+    """Return how many threads a large book may take; ``STRIKEOUT_THREADS`` overrides the number of cores. Changes no
+    bit."""
     wanted = os.environ.get("STRIKEOUT_THREADS", "")
     return int(wanted) if wanted.isdecimal() and 0 < int(wanted) < 1 << 16 else _cores()
 

@@ -74,7 +74,7 @@ def geometry(T: Floats, theta: Floats) -> Geometry:
 
 
 def _shape(t: float, theta: tuple[float, ...]) -> tuple[float, ...]:
-    """The fields of ``Geometry``, of one slice."""
+    """Return the fields of ``Geometry``, of one slice."""
     variance, asymptote = scales(t, theta)
     kappa, _, sigma, rho, _ = theta
     sd, spread = sqrt(variance), 1.0 - rho * rho
@@ -90,7 +90,7 @@ def _shape(t: float, theta: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def scales(t: float, theta: tuple[float, ...]) -> tuple[float, float]:
-    """The expected total variance, and the asymptote: see ``Geometry``."""
+    """Return the expected total variance, and the asymptote: see ``Geometry``."""
     kappa, vbar, sigma, _, v0 = theta
     variance = vbar * t - (v0 - vbar) * expm1(-kappa * t) / kappa
     # Nothing then divides by zero or takes the root of less.
@@ -104,7 +104,7 @@ def moments(slices: Geometry, theta: Floats) -> Moments:
 
 
 def strips(slices: Geometry, known: Moments, theta: Floats) -> Floats:
-    """The largest step at which the moment is below the cap, or NaN: ``(slices, 2)``, sides as in ``Moments``.
+    """Return the largest step at which the moment is below the cap, or NaN: ``(slices, 2)``, sides as in ``Moments``.
 
     ln E is convex and zero at s = 0 (by the martingale property on either side): it rises with s, and the steps below
     the cap are a run from the left.
@@ -211,7 +211,7 @@ class Terms:
     turns: NDArray[np.intp]  # (pairs,) how often NODES_A_TURN nodes hold a whole contour
 
     def of(self, functions: int) -> Terms:
-        """The first functions alone; where a contour ends is decided by all six."""
+        """Return the first functions alone; where a contour ends is decided by all six."""
         return Terms(self.zeta, self.F[:functions], self.turns)
 
 

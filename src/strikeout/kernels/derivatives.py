@@ -35,9 +35,10 @@ ROUNDINGS = 64.0  # of some dozen operations, in units of eps times the size of 
 
 
 def rows(f: Function, x: Floats, scales: Floats) -> Floats:
-    """The derivatives of every row by every parameter, ``(n, p)``; ``scales`` are the steps' sizes where x is zero.
+    """Return the derivatives of every row by every parameter, ``(n, p)``; ``scales`` are the steps' sizes where x is
+    zero.
 
-    Not-a-number where f has no value at x, or only differences would do and f has none beside x.
+    Not-a-number if f has no value at x, or only differences would do and f has none beside x.
     """
     h = np.array([_step(value, scale) for value, scale in zip(x, scales, strict=True)])
     found = [differences(f, x, i, h[i]) for i in range(len(x))]
@@ -53,7 +54,7 @@ def rows(f: Function, x: Floats, scales: Floats) -> Floats:
 
 
 def differences(f: Function, x: Floats, i: int, h: float) -> tuple[Floats, Floats, Floats]:
-    """By parameter i: D, |D_(h/2) - D_h|, and the largest value of f on the way."""
+    """Return by parameter i: D, |D_(h/2) - D_h|, and the largest value of f on the way."""
     values = [f(_moved(x, i, step)) for step in (h, -h, 0.5 * h, -0.5 * h)]
     wide, narrow = (values[0] - values[1]) / (2.0 * h), (values[2] - values[3]) / h
     return (4.0 * narrow - wide) / 3.0, np.abs(narrow - wide), np.max(np.abs(values), axis=0)
@@ -73,7 +74,7 @@ def complex_steps(f: Function, x: Floats) -> Floats | None:
 
 
 def _step(x: float, scale: float) -> float:
-    """A power of two: neither x + h nor the division by h is then rounded, but for a bit of x."""
+    """Return a power of two: neither x + h nor the division by h is then rounded, but for a bit of x."""
     return ldexp(1.0, nearest_exponent(STEP * float(abs(x) if x != 0.0 else scale)))
 
 

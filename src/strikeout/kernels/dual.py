@@ -128,7 +128,7 @@ class Dual(NDArrayOperatorsMixin):
 
 
 def variables(x: NDArray[np.float64]) -> Dual:
-    """The parameters themselves: each with slope one by itself."""
+    """Return the parameters themselves: each with slope one by itself."""
     return Dual(x, np.eye(len(x)))
 
 
@@ -141,6 +141,6 @@ def parts(found: Any, p: int) -> tuple[Array, Array]:
 
 
 def _aligned(x: Dual, shape: tuple[int, ...]) -> Array:
-    """The slopes with as many axes as the result has, the parameters' first."""
+    """Return the slopes with as many axes as the result has, the parameters' first."""
     missing = len(shape) - x.value.ndim
     return x.slopes.reshape(len(x.slopes), *(1,) * missing, *x.value.shape)

@@ -32,7 +32,7 @@ _AT_ONCE = 1 << 18  # rows whose products of digits still sum within an int64
 
 
 def quantise(values: Floats, exponents: Exponents) -> tuple[Integers, NDArray[np.bool_]]:
-    """Rows on the grid, and which of them are fit for it: finite and in range. Unfit rows are zero."""
+    """Return rows on the grid, and which of them are fit for it: finite and in range. Unfit rows are zero."""
     with np.errstate(invalid="ignore", over="ignore"):
         # A product with a power of two is rounded like ldexp, and takes a third of the time.
         scaled = np.rint(values * np.ldexp(1.0, exponents))
@@ -44,12 +44,12 @@ def quantise(values: Floats, exponents: Exponents) -> tuple[Integers, NDArray[np
 
 
 def zero(columns: int) -> Words:
-    """What no rows leave behind."""
+    """Return what no rows leave behind."""
     return np.zeros((columns * (columns + 1) // 2, 3), np.uint64)
 
 
 def change(state: Words, rows: Integers, *, subtract: bool = False, pick: Integers | None = None) -> Words:
-    """The state with these rows (or those picked by number) added or taken away."""
+    """Return the state with these rows (or those picked by number) added or taken away."""
     module = native()
     if module is not None:
         changed: Words = module.exact_change(state, np.ascontiguousarray(rows), pick, subtract)
@@ -64,7 +64,7 @@ def change_twin(state: Words, rows: Integers, *, subtract: bool = False) -> Word
 
 
 def combine(a: Words, b: Words, *, subtract: bool = False) -> Words:
-    """The state of both sets of rows, or of the first without the second."""
+    """Return the state of both sets of rows, or of the first without the second."""
     sign = -1 if subtract else 1
     return from_integers([x + sign * y for x, y in zip(to_integers(a), to_integers(b), strict=True)])
 
@@ -91,7 +91,7 @@ def total_twin(states: Words) -> Words:
 
 
 def read(state: Words, exponents: Exponents) -> Floats:
-    """The sums as doubles, each rounded once, ties to even."""
+    """Return the sums as doubles, each rounded once, ties to even."""
     module = native()
     if module is not None:
         values: Floats = module.exact_read(state, exponents)
@@ -106,7 +106,7 @@ def read_twin(state: Words, exponents: Exponents) -> Floats:
 
 
 def downdate(state: Words, rows: Integers, pick: Integers | None, exponents: Exponents) -> tuple[Words, Floats]:
-    """Takes rows away, reads the sums and solves for the Gauss-Newton step: the state, and the sums then the step.
+    """Take rows away, reads the sums and solves for the Gauss-Newton step: the state, and the sums then the step.
 
     Both are read-only.
     """
@@ -127,7 +127,8 @@ def downdate_twin(state: Words, rows: Integers, pick: Integers | None, exponents
 
 
 def solve(triangle: Floats) -> Floats:
-    """The step ``H^-1 G`` from the triangle of (H, G; G', cost); not-a-number where H is not positive definite."""
+    """Return the step ``H^-1 G`` from the triangle of (H, G; G', cost); not-a-number if H is not positive
+    definite."""
     module = native()
     if module is not None:
         step: Floats = module.symmetric_solve(triangle, isqrt(2 * len(triangle)) - 1)
@@ -145,13 +146,13 @@ def solve_twin(triangle: Floats) -> Floats:
 
 
 def to_integers(state: Words) -> list[int]:
-    """The sums as Python integers."""
+    """Return the sums as Python integers."""
     data = np.ascontiguousarray(state).astype("<u8").tobytes()
     return [int.from_bytes(data[at : at + 24], "little", signed=True) for at in range(0, len(data), 24)]
 
 
 def from_integers(sums: list[int]) -> Words:
-    """The inverse of ``to_integers``; modulo 2^192."""
+    """Return the inverse of ``to_integers``; modulo 2^192."""
     data = b"".join((total % (1 << 192)).to_bytes(24, "little") for total in sums)
     return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, 3)
 

@@ -32,12 +32,12 @@ Block = tuple[slice, Floats]  # a cell, and the way from there to some of its st
 
 
 def period(level: int) -> float:
-    """A power of ``2^(1 / PERIODS)``."""
+    """Return a power of ``2^(1 / PERIODS)``."""
     return float(2.0 ** (level / PERIODS))
 
 
 def is_negligible(sizes: Floats, growth: float = 1.0) -> bool:
-    """Of terms ``(6,)`` that would be the first to be left out; not-a-number is not."""
+    """Return whether terms ``(6,)`` may be the first to be left out; not-a-number may not."""
     *slopes, value = sizes.tolist()
     # A sum, since the largest of some numbers need not show that one of them is none.
     return bool(sum(slopes) * growth < SLOPE and value * growth < VALUE)
@@ -68,7 +68,7 @@ class Slice:
         self.growth = exp(0.5 * min(max(self.highest, 0.0), 1000.0))
 
     def add(self, terms: Floats, level: int, cells: Iterable[int], total: Floats) -> bool:
-        """Adds ``a a'`` of all strikes to the total, with the first number of cells that resolves what terms give.
+        """Add ``a a'`` of all strikes to the total, with the first number of cells that resolves what terms give.
 
         Terms ``(FUNCTIONS, 2 nodes)``, real and imaginary parts in turn. Return False, and add nothing, if none does.
         """
@@ -118,7 +118,7 @@ class Mesh:
         self._blocks = list(self._made_blocks()) if cells and is_kept else None
 
     def __len__(self) -> int:
-        """Columns of values."""
+        """Return columns of values."""
         return COLUMNS * self.cells or len(self._samples)
 
     def resolves(self, values: Floats) -> bool:
@@ -129,7 +129,7 @@ class Mesh:
         return is_negligible(np.maximum.reduce(np.abs(last), axis=(1, 2)), 1.0 / 3.0)
 
     def add(self, values: Floats, total: Floats) -> None:
-        """Adds ``a a'`` of all strikes to the total."""
+        """Add ``a a'`` of all strikes to the total."""
         if not self.cells:
             a = values[:6] * self._scale
             a[5] += self._offset
@@ -163,7 +163,7 @@ class Mesh:
         return both.reshape(2 * nodes, -1), images.ravel()
 
     def _made_blocks(self) -> Iterator[Block]:
-        """Polynomials times the scale; and the target less the value's part that is not smooth."""
+        """Yield polynomials times the scale; and the target less the value's part that is not smooth."""
         for cell, (begin, end) in enumerate(pairwise(self._starts)):
             for at in range(begin, end, STRIKES):
                 some = slice(at, min(at + STRIKES, end))
@@ -175,7 +175,7 @@ class Mesh:
 
 
 def keep(kept: dict[K, V], key: K, value: V, most: int) -> V:
-    """Keeps a value among the last made, if any are to be, and returns it."""
+    """Keep a value among the last made, if any are to be, and return it."""
     while kept and len(kept) >= most:
         del kept[next(iter(kept))]
     if most:

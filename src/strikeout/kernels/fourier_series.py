@@ -125,7 +125,7 @@ class Sums:
         return Plan(level, int(nodes) + 1, int(cells) + 1) if nodes < MOST_NODES and cells < MOST_CELLS else None
 
     def _line(self, levels: tuple[tuple[int, int], ...], nodes: int) -> Line:
-        """Of slices and the levels of their periods; the last ones made are kept, since a search ends at one period."""
+        """Return the line of slices and levels of their periods; cached, since a search ends at one period."""
         found = self._lines.get((levels, nodes))
         if found is None:
             expiries = [self._expiries[one] for one, _ in levels]
@@ -141,7 +141,7 @@ class Sums:
 
 
 def sums_of_rows(values: Floats, scale: Floats, target: Floats) -> Floats:
-    """As ``Sums``, of rows ``(6, n)`` that are known, the value first."""
+    """Return ``Sums`` of rows ``(6, n)`` that are given, the value first."""
     total = np.zeros((6, 6))
     add(values, scale, target, total)
     return total.take(UPPER)
@@ -156,7 +156,7 @@ def add(values: Floats, scale: Floats, target: Floats, total: Floats) -> None:
 
 
 def _period(T: float, sd: float, lowest: float, highest: float, theta: tuple[float, ...]) -> float:
-    """The shortest at which the images of out-of-the-money values are small at every strike."""
+    """Return the shortest at which the images of out-of-the-money values are small at every strike."""
     # An image at k + L is largest at the lowest k and falls as a call does, one at k - L at the highest, as a put does.
     calls, puts = (1.0, 1.0, min(lowest, 0.0)), (0.0, -1.0, max(highest, 0.0))
     fatter, other = (puts, calls) if theta[3] < 0.0 else (calls, puts)
@@ -167,7 +167,8 @@ def _period(T: float, sd: float, lowest: float, highest: float, theta: tuple[flo
 def _one_side(
     T: float, sd: float, begin: float, sign: float, edge: float, theta: tuple[float, ...], enough: float
 ) -> float:
-    """By Chernoff's bound, which falls and then rises with the moment: the least among the probes, or one enough."""
+    """Return by Chernoff's bound, which falls and then rises with the moment: the least among the probes, or one
+    enough."""
     best, first = inf, nan
     for probes in (PROBES, FAT_PROBES):
         for probe in probes:

@@ -78,7 +78,7 @@ class Known:
 def rule(
     log_cf: LogCf, T: float, theta: Floats, known: Known | None = None, *, level: float = LEVEL, reach: int = REACH
 ) -> Line:
-    """The line for one slice. Its terms are not-a-number where the characteristic function decays too slowly.
+    """Return the line for one slice. Its terms are not-a-number if the characteristic function decays too slowly.
 
     With a higher level and a longer reach the line is finer and longer than it need be: what ``check_model`` holds the
     usual one against.
@@ -141,7 +141,7 @@ def _bounded(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, known
 
 
 def count_of(known: Known, h: float, cut: float) -> int:
-    """How many nodes leave less than exp(-cut) behind them; more than MOST_NODES if those do not.
+    """Return how many nodes leave less than exp(-cut) behind them; more than MOST_NODES if those do not.
 
     Behind node N, |F| is at most (h / pi) exp(bound) / u^2, which sums to exp(bound) / u. A derivative's terms have a
     slope more, which grows like u^3 at most: if the bound falls by ``fall`` from u to 2 u, that is at most
@@ -188,7 +188,7 @@ def _found(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, reach: 
 
 
 def _seen_again(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, number: Floats) -> float:
-    """The last of these numbers of nodes, whole or not, at which a term would matter; 0 if there is none.
+    """Return the last of these numbers of nodes, whole or not, at which a term would matter; 0 if there is none.
 
     What is not finite that far out is not seen: formulas overflow there on their way to zero.
     """
@@ -217,7 +217,8 @@ def _matters(F: Complexes, number: Floats, cut: float) -> NDArray[np.bool_]:
 
 
 def values(line: Line, k: Floats, kernel: str) -> Floats:
-    """Out-of-the-money value over the discounted forward and its derivatives, ``(1 + p, n)``, at ascending ``k``.
+    """Return out-of-the-money value over the discounted forward and its derivatives, ``(1 + p, n)``, at ascending
+    ``k``.
 
     Not-a-number farther out than ``FARTHEST`` where the value is not negligible. The compiled sum and NumPy's agree to
     rounding.

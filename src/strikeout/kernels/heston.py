@@ -23,13 +23,14 @@ EXPIRY = 300  # strikes: what the contours of a slice, or of a node of a panel, 
 
 
 def threads_for(part: Parts) -> int:
-    """How many threads these strikes are worth; the kernel takes no more, and fewer where the system has none left."""
+    """Return how many threads these strikes are worth; the kernel takes no more, and fewer where the system has none
+    left."""
     expiries = part.expiries.size if part.t is None else NODES * part.expiries.size
     return 1 if part.k.size + EXPIRY * expiries < WORTH_THREADS else threads()
 
 
 def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
-    """Out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
+    """Return out-of-the-money value over the discounted forward, and its five derivatives: ``(6, n)``."""
     if kernel == "numpy":
         return heston_twin.rows(theta, part)
     found: Floats = compiled().heston_rows(theta, *part, threads_for(part))
@@ -37,7 +38,7 @@ def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
 
 
 def values(kernel: str, theta: Floats, part: Parts) -> Floats:
-    """The first of the rows alone, ``(n,)``, the same bits."""
+    """Return the first of the rows alone, ``(n,)``, the same bits."""
     found = heston_twin.rows(theta, part, 1) if kernel == "numpy" else rows(kernel, theta, part)
     value: Floats = found[0]
     return value
@@ -64,7 +65,7 @@ def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Call
 
 
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:
-    """The sums of ``weighted_sums.weighed`` over slices of nodes, ``d`` the value less the centre."""
+    """Return the sums of ``weighted_sums.weighed`` over slices of nodes, ``d`` the value less the centre."""
     if kernel == "numpy":
         found = heston_twin.rows(theta, part)
         return weighted_sums.weighed(found[0] - centre, found[1:], quadratic, linear)
@@ -76,7 +77,7 @@ def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: 
 def price(
     theta: Floats, forward: Floats, strike: Floats, expiry: Floats, discount: Floats, is_call: NDArray[np.bool_]
 ) -> Floats:
-    """Prices of contracts in any order."""
+    """Return prices of contracts in any order."""
     k = elementary.log(strike / forward)
     order = np.lexsort((k, expiry))
     sorted_expiry = expiry[order]

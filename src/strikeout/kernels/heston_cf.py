@@ -97,7 +97,7 @@ def log_cf(z: Complexes, q: Complexes, T: Complexes | float, theta: Floats) -> t
 
 
 def log(w: Complexes) -> Complexes:
-    """The principal branch, from real functions: a third of the time of NumPy's own."""
+    """Return the principal branch, from real functions: a third of the time of NumPy's own."""
     out = np.empty_like(w)
     re, im = w.real, w.imag
     np.log(re * re + im * im, out=out.real)
@@ -172,7 +172,8 @@ def total_variance(T: Floats | float, theta: Floats) -> Floats:
 
 
 def bound(u: Floats, T: float, theta: Floats) -> tuple[Floats, Floats]:
-    """What ``ln |cf(u - i/2)|`` is at most, never rising with u > 0, and what each of its derivatives is at most.
+    """Return what ``ln |cf(u - i/2)|`` is at most, never rising with u > 0, and what each of its derivatives is at
+    most.
 
     On that line q = u^2 + 1/4 is real and xi = kappa' - i rho sigma u with kappa' = kappa - rho sigma / 2. B = x + i y
     solves Riccati's equation B' = -q/2 - xi B + sigma^2 B^2 / 2, B(0) = 0, whose real part is, after completing the

@@ -34,7 +34,7 @@ class Parts(NamedTuple):
 
 
 def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
-    """Out-of-the-money value over the discounted forward and its derivatives by the five parameters, ``(6, n)``.
+    """Return out-of-the-money value over the discounted forward and its derivatives by the five parameters, ``(6, n)``.
 
     With ``functions = 1`` the value alone, ``(1, n)``, the same bits.
     """
@@ -138,7 +138,8 @@ def _panels(theta: Floats, parts: Parts, functions: int) -> Floats:
 
 
 def _resolved(a: Floats) -> NDArray[np.bool_]:
-    """The cells, of coefficients of t^q x^p ``(NODES, DEGREE, functions, cells)``, for which eight expiries are enough.
+    """Return the cells, of coefficients of t^q x^p ``(NODES, DEGREE, functions, cells)``, for which eight expiries are
+    enough.
 
     With a correlation near one the surface has a kink at k*, which moves within a panel. The last four coefficients by
     Chebyshev's polynomials of t, two and two, fall as fast as the next two will. Where those would add too much, every
@@ -154,12 +155,12 @@ def _resolved(a: Floats) -> NDArray[np.bool_]:
 
 
 def _ends(parts: Parts) -> tuple[Floats, Floats]:
-    """The lowest and the highest strike of each part."""
+    """Return the lowest and the highest strike of each part."""
     return parts.k[np.minimum(parts.offsets[:-1], len(parts.k) - 1)], parts.k[parts.offsets[1:] - 1]
 
 
 def _within(low: Floats, high: Floats, parts: Parts, values: Callable[[Parts], Floats]) -> Floats:
-    """Values of the strikes between low and high; the others are worth nothing."""
+    """Return values of the strikes between low and high; the others are worth nothing."""
     part = np.repeat(np.arange(len(low)), np.diff(parts.offsets))
     worth = ~((parts.k < low[part]) | (parts.k >= high[part]))
     kept = np.bincount(part[worth], minlength=len(low))
@@ -173,7 +174,8 @@ def _within(low: Floats, high: Floats, parts: Parts, values: Callable[[Parts], F
 
 
 def _coefficients(terms: contours.Terms, pair_of: NDArray[np.intp], centre: Floats, half: Floats) -> Floats:
-    """Polynomials of cells on the contours of their pairs; some dozens of cells at a time, contours of one length."""
+    """Return polynomials of cells on the contours of their pairs; some dozens of cells at a time, contours of one
+    length."""
     zeta, F, turns = terms.zeta, np.conj(terms.F), terms.turns[pair_of]
 
     def made(some: NDArray[np.intp] | slice, nodes: int) -> Floats:

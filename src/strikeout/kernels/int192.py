@@ -49,7 +49,8 @@ def placed(values: Integers, at: int) -> Words:
 
 
 def sums(words: Words, starts: Rows) -> Words:
-    """Sums of consecutive groups along the first axis; group g begins at ``starts[g]``. Up to 2^32 in a group."""
+    """Return sums of consecutive groups along the first axis; group g begins at ``starts[g]``. Up to 2^32 in a
+    group."""
     module = native()
     if module is None:
         return sums_twin(words, starts)
@@ -67,7 +68,7 @@ def sums_twin(words: Words, starts: Rows) -> Words:
 
 
 def merged(a: Table, b: Table, *, subtract: bool = False) -> Table:
-    """The sums of both, or of the first without the second, by key. A key whose sums cancel is still there."""
+    """Return the sums of both, or of the first without the second, by key. A key whose sums cancel is still there."""
     module = native()
     if module is None:
         return merged_twin(a, b, subtract=subtract)
@@ -85,7 +86,7 @@ def merged_twin(a: Table, b: Table, *, subtract: bool = False) -> Table:
 
 
 def grouped(keys: Floats) -> tuple[Rows, Rows]:
-    """An order that brings equal keys together, ascending, and where in it each begins. One key at least."""
+    """Return an order that brings equal keys together, ascending, and where in it each begins. One key at least."""
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     ordered = keys[order]
     is_first = np.empty(len(order), bool)

@@ -46,7 +46,7 @@ def log_mgf(p: Floats, T: float, theta: Floats) -> Floats:
 
 
 def bound(u: Floats, T: float, theta: Floats) -> tuple[Floats, Floats]:
-    """What ``ln |cf(u - i/2)|`` is at most, never rising with u, and what each of its derivatives is at most.
+    """Return what ``ln |cf(u - i/2)|`` is at most, never rising with u, and what each of its derivatives is at most.
 
     A jump's own cf is there of size exp(mu / 2 + delta^2 / 8 - u^2 delta^2 / 2), which falls, and of any phase: with
     jumps of nearly one size |cf| falls to exp(-2 lam T) and comes back, again and again. The bound takes the phase for

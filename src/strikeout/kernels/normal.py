@@ -58,7 +58,7 @@ HALLEY_STEPS = 3  # of third order, from 4.5e-4 times up to 38, the slope of ln 
 
 
 def erfcx(z: ArrayLike) -> Floats:
-    """The scaled complementary error function exp(z^2) erfc(z).
+    """Return the scaled complementary error function exp(z^2) erfc(z).
 
     Infinite below z = -26.6, where exp(z^2) no longer fits a double.
 
@@ -75,7 +75,7 @@ def erfcx(z: ArrayLike) -> Floats:
 
 
 def erfc(z: ArrayLike) -> Floats:
-    """The complementary error function, with all its digits however small it gets.
+    """Return the complementary error function, with all its digits however small it gets.
 
     Raises:
         Nothing.
@@ -90,7 +90,7 @@ def erfc(z: ArrayLike) -> Floats:
 
 
 def cdf(x: ArrayLike) -> Floats:
-    """The probability that a standard normal value is at most x.
+    """Return the probability that a standard normal value is at most x.
 
     Raises:
         Nothing.
@@ -115,7 +115,7 @@ def cdf_twin(x: Floats) -> Floats:
 
 
 def density(x: ArrayLike) -> Floats:
-    """The standard normal density exp(-x^2 / 2) / sqrt(2 pi).
+    """Return the standard normal density exp(-x^2 / 2) / sqrt(2 pi).
 
     Raises:
         Nothing.
@@ -138,7 +138,7 @@ def density_twin(x: Floats) -> Floats:
 
 
 def quantile(p: ArrayLike) -> Floats:
-    """The standard normal value x with probability p of being at most x; -inf at 0, inf at 1.
+    """Return the standard normal value x with probability p of being at most x; -inf at 0, inf at 1.
 
     Right to about 2e-15 of max(1, |x|). Abramowitz and Stegun's formula 26.2.23 (off by 4.5e-4), then Halley's steps on
     the tail, which is never found as one minus something.

@@ -17,7 +17,7 @@ from math import inf, nan
 
 
 def step(sums: Sequence[int], exponents: Sequence[int]) -> list[float]:
-    """``H^-1 G``, each number rounded once; not-a-number where H is not positive definite."""
+    """``H^-1 G``, each number rounded once; not-a-number if H is not positive definite."""
     p = len(exponents) - 1
     A, at = [[0] * (p + 1) for _ in range(p)], 0
     for i in range(p):

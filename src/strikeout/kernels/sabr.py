@@ -32,7 +32,7 @@ Columns = tuple[Floats, Floats, Floats, Floats]
 
 
 def lognormal(F: Floats, K: Floats, T: Floats, theta: Columns) -> tuple[Floats, Columns]:
-    """Black's volatility and its derivatives by alpha, beta, rho, nu; theta in that order.
+    """Return Black's volatility and its derivatives by alpha, beta, rho, nu; theta in that order.
 
     Raises:
         Nothing.

@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 
 
 def judged(solved: Floats, limits: Floats, freedom: int, *, inflation: float, far: float) -> Judged:
-    """The step judged. One call of the kernel: it takes less time than the step itself."""
+    """Return the step judged. One call of the kernel: it takes less time than the step itself."""
     module = native()
     if module is None:
         return judged_twin(solved, limits, freedom, inflation=inflation, far=far)

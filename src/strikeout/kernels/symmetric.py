@@ -30,7 +30,7 @@ SWEEPS = 60  # far more than any matrix needs: each one squares what is off the 
 
 
 def factor(A: Matrix, damping: float = 0.0) -> tuple[list[float], list[list[float]]]:
-    """The scaling d and the factor L of ``d A d + damping * I``; not-a-number from the first bad pivot on.
+    """Return the scaling d and the factor L of ``d A d + damping * I``; not-a-number from the first bad pivot on.
 
     A row whose diagonal is zero gets d = 0 and a unit pivot: the system does not determine it.
     """
@@ -158,7 +158,7 @@ def inverses_twin(A: Floats) -> Floats:
 def eigenvalues(A: Floats) -> Floats:
     """Eigenvalues, ascending, of each of many symmetric matrices, (..., p, p), as they are: not scaled.
 
-    By Jacobi rotations, good to rounding of the largest one; not-a-number where an entry is not finite.
+    By Jacobi rotations, good to rounding of the largest one; not-a-number if an entry is not finite.
     """
     module = native()
     if module is None:
@@ -192,7 +192,7 @@ def eigenvalues_twin(A: Floats) -> Floats:
 
 
 def _turn(S: Floats, i: int, j: int, off: Floats, turns: NDArray[np.bool_]) -> None:
-    """One rotation of each matrix whose entry (i, j) is worth it; the lower triangle is not looked at."""
+    """Rotate each matrix whose entry (i, j) is not negligible; the lower triangle is not used."""
     with np.errstate(over="ignore"):
         tau = (S[:, j, j] - S[:, i, i]) / (2.0 * np.where(turns, off, 1.0))
         t = np.where(tau >= 0.0, 1.0, -1.0) / (np.abs(tau) + np.sqrt(1.0 + tau * tau))

@@ -38,7 +38,7 @@ class Cells:
 
 
 def occupied(k: Floats, offsets: NDArray[np.intp], kstar: Floats, widest: Floats, doublings: Floats) -> Cells:
-    """The cells with strikes in them; part j holds ``k[offsets[j]:offsets[j + 1]]``, ascending.
+    """Return the cells with strikes in them; part j holds ``k[offsets[j]:offsets[j + 1]]``, ascending.
 
     A strike is compared with the edges alone, so its cell follows from its own k. The narrowest cell is wider than k*
     is precise, as contours.py sees to.
@@ -68,7 +68,7 @@ def occupied(k: Floats, offsets: NDArray[np.intp], kstar: Floats, widest: Floats
 
 
 def _number(distance: Floats, widest: Floats, doublings: Floats) -> Floats:
-    """Of the edge at or before this distance from k*, counted from k* and below it negative; rounding may miss by one.
+    """Return the number of the edge at or before this distance from k*, negative below it; rounding may miss by one.
 
     Not-a-number if cells are too narrow, and k* too far, to distinguish their edges.
     """
@@ -79,11 +79,11 @@ def _number(distance: Floats, widest: Floats, doublings: Floats) -> Floats:
 
 
 def _edges(first: Floats, count: float, kstar: Floats, widest: Floats, doublings: Floats) -> Floats:
-    """Where cells begin and end, ``(rows, edges)``, ascending: from the edge before the first, and at the money.
+    """Return where cells begin and end, ``(rows, edges)``, ascending: from the edge before the first, and at the money.
 
     Edge m on either side of k* is ``m - 4 e`` cells of width ``2^e narrowest`` away. A contour is good on its own side
-    of the money, so a cell across it is cut there. Beyond the last edges are cells without end, where nothing has a
-    price.
+    of the money, so a cell across it is cut there. Beyond the last edges are cells without end, in which nothing
+    has a price.
     """
     number = (first - 1.0)[:, None] + np.arange(count + 4.0)
     m, most = np.abs(number), doublings[:, None]

@@ -31,7 +31,7 @@ def solve(a: Floats, b: Floats, R: Floats) -> Floats:
 
 
 def inverse_diagonal(a: Floats, b: Floats) -> Floats:
-    """The diagonal of the inverse: ``1 / (d_i + e_i - a_i)``, each from the pivots above and below it."""
+    """Return the diagonal of the inverse: ``1 / (d_i + e_i - a_i)``, each from the pivots above and below it."""
     d, e = _pivots(a, b), _pivots(a[::-1], b[::-1])[::-1]
     out: Floats = 1.0 / (d + e - a)
     return out

@@ -67,9 +67,9 @@ class Nodes:
 
 
 def rows(kernel: str, theta: Floats, part: Parts) -> Floats:
-    """Out-of-the-money value over the discounted forward and its derivatives by sigma, nu, theta: ``(4, n)``.
+    """Return out-of-the-money value over the discounted forward and its derivatives by sigma, nu, theta: ``(4, n)``.
 
-    Not-a-number where E[S_T] does not exist, or the haste asks for too many nodes.
+    Not-a-number if E[S_T] does not exist, or the haste asks for too many nodes.
     """
     if kernel == "native":
         count = threads() if part.k.size >= WORTH_THREADS else 1
@@ -163,7 +163,7 @@ def _sum(rows: Floats, weights: Floats) -> Floats:
 
 
 def _frequency(a: float, haste: float) -> float:
-    """Where the Fourier transform, in x, of density times price has fallen to exp(-LEVEL), at the worst strike.
+    """Return where the Fourier transform, in x, of density times price has fallen to exp(-LEVEL), at the worst strike.
 
     At an angle t off the real line e^-g/nu is larger by exp((1 - cos t) g / nu), and the normal distribution in Black's
     formula by up to exp(haste sin(t)^2 / (2 cos t) g / nu). Averaged over the clock the two are the power below; a line
@@ -178,7 +178,7 @@ def _frequency(a: float, haste: float) -> float:
 
 
 def _root(excess: Callable[[float], float], a: float, b: float, *, from_below: bool) -> float:
-    """Where a log-density crosses -LEVEL, on one side of its peak near 0."""
+    """Return where a log-density crosses -LEVEL, on one side of its peak near 0."""
     if from_below:
         inside = float(log((a + 0.5) / b))
         outside = inside - 4.0 * LEVEL / (a + 0.5) - 16.0 * sqrt(LEVEL / (a + 0.5))

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def weighed(d: Floats, J: Floats, quadratic: Floats, linear: Floats) -> Floats:
-    """The sums of ``quadratic J J'`` and ``(linear - quadratic d) J``, the upper triangle row by row as in a
+    """Return the sums of ``quadratic J J'`` and ``(linear - quadratic d) J``, the upper triangle row by row as in a
     linearization, then those of ``linear d`` and ``quadratic d d``.
     """
     p = len(J)

@@ -83,7 +83,8 @@ class Bates:
         return "initial_variance"
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
+        """Return prices, one per contract. Not-a-number if the characteristic function decays too slowly to give
+        one.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -91,7 +92,7 @@ class Bates:
         return self.linearize(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the eight parameters ``(n, 8)``.
+        """Return prices ``(n,)`` and their derivatives by the eight parameters ``(n, 8)``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.

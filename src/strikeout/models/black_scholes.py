@@ -60,11 +60,11 @@ class BlackScholes:
         return ParameterSpace(names, np.full(n, 1e-3), np.full(n, 10.0), starts)
 
     def suited(self, contracts: Contracts) -> BlackScholes:
-        """This model with a knot at each expiry of these contracts, where "quoted" was asked for."""
+        """Return this model with a knot at each expiry of these contracts, where "quoted" was asked for."""
         return replace(self, expiries=quoted(contracts)) if self.expiries == "quoted" and len(contracts) else self
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract.
+        """Return prices, one per contract.
 
         Raises:
             ParameterError: a parameter is missing, unknown or not above zero.
@@ -74,7 +74,7 @@ class BlackScholes:
         return black.price(c.forward, c.strike, c.expiry, vol, c.discount, c.is_call)
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the volatilities ``(n, p)``.
+        """Return prices ``(n,)`` and their derivatives by the volatilities ``(n, p)``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or not above zero.
@@ -100,7 +100,7 @@ class BlackScholes:
         return self.expiries if isinstance(self.expiries, tuple) else None
 
     def _volatility(self, vector: Floats, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Each contract's volatility and its derivatives by the parameters."""
+        """Return each contract's volatility and its derivatives by the parameters."""
         if self.expiries == "quoted":
             years_of(self.expiries, contracts, "BlackScholes")
         if self._knots is None:

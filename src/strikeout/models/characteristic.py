@@ -74,7 +74,8 @@ class CharacteristicModel:
             self._try_out(start)
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
+        """Return prices, one per contract. Not-a-number if the characteristic function decays too slowly to give
+        one.
 
         Raises:
             ParameterError: a parameter is missing, unknown or not finite, or the model is not a martingale there.
@@ -82,7 +83,7 @@ class CharacteristicModel:
         return self.linearize(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the parameters ``(n, p)``.
+        """Return prices ``(n,)`` and their derivatives by the parameters ``(n, p)``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or not finite, or the model is not a martingale there.
@@ -104,7 +105,7 @@ class CharacteristicModel:
         return linearized(values, layout, contracts)
 
     def _try_out(self, theta: Floats) -> None:
-        """Raises a UsageError where ``log_cf`` cannot be what it should be, at the first start and one year."""
+        """Raise a UsageError where ``log_cf`` cannot be what it should be, at the first start and one year."""
         names, T = self.parameters.names, 1.0
         value, gradient = self._tried(PROBE, theta)
         if np.shape(value) != PROBE.shape or len(gradient) != len(names):
@@ -155,7 +156,7 @@ class CharacteristicModel:
 
 
 def _with_derivatives(log_cf: Callable[[Complexes, float, Any], Any], name: str) -> LogCf:
-    """The same function with its gradient, by dual numbers."""
+    """Return the same function with its gradient, by dual numbers."""
 
     def both(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, list[Complexes]]:
         try:

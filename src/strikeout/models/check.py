@@ -15,7 +15,7 @@ from strikeout.models.characteristic import CharacteristicModel
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
-from strikeout.wording import as_lines
+from strikeout.text import as_lines
 
 POINTS = 12  # inside the bounds, beside the starts
 
@@ -49,12 +49,12 @@ class ModelCheck:
         return tuple(finding for finding in self.findings if not finding.holds)
 
     def summary(self) -> str:
-        """The verdict, then one line a promise."""
+        """Return the verdict, then one line a promise."""
         verdict = "keeps every promise" if self.holds else f"breaks {len(self.broken)} of {len(self.findings)} promises"
         return as_lines([f"{self.model} {verdict}.", *map(str, self.findings)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         findings = [{"promise": f.promise, "holds": f.holds, "sentence": f.sentence} for f in self.findings]
         return {"model": self.model, "holds": self.holds, "findings": findings}
 

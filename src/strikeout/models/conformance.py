@@ -74,7 +74,7 @@ def space(model: Model) -> str | None:
 
 
 def determinism(model: Model, theta: Floats, wares: Wares) -> str | None:
-    """The same call gives the same bits."""
+    """Check that the same call gives the same bits."""
     first, second = _bits(model, theta, wares), _bits(model, theta, wares)
     at = _differs(first, second)
     if at is None:
@@ -86,7 +86,7 @@ def determinism(model: Model, theta: Floats, wares: Wares) -> str | None:
 
 
 def row_independence(model: Model, theta: Floats, wares: Wares) -> str | None:
-    """A row gives the same bits alone, in other company, and in another order."""
+    """Check that a row gives the same bits alone, beside other rows, and in another order."""
     whole, rows = _bits(model, theta, wares), np.arange(len(wares))
     cuts = sorted({0, 1, len(rows) // 3, len(rows) // 2, len(rows)})
     batches = [
@@ -108,7 +108,8 @@ def row_independence(model: Model, theta: Floats, wares: Wares) -> str | None:
 
 
 def finite(model: Model, points: Floats, wares: Wares) -> tuple[bool, str]:
-    """Numbers at every start; inside the bounds never an error or infinity, and not-a-number only here and there."""
+    """Return numbers at every start; inside the bounds never an error or infinity, and not-a-number only here and
+    there."""
     starts, lacking = np.atleast_2d(model.parameters.starts), 0
     for number, theta in enumerate(np.concatenate([starts, points])):
         where = f"start {number + 1}" if number < len(starts) else "a point inside the bounds"
@@ -138,7 +139,7 @@ def finite(model: Model, points: Floats, wares: Wares) -> tuple[bool, str]:
 
 
 def gradient(model: Model, theta: Floats, wares: Wares) -> str | None:
-    """Every derivative is that of the price, held against differences of fourth order."""
+    """Check that every derivative is that of the price, against differences of fourth order."""
     s = model.parameters
     price, jacobian = model.linearize(theta, wares)
     size = _size(wares, np.asarray(price))
@@ -166,7 +167,7 @@ def gradient(model: Model, theta: Floats, wares: Wares) -> str | None:
 
 
 def no_arbitrage(model: Model, theta: Floats, contracts: Contracts) -> str | None:
-    """Prices lie between intrinsic value and the upper bound, and calls less puts are discounted forwards."""
+    """Return prices lie between intrinsic value and the upper bound, and calls less puts are discounted forwards."""
     c = contracts
     twin = Contracts(
         forward=c.forward, strike=c.strike, expiry=c.expiry, discount=c.discount, is_call=~np.asarray(c.is_call)
@@ -183,7 +184,7 @@ def no_arbitrage(model: Model, theta: Floats, contracts: Contracts) -> str | Non
 
 
 def inversion(model: CharacteristicModel, points: Floats, contracts: Contracts) -> str | None:
-    """A finer line gives the same prices, and so does one that looks longer whether the function comes back."""
+    """Check that a finer line gives the same prices, and so does one that is followed further."""
     layout = contracts.slices
     for theta in points:
         for j, T in enumerate(layout.expiries.tolist()):
@@ -208,7 +209,7 @@ def inversion(model: CharacteristicModel, points: Floats, contracts: Contracts) 
 
 
 def inside_points(model: Model, count: int) -> Floats:
-    """Points around the starts, each up to half of the way to the bounds; the same every time.
+    """Return points around the starts, each up to half of the way to the bounds; the same every time.
 
     By ratio if a bound is a thousandth of the other or less. A search does not go to the corners of a box of many
     parameters, and what is checked here is whether it can move.
@@ -241,7 +242,7 @@ def _bits(model: Model, theta: Floats, wares: Wares) -> Floats:
 
 
 def _differs(a: Floats, b: Floats) -> int | None:
-    """The first place where two arrays have different values; not-a-number equals itself."""
+    """Return the first place where two arrays have different values; not-a-number equals itself."""
     different = np.flatnonzero(((a != b) & ~(np.isnan(a) & np.isnan(b))).ravel())
     return int(different[0]) if different.size else None
 

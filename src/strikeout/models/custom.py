@@ -69,7 +69,7 @@ class CustomModel:
             return self._evaluated(vector, columns, len(contracts))
 
     def linearize(self, theta: Theta, contracts: Contracts | Features) -> tuple[Floats, Floats]:
-        """Values ``(n,)`` and their derivatives by the parameters ``(n, p)``.
+        """Return values ``(n,)`` and their derivatives by the parameters ``(n, p)``.
 
         The derivatives are those of ``jacobian`` if it was given, else as in ``kernels/derivatives.py``.
 
@@ -106,7 +106,7 @@ class CustomModel:
         return tuple(KEPT - nearest_exponent(size) if size > 0.0 else KEPT for size in largest)
 
     def suited(self, contracts: Contracts | Features) -> CustomModel:
-        """This model, tried out on these rows: a row alone must give the bits it gives among the others.
+        """Return this model, tried out on these rows: a row alone must give the bits it gives among the others.
 
         Raises:
             UsageError: the function mixes rows, so that no quote could be taken away from what the others left.

@@ -16,7 +16,7 @@ Domain = Mapping[str, tuple[float, float]]
 
 
 def inside(space: ParameterSpace, theta: Theta, domain: Domain) -> Floats:
-    """The parameters as an array in the order of the space, each strictly between the two ends of its domain.
+    """Return the parameters as an array in the order of the space, each strictly between the two ends of its domain.
 
     ``domain`` goes by name; ``vol_of_vol`` speaks for ``vol_of_vol[0.5]`` too.
 

@@ -73,7 +73,8 @@ class DoubleHeston:
         return _space(self.border)
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract. Not-a-number where the characteristic function decays too slowly to give one.
+        """Return prices, one per contract. Not-a-number if the characteristic function decays too slowly to give
+        one.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -81,7 +82,7 @@ class DoubleHeston:
         return self.linearize(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the ten parameters ``(n, 10)``.
+        """Return prices ``(n,)`` and their derivatives by the ten parameters ``(n, 10)``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.

@@ -25,12 +25,12 @@ Expiries = tuple[float, ...] | Literal["quoted"]
 
 
 def label(T: float) -> str:
-    """How an expiry is written in a parameter's name."""
+    """Return how an expiry is written in a parameter's name."""
     return f"[{T:.6g}]"
 
 
 def is_of_expiry(name: str) -> bool:
-    """Whether a parameter of this name belongs to an expiry."""
+    """Return whether a parameter of this name belongs to an expiry."""
     return name.endswith("]")
 
 
@@ -58,12 +58,13 @@ def settled(given: Sequence[float] | str, model: str) -> Expiries:
 
 
 def quoted(contracts: Contracts) -> tuple[float, ...]:
-    """The different expiries of contracts, ascending."""
+    """Return the different expiries of contracts, ascending."""
     return tuple(contracts.slices.expiries.tolist())
 
 
 def years_of(expiries: Expiries, contracts: Contracts | None, model: str) -> tuple[float, ...]:
-    """The years of every smile; of a model that is one smile of any expiry those of the contracts, a year without any.
+    """Return the years of every smile; of a model that is one smile of any expiry those of the contracts, a year
+    without any.
 
     Raises:
         UsageError: the model is one smile, and the contracts have several expiries.
@@ -80,7 +81,7 @@ def years_of(expiries: Expiries, contracts: Contracts | None, model: str) -> tup
 
 
 def spread_over(expiries: Sequence[float], smile: Callable[[float], ParameterSpace]) -> ParameterSpace:
-    """The space of one smile an expiry: every smile's names with its expiry, one after the other."""
+    """Return the space of one smile an expiry: every smile's names with its expiry, one after the other."""
     parts = [smile(T) for T in expiries]
     return ParameterSpace(
         names=tuple(f"{name}{label(T)}" for T, part in zip(expiries, parts, strict=True) for name in part.names),
@@ -92,7 +93,7 @@ def spread_over(expiries: Sequence[float], smile: Callable[[float], ParameterSpa
 
 
 def smile_of(expiries: Expiries, contracts: Contracts, model: str) -> Rows:
-    """The number of each contract's smile; -1 where the model has none for its expiry.
+    """Return the number of each contract's smile; -1 where the model has none for its expiry.
 
     Raises:
         UsageError: the model is one smile of any expiry, and the contracts have several.
@@ -127,7 +128,7 @@ class Ladder:
 
 
 def ladder(years: Sequence[float], T: Floats) -> Ladder:
-    """Where each T lies among the knots."""
+    """Return where each T lies among the knots."""
     knots = np.array(years)
     above = np.minimum(np.searchsorted(knots, T), len(knots) - 1)
     between = (knots[above] > T) & (above > 0)

@@ -103,7 +103,7 @@ class Heston:
         return "initial_variance"
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract. Not-a-number where the model has no price (see ``Raises``).
+        """Return prices, one per contract. Not-a-number if the model has no price (see ``Raises``).
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -113,7 +113,7 @@ class Heston:
         return contracts.scale * layout.unsorted(values) + contracts.intrinsic
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the five parameters ``(n, 5)``.
+        """Return prices ``(n,)`` and their derivatives by the five parameters ``(n, 5)``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -122,7 +122,8 @@ class Heston:
         return linearized(kernel_of.rows(self.kernel, self._vector(theta), layout.parts), layout, contracts)
 
     def accumulate(self, theta: Theta, contracts: Contracts, observed: ArrayLike, weight: ArrayLike) -> Floats:
-        """A whole Gauss-Newton pass in one go: the sums of ``w a a'`` with ``a = (J_1 .. J_5, observed - price)``.
+        """Return a whole Gauss-Newton pass in one go: the sums of ``w a a'`` with ``a = (J_1 .. J_5, observed -
+        price)``.
 
         The 21 numbers are the upper triangle row by row: curvature, score (last column) and cost (last number).
 
@@ -147,7 +148,8 @@ class Heston:
     def accumulate_weighed(
         self, theta: Theta, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats
     ) -> Floats:
-        """The sums a calibration from moments needs, over nodes of forward and discount one: see ``Quadrature``."""
+        """Return the sums a calibration from moments needs, over nodes of forward and discount one: see
+        ``Quadrature``."""
         return self.weigher(nodes, quadratic, linear, centre)(theta)
 
     def weigher(self, nodes: Contracts, quadratic: Floats, linear: Floats, centre: Floats) -> Callable[[Theta], Floats]:
@@ -158,7 +160,7 @@ class Heston:
         return lambda theta: kernel_of.weighed(kernel, self._vector(theta), part, *columns)
 
     def suited(self, contracts: Contracts) -> Heston:
-        """This model with ``expiries`` chosen for these contracts, unless it was chosen already."""
+        """Return this model with ``expiries`` chosen for these contracts, unless it was chosen already."""
         if self.expiries is not None:
             return self
         scattered = len(contracts.slices.expiries) * QUOTES_AN_EXPIRY > len(contracts) > MANY

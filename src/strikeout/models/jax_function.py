@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.wording import first_line
+from strikeout.text import first_line
 
 Floats = NDArray[np.float64]
 Function = Callable[..., Any]
@@ -47,7 +47,7 @@ class JaxFunction:
         return self._by_blocks(self._values, named, np.zeros(0))
 
     def derivatives(self, **named: Any) -> dict[str, Floats]:
-        """The derivatives by every parameter, by name (``jacfwd``).
+        """Return the derivatives by every parameter, by name (``jacfwd``).
 
         Raises:
             UsageError: JAX cannot follow the function, or it gives back no double a row.
@@ -98,7 +98,7 @@ class JaxFunction:
 
 
 def jax_function(name: str, function: Function, parameters: tuple[str, ...]) -> JaxFunction:
-    """The function, ready to be called with NumPy arrays.
+    """Return the function, ready to be called with NumPy arrays.
 
     Raises:
         UsageError: JAX is not installed.
@@ -112,7 +112,7 @@ def jax_function(name: str, function: Function, parameters: tuple[str, ...]) -> 
 
 
 def is_jax(found: object) -> bool:
-    """A function gave back JAX's numbers."""
+    """Return a function gave back JAX's numbers."""
     return type(found).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 

@@ -44,7 +44,7 @@ class ParameterSpace:
         return len(self.names)
 
     def vector(self, theta: Theta) -> Floats:
-        """The parameters as an array in the order of ``names``, from a mapping by name or such an array.
+        """Return the parameters as an array in the order of ``names``, from a mapping by name or such an array.
 
         Raises:
             ParameterError: a name is missing or unknown, the length is wrong, or a value is not finite.
@@ -89,9 +89,10 @@ class Model(Protocol):
     def parameters(self) -> ParameterSpace: ...
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract, in the currency of the forward."""
+        """Return prices, one per contract, in the currency of the forward."""
         ...
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices and their derivatives: ``(n,)`` and ``(n, p)``, columns in the order of ``parameters.names``."""
+        """Return prices and their derivatives: ``(n,)`` and ``(n, p)``, columns in the order of
+        ``parameters.names``."""
         ...

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from strikeout.errors import ParameterError, UsageError
-from strikeout.wording import did_you_mean
+from strikeout.text import did_you_mean
 
 if TYPE_CHECKING:
     from strikeout.models.model import Model
@@ -91,7 +91,8 @@ def model_named(name: str) -> Model:
 
 
 def described(model: Model) -> dict[str, Any] | None:
-    """The name of a model that comes along and how it was made, as plain values that ``remade`` takes; else None.
+    """Return the name of a model that comes along and how it was made, as plain values that ``remade`` takes; else
+    None.
 
     Numbers are written as ``float.hex`` does, so that not a bit is lost.
 
@@ -106,7 +107,7 @@ def described(model: Model) -> dict[str, Any] | None:
 
 
 def remade(plain: Mapping[str, Any]) -> Model:
-    """The model that ``described`` described.
+    """Return the model that ``described`` described.
 
     Raises:
         UsageError: no model has this name, or it cannot be made here.
@@ -117,7 +118,8 @@ def remade(plain: Mapping[str, Any]) -> Model:
 
 
 def recognised(name: str, contracts: Any) -> Model | None:
-    """A model that comes along, as it comes, whose ``name`` in the form that suits these contracts is this; or None."""
+    """Return a model that comes along, as it comes, whose ``name`` in the form that suits these contracts is this; or
+    None."""
     kind = name.partition("/")[0]
     for key in HOMES:
         if not kind.startswith(key):

@@ -82,7 +82,7 @@ class SABR(Smiles):
         return self._space(1.0) if self.expiries == "quoted" else spread_over(self.expiries, self._space)
 
     def suited(self, contracts: Contracts) -> SABR:
-        """This model with one smile for each expiry of these contracts, unless its expiries were given."""
+        """Return this model with one smile for each expiry of these contracts, unless its expiries were given."""
         if self.expiries != "quoted" or not len(contracts):
             return self
         unit = ldexp(1.0, nearest_exponent(float(np.max(contracts.forward))))
@@ -104,7 +104,7 @@ class SABR(Smiles):
         return price, np.stack([vega * by[i] for i in order], axis=1)
 
     def _space(self, T: float) -> ParameterSpace:
-        """Of one smile: vol of vol falls about like 1 / sqrt(T) in real markets, so its starts do."""
+        """Return the space of one smile: vol of vol falls about like 1 / sqrt(T) in real markets, so its starts do."""
         free = self.beta is None
         size = float(power(self.unit, 1.0 - (MIDDLE if self.beta is None else self.beta)))
         least, most = (min(size, 1.0, self.unit), max(size, 1.0, self.unit)) if free else (size, size)

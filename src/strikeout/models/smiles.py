@@ -32,10 +32,11 @@ class Smiles(ABC):
 
     @abstractmethod
     def _smile(self, contracts: Contracts, theta: tuple[Floats, ...]) -> tuple[Floats, Floats]:
-        """Prices and derivatives by the parameters of a smile ``(n, q)``, from one value a contract and parameter."""
+        """Return prices and derivatives by the parameters of a smile ``(n, q)``, from one value a contract and
+        parameter."""
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract. Not-a-number where the formula has no volatility, or the expiry no smile.
+        """Return prices, one per contract. Not-a-number if the formula has no volatility, or the expiry no smile.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -44,7 +45,7 @@ class Smiles(ABC):
         return self._rows(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the parameters ``(n, p)``; zero by those of other smiles.
+        """Return prices ``(n,)`` and their derivatives by the parameters ``(n, p)``; zero by those of other smiles.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -57,7 +58,7 @@ class Smiles(ABC):
         return price, jacobian.reshape(len(price), count * width)
 
     def accumulate_scaled(self, theta: Theta, contracts: Contracts, scale: Floats, target: Floats) -> Floats:
-        """A whole Gauss-Newton pass, smile by smile: what smiles do not share is zero and need not be summed.
+        """Return a whole Gauss-Newton pass, smile by smile: what smiles do not share is zero and need not be summed.
 
         As ``Heston.accumulate_scaled``: the upper triangle of the sums of ``a a'``, row by row, with
         ``a = sqrt(w) (J_1 .. J_p, observed - price)``.

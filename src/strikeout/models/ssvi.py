@@ -66,12 +66,12 @@ class SSVI:
         return ParameterSpace((*SHAPE, *names), np.array(lower), np.array(upper), starts)
 
     def suited(self, contracts: Contracts) -> SSVI:
-        """This model with a knot at each expiry of these contracts, unless its expiries were given."""
+        """Return this model with a knot at each expiry of these contracts, unless its expiries were given."""
         years = quoted(contracts)
         return replace(self, expiries=years) if self.expiries == "quoted" and len(years) > 1 else self
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract.
+        """Return prices, one per contract.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -80,7 +80,7 @@ class SSVI:
         return self.linearize(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the parameters ``(n, p)``.
+        """Return prices ``(n,)`` and their derivatives by the parameters ``(n, p)``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -100,7 +100,7 @@ class SSVI:
         return price, np.concatenate([by_shape, found.by_rate(slope * by[0], len(knots))], axis=1)
 
     def arbitrage(self, theta: Theta, contracts: Contracts | None = None) -> tuple[str, ...]:
-        """One sentence for each condition against money for nothing that does not hold; empty where all do.
+        """Return one sentence for each condition against money for nothing that does not hold; empty where all do.
 
         Butterflies: ``theta phi (1 + |rho|) < 4`` and ``theta phi^2 (1 + |rho|) <= 4``, sufficient at every strike.
         Calendars: theta must not fall, and ``0 <= d(theta phi)/dtheta <= phi (1 + sqrt(1 - rho^2)) / rho^2``.

@@ -88,12 +88,12 @@ class SVI(Smiles):
         return self._space(1.0) if self.expiries == "quoted" else spread_over(self.expiries, self._space)
 
     def suited(self, contracts: Contracts) -> SVI:
-        """This model with one smile for each expiry of these contracts, unless its expiries were given."""
+        """Return this model with one smile for each expiry of these contracts, unless its expiries were given."""
         years = quoted(contracts)
         return replace(self, expiries=years) if self.expiries == "quoted" and len(years) > 1 else self
 
     def raw(self, theta: Theta, contracts: Contracts | None = None) -> dict[str, dict[str, float]]:
-        """Every smile in the literature's letters: a, b, rho, m, sigma, by its expiry as names carry it.
+        """Return every smile in the literature's letters: a, b, rho, m, sigma, by its expiry as names carry it.
 
         Args:
             contracts: give the expiry if the model is one smile for any; a year without them.

@@ -61,7 +61,7 @@ class VarianceGamma:
         return SPACE
 
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
-        """Prices, one per contract. Not-a-number where ``variance_rate (drift + volatility^2 / 2)`` reaches 1.
+        """Return prices, one per contract. Not-a-number if ``variance_rate (drift + volatility^2 / 2)`` reaches 1.
 
         There E[S_T] does not exist. Nor is there a price where the drift is so large beside the volatility that more
         than 32,768 nodes were needed: volatility 0.01, variance_rate 10, drift -3.
@@ -72,7 +72,7 @@ class VarianceGamma:
         return self.linearize(theta, contracts)[0]
 
     def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
-        """Prices ``(n,)`` and their derivatives by the three parameters ``(n, 3)``.
+        """Return prices ``(n,)`` and their derivatives by the three parameters ``(n, 3)``.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.

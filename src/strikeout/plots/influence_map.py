@@ -49,7 +49,7 @@ class InfluenceMap:
         return self.across.names
 
     def largest(self) -> tuple[str, str]:
-        """The column and the expiry with the largest distance."""
+        """Return the column and the expiry with the largest distance."""
         row, column = np.unravel_index(np.nanargmax(self.distance), self.distance.shape)
         return self.columns[column], self.expiries[row]
 
@@ -69,7 +69,7 @@ class InfluenceMap:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a cell without quotes is None; the text "all" if everything depends on it."""
+        """Return plain values for JSON; a cell without quotes is None; the text "all" if everything depends on it."""
         cells = style.plain(self.distance)
         for row, column in np.argwhere(np.isinf(self.distance)).tolist():
             cells[row][column] = "all"

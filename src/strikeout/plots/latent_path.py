@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from strikeout.plots import style
 from strikeout.plots.view import WHOLE, View, caption
-from strikeout.wording import many
+from strikeout.text import many
 
 MOST_NAMES = 6
 BAND = 2.0  # standard errors to either side: all but a twentieth of normal errors

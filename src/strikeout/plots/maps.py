@@ -19,7 +19,7 @@ from strikeout.plots.residual_map import residual_map
 from strikeout.plots.svg import element, short, text
 from strikeout.plots.view import WHOLE, View
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

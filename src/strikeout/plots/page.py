@@ -18,7 +18,7 @@ from strikeout.plots.style import to_inline
 from strikeout.plots.variance import plot_variance
 from strikeout.plots.view import WHOLE, View, caption, is_panel
 from strikeout.tables import cell_text
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

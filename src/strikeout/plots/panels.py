@@ -15,7 +15,7 @@ from strikeout.plots.smiles import Day, Smile, curve_of, seen_in, smiles_of
 from strikeout.plots.svg import Scale, element, path_of, scale_over, short, text, tip
 from strikeout.plots.view import WHOLE, View
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -13,7 +13,7 @@ from strikeout.calibration.fit_errors import implied_volatilities
 from strikeout.plots import style
 from strikeout.plots.cells import TALL, Axis, expiry_axis, moneyness_axis, name_sides
 from strikeout.plots.view import WHOLE, Unit, View, caption
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -45,7 +45,7 @@ class ResidualMap:
         return float(np.quantile(sizes, FULL)) if sizes.size and sizes.max() > 0.0 else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a cell without quotes is None."""
+        """Return plain values for JSON; a cell without quotes is None."""
         return {
             "unit": self.unit,
             "expiries": list(self.expiries.names),

@@ -18,7 +18,7 @@ from strikeout.plots import style
 from strikeout.plots.cells import length
 from strikeout.plots.view import WHOLE, View, caption, is_panel
 from strikeout.quotes.contracts import Contracts
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ class Smile:
         return self.beyond + int(np.count_nonzero((self.volatility < low) | (self.volatility > high)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         market = {"volatility": self.volatility, "bid": self.bid, "ask": self.ask}
         return {
             "title": self.title,

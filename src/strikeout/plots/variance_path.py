@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from strikeout.plots import style
 from strikeout.plots.latent_path import BAND, MOST_NAMES
-from strikeout.wording import many, printable
+from strikeout.text import many, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

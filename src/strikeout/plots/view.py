@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.fit_errors import expiry_names
 from strikeout.errors import UsageError
-from strikeout.wording import printable
+from strikeout.text import printable
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes

@@ -17,7 +17,7 @@ from strikeout.plots.smiles import plot_smiles, smiles_data
 from strikeout.plots.variance import plot_variance, variance_data
 from strikeout.plots.view import WHOLE, View, caption, is_panel
 from strikeout.quotes.atomic_write import replace_file
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

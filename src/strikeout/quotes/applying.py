@@ -33,7 +33,7 @@ class Applied:
 
 
 def filled_columns(frame: pl.DataFrame) -> frozenset[str]:
-    """The names of the columns that have a value."""
+    """Return the names of the columns that have a value."""
     return frozenset(name for name in frame.columns if frame[name].null_count() < frame.height)
 
 
@@ -61,7 +61,7 @@ def apply_profile(
     fixed: Mapping[str, float | str],
     given: frozenset[str],
 ) -> Applied:
-    """The vendor's rows as canonical ones.
+    """Return the vendor's rows as canonical ones.
 
     ``filled`` are the columns to look at, ``fixed`` values for all rows (the profile's and the preamble's), ``given``
     canonical columns the caller will add, so that nothing else may claim them.
@@ -231,7 +231,7 @@ def _by_class(profile: Profile, part: pl.DataFrame) -> list[pl.Expr]:
 
 
 def _in_currency(profile: Profile, part: pl.DataFrame) -> pl.DataFrame:
-    """Prices in units of the underlying, times the underlying.
+    """Return prices in units of the underlying, times the underlying.
 
     If the forward is known, it is the exchange's own: price * forward is the value at expiry, which its discount
     brings to today. If it is not, price * spot is the value today whatever the rate, so discount and rate are left

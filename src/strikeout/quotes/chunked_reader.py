@@ -30,7 +30,7 @@ from strikeout.quotes.rules import Rules
 from strikeout.quotes.spill import ChunkStore, Place
 from strikeout.quotes.tables import Opened, Table, open_sheet, opened, understood
 from strikeout.quotes.text_files import Progress
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 WORK, LABEL = "w:", "l:"  # prefixes of the columns of stored rows: values of a quote, and its labels
 NUMBER_OR_NAME = "underlying"  # a ticker, or the spot if all of its cells are numbers

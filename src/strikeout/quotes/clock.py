@@ -74,7 +74,7 @@ class Clock:
 
     @staticmethod
     def of(table: Mapping[str, Any]) -> Clock | None:
-        """The clock of a profile's table of times; None if it has none.
+        """Return the clock of a profile's table of times; None if it has none.
 
         Raises:
             UsageError: a word that is not a field of a clock, or an invalid value.
@@ -96,7 +96,7 @@ class Clock:
         return self.closed == 1.0 and self.overnight == 1.0
 
     def __str__(self) -> str:
-        """How time is counted, in words."""
+        """Return how time is counted, in words."""
         if self.is_calendar:
             return f"seconds from the quote to {self.pm} (am: {self.am}) {self.zone} on the expiry / 365 days"
         return (
@@ -105,7 +105,7 @@ class Clock:
         )
 
     def years(self, quote_date: str, quote_time: str | None = None, *, expiry: str, settlement: str = "pm") -> float:
-        """Years from one quote to its expiry; not-a-number where a time or date is not understood.
+        """Return years from one quote to its expiry; not-a-number if a time or date is not understood.
 
         Args:
             quote_time: a time of day or a whole timestamp; the clock's own where not given.
@@ -117,7 +117,7 @@ class Clock:
         return float(self.between(np.array([taken]), np.array([ends]))[0])
 
     def taken(self, quote_date: str, quote_time: str | None) -> float | None:
-        """When a quote was taken, in seconds since 1970; None if that is not understood."""
+        """Return when a quote was taken, in seconds since 1970; None if that is not understood."""
         return self._moment(quote_date, quote_time or self.quote)
 
     @staticmethod
@@ -129,12 +129,12 @@ class Clock:
             return False
 
     def ends(self, expiry: str, settlement: str, expiry_time: str | None = None) -> float | None:
-        """When a contract ends, in seconds since 1970; None if that is not understood."""
+        """Return when a contract ends, in seconds since 1970; None if that is not understood."""
         usual = self.am if settlement.strip().lower() == "am" else self.pm
         return self._moment(expiry, expiry_time or usual)
 
     def between(self, begin: Floats, end: Floats) -> Floats:
-        """Years from one time to another, both in seconds since 1970."""
+        """Return years from one time to another, both in seconds since 1970."""
         if self.is_calendar:
             return (end - begin) / (DAYS_A_YEAR * DAY)
         business = 5.0 * self._counted(np.array([DAY]), np.array([False]))[0]
@@ -144,7 +144,7 @@ class Clock:
         return passed
 
     def _reading(self, moments: Floats) -> Floats:
-        """What a clock shows that runs at the weights from the first day of these moments, in seconds."""
+        """Return what a clock shows that runs at the weights from the first day of these moments, in seconds."""
         distinct, back = np.unique(moments, return_inverse=True)
         zone = ZoneInfo(self.zone)
         local = [datetime.fromtimestamp(moment, zone).replace(tzinfo=None) for moment in distinct.tolist()]
@@ -158,7 +158,7 @@ class Clock:
         return shown
 
     def _counted(self, seconds: Floats, is_closed: NDArray[np.bool_]) -> Floats:
-        """What the first seconds of a day count for."""
+        """Return what the first seconds of a day count for."""
         begin, end = (_seconds(text) for text in (self.open, self.close))
         working = self.overnight * seconds + (1.0 - self.overnight) * np.clip(seconds - begin, 0.0, end - begin)
         return np.where(is_closed, self.closed * seconds, working)

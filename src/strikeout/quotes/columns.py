@@ -168,7 +168,7 @@ def understand(
     forwards: str = "auto",
     vendor: tuple[Column, ...] = (),
 ) -> tuple[pl.DataFrame, Layout]:
-    """The table with the constants as columns of it, and how it will be read.
+    """Return the table with the constants as columns of it, and how it will be read.
 
     ``forwards`` is the source of the forwards: "given", "parity", "spot", or "auto" for the first of these available.
     ``vendor`` are the columns of a vendor's file, where those of ``frame`` are canonical already.
@@ -269,7 +269,7 @@ def _understood(
 
 
 def as_text(frame: pl.DataFrame, name: str) -> pl.Series:
-    """A column as text, whatever its type: what a person would see in the file."""
+    """Return a column as text, whatever its type: what a person would see in the file."""
     column = frame[name]
     if column.dtype == pl.String:
         return column
@@ -284,7 +284,7 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def quotient(column: pl.Series, by: float) -> pl.Series:
-    """Numbers divided by a number, each rounded once.
+    """Return numbers divided by a number, each rounded once.
 
     Polars multiplies by the reciprocal unless there is a single row, and rounds twice: 1001 / 1000 would be
     1.0010000000000001 in a large file and 1.001 alone.
@@ -294,5 +294,5 @@ def quotient(column: pl.Series, by: float) -> pl.Series:
 
 
 def label_name(role_or_name: Any) -> str:
-    """The name a column goes by among the labels."""
+    """Return the name a column goes by among the labels."""
     return LABEL_NAMES.get(str(role_or_name), str(role_or_name))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.vocabulary import Column, by_plain_header, full_name
-from strikeout.wording import did_you_mean
+from strikeout.text import did_you_mean
 
 _TOKEN = re.compile(
     r"(?P<aside>--[^\n]*|/\*.*?(?:\*/|$))"

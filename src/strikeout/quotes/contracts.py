@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
 from strikeout.quotes.sorting import sorted_rows
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.kernels.heston_twin import Parts
@@ -49,11 +49,11 @@ class Layout:
         return Parts(self.expiries, self.offsets, self.k, self.t, 0.5 * PANEL)
 
     def sorted(self, column: Floats) -> Floats:
-        """A column of the contracts in this order; contiguous."""
+        """Return a column of the contracts in this order; contiguous."""
         return column if self.in_order and column.flags.c_contiguous else column[self.order]
 
     def unsorted(self, columns: Floats) -> Floats:
-        """Columns in this order, back in the order of the contracts; the last axis is the contracts'."""
+        """Return columns in this order, back in the order of the contracts; the last axis is the contracts'."""
         if self.in_order:
             return columns
         out = np.empty_like(columns)
@@ -117,7 +117,7 @@ class Contracts:
         return len(self.strike)
 
     def __getitem__(self, rows: ArrayLike | slice) -> Contracts:
-        """The contracts of these rows (numbers, a mask or a slice), in that order."""
+        """Return the contracts of these rows (numbers, a mask or a slice), in that order."""
         picked = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         out = object.__new__(Contracts)  # what was checked once need not be checked again
         columns = vars(out)

@@ -10,7 +10,7 @@ import polars as pl
 from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.parity import PAIRS
 from strikeout.quotes.slices import MOMENT
-from strikeout.wording import Argument, Mention
+from strikeout.text import Argument, Mention
 
 ROADS = ("given", "parity", "spot")
 BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
@@ -42,7 +42,7 @@ class Derivation:
 def derivation_of(
     frame: pl.DataFrame, places: Mapping[str, str], empty: list[str], *, forwards: str = "auto"
 ) -> Derivation:
-    """How every quantity of a quote is found in this table.
+    """Return how every quantity of a quote is found in this table.
 
     Raises:
         ColumnError: something a quote needs can be found in no way.
@@ -128,12 +128,12 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
 
 
 def _has_pairs(frame: pl.DataFrame, places: Mapping[str, str]) -> bool:
-    """Whether any slice has calls and puts at enough strikes for a line."""
+    """Return whether any slice has calls and puts at enough strikes for a line."""
     return bool(_paired(rights(frame, places)).height)
 
 
 def paired_rows(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
-    """The rows of a slice that has calls and puts at enough strikes for a line; none if no slice has."""
+    """Return the rows of a slice that has calls and puts at enough strikes for a line; none if no slice has."""
     named = rights(frame, places)
     slice_ = [role for role in SLICE if role in named.columns]
     of_one = named.join(_paired(named).head(1), on=slice_, how="semi", nulls_equal=True, maintain_order="left")
@@ -148,7 +148,8 @@ def rights(frame: pl.DataFrame, places: Mapping[str, str]) -> pl.DataFrame:
 
 
 def _by_value(column: pl.Series) -> pl.Series:
-    """Numbers as numbers: 100 and 100.0 are one strike. If a cell is not one, all as text that is as unambiguous."""
+    """Return numbers as numbers: 100 and 100.0 are one strike. If a cell is not one, all as text that is as
+    unambiguous."""
     if column.dtype != pl.String:
         return column
     number = column.str.strip_chars().cast(pl.Float64, strict=False)
@@ -158,7 +159,7 @@ def _by_value(column: pl.Series) -> pl.Series:
 
 
 def _paired(named: pl.DataFrame) -> pl.DataFrame:
-    """The slices that have calls and puts at enough strikes for a line; see ``rights``."""
+    """Return the slices that have calls and puts at enough strikes for a line; see ``rights``."""
     slice_ = [role for role in SLICE if role in named.columns]
     many = named.lazy().group_by([*slice_, "strike"]).agg(pl.col("right").n_unique().alias("rights"))
     pairs = many.filter(pl.col("rights") > 1).group_by(slice_).len("pairs")

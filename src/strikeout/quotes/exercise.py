@@ -21,7 +21,7 @@ from strikeout.errors import UsageError
 from strikeout.kernels import american, black, elementary
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.slices import AMERICAN_MID
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -43,7 +43,7 @@ def check_style(exercise: str) -> None:
 
 
 def is_american(styles: NDArray[np.object_]) -> Mask:
-    """Whether each text of the column ``exercise`` means American."""
+    """Return whether each text of the column ``exercise`` means American."""
     listed = styles.tolist()
     known = {text: str(text).strip().lower() in TEXTS for text in set(listed)}
     return np.fromiter((known[text] for text in listed), bool, len(listed))
@@ -93,7 +93,7 @@ def to_european(quotes: Quotes) -> Quotes:
 
 
 def american_volatilities(mid: Floats, spot: Floats, contracts: Contracts) -> Floats:
-    """The implied volatility of each American mid; not-a-number if there is none.
+    """Return the implied volatility of each American mid; not-a-number if there is none.
 
     Rates and yields here are estimates, and a negative rate together with a yield below it (above it for a call: the
     case of two exercise boundaries) is as good as always noise of a short slice. Such a quote is read as European.
@@ -110,7 +110,7 @@ def american_volatilities(mid: Floats, spot: Floats, contracts: Contracts) -> Fl
 
 
 def european_prices(mid: Floats, spot: Floats, contracts: Contracts) -> Floats:
-    """The European price at the volatility of each American mid; the mid itself if it has none."""
+    """Return the European price at the volatility of each American mid; the mid itself if it has none."""
     c = contracts
     sigma = american_volatilities(mid, spot, c)
     found = black.price(c.forward, c.strike, c.expiry, sigma, c.discount, c.is_call)

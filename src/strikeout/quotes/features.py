@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
-from strikeout.wording import many
+from strikeout.text import many
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -71,7 +71,7 @@ class Features:
         return len(next(iter(self.columns.values())))
 
     def __getitem__(self, rows: ArrayLike | slice) -> Features:
-        """The features of these rows (numbers, a mask or a slice), in that order."""
+        """Return the features of these rows (numbers, a mask or a slice), in that order."""
         picked: Any = rows if isinstance(rows, slice) else np.asarray(rows, np.intp if np.size(rows) == 0 else None)
         features = object.__new__(Features)
         features._set({name: column[picked].copy() for name, column in self.columns.items()})

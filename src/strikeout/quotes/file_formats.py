@@ -25,7 +25,7 @@ from strikeout.quotes.text_files import (
 )
 from strikeout.quotes.texts import is_unicode
 from strikeout.quotes.workbooks import NOT_A_WORKBOOK, check_workbook
-from strikeout.wording import Advice, first_line
+from strikeout.text import Advice, first_line
 
 ROWS = 400_000  # of a Parquet file read at once: about what a block of text holds
 
@@ -53,7 +53,7 @@ class Sheet:
 
 
 def sheet_of(source: Any, is_header: IsHeader, *, size: int = 0) -> Sheet:
-    """The sheet in a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
+    """Return the sheet in a path (.csv, .csv.gz, .parquet) or a pandas, Polars or Arrow frame.
 
     Args:
         is_header: distinguishes the header from the lines above it.

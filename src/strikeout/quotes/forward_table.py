@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.wording import as_lines, printable
+from strikeout.text import as_lines, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,14 +43,14 @@ class Forwards:
 
     @staticmethod
     def none() -> Forwards:
-        """Of no slices."""
+        """Return a table of no slices."""
         number, count = np.empty(0), np.empty(0, np.intp)
         some = np.empty(0, bool)
         return Forwards((), (), number, number, number, number, count, count, number, number, some, count, number)
 
     @staticmethod
     def joined(parts: Sequence[Forwards], order: NDArray[np.intp]) -> Forwards:
-        """The slices of several tables as one, in this order."""
+        """Return the slices of several tables as one, in this order."""
         columns: dict[str, Any] = {}
         for column in fields(Forwards):
             values = [getattr(part, column.name) for part in parts]
@@ -65,7 +65,7 @@ class Forwards:
         return len(self.names)
 
     def to_frame(self) -> pl.DataFrame:
-        """As a Polars frame; what does not exist is null."""
+        """Return a Polars frame; what does not exist is null."""
         import polars as pl
 
         columns: dict[str, Any] = {"slice": list(self.names), "source": list(self.source)}
@@ -76,11 +76,11 @@ class Forwards:
         return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
 
     def counts(self) -> dict[str, int]:
-        """How many slices have each source."""
+        """Return how many slices have each source."""
         return {word: self.source.count(word) for word in ("given", "parity", "spot", "none") if word in self.source}
 
     def headline(self) -> str:
-        """How many slices have their forward from where, in a line."""
+        """Return how many slices have their forward from where, in a line."""
         told = {
             "given": "given",
             "parity": "by put-call parity",
@@ -90,7 +90,7 @@ class Forwards:
         return ", ".join(f"{count:,} {told[word]}" for word, count in self.counts().items())
 
     def conversion_told(self) -> str:
-        """How many American prices are read as European ones, and by how much this changes volatilities."""
+        """Return how many American prices are read as European ones, and by how much this changes volatilities."""
         count = int(self.converted.sum())
         known = self.correction[np.isfinite(self.correction)]
         range_ = f"{known.min():.2f} to {known.max():.2f}" if known.size else ""

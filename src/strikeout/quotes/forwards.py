@@ -26,7 +26,7 @@ from strikeout.quotes.exercise import ROUNDS, european_prices, is_american
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.parity import PAIRS, RATE, parity_lines
 from strikeout.quotes.slices import AMERICAN_MID, KEYS, slice_name, slice_numbers
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -140,8 +140,8 @@ def with_given(found: Forwards, quotes: Quotes) -> Forwards:
 
 
 def with_forwards(quotes: Quotes) -> tuple[Quotes, Forwards | None, Mask]:
-    """A book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the rows,
-    left out of the book, for which there is none."""
+    """Return a book as it was read, stand-ins and all, with the forwards of its slices; how they were found, and the
+    rows, left out of the book, for which there is none."""
     if not is_derived(quotes).any():
         return quotes, None, np.zeros(len(quotes), bool)
     made, report = derived(quotes)
@@ -174,8 +174,8 @@ def refitted(quotes: Quotes, rows: Mask) -> Quotes:
 
 
 def underived(quotes: Quotes) -> Quotes:
-    """The book with stand-ins for what is derived: the strike for a forward, 1 for a discount. Nothing of any other
-    quote is left in a row of it; ``derived`` brings the numbers back."""
+    """Return the book with stand-ins for what is derived: the strike for a forward, 1 for a discount. Nothing of any
+    other quote is left in a row of it; ``derived`` brings the numbers back."""
     at = np.flatnonzero(is_derived(quotes))
     if not at.size:
         return quotes
@@ -193,7 +193,7 @@ def underived(quotes: Quotes) -> Quotes:
 
 
 def as_given(quotes: Quotes) -> Quotes:
-    """The book with every forward as it is now, for good: as if each had come with its own row."""
+    """Return the book with every forward as it is now, for good: as if each had come with its own row."""
     if not is_derived(quotes).any():
         return quotes
     labels = {name: column for name, column in quotes.labels.items() if name not in (FORWARD_FROM, DISCOUNT_FROM)}
@@ -213,7 +213,7 @@ def touched_by(quotes: Quotes, gone: Mask) -> Mask:
 
 
 def _conversion(numbers: NDArray[np.intp], mid: Floats, made: Quotes, at: NDArray[np.intp], count: int) -> Any:
-    """How many American mids of each slice are European prices now, and what that is in volatility points."""
+    """Return how many American mids of each slice are European prices now, and what that is in volatility points."""
     early = np.isfinite(mid)
     if not early.any():
         return {"converted": np.zeros(count, np.intp), "correction": np.full(count, np.nan)}
@@ -231,7 +231,7 @@ def _conversion(numbers: NDArray[np.intp], mid: Floats, made: Quotes, at: NDArra
 
 
 def _begin(discount: Floats, years: Floats, converted: Mask) -> Floats:
-    """The discount of the first round: where American mids would have to give it, that of the prior rate.
+    """Return the discount of the first round: where American mids would have to give it, that of the prior rate.
 
     The slope of American mids is far off: early exercise of puts makes it steeper, as a negative rate would.
     """
@@ -240,7 +240,8 @@ def _begin(discount: Floats, years: Floats, converted: Mask) -> Floats:
 
 
 def _near(numbers: NDArray[np.intp], strike: Floats, forward: Floats, before: Mask, converted: Mask) -> Mask:
-    """The rows of which parity needs European prices: those around the money, or all of a slice with few of them.
+    """Return the rows of which parity needs European prices: those around the money, or all of a slice with few of
+    them.
 
     Found after the first round and kept: what parity is fitted to must not change from round to round.
     """
@@ -256,7 +257,8 @@ def _near(numbers: NDArray[np.intp], strike: Floats, forward: Floats, before: Ma
 def _as_european(
     c: Contracts, labels: Mapping[str, NDArray[Any]], price: Floats, near: Mask, *, forward: Floats, discount: Floats
 ) -> Floats:
-    """The prices with those of American mids replaced by European ones, as far as forward and discount are known."""
+    """Return the prices with those of American mids replaced by European ones, as far as forward and discount are
+    known."""
     mid = _numbers(labels, AMERICAN_MID, len(c))
     rows = np.flatnonzero(near & np.isfinite(mid) & np.isfinite(forward) & np.isfinite(discount) & (discount > 0.0))
     if not rows.size:
@@ -292,7 +294,7 @@ def _with(quotes: Quotes, *, contracts: Contracts, labels: Mapping[str, NDArray[
 
 
 def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floats:
-    """``spot exp(-dividend_yield T) / discount``; not-a-number where a label is missing."""
+    """``spot exp(-dividend_yield T) / discount``; not-a-number if a label is missing."""
     spot, dividend = (_numbers(labels, name, len(contracts)) for name in ("spot", "dividend_yield"))
     with np.errstate(over="ignore"):
         carry: Floats = elementary.exp(-dividend * contracts.expiry)
@@ -318,7 +320,7 @@ def _any(numbers: NDArray[np.intp], mask: Mask, count: int) -> Mask:
 
 
 def _medians(numbers: NDArray[np.intp], values: Floats, count: int) -> Floats:
-    """Of the numbers of each slice that are known; not-a-number if none is."""
+    """Return the median of the known numbers of each slice; not-a-number if none is known."""
     known = np.isfinite(values)
     out = np.full(count, np.nan)
     s, v = numbers[known], values[known]
@@ -349,7 +351,7 @@ class Refit:
 
 
 def refits(before: Quotes, after: Quotes) -> tuple[Refit, ...]:
-    """The slices with quotes in both books whose forward or discount differs in a bit, and the numbers."""
+    """Return the slices with quotes in both books whose forward or discount differs in a bit, and the numbers."""
     if not (is_derived(before).any() or is_derived(after).any()):
         return ()
     both = np.intersect1d(before.ids, after.ids)

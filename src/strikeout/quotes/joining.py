@@ -15,7 +15,7 @@ from strikeout.quotes.quotes import Quotes
 
 
 def join(first: Quotes, second: Quotes) -> Quotes:
-    """The quotes of both books, those of the first before those of the second.
+    """Return the quotes of both books, those of the first before those of the second.
 
     A label that only one of them has is empty (or not-a-number) for the quotes of the other. Forwards that are derived
     are refitted to the quotes of both.
@@ -42,7 +42,7 @@ def join(first: Quotes, second: Quotes) -> Quotes:
 
 
 def stacked(first: Quotes, second: Quotes) -> Quotes:
-    """The quotes of both books, whose ids differ, with the forwards they have.
+    """Return the quotes of both books, whose ids differ, with the forwards they have.
 
     Raises:
         UsageError: they are not of the same kind: options, or the same features.

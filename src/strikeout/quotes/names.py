@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UnknownIdError, UsageError
-from strikeout.wording import Advice, agreeing, many, part
+from strikeout.text import Advice, agreeing, many, part
 
 Names = NDArray[np.str_]
 Rows = NDArray[np.intp]
@@ -32,7 +32,7 @@ class NameIndex:
 
     @staticmethod
     def of(names: Names) -> NameIndex:
-        """An index of these names.
+        """Return an index of these names.
 
         Raises:
             UsageError: a name is there twice.
@@ -48,7 +48,7 @@ class NameIndex:
 
     @staticmethod
     def by_name(names: Names) -> NameIndex:
-        """An index sorted by the names themselves: slower to make, and never in doubt.
+        """Return an index sorted by the names themselves: slower to make, and never in doubt.
 
         Raises:
             UsageError: a name is there twice.
@@ -71,7 +71,7 @@ class NameIndex:
         return dict(zip(self.names.tolist(), range(len(self.names)), strict=True))
 
     def look_up(self, wanted: ArrayLike) -> tuple[int, ...] | None:
-        """The rows of these names, in their order; None if ``find`` has to look, and to report the problem."""
+        """Return the rows of these names, in their order; None if ``find`` has to look, and to report the problem."""
         asked = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
         if not isinstance(asked, list) or len(self.names) > DICTIONARY:
             return None
@@ -83,7 +83,7 @@ class NameIndex:
         return found if len(set(found)) == len(found) else None
 
     def find(self, wanted: ArrayLike) -> Rows:
-        """The rows of these names, in ascending order.
+        """Return the rows of these names, in ascending order.
 
         Raises:
             UnknownIdError: a name that is not there, or one given twice.
@@ -118,7 +118,7 @@ class NameIndex:
 
 
 def as_names(names: ArrayLike | Set[str]) -> Names:
-    """Names as a one-dimensional text array.
+    """Return names as a one-dimensional text array.
 
     Raises:
         UsageError: they are not text, or one of them is empty.
@@ -143,7 +143,7 @@ def as_names(names: ArrayLike | Set[str]) -> Names:
 
 
 def fingerprints(names: Names) -> NDArray[np.uint64]:
-    """A 64-bit number for each name, the same whatever the width of the array that holds it.
+    """Return a 64-bit number for each name, the same whatever the width of the array that holds it.
 
     Sum over the characters of (code point * a fixed odd number of that position), modulo 2^64.
     """

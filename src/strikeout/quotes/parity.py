@@ -110,7 +110,7 @@ def parity_lines(
 def _pairs(
     s: Rows, strike: Floats, is_call: NDArray[np.bool_], observed: Floats, spread: Floats
 ) -> tuple[Rows, Floats, Floats, Floats]:
-    """Every strike with a call and a put: slice, strike, call - put, half of both spreads.
+    """Return every strike with a call and a put: slice, strike, call - put, half of both spreads.
 
     Several quotes of one contract count as their mean.
     """

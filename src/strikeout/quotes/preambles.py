@@ -16,7 +16,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 SATURDAY = 5
 
 
-def said_above(profile: Profile, lines: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def preamble_values(profile: Profile, lines: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Canonical columns that the lines above the header give, and what was made of them in words.
 
     A stamp of a weekend, or of an hour before the market opens, belongs to the weekday before: the quotes in such a
@@ -46,7 +46,7 @@ def said_above(profile: Profile, lines: tuple[str, ...]) -> tuple[dict[str, Any]
 
 
 def _found(text: str, pattern: str) -> list[str | None]:
-    """The groups of the first match, None for each that took no part; by Polars, in time linear in the text."""
+    """Return the groups of the first match, None for each that took no part; by Polars, in time linear in the text."""
     groups = pl.Series([text]).str.extract_groups(f"(?m){pattern}").struct.unnest()
     return list(groups.row(0))
 
@@ -60,7 +60,7 @@ def _spot(text: str, pattern: str) -> float | None:
 
 
 def _moment(text: str, months: dict[str, list[str]]) -> datetime | None:
-    """The date and time in a line such as "Date: 9 June 2023, 1:40 PM EDT", whatever the order of its parts."""
+    """Return the date and time in a line such as "Date: 9 June 2023, 1:40 PM EDT", whatever the order of its parts."""
     names = {word.lower(): int(number) for number, words in months.items() for word in words}
     words = re.findall(r"[^\W\d_]+", text.lower())
     month = next((names[word] for word in words if word in names), None)

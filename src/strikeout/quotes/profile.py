@@ -98,13 +98,13 @@ class Profile:
 
 
 def plain(name: str) -> str:
-    """A column's name without what spelling varies in: case, brackets, spaces."""
+    """Return a column's name without what spelling varies in: case, brackets, spaces."""
     return name.strip().strip("[]").strip().lower().replace(" ", "_")
 
 
 @cache
 def shipped_profiles() -> Mapping[str, Profile]:
-    """The profiles of the package, by name.
+    """Return the profiles of the package, by name.
 
     Raises:
         UsageError: one of them is broken, which a test of the package would have shown.
@@ -116,7 +116,7 @@ def shipped_profiles() -> Mapping[str, Profile]:
 
 
 def profile_of(wanted: str | PathLike[str]) -> Profile:
-    """The profile of this name, or in the TOML file at this path.
+    """Return the profile of this name, or in the TOML file at this path.
 
     Raises:
         UsageError: there is neither, or the file is not a profile.
@@ -134,7 +134,7 @@ def profile_of(wanted: str | PathLike[str]) -> Profile:
 
 
 def read_profile(text: str, name: str) -> Profile:
-    """The profile in this TOML text.
+    """Return the profile in this TOML text.
 
     Raises:
         UsageError: it is not TOML, a key is unknown or holds what it cannot, or something needed is missing.
@@ -205,7 +205,7 @@ SHOWN = 3
 
 
 def match(header: Iterable[str], profiles: Mapping[str, Profile] | None = None) -> Profile | None:
-    """The profile whose columns this header has; None if there is none.
+    """Return the profile whose columns this header has; None if there is none.
 
     Where one profile asks for all that another asks for and more, the first is meant.
 
@@ -224,22 +224,22 @@ def match(header: Iterable[str], profiles: Mapping[str, Profile] | None = None) 
 
 
 def missing(profile: Profile, names: set[str]) -> list[str]:
-    """The columns this profile asks for that are not among these names, in the order of the profile's header."""
+    """Return the columns this profile asks for that are not among these names, in the order of the profile's header."""
     absent = [ways[0] for ways in profile.needs if not names.intersection(ways)]
     order = [plain(name) for name in profile.header]
     return sorted(absent, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
 def nearest(header: Iterable[str]) -> list[tuple[Profile, list[str]]]:
-    """The three profiles that this header comes nearest to, each with what it misses; the nearest first."""
+    """Return the three profiles that this header comes nearest to, each with what it misses; the nearest first."""
     names = set(map(plain, header))
     ranked = [(profile, missing(profile, names)) for profile in shipped_profiles().values()]
     shared = [(profile, absent) for profile, absent in ranked if len(absent) < len(profile.needs)]
     return sorted(shared, key=lambda pair: (len(pair[1]) / len(pair[0].needs), pair[0].name))[:SHOWN]
 
 
-def told_nearest(header: Sequence[str]) -> str:
-    """The nearest profiles in a sentence; empty if none is near."""
+def nearest_profile(header: Sequence[str]) -> str:
+    """Return the nearest profiles in a sentence; empty if none is near."""
     near = nearest(header)
     if not near:
         return ""
@@ -251,6 +251,6 @@ def told_nearest(header: Sequence[str]) -> str:
 
 
 def is_header(cells: Sequence[str]) -> bool:
-    """Whether these cells are the header of a known layout."""
+    """Return whether these cells are the header of a known layout."""
     names = set(map(plain, cells))
     return any(not missing(profile, names) for profile in shipped_profiles().values())

@@ -41,7 +41,7 @@ def _table(test: Test) -> Test:
 
 
 def _is_pattern(value: Any) -> bool:
-    """A regular expression with a group, in the syntax that takes linear time."""
+    """Return a regular expression with a group, in the syntax that takes linear time."""
     return _is_text(value) and _works(lambda: pl.Series([""]).str.extract_groups(value).struct.unnest().columns[0])
 
 

@@ -18,7 +18,7 @@ from strikeout.quotes.features import Features
 from strikeout.quotes.names import NameIndex, Names, Rows, as_names
 from strikeout.quotes.slices import AMERICAN_MID
 from strikeout.quotes.texts import DATE, check_dates, check_names, check_text
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +35,7 @@ class Quotes:
         contracts: what each is a quote of; for a custom model named columns instead, see ``from_columns``.
         observed: the prices seen, in the currency of the forward.
         weight: of each squared residual; 1 where not given.
-        spread: ask minus bid; not-a-number where unknown.
+        spread: ask minus bid; not-a-number if unknown.
         labels: anything else known of each quote (date, source, licence, ...), by name. Text or numbers; ``date`` is
             the day of the quote, as text (2024-01-31, empty if unknown) or as ``datetime64``.
 
@@ -79,7 +79,7 @@ class Quotes:
         )
         _check("observed", self.observed, np.isfinite(self.observed), "a finite number")
         _check("weight", self.weight, np.isfinite(self.weight) & (self.weight > 0), "finite and above zero")
-        _check("spread", self.spread, ~np.isinf(self.spread), "a number, or not-a-number where unknown")
+        _check("spread", self.spread, ~np.isinf(self.spread), "a number, or not-a-number if unknown")
         check_names(self.labels)
         for name, column in (("id", self.ids), *((f"label {name!r}", column) for name, column in self.labels.items())):
             check_text(name, column)
@@ -117,7 +117,8 @@ class Quotes:
 
     @classmethod
     def _trusted(cls, **columns: Any) -> Quotes:
-        """A book from columns already checked: rows of another book, or names that are unique by construction."""
+        """Return a book from columns already checked: rows of another book, or names that are unique by
+        construction."""
         quotes = object.__new__(cls)
         quotes._set(**columns)
         return quotes
@@ -137,7 +138,7 @@ class Quotes:
         return len(self.observed)
 
     def __getitem__(self, rows: ArrayLike | slice) -> Quotes:
-        """The quotes of these rows (distinct numbers, a mask or a slice), in that order.
+        """Return the quotes of these rows (distinct numbers, a mask or a slice), in that order.
 
         Raises:
             UsageError: a row is asked for twice.
@@ -162,7 +163,7 @@ class Quotes:
         )
 
     def places(self, ids: ArrayLike) -> Rows:
-        """The row numbers of these ids, in no order.
+        """Return the row numbers of these ids, in no order.
 
         Raises:
             UnknownIdError: an id that no quote of this book has, or one given twice.
@@ -171,7 +172,7 @@ class Quotes:
         return self._index.find(ids) if found is None else np.array(found, np.intp)
 
     def only(self, ids: ArrayLike) -> Quotes:
-        """The quotes with these ids, in the order of this book.
+        """Return the quotes with these ids, in the order of this book.
 
         Raises:
             UnknownIdError: an id that no quote of this book has, or one given twice.
@@ -179,7 +180,7 @@ class Quotes:
         return self._rows(self._index.find(ids))
 
     def without(self, ids: ArrayLike) -> Quotes:
-        """The quotes with none of these ids, in the order of this book: as if the others had never been in it.
+        """Return the quotes with none of these ids, in the order of this book: as if the others had never been in it.
 
         Forwards that were derived from removed quotes (see ``quotes.forwards``) are refitted to the retained ones.
 
@@ -196,7 +197,8 @@ class Quotes:
         return refitted(self._rows(kept), touched_by(self, ~kept)[kept])
 
     def with_observed(self, observed: ArrayLike) -> Quotes:
-        """The same quotes with other observed prices, one per quote; forwards that were derived are found from these.
+        """Return the same quotes with other observed prices, one per quote; forwards that were derived are found from
+        these.
 
         The prices are European, also of quotes that were American (``american.to_european``): those no longer are.
 
@@ -221,7 +223,7 @@ class Quotes:
         return refitted(repriced, is_derived(repriced))
 
     def to_frame(self) -> pl.DataFrame:
-        """The book as a Polars frame in the canonical columns, the ones `read_quotes` understands."""
+        """Return the book as a Polars frame in the canonical columns, the ones `read_quotes` understands."""
         from strikeout.quotes.writing import frame_of
 
         return frame_of(self)
@@ -263,7 +265,7 @@ class Quotes:
         ]
 
     def summary(self) -> str:
-        """The book in a few lines of plain text."""
+        """Return the book in a few lines of plain text."""
         width = max((len(name) for name, _ in self._facts()), default=0)
         return as_lines([self._headline(), *(f"  {name:<{width}}  {fact}" for name, fact in self._facts())])
 
@@ -339,7 +341,7 @@ def _values(column: NDArray[Any]) -> str:
 
 
 def _sorted(values: set[Any]) -> list[Any]:
-    """In order; numbers that came as text, such as the days of a file, in the order of the numbers."""
+    """Return the values in order; numbers given as text, such as the days of a file, in the order of the numbers."""
     try:
         return sorted(values, key=float)
     except (TypeError, ValueError):

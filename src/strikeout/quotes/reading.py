@@ -38,7 +38,7 @@ from strikeout.quotes.spill import ChunksInMemory, Spill
 from strikeout.quotes.tables import Table
 from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, column_names, remove_duplicates
 from strikeout.quotes.writing import listed_rows, quarantined, write_parts
-from strikeout.wording import Argument, as_lines, many
+from strikeout.text import Argument, as_lines, many
 
 MAX_REJECT = 0.1  # a file with more bad rows than this is more likely misread than merely dirty
 

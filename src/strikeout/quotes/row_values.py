@@ -32,7 +32,8 @@ VALUES = ("forward", "strike", "expiry_years", "discount", "is_call", "observed"
 
 
 def is_timed(layout: Layout, clock: Clock | None) -> bool:
-    """Whether time to expiry is counted to the second: it takes a clock, and a time at which the quote was taken."""
+    """Return whether time to expiry is counted to the second: it takes a clock, and a time at which the quote was
+    taken."""
     if clock is None or "expiry_years" in layout.used:
         return False
     return clock.quote is not None or "quote_time" in layout.places
@@ -50,9 +51,9 @@ def with_expiry(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout, *, cloc
         days = (work["expiry"] - work["quote_date"]).dt.total_days()
         whole = quotient(days, DAYS_PER_YEAR).alias("expiry_years")
         return work.with_columns(_with_last_day(whole, days == 0, work, frame, layout))
-    at = [_told(frame, layout, "quote_time")]
+    at = [_stated(frame, layout, "quote_time")]
     taken = _moments(work["quote_date"], at, lambda day, text: clock.taken(day, text or None))
-    beside = [_told(frame, layout, "settlement"), _told(frame, layout, "expiry_time")]
+    beside = [_stated(frame, layout, "settlement"), _stated(frame, layout, "expiry_time")]
     ends = _moments(work["expiry"], beside, lambda day, how, text: clock.ends(day, how, text or None))
     begin, end = taken.to_numpy().astype(float), ends.to_numpy().astype(float)
     known = np.isfinite(begin) & np.isfinite(end)
@@ -69,7 +70,7 @@ def _with_last_day(
     if "quote_time" not in layout.places or not is_last.any():
         return years
     at, day = frame.filter(is_last), work["expiry"].filter(is_last)
-    texts = [_told(at, layout, name) for name in ("quote_time", "settlement", "expiry_time")]
+    texts = [_stated(at, layout, name) for name in ("quote_time", "settlement", "expiry_time")]
 
     def left(day: str, taken: str, how: str, ends: str) -> float | None:
         end = LAST_DAY.ends(day, how, ends or None)
@@ -88,7 +89,7 @@ def _with_last_day(
 
 
 def _moments(days: pl.Series, texts: list[pl.Series], moment: Callable[..., float | None]) -> pl.Series:
-    """What a function makes of a day and of texts beside it, asked once for every different combination."""
+    """Return what a function makes of a day and of texts beside it, asked once for every different combination."""
     columns = {"day": days.cast(pl.String), **{f"text {n}": text for n, text in enumerate(texts)}}
     table = pl.DataFrame(columns)
     distinct = table.unique()
@@ -99,7 +100,7 @@ def _moments(days: pl.Series, texts: list[pl.Series], moment: Callable[..., floa
 
 
 def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Adds discount, forward, observed and spread; null wherever an ingredient is.
+    """Add discount, forward, observed and spread; null wherever an ingredient is.
 
     If parity is a source of forwards, placeholders replace what is found once all quotes are read, and forward_from and
     discount_from mark them; see ``forwards``.
@@ -136,13 +137,13 @@ def _decayed(work: pl.DataFrame, name: str) -> pl.Series:
 
 
 def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Each row's own forward and discount, or the strike and 1; and which of the two, in words."""
+    """Return each row's own forward and discount, or the strike and 1; and which of the two, in words."""
     nothing = pl.lit(None, pl.Float64)
     discount = pl.col("discount") if "discount" in layout.places else nothing
     rate = pl.lit(_decayed(work, "rate")) if "rate" in layout.places else nothing
     forward = pl.col("forward") if "given" in layout.roads else nothing
     # A written book marks the forwards that were derived: those are refitted.
-    told = {name: _told(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
+    told = {name: _stated(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
     work = work.with_columns(
         pl.Series("told:forward", told[FORWARD_FROM]), pl.Series("told:discount", told[DISCOUNT_FROM])
     )
@@ -164,7 +165,7 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
     ).drop("own", "told:forward", "told:discount")
 
 
-def _told(frame: pl.DataFrame, layout: Layout, name: str) -> pl.Series:
+def _stated(frame: pl.DataFrame, layout: Layout, name: str) -> pl.Series:
     if name not in layout.places:
         return pl.Series([""]).new_from_index(0, frame.height)
     return as_text(frame, layout.places[name]).fill_null("")
@@ -183,7 +184,7 @@ def _from_volatility(work: pl.DataFrame) -> pl.Series:
 
 
 def derived_ids(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.Series:
-    """A readable name for each quote, made of what the quote is: never of its row, nor of the rows around it.
+    """Return a readable name for each quote, made of what the quote is: never of its row, nor of the rows around it.
 
     underlying / root / quote date / quote time / expiry / expiry in years / strike / right / source, those there are.
     """
@@ -231,7 +232,7 @@ def shortened(text: pl.Series) -> pl.Series:
 
 
 def label_array(column: pl.Series, *, is_gappy: bool = False) -> NDArray[np.generic]:
-    """A column as an array; text as an array of shared strings, empty if there is none.
+    """Return a column as an array; text as an array of shared strings, empty if there is none.
 
     ``is_gappy``: as an array of the kind it would be if a cell were empty. Whole numbers are then not whole ones.
     """
@@ -294,13 +295,14 @@ def read_rows(rules: Rules, clock: Clock | None, curve: RateCurve | None = None,
 def _converted(
     rules: Rules, work: pl.DataFrame, labels: pl.DataFrame, exercise: str, good: pl.Series
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The rows with American prices as the label american_mid, and an issue for each that should be exercised now.
+    """Return the rows with American prices as the label american_mid, and an issue for each that should be exercised
+    now.
 
     A row with its own forward gets its European price here. One whose forward is derived keeps its mid: ``derived``
     converts it. A volatility in the place of a price is read as it is, and so is a row without a spot.
     """
     layout, nothing = rules.layout, pl.DataFrame(schema=SCHEMA)
-    style = _told(rules.frame, layout, "exercise").to_numpy().astype(object)
+    style = _stated(rules.frame, layout, "exercise").to_numpy().astype(object)
     american = np.ones(work.height, bool) if exercise == "american" else is_american(style)
     if "spot" not in layout.places or not {"price", "bid"} & layout.used or not american.any():
         return work, labels, nothing
@@ -336,14 +338,14 @@ def _converted(
 
 
 def clock_of(table: Table, clock: Clock | None) -> Clock | None:
-    """The clock that was asked for, or else the profile's own."""
+    """Return the clock that was asked for, or else the profile's own."""
     return Clock.of(table.profile.time) if clock is None and table.profile is not None else clock
 
 
 def routes_told(
     layout: Layout, clock: Clock | None, curve: RateCurve | None = None, exercise: str = "european"
 ) -> Mapping[str, str]:
-    """What each quantity of a quote is computed from."""
+    """Return what each quantity of a quote is computed from."""
     whose = {"american": "the European price", "auto": "of American rows the European price"}.get(exercise)
     return {
         "observed": layout.observed_from + (f"; {whose} at its American volatility" if whose else ""),
@@ -389,7 +391,7 @@ def _apart(frame: pl.DataFrame, mark: str) -> pl.DataFrame:
 
 
 def duplicate_issues(rules: Rules, repeats: pl.Series, clashes: pl.Series) -> list[pl.DataFrame]:
-    """An issue for each row that repeats an earlier one, and for each whose id another has with other values."""
+    """Return an issue for each row that repeats an earlier one, and for each whose id another has with other values."""
     same = "id" if "id" in rules.layout.places else "contract, date and source"
     words = f"another row has the same {same} and other values; keep the right one, or give each its own id."
     return [
@@ -399,7 +401,7 @@ def duplicate_issues(rules: Rules, repeats: pl.Series, clashes: pl.Series) -> li
 
 
 def _untimed(rules: Rules, work: pl.DataFrame, clock: Clock | None) -> list[pl.DataFrame]:
-    """Rows whose dates are understood and whose time of day is not."""
+    """Return rows whose dates are understood and whose time of day is not."""
     if not is_timed(rules.layout, clock):
         return []
     dated = work["quote_date"].is_not_null() & work["expiry"].is_not_null()
@@ -416,7 +418,7 @@ def _unmarked(height: int, parts: list[pl.DataFrame]) -> pl.Series:
 
 
 def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Every column that is not part of a contract or its price, under the name it will have as a label."""
+    """Return every column that is not part of a contract or its price, under the name it will have as a label."""
     columns: dict[str, pl.Series] = {}
     for role in (role for role in LABELLED if role in layout.places):
         if role in NUMBERS:
@@ -438,7 +440,7 @@ def _labels(frame: pl.DataFrame, work: pl.DataFrame, layout: Layout) -> pl.DataF
 
 
 def book_of(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, *, gappy: frozenset[str] = frozenset()) -> Quotes:
-    """The book of rows that are all good; ``gappy`` are labels with empty cells in rows that are elsewhere."""
+    """Return the book of rows that are all good; ``gappy`` are labels with empty cells in rows that are elsewhere."""
     column = {name: work[name].to_numpy() for name in VALUES if name in work.columns}
     contracts = Contracts(
         forward=column["forward"], strike=column["strike"], expiry=column["expiry_years"], discount=column["discount"],
@@ -454,7 +456,7 @@ def book_of(ids: pl.Series, work: pl.DataFrame, labels: pl.DataFrame, *, gappy: 
 
 
 def _names(ids: pl.Series) -> np.ndarray[Any, np.dtype[np.str_]]:
-    """As an array of text, some at a time: as objects of Python, all at once would take more memory than the quotes."""
+    """Return an array of text, some at a time: all at once, as Python objects, take more memory than the quotes."""
     names = np.empty(ids.len(), f"U{np.max(ids.str.len_chars().to_numpy(), initial=1)}")
     for begin in range(0, ids.len(), PIECE):
         names[begin : begin + PIECE] = ids.slice(begin, PIECE).to_numpy()

@@ -14,7 +14,7 @@ from strikeout.quotes.columns import NUMBERS, Layout, as_text
 from strikeout.quotes.issues import SCHEMA
 from strikeout.quotes.limits import MOST_BAD, check_bad
 from strikeout.quotes.tables import Table
-from strikeout.wording import printable
+from strikeout.text import printable
 
 CALLS, PUTS = ("c", "call", "calls"), ("p", "put", "puts")
 DAYS_PER_YEAR = 365.0
@@ -48,7 +48,7 @@ class Rules:
     layout: Layout
 
     def failures(self, code: str, role: str, fails: pl.Series, words: str) -> pl.DataFrame:
-        """One issue for each row where ``fails``; ``{}`` in ``words`` is replaced by the value found."""
+        """Return one issue for each row where ``fails``; ``{}`` in ``words`` is replaced by the value found."""
         at = fails.fill_null(value=False).arg_true()
         if not at.len():
             return pl.DataFrame(schema=SCHEMA)
@@ -76,7 +76,7 @@ class Rules:
         )
 
     def parse(self) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-        """What every cell means, and the cells that mean nothing."""
+        """Return what every cell means, and the cells that mean nothing."""
         places, used = self.layout.places, self.layout.used
         columns: dict[str, pl.Series] = {}
         issues: list[pl.DataFrame] = []
@@ -154,7 +154,7 @@ class Rules:
         ]
 
     def judge(self, work: pl.DataFrame) -> list[pl.DataFrame]:
-        """Values that are understood but cannot be those of a quote. ``work`` holds expiry_years by now."""
+        """Return values that are understood but cannot be those of a quote. ``work`` holds expiry_years by now."""
         used, places = self.layout.used, self.layout.places
         issues = []
 
@@ -186,7 +186,8 @@ class Rules:
         return issues
 
     def judge_money(self, work: pl.DataFrame, good: pl.Series) -> list[pl.DataFrame]:
-        """Prices no option can have, among rows good so far. ``work`` holds forward, discount and observed by now."""
+        """Return prices no option can have, among rows good so far. ``work`` holds forward, discount and observed by
+        now."""
         issues = []
         if "price" in self.layout.used:
             noise = NOISE * pl.col("discount") * pl.col("forward")

@@ -19,7 +19,7 @@ from strikeout.quotes.features import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.vocabulary import Column, computed_columns, own_columns
-from strikeout.wording import did_you_mean
+from strikeout.text import did_you_mean
 
 # A condition may look at the book and compute; it may not write, attach a file, load code or run for ever.
 _ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
@@ -140,7 +140,7 @@ def _refuse_quoted_text(where: str, columns: dict[str, Column]) -> None:
 
 
 def _used(where: str, asked: str, columns: dict[str, Column]) -> set[str]:
-    """The columns a condition reads: a million quotes with thirty labels are not copied to look at two."""
+    """Return the columns a condition reads: a million quotes with thirty labels are not copied to look at two."""
     with _table(where, {name: np.empty(0) for name in columns}) as table:
         read: set[str] = set()
         _ask(table, (where, asked), read, columns, seconds=SECONDS)
@@ -149,7 +149,7 @@ def _used(where: str, asked: str, columns: dict[str, Column]) -> set[str]:
 
 @contextmanager
 def _table(where: str, columns: dict[str, NDArray[Any]]) -> Iterator[sqlite3.Connection]:
-    """An empty table of these columns in memory, closed again whatever happens."""
+    """Return an empty table of these columns in memory, closed again whatever happens."""
     kinds = "".join(f", {_quoted(name)} {_AFFINITY.get(c.dtype.kind, 'TEXT')}" for name, c in columns.items())
     connection = sqlite3.connect(":memory:")
     try:
@@ -205,7 +205,7 @@ def _ask(
             if _code(error) == sqlite3.SQLITE_INTERRUPT and not refused:
                 raise KeyboardInterrupt from error  # sqlite3 swallows what a progress handler raises
             raise UsageError(
-                f"where: {_cut(where)} is not a condition on these quotes: {_told(error, refused)}. "
+                f"where: {_cut(where)} is not a condition on these quotes: {_explained(error, refused)}. "
                 f"{misspelt(where, columns, FUNCTIONS)}The columns are {_listed(columns)}.",
                 where=where,
             ) from error
@@ -220,7 +220,7 @@ def _listed(columns: Iterable[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else "")
 
 
-def _told(error: Exception, refused: list[str]) -> str:
+def _explained(error: Exception, refused: list[str]) -> str:
     if refused:
         return f"it asks for {refused[0]}"
     if _code(error) == sqlite3.SQLITE_TOOBIG:
@@ -234,7 +234,7 @@ def _code(error: Exception) -> int | None:
 
 
 def _timeless(calendar: sqlite3.Connection, name: str, refused: list[str], *given: Any) -> Any:
-    """A function of SQLite's calendar, unless it asks for the time it is or the zone of the machine."""
+    """Return a function of SQLite's calendar, unless it asks for the time it is or the zone of the machine."""
     at = given[1:] if name == "strftime" else given
     if not at or any(isinstance(word, str) and word.lower() in ("now", "localtime", "utc") for word in at):
         refused.append(f"the time it is, by the function {name}; write the date out")
@@ -252,7 +252,7 @@ def _features(quotes: Quotes) -> dict[str, NDArray[Any]]:
 
 
 def _compared(label: NDArray[Any]) -> NDArray[Any]:
-    """A label of texts that all are numbers as numbers, not-a-number if it is empty; any other unchanged.
+    """Return a label of texts that all are numbers as numbers, not-a-number if it is empty; any other unchanged.
 
     Leading zeros are part of a name: a label that has them stays text.
     """

@@ -19,7 +19,7 @@ SHOWN = ("underlying", "root", "date", "expiry_date")
 
 
 def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: NDArray[np.float64]) -> tuple[Rows, Rows]:
-    """The number of the slice of every row, from zero, and the first row of every slice."""
+    """Return the number of the slice of every row, from zero, and the first row of every slice."""
     columns = [_plain(labels[name]) for name in KEYS if name in labels]
     table: dict[Any, int] = {}
     keys = zip(*columns, expiry.tolist(), strict=True)
@@ -29,7 +29,8 @@ def slice_numbers(labels: Mapping[str, NDArray[Any]], expiry: NDArray[np.float64
 
 
 def slice_name(labels: Mapping[str, NDArray[Any]], expiry: float, *, row: int) -> str:
-    """A slice in words, from one of its rows: "SPX SPXW 2022-01-07 2022-01-10", or the years if it has no date."""
+    """Return a slice in words, from one of its rows: "SPX SPXW 2022-01-07 2022-01-10", or the years if it has no
+    date."""
     underlying, root, day, end = (str(labels[name][row]) if name in labels else "" for name in SHOWN)
     words = (underlying, root if root != underlying else "", day, end or f"{expiry:.4g} years")
     return " ".join(filter(None, words))

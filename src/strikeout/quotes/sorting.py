@@ -18,7 +18,8 @@ FEWEST_BITS = 12  # of the second column in a key; with fewer, nearly all rows w
 
 
 def sorted_rows(first: Floats, second: Floats, *ties: Floats) -> Rows:
-    """The rows by ``first``, then ``second``, then each of ``ties``; equal ones in the order they come. Finite numbers.
+    """Return the rows by ``first``, then ``second``, then each of ``ties``; equal ones in the order they come. Finite
+    numbers.
 
     >>> sorted_rows(np.array([2.0, 1.0, 2.0]), np.array([0.5, 0.1, -0.5]))
     array([1, 2, 0])

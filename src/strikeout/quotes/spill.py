@@ -179,7 +179,7 @@ class SliceSpill:
             self._places[number].append(self._scratch.put(table.filter(pl.Series(part == number))))
 
     def parts(self) -> Iterator[Quotes]:
-        """All quotes, some slices at a time, whole ones."""
+        """Yield all quotes, some slices at a time, whole ones."""
         for places in self._places:
             if places:
                 yield _quotes(self._scratch.all(places))
@@ -241,7 +241,7 @@ class ExternalSort:
             self._pages.append(_Page(page["name"][0], page["name"][-1], self._scratch.put(page)))
 
     def runs(self) -> Iterator[tuple[list[bytes], list[int]]]:
-        """All names with their chunks: each run in order, and every run above the one before."""
+        """Yield all names with their chunks: each run in order, and every run above the one before."""
         firsts = sorted(page.first for page in self._pages)
         edges: list[bytes | None] = [*firsts[:: max(1, RUN // PAGE)], None]
         for low, high in pairwise(edges):

@@ -28,17 +28,17 @@ _TO_UNGUARD = rf"(?:^|[{_SPLITS}])'+[{_BEGINS}]"
 
 
 def guarded(frame: pl.DataFrame) -> pl.DataFrame:
-    """The texts of a frame, and its names, as a CSV may hold them."""
+    """Return the texts of a frame, and its names, as a CSV may hold them."""
     return _mapped(frame, _TO_GUARD, guarded_text).rename({name: guarded_text(name) for name in frame.columns})
 
 
 def unguarded(frame: pl.DataFrame) -> pl.DataFrame:
-    """The texts of a frame as they were before ``guarded``; the names are left as they are."""
+    """Return the texts of a frame as they were before ``guarded``; the names are left as they are."""
     return _mapped(frame, _TO_UNGUARD, unguarded_text)
 
 
 def guarded_text(text: str) -> str:
-    """A text as a CSV may hold it.
+    """Return a text as a CSV may hold it.
 
     >>> guarded_text("=1+1"), guarded_text("'=1"), guarded_text("-0.5"), guarded_text("EUR")
     ("'=1+1", "''=1", '-0.5', 'EUR')
@@ -47,7 +47,7 @@ def guarded_text(text: str) -> str:
 
 
 def unguarded_text(text: str) -> str:
-    """A text of a CSV as it was before ``guarded_text``.
+    """Return a text of a CSV as it was before ``guarded_text``.
 
     >>> unguarded_text("'=1+1"), unguarded_text("''=1"), unguarded_text("-0.5"), unguarded_text("l'EUR")
     ('=1+1', "'=1", '-0.5', "l'EUR")

@@ -36,7 +36,7 @@ class Named:
 
 
 def parse_symbols(symbols: pl.Series, form: str) -> Named:
-    """The parts of these names.
+    """Return the parts of these names.
 
     Raises:
         KeyError: no such form.

@@ -14,8 +14,8 @@ from strikeout.quotes.applying import apply_profile, sources
 from strikeout.quotes.columns import UNITS, Column, Layout, understand
 from strikeout.quotes.file_formats import Sheet, sheet_of
 from strikeout.quotes.limits import check_columns
-from strikeout.quotes.preambles import said_above
-from strikeout.quotes.profile import Profile, is_header, match, missing, plain, profile_of, told_nearest
+from strikeout.quotes.preambles import preamble_values
+from strikeout.quotes.profile import Profile, is_header, match, missing, nearest_profile, plain, profile_of
 from strikeout.quotes.text_files import Block
 
 CANONICAL = "strikeout"  # the name of the layout with our own columns
@@ -44,7 +44,7 @@ class Table:
     found: Callable[[pl.Series], pl.DataFrame] | None = None
 
     def as_found(self, at: pl.Series) -> pl.DataFrame:
-        """The rows at these positions of this table, with the columns and cells of the source."""
+        """Return the rows at these positions of this table, with the columns and cells of the source."""
         return self.frame[at] if self.found is None else self.found(at)
 
     @property
@@ -53,7 +53,7 @@ class Table:
         return "strikeout's own column names" if self.profile is None else f"{self.profile.name}, {self.profile.title}"
 
     def called(self, role: str) -> str:
-        """What the source calls this canonical column."""
+        """Return what the source calls this canonical column."""
         names = dict.fromkeys(column.name for column in self.columns if column.role == role)
         return " or ".join(names) or role
 
@@ -99,7 +99,7 @@ class Opened:
         )  # fmt: skip
 
     def no_rows(self) -> UnreadableFileError:
-        """The error for a sheet without a single row."""
+        """Return the error for a sheet without a single row."""
         name, columns = self.sheet.name, len(self.sheet.header)
         return UnreadableFileError(
             f"{name}: {columns} columns and no rows. Check that the export finished.", source=name
@@ -127,7 +127,7 @@ def open_sheet(
 
 
 def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str]) -> Opened:
-    """A sheet with the layout asked for, or the one its header shows.
+    """Return a sheet with the layout asked for, or the one its header shows.
 
     Raises:
         ColumnError: two columns share a name, or those of the profile asked for are not there.
@@ -148,14 +148,14 @@ def opened(sheet: Sheet, asked: str | PathLike[str] | None, given: frozenset[str
             missing=absent,
             columns=list(sheet.header),
         )
-    above, notes = said_above(profile, sheet.preamble)
+    above, notes = preamble_values(profile, sheet.preamble)
     return Opened(sheet, profile, above, (*sheet.notes, *notes), given)
 
 
 def understood(
     table: Table, constants: Mapping[str, float | str] | None = None, *, forwards: str = "auto", is_asked: bool = False
 ) -> tuple[pl.DataFrame, Layout]:
-    """How a table will be read; see ``columns.understand``. ``is_asked``: the layout was asked for by name.
+    """Return how a table will be read; see ``columns.understand``. ``is_asked``: the layout was asked for by name.
 
     Raises:
         ColumnError: something is missing; where the layout was looked for and not found, with the nearest profiles.
@@ -166,11 +166,11 @@ def understood(
     except ColumnError as error:
         if table.profile is not None or is_asked or "missing" not in error.facts:
             raise
-        raise error.extended(told_nearest(table.frame.columns)) from error
+        raise error.extended(nearest_profile(table.frame.columns)) from error
 
 
 def _refuse_nameless(sheet: Sheet) -> None:
-    """A label goes by the name of its column, and no condition and no CSV can hold these."""
+    """Raise ColumnError if the name of a label cannot be used in a condition or in a CSV."""
     place = next((place for place, name in enumerate(sheet.header, start=1) if not name or "\0" in name), None)
     if place is not None:
         raise ColumnError(
@@ -192,7 +192,8 @@ def _refuse_repeated(sheet: Sheet) -> None:
 def _understood(
     profile: Profile, header: tuple[str, ...], filled: frozenset[str], above: Mapping[str, Any], given: frozenset[str]
 ) -> tuple[Column, ...]:
-    """What each of the vendor's columns was taken for, and what the profile and the lines above the header add."""
+    """Return what each of the vendor's columns was taken for, and what the profile and the lines above the header
+    add."""
     meant: dict[str, list[tuple[str, str]]] = {}
     sides: dict[str, set[str]] = {}
     for side, roles in sources(profile, filled).items():

@@ -31,7 +31,7 @@ from strikeout.quotes.limits import (
     check_row,
 )
 from strikeout.quotes.spreadsheets import unguarded, unguarded_text
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 SEPARATORS = (",", ";", "\t", "|")
 ENDINGS = (".csv", ".tsv", ".dat")
@@ -90,7 +90,7 @@ class Block:
 
 
 def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
-    """How this file is dressed. The header is the first line that ``is_header``, or line 1 if none is.
+    """Return how this file is dressed. The header is the first line that ``is_header``, or line 1 if none is.
 
     Raises:
         UnreadableFileError: the file is empty or damaged, or no text.
@@ -102,7 +102,7 @@ def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect
 
 
 def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect:
-    """How the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is.
+    """Return how the file is dressed if its bytes are letters of Western Europe: what text that is not UTF-8 mostly is.
 
     Raises:
         UnreadableFileError: some bytes are not such letters either.
@@ -116,7 +116,7 @@ def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> Cs
 
 
 def blocks_of(path: Path, dress: CsvDialect, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
-    """The rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file.
+    """Yield the rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file.
 
     Raises:
         UnreadableFileError: the file is damaged, its quotation marks do not match, or its decimal signs are mixed.
@@ -160,7 +160,7 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
             cells = [cell.strip() for cell in next(csv.reader([line.rstrip("\r")], delimiter=separator), [])]
         except csv.Error:
             continue
-        if is_header(list(_told_apart(tuple(cells)))):
+        if is_header(list(_distinct(tuple(cells)))):
             preamble = tuple(top[:at])
             break
     else:
@@ -174,14 +174,17 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
     except (csv.Error, StopIteration) as error:
         raise UnreadableFileError(f"{name}: the header line cannot be read ({error}).", source=name) from error
     check_columns(name, len(cells))
-    header = _told_apart(tuple(cell or f"column_{place}" for place, cell in enumerate(cells, start=1)))
+    header = _distinct(tuple(cell or f"column_{place}" for place, cell in enumerate(cells, start=1)))
     above = tuple(unguarded_text(line.rstrip("\r")) for line in preamble)
     dress = CsvDialect(encoding, separator, header, above, len(preamble) + reader.line_num)
     return dress if separator == "," else replace(dress, commas=_decimal_commas(path, dress))
 
 
-def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
-    """A second Bid becomes "Bid (2)": wide files have a column for the call and one for the put under one name."""
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return distinct headers: a second Bid becomes "Bid (2)".
+
+    Wide files have a column for the call and one for the put under one name.
+    """
     seen: Counter[str] = Counter()
     told = []
     for name in names:
@@ -191,7 +194,7 @@ def _told_apart(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _decimal_commas(path: Path, dress: CsvDialect) -> frozenset[str]:
-    """The columns with decimal commas, as far as the first megabyte shows; none if some have decimal points."""
+    """Return the columns with decimal commas, as far as the first megabyte shows; none if some have decimal points."""
     first = next(blocks_of(path, dress, size=1 << 20), None)
     cells = [] if first is None else [column.str.strip_chars() for column in first.frame.get_columns()]
     if any(column.str.contains(POINT_NUMBER).any() for column in cells):
@@ -298,7 +301,7 @@ def _in_rows(name: str, text: bytes, columns: int) -> Iterator[bytes]:
 
 
 def _last_row_end(text: bytes) -> int:
-    """The place after the last line break that is not inside quotation marks; 0 if there is none."""
+    """Return the place after the last line break that is not inside quotation marks; 0 if there is none."""
     if b'"' not in text:
         return text.rfind(b"\n") + 1
     ends = _row_ends(text)
@@ -306,7 +309,7 @@ def _last_row_end(text: bytes) -> int:
 
 
 def _row_ends(text: bytes) -> NDArray[np.intp]:
-    """The places of the line breaks that are not inside quotation marks."""
+    """Return the places of the line breaks that are not inside quotation marks."""
     points = np.frombuffer(text, np.uint8)
     breaks = np.flatnonzero(points == ord("\n"))
     if b'"' not in text:

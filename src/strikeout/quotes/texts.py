@@ -57,7 +57,8 @@ def check_text(what: str, column: NDArray[Any]) -> None:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether UTF-8 can hold this text; a name of a file that is none has halves of surrogate pairs for its bytes."""
+    """Return whether UTF-8 can hold this text; a name of a file that is none has halves of surrogate pairs for its
+    bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:

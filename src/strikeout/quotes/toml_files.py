@@ -13,7 +13,7 @@ SHOWN = 100  # characters of a value in a sentence
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """The table in this file; ``what`` begins the sentence if there is none.
+    """Return the table in this file; ``what`` begins the sentence if there is none.
 
     Raises:
         UsageError: the file cannot be read, is too long, or is not TOML.
@@ -33,7 +33,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def toml_of(text: str, what: str) -> dict[str, Any]:
-    """The table in this text.
+    """Return the table in this text.
 
     Raises:
         UsageError: it is not TOML.
@@ -47,6 +47,6 @@ def toml_of(text: str, what: str) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence shows it, cut if it is long."""
+    """Return a value as a sentence shows it, cut if it is long."""
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

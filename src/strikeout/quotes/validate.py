@@ -29,7 +29,7 @@ from strikeout.quotes.row_values import book_of, duplicate_issues, duplicates
 from strikeout.quotes.rules import Rules
 from strikeout.quotes.slices import MOMENT_LABELS, slice_numbers
 from strikeout.quotes.spill import Place
-from strikeout.wording import printable
+from strikeout.text import printable
 
 Rows = NDArray[np.intp]
 Beside = Callable[[], Quotes]

@@ -21,7 +21,7 @@ _COLUMN_OF_LABEL = {label: role for role, label in LABEL_NAMES.items()}
 
 
 def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
-    """Writes a book to a .csv or .parquet file, whole or not at all; `read_quotes` gives the same book back.
+    """Write a book to a .csv or .parquet file, whole or not at all; `read_quotes` gives the same book back.
 
     A CSV has no types, so labels other than the canonical numbers come back as text; Parquet keeps every type. Texts of
     a CSV that a spreadsheet would run as formulas are written behind an apostrophe; see ``spreadsheets``.
@@ -38,7 +38,7 @@ def write_quotes(quotes: Quotes, path: str | PathLike[str]) -> Path:
 
 
 def frame_of(quotes: Quotes) -> pl.DataFrame:
-    """The book in the canonical columns.
+    """Return the book in the canonical columns.
 
     Raises:
         UsageError: a label has the name of a canonical column and would be read back as something else.
@@ -104,7 +104,7 @@ def _as_found(table: Table, issues: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_parts(preamble: Sequence[str], parts: Iterable[pl.DataFrame], path: str | PathLike[str]) -> Path:
-    """Writes rejected rows that come in parts, whole or not at all. ``preamble`` stands above the vendor's header.
+    """Write rejected rows that come in parts, whole or not at all. ``preamble`` stands above the vendor's header.
 
     Raises:
         UsageError: the file cannot be written.

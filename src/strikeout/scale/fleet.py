@@ -28,7 +28,7 @@ from strikeout.scale.lake import Lake
 from strikeout.scale.partition import canary
 from strikeout.statistics.groups import groups_of
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 Progress = Callable[[str, int, int], None]
 
@@ -44,7 +44,7 @@ class Fit:
         group: the value of each label, in the order of ``Fleet.by``.
         count: the quotes of the group.
         parameters, standard_errors: by name; empty without a calibration.
-        rmse, vol_points: the fit errors in the residual's unit and in volatility points; not-a-number where unknown.
+        rmse, vol_points: the fit errors in the residual's unit and in volatility points; not-a-number if unknown.
         ended: the name of the termination, or the code of the error.
         digest: of the exact state of the calibration; otherwise empty.
         message: the sentence of the error; otherwise empty.

@@ -20,7 +20,7 @@ from strikeout.scale.partition import PARTITION, Answer, Part, Plan, Receipt, Re
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.moments import Moments
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 Progress = Callable[[str, int, int], None]
 

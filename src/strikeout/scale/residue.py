@@ -26,7 +26,7 @@ from strikeout.scale.lake import DELTA_LOG, ENDINGS, Lake
 from strikeout.scale.strike_out import certificate_name
 from strikeout.store.residue import Needles, needles_of, value_of
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 Progress = Callable[[str, int, int], None]
 

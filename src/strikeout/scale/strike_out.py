@@ -25,7 +25,7 @@ from strikeout.scale.engines import Engine, Here, engine_named
 from strikeout.scale.fleet import BATCHES_PER_WORKER, Progress, Work, groups
 from strikeout.scale.lake import Lake
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 
 def certificate_name(group: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from strikeout.errors import RoleError, UsageError
-from strikeout.wording import printable
+from strikeout.text import printable
 
 HASH = "sha256:"  # a token has 256 random bits, so a slow hash would add nothing
 TOKEN = "so_"  # the beginning of every token, so that a scanner for secrets finds one in a repository

@@ -81,7 +81,8 @@ class Basis:
         return 1 if self.expiries == "shared" else self.expiry_nodes
 
     def cells(self, contracts: Contracts) -> tuple[Floats, NDArray[np.bool_]]:
-        """The cell of every contract, ``(n, 2)``: its expiry or the number of its panel of ln T, and its panel of z.
+        """Return the cell of every contract, ``(n, 2)``: its expiry or the number of its panel of ln T, and its panel
+        of z.
 
         The second array is true for contracts off the grid.
         """
@@ -95,7 +96,7 @@ class Basis:
         return cells, panel >= len(EDGES)
 
     def values(self, contracts: Contracts, cells: Floats) -> Floats:
-        """The polynomials of its cell at every contract, ``(size, n)``."""
+        """Return the polynomials of its cell at every contract, ``(size, n)``."""
         places = self.places(contracts, cells)
         along = chebyshev.polynomials(places[0], self.nodes)
         if self.expiries == "shared":
@@ -104,7 +105,8 @@ class Basis:
         return (across[:, None, :] * along[None, :, :]).reshape(self.size, -1)
 
     def places(self, contracts: Contracts, cells: Floats) -> Floats:
-        """Where in its cell every contract lies, -1 to 1: x, and t where expiries are scattered; ``(1 or 2, n)``."""
+        """Return where in its cell every contract lies, -1 to 1: x, and t where expiries are scattered; ``(1 or 2,
+        n)``."""
         centre, half = _panels(cells[:, 1])
         x = (contracts.log_moneyness / np.sqrt(contracts.expiry) - centre) / half
         if self.expiries == "shared":
@@ -114,7 +116,7 @@ class Basis:
         )
 
     def contracts(self, cells: Floats, *, between: bool = False) -> Contracts:
-        """The nodes of these cells as contracts of forward and discount one, out of the money; cell after cell.
+        """Return the nodes of these cells as contracts of forward and discount one, out of the money; cell after cell.
 
         Args:
             between: not the nodes but the points between and beside them; see ``between``.
@@ -133,7 +135,7 @@ class Basis:
         return Contracts(forward=1.0, strike=elementary.exp(k), expiry=expiry, discount=1.0, is_call=k >= 0.0)
 
     def between(self, values: Floats) -> Floats:
-        """The polynomials through values at the nodes, ``(cells, size, columns)``, at the points farthest from a
+        """Return the polynomials through values at the nodes, ``(cells, size, columns)``, at the points farthest from a
         function that has these values: between and beside the nodes. No BLAS: a fixed order.
         """
         cells, _, columns = values.shape
@@ -144,7 +146,7 @@ class Basis:
         return tensor.reshape(cells, -1, columns)
 
     def weights(self, moments: Floats) -> Floats:
-        """Weights at the nodes, ``(cells, size)``, from moments ``(cells, size)``. No BLAS: a fixed order."""
+        """Return weights at the nodes, ``(cells, size)``, from moments ``(cells, size)``. No BLAS: a fixed order."""
         if self.expiries == "shared":
             return chebyshev.transform(chebyshev.quadrature(self.nodes), moments, 1)
         tensor = moments.reshape(-1, self.expiry_nodes, self.nodes)
@@ -155,7 +157,8 @@ class Basis:
 
 @cache
 def _between(count: int) -> Floats:
-    """Where ``T_count`` is 1 or -1. What interpolation misses is ``T_count`` times something that changes slowly."""
+    """Return where ``T_count`` is 1 or -1. What interpolation misses is ``T_count`` times something that changes
+    slowly."""
     points: Floats = elementary.sin(np.pi * (np.arange(count + 1) - 0.5 * count) / count)
     return points
 
@@ -168,7 +171,7 @@ def _interpolation(count: int) -> Floats:
 
 
 def reference_price(contracts: Contracts) -> Floats:
-    """Black's out-of-the-money price at the one fixed volatility."""
+    """Return Black's out-of-the-money price at the one fixed volatility."""
     c = contracts
     volatility = np.full(len(c), VOLATILITY)
     return black.price(c.forward, c.strike, c.expiry, volatility, c.discount, c.log_moneyness >= 0.0)

@@ -15,7 +15,7 @@ from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
 from strikeout.statistics.schema import Schema, schema_of
 from strikeout.statistics.weights import Weighting, name_of
-from strikeout.wording import Advice
+from strikeout.text import Advice
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -32,7 +32,7 @@ def footprints_of(
     weights: Weighting = "given",
     grid: int | None = None,
 ) -> Footprints:
-    """The footprint of every quote at the reference, in the order of the quotes. All of them, or none.
+    """Return the footprint of every quote at the reference, in the order of the quotes. All of them, or none.
 
     A row depends on its own quote alone, to the last bit.
 

@@ -16,7 +16,7 @@ from strikeout.kernels.exact import Integers
 from strikeout.quotes.names import NameIndex, Names
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
-from strikeout.wording import many
+from strikeout.text import many
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class Footprints:
         return None if counts.all() else counts
 
     def places(self, ids: ArrayLike) -> Integers:
-        """The row numbers of these ids, as ``NormalEquations.less`` takes them.
+        """Return the row numbers of these ids, as ``NormalEquations.less`` takes them.
 
         Raises:
             UnknownIdError: an id that is not there, or one given twice.
@@ -82,14 +82,14 @@ class Footprints:
         return np.array(self._index.find(ids) if found is None else found, np.int64)
 
     def counted(self, places: Integers | None = None) -> int:
-        """How many of these rows (all where not given) leave something behind."""
+        """Return how many of these rows (all if not given) leave something behind."""
         counts = self._counts
         if counts is None:
             return len(self.ids) if places is None else len(places)
         return int(np.count_nonzero(counts if places is None else counts[places]))
 
     def only(self, ids: ArrayLike) -> Footprints:
-        """The footprints of these quotes, in this order.
+        """Return the footprints of these quotes, in this order.
 
         Raises:
             UnknownIdError: an id that is not there, or one given twice.
@@ -97,7 +97,7 @@ class Footprints:
         return self._picked(np.sort(self.places(ids)))
 
     def without(self, ids: ArrayLike) -> Footprints:
-        """The footprints of all other quotes, in this order.
+        """Return the footprints of all other quotes, in this order.
 
         Raises:
             UnknownIdError: an id that is not there, or one given twice.
@@ -110,7 +110,7 @@ class Footprints:
         return Footprints._trusted(self.schema, self.ids[rows], self.rows[rows])
 
     def total(self, places: Integers | None = None) -> NormalEquations:
-        """What these quotes (or those at these rows) leave behind together."""
+        """Return what these quotes (or those at these rows) leave behind together."""
         return self._whole if places is None else self._total(places)
 
     @cached_property
@@ -122,7 +122,7 @@ class Footprints:
         return NormalEquations(self.schema, words, self.counted(places))
 
     def digest(self) -> str:
-        """64 hexadecimal digits that name these footprints, whatever their order."""
+        """Return 64 hexadecimal digits that name these footprints, whatever their order."""
         order = np.argsort(self.ids, kind="stable")
         body = sha256(f"strikeout footprints 1\n{self.schema.digest()}\n{len(self)}\n".encode())
         for name in self.ids[order].tolist():

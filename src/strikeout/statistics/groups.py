@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.quotes.vocabulary import Column, computed_columns, full_name, own_columns
 from strikeout.statistics.shards import OWN, cut_names, split_cuts
-from strikeout.wording import did_you_mean
+from strikeout.text import did_you_mean
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -31,7 +31,7 @@ class Groups:
 
 
 def groups_of(quotes: Quotes, by: By) -> Groups:
-    """The groups of a book.
+    """Return the groups of a book.
 
     Args:
         by: None for every quote on its own; a label, a column of the contracts or a cut of ``states.shard`` ("month",

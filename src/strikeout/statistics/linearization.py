@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def places(size: int) -> tuple[tuple[int, ...], ...]:
-    """Where the upper triangle of a symmetric matrix, row after row, has each of its numbers: a row a row.
+    """Return where the upper triangle of a symmetric matrix, row after row, has each of its numbers: one tuple per row.
 
     >>> places(3)
     ((0, 1, 2), (1, 3, 4), (2, 4, 5))
@@ -59,7 +59,7 @@ class Linearization:
 
     @classmethod
     def zero(cls, parameters: int) -> Linearization:
-        """What no quotes leave behind."""
+        """Return what no quotes leave behind."""
         return cls((0.0,) * ((parameters + 1) * (parameters + 2) // 2), 0)
 
     @property
@@ -86,7 +86,7 @@ class Linearization:
         return self.triangle[-1]
 
     def __add__(self, other: Linearization) -> Linearization:
-        """What the quotes of both leave behind.
+        """Return what the quotes of both leave behind.
 
         Raises:
             UsageError: they have different numbers of parameters.
@@ -101,7 +101,7 @@ class Linearization:
 
     @staticmethod
     def total(parts: Iterable[Linearization]) -> Linearization:
-        """The sum of one or more, in the order given.
+        """Return the sum of one or more, in the order given.
 
         Raises:
             UsageError: there are none, or they have different numbers of parameters.

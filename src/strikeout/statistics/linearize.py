@@ -22,7 +22,7 @@ SMALLEST_PRICE = 1e-12
 
 
 def linearize(objective: Objective, model: Model, theta: Sequence[float]) -> Linearization:
-    """Curvature, score and cost of the objective at theta. Not-a-number where the model has no price there.
+    """Return curvature, score and cost of the objective at theta. Not-a-number if the model has no price there.
 
     Prices under squared loss take the model's own fused pass, ``accumulate_scaled``, if it has one. Everything else
     goes row by row, summed pairwise in the canonical order (never with BLAS, whose blocking would show in the bits).
@@ -47,7 +47,7 @@ def linearizer(objective: Objective, model: Model) -> Callable[[Sequence[float]]
 
 
 def _fused(objective: Objective, model: Model) -> Callable[[Floats], Floats] | None:
-    """The model's own pass over the objective, with all that does not depend on theta prepared if possible."""
+    """Return the model's own pass over the objective, with all that does not depend on theta prepared if possible."""
     ready = getattr(model, "accumulator", None)
     if ready is not None:
         found: Callable[[Floats], Floats] = ready(*objective.prepared)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels.elementary import log1p
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 Floats = NDArray[np.float64]
 
@@ -292,12 +292,13 @@ def redescends(loss: Loss) -> bool:
 
 
 def robust_scale(e: Floats) -> float:
-    """The standard deviation of the bulk: 1.4826 times the median of ``|e|``, which half the residuals cannot move."""
+    """Return the standard deviation of the bulk: 1.4826 times the median of ``|e|``, which half the residuals cannot
+    move."""
     return NORMAL_MAD * float(np.median(np.abs(e)))
 
 
 def noise_variance(loss: Loss, e: Floats, free: int) -> float:
-    """The variance s^2 of a weighted residual for which ``s^2 H^-1`` is the covariance of the parameters.
+    """Return the variance s^2 of a weighted residual for which ``s^2 H^-1`` is the covariance of the parameters.
 
     Squared loss: ``sum e^2 / (n - p)``. Otherwise the sandwich for independent residuals, with H built from psi':
     ``sum psi^2 / (n - p) / mean(psi')``. Not-a-number if nothing is left to estimate it from.

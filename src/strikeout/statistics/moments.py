@@ -28,7 +28,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.groups import Groups
 from strikeout.statistics.weights import Weighting, weights_of
-from strikeout.wording import Advice, many
+from strikeout.text import Advice, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -59,14 +59,14 @@ class Moments:
 
     @staticmethod
     def zero(basis: Basis | None = None, *, weights: str = "given") -> Moments:
-        """What no quotes leave behind."""
+        """Return what no quotes leave behind."""
         basis = basis or Basis()
         nothing = np.zeros((0, 2 * basis.size + 2, 3), np.uint64)
         return _frozen(basis, weights, np.zeros((0, 2)), nothing, np.zeros(0, np.int64))
 
     @staticmethod
     def total(parts: Iterable[Moments]) -> Moments:
-        """What the quotes of all the parts leave behind, whatever their order.
+        """Return what the quotes of all the parts leave behind, whatever their order.
 
         Raises:
             UsageError: there are none, or they differ in basis or weighting.
@@ -79,7 +79,7 @@ class Moments:
         return _held(given[0].basis, given[0].weights, _summed([part._table for part in given]))
 
     def __add__(self, other: Moments) -> Moments:
-        """What the quotes of both leave behind.
+        """Return what the quotes of both leave behind.
 
         Raises:
             UsageError: they differ in basis or weighting.
@@ -87,7 +87,7 @@ class Moments:
         return Moments.total((self, other))
 
     def __sub__(self, other: Moments) -> Moments:
-        """What is left without the quotes of the other, as if they had never been added.
+        """Return what is left without the quotes of the other, as if they had never been added.
 
         Raises:
             UsageError: they differ in basis or weighting, or the other holds quotes that were never in this one.
@@ -96,7 +96,7 @@ class Moments:
         return _held(self.basis, self.weights, int192.merged(self._table, other._table, subtract=True))
 
     def __len__(self) -> int:
-        """How many quotes."""
+        """Return how many quotes."""
         return int(self.counts.sum())
 
     @property
@@ -109,7 +109,8 @@ class Moments:
         return int(self.words.shape[0] * self.words.shape[1])
 
     def digest(self) -> str:
-        """64 hexadecimal digits that name what is known: equal for equal quotes, whatever was added and taken away."""
+        """Return 64 hexadecimal digits that name what is known: equal for equal quotes, whatever was added and taken
+        away."""
         return self._digest
 
     @cached_property
@@ -145,7 +146,7 @@ class Moments:
 
 
 def moments_of(quotes: Quotes, *, weights: Weighting = "given", basis: Basis | None = None) -> Moments:
-    """What these quotes leave behind for calibrations by squared price residuals: exact, and additive.
+    """Return what these quotes leave behind for calibrations by squared price residuals: exact, and additive.
 
     Large books can be taken in chunks: the sum of the moments of the chunks is that of the whole, bit for bit.
 
@@ -239,7 +240,7 @@ def _factors(quotes: Quotes, w: Floats) -> Floats:
 
 
 def _summed(parts: list[Table]) -> Table:
-    """The sum of the parts, by halves: a large one is not copied for every small one."""
+    """Return the sum of the parts, by halves: a large one is not copied for every small one."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
@@ -247,7 +248,7 @@ def _summed(parts: list[Table]) -> Table:
 
 
 def _held(basis: Basis, weights: str, table: Table) -> Moments:
-    """The table as moments, without the cells that nothing is left of.
+    """Return the table as moments, without the cells that nothing is left of.
 
     Raises:
         UsageError: something was taken away that was never in.

@@ -16,7 +16,7 @@ from strikeout.kernels import exact, rational
 from strikeout.kernels.exact import Integers, Words
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.schema import Schema
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.statistics.footprints import Footprints
@@ -55,12 +55,12 @@ class NormalEquations:
 
     @staticmethod
     def zero(schema: Schema) -> NormalEquations:
-        """What no quotes leave behind."""
+        """Return what no quotes leave behind."""
         return NormalEquations(schema, exact.zero(schema.columns), 0)
 
     @staticmethod
     def total(parts: Iterable[NormalEquations]) -> NormalEquations:
-        """What the quotes of one or more leave behind together.
+        """Return what the quotes of one or more leave behind together.
 
         Raises:
             UsageError: there are none, or their schemas differ.
@@ -76,7 +76,7 @@ class NormalEquations:
         return NormalEquations(schema, words, sum(part.count for part in every))
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
-        """What the quotes of both leave behind.
+        """Return what the quotes of both leave behind.
 
         Raises:
             UsageError: their schemas differ.
@@ -85,7 +85,7 @@ class NormalEquations:
         return NormalEquations(self.schema, exact.combine(self.words, other.words), self.count + other.count)
 
     def __sub__(self, other: NormalEquations) -> NormalEquations:
-        """What the quotes leave behind once the other's are taken away.
+        """Return what the quotes leave behind once the other's are taken away.
 
         Raises:
             UsageError: their schemas differ.
@@ -98,7 +98,7 @@ class NormalEquations:
         """``self - footprints.total()``, read out and solved in one call of the kernel.
 
         Args:
-            places: rows of the footprints to take away (``footprints.places(ids)``); all where not given.
+            places: rows of the footprints to take away (``footprints.places(ids)``); all if not given.
 
         Raises:
             UsageError: the schemas differ.
@@ -130,21 +130,22 @@ class NormalEquations:
         return Linearization(tuple(self._solved[: len(self.words)].tolist()), self.count)
 
     def system(self) -> Linearization:
-        """The same in floating point: curvature, score and cost, each the double nearest to the exact number."""
+        """Return the same in floating point: curvature, score and cost, each the double nearest to the exact number."""
         return self._system
 
     def exact_step(self) -> Floats:
-        """The Gauss-Newton step without a ridge, solved in integers: each number is the double nearest to the true one.
+        """Return the Gauss-Newton step without a ridge, solved in integers: each number is the double nearest to the
+        true one.
 
         ``step`` loses as many digits as the condition number of the curvature has; this loses none, and takes a hundred
-        times as long. Not-a-number where H is not positive definite.
+        times as long. Not-a-number if H is not positive definite.
         """
         return np.array(rational.step(exact.to_integers(self.words), self.schema.exponents))
 
     def step(self, *, ridge: Ridge = None) -> Floats:
-        """The Gauss-Newton step at the reference, ``H^-1 G``.
+        """Return the Gauss-Newton step at the reference, ``H^-1 G``.
 
-        Not-a-number where H, read out, is not positive definite. A state that hardly determines the parameters still
+        Not-a-number if H, read out, is not positive definite. A state that hardly determines the parameters still
         gives numbers: judge it by the condition of ``system()``.
 
         Args:
@@ -170,7 +171,7 @@ class NormalEquations:
         return exact.solve(triangle)
 
     def digest(self) -> str:
-        """64 hexadecimal digits: the identity of what is known, the same whatever the history."""
+        """Return 64 hexadecimal digits: the identity of what is known, the same whatever the history."""
         return self._digest
 
     @cached_property

@@ -17,7 +17,7 @@ from strikeout.quotes.features import Features
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.rounding import FLATTEST, JITTER, PLAIN
 from strikeout.statistics.weights import OF_PRICES, OF_VOLATILITIES, Weighting, implied_volatilities, weights_of
-from strikeout.wording import Argument, agreeing
+from strikeout.text import Argument, agreeing
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -114,7 +114,7 @@ class Objective:
 def objective_of(
     quotes: Quotes, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> tuple[Objective, str]:
-    """The objective these quotes pose, and the name of the weighting.
+    """Return the objective these quotes pose, and the name of the weighting.
 
     Raises:
         UsageError: an unknown residual or weighting, or weights made for another kind of residual.
@@ -150,7 +150,7 @@ def objective_of(
 
 
 def _refuse_overflow(quotes: Quotes, weight: Floats) -> None:
-    """A sentinel like 1e300 squares to infinity, and no search can begin there."""
+    """Raise RefusedError if a price squares to infinity, as a sentinel like 1e300: no search can begin there."""
     largest = np.abs(quotes.observed)
     if not isinstance(quotes.contracts, Features):
         largest = np.maximum(largest, quotes.contracts.scale)
@@ -169,7 +169,8 @@ def _refuse_overflow(quotes: Quotes, weight: Floats) -> None:
 
 
 def canonical_order(contracts: Contracts, observed: Floats, weight: Floats) -> tuple[Rows, int]:
-    """Rows of weight above zero by expiry, log-moneyness, then every other column; and how many differ in these two.
+    """Return rows of weight above zero by expiry, log-moneyness, then every other column; and how many differ in these
+    two.
 
     Features: by every column, then the observed price and the weight; and how many differ in the columns.
     """

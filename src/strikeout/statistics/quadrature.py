@@ -65,7 +65,8 @@ class Quadrature:
         return ROUNDING * self.constant
 
     def linearize(self, model: Model, theta: Floats) -> Linearization:
-        """Curvature, score and cost at theta, in a fixed order without BLAS: the same bits for the same moments."""
+        """Return curvature, score and cost at theta, in a fixed order without BLAS: the same bits for the same
+        moments."""
         return self.linearizer(model)(theta)
 
     def linearizer(self, model: Model) -> Callable[[Floats], Linearization]:
@@ -98,7 +99,7 @@ class Quadrature:
         return at
 
     def centred(self, model: Model, theta: Floats) -> Quadrature:
-        """The same problem around the surface at theta: costs near it then have all their digits."""
+        """Return the same problem around the surface at theta: costs near it then have all their digits."""
         surface = model.price(theta, self.nodes)
         if not np.isfinite(surface).all():
             return self
@@ -118,7 +119,7 @@ class Quadrature:
 
 
 def quadrature_of(moments: Moments) -> Quadrature:
-    """The sums over nodes that these moments amount to, around Black's reference surface."""
+    """Return the sums over nodes that these moments amount to, around Black's reference surface."""
     size = moments.basis.size
     nodes, reference = _nodes(moments.basis, moments.cells.tobytes())
     # The last two columns, on another grid, are read apart from the others: their sums are.
@@ -141,7 +142,7 @@ def quadrature_of(moments: Moments) -> Quadrature:
 
 @lru_cache(maxsize=16)
 def _nodes(basis: Basis, cells: bytes) -> tuple[Contracts, Floats]:
-    """The nodes and the reference there: they follow from the cells alone, and forgetting rarely empties one."""
+    """Return the nodes and the reference there: they follow from the cells alone, and forgetting rarely empties one."""
     contracts = basis.contracts(np.frombuffer(cells).reshape(-1, 2))
     return contracts, reference_price(contracts)
 

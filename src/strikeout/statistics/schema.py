@@ -75,14 +75,14 @@ class Schema:
         return sha256("\n".join(("strikeout schema 1", *fields)).encode()).hexdigest()
 
     def digest(self) -> str:
-        """64 hexadecimal digits that name this schema; the reference enters by its bits."""
+        """Return 64 hexadecimal digits that name this schema; the reference enters by its bits."""
         return self._digest
 
 
 def schema_of(
     model: Model, reference: Theta, *, residual: Residual = "price", weights: str = "given", grid: int | None = None
 ) -> Schema:
-    """The schema of a model at a reference.
+    """Return the schema of a model at a reference.
 
     The grid of a parameter's column follows the size of the parameter's first canonical start, so that a column times
     its parameter is on the grid of the residual, to a factor of two. A model that contains the sizes of its values and

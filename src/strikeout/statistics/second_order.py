@@ -59,7 +59,7 @@ class SecondOrder:
         return SecondOrder(self.residual - other.residual, self.sensitivity - other.sensitivity)
 
     def left_out(self, curvature: Floats, step: Floats) -> Floats:
-        """What the step ``H^-1 G`` misses the optimum by, to second order; not-a-number if there is no optimum.
+        """Return what the step ``H^-1 G`` misses the optimum by, to second order; not-a-number if there is no optimum.
 
         Args:
             curvature: H of the same quotes, for the parameters that may move.
@@ -72,7 +72,7 @@ class SecondOrder:
         return np.array(solve(true.tolist(), missed.tolist()))
 
     def curvature_after(self, curvature: Floats, step: Floats) -> Floats:
-        """The curvature where a step ends, to first order.
+        """Return the curvature where a step ends, to first order.
 
         What that leaves out, ``sum w (D d)(D d)'``, is nowhere negative: no parameter is less determined by it.
 
@@ -83,7 +83,7 @@ class SecondOrder:
         return curvature + turned + turned.T
 
     def only(self, free: ArrayLike) -> SecondOrder:
-        """The sums for these parameters, by number, the others being fixed."""
+        """Return the sums for these parameters, by number, the others being fixed."""
         i = np.asarray(free, np.intp)
         return SecondOrder(self.residual[np.ix_(i, i)], self.sensitivity[np.ix_(i, i, i)])
 
@@ -96,14 +96,14 @@ class QuoteTerms:
     total: SecondOrder
 
     def only(self, places: NDArray[np.integer]) -> SecondOrder:
-        """The sums of the quotes at these rows."""
+        """Return the sums of the quotes at these rows."""
         return _summed(self.each[places])
 
 
 def second_order_of(
     quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
 ) -> SecondOrder:
-    """The sums of these quotes at a reference; zero for none of them. Large books are taken in parts.
+    """Return the sums of these quotes at a reference; zero for none of them. Large books are taken in parts.
 
     Raises:
         ParameterError: the reference is not a point of the model, or too close to its boundary.

@@ -45,7 +45,7 @@ class Shards:
         return NameIndex.of(self.ids)
 
     def of(self, ids: ArrayLike) -> tuple[str, ...]:
-        """The shards with at least one of these quotes.
+        """Return the shards with at least one of these quotes.
 
         Raises:
             UnknownIdError: an id that is not there, or one given twice.
@@ -69,7 +69,7 @@ class Shards:
         return Shards(self.ids[rows], place[self.codes[rows]], names), rows
 
     def rows_of(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """Which quotes are in one of these shards.
+        """Return which quotes are in one of these shards.
 
         Raises:
             KeyError: no shard has one of the names.
@@ -80,7 +80,7 @@ class Shards:
         return found
 
     def members(self, name: str) -> Names:
-        """The ids of one shard, in the order of the book.
+        """Return the ids of one shard, in the order of the book.
 
         Raises:
             UsageError: no shard has this name.

@@ -25,7 +25,7 @@ from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations, Ridge, refuse_mixing
 from strikeout.statistics.schema import Schema
 from strikeout.statistics.schur import eliminate, pack, place_of, shared_schema, solve_words, unpack
-from strikeout.wording import many
+from strikeout.text import many
 
 Floats = NDArray[np.float64]
 Group = str | int | float

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import black
-from strikeout.wording import Advice, Argument, Mention, many
+from strikeout.text import Advice, Argument, Mention, many
 
 if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
@@ -72,12 +72,12 @@ def weights_of(quotes: Quotes, rule: Weighting) -> tuple[Floats, str]:
 
 
 def name_of(rule: Weighting) -> str:
-    """The name of the rule: itself, or "own" for weights that were given."""
+    """Return the name of the rule: itself, or "own" for weights that were given."""
     return rule if isinstance(rule, str) else "own"
 
 
 def implied_volatilities(quotes: Quotes) -> Floats:
-    """The market's own Black volatility of every quote.
+    """Return the market's own Black volatility of every quote.
 
     Raises:
         RefusedError: a price lies outside the bounds of no arbitrage, so no volatility gives it.

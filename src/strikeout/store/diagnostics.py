@@ -16,7 +16,7 @@ from strikeout.store.bookfile import BESIDE, VERSION, connect, real_path
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.ledger import Ledger, check_bytes
 from strikeout.store.sqlite import SqliteStore
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.quotes.names import as_names
-from strikeout.wording import Advice, Mention, agreeing, many, part
+from strikeout.text import Advice, Mention, agreeing, many, part
 
 IS = ("is", "are")
 

@@ -8,7 +8,7 @@ from strikeout.errors import StrikeoutError
 from strikeout.store.checksums import MARKS, PARTS, QUOTES, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.sqlite_reading import SqliteReading, key
 from strikeout.store.store import PAGE_KINDS, SHARD_DATA
-from strikeout.wording import many
+from strikeout.text import many
 
 MOST = 20  # messages; more would not help with a file that is damaged throughout
 

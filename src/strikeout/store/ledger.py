@@ -16,7 +16,7 @@ from strikeout.store import merkle
 from strikeout.store.entry import CLOCK_BACK, Act, Entry, Reason, ReasonCode, seconds_back
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import is_hex
-from strikeout.wording import agreeing, many
+from strikeout.text import agreeing, many
 
 __all__ = [
     "Act",

@@ -31,7 +31,7 @@ def random_quotes(
     noise: float = 5e-4,
     puts: float = 0.5,
 ) -> Quotes:
-    """A random book of any size whose truth is ``theta`` (`TRUTH` where not given), spot 100.
+    """Return a random book of any size whose truth is ``theta`` (`TRUTH` where not given), spot 100.
 
     Expiries lie between two weeks and two years, strikes within 2.5 standard deviations of the forward and never
     beyond half or twice of it.
@@ -99,7 +99,7 @@ def uniform_draws(rng: np.random.Generator, low: float, high: float, count: int)
 
 
 def _distinct_expiries(count: int, rng: np.random.Generator) -> Floats:
-    """One expiry in each of ``count`` equal steps of ln T, so that no two coincide."""
+    """Return one expiry in each of ``count`` equal steps of ln T, so that no two coincide."""
     low, high = elementary.log(14 / 365), elementary.log(2.0)
     steps: Floats = (np.arange(count) + uniform_draws(rng, 0.1, 0.9, count)) / count
     return np.asarray(elementary.exp(low + (high - low) * steps))

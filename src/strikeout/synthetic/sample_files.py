@@ -40,7 +40,7 @@ HEAD = (
 
 
 def write_sample(path: str | PathLike[str], kind: str = "page") -> Path:
-    """Writes a file of made-up index options; the same bytes every time.
+    """Write a file of made-up index options; the same bytes every time.
 
     Args:
         path: ends in .csv.
@@ -139,5 +139,5 @@ def _feeds() -> Iterator[str]:
 
 
 def _days(day: str, expiry: str) -> float:
-    """Years as a file without times is read: whole days."""
+    """Return years as a file without times is read: whole days."""
     return (date.fromisoformat(expiry) - date.fromisoformat(day)).days / 365.0

@@ -102,7 +102,7 @@ def bfgs(B: Floats, s: Floats, y: Floats) -> Floats:
 
 
 def step(H: Floats, G: Floats) -> Floats:
-    """``H^-1 G``, scaled; not-a-number where H is not positive definite and a step would lead uphill."""
+    """``H^-1 G``, scaled; not-a-number if H is not positive definite and a step would lead uphill."""
     diagonal = np.diag(H)
     if not (diagonal > 0.0).all():
         return np.full(len(G), np.nan)

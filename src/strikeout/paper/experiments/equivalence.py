@@ -64,7 +64,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
         progress(place / 2, f"the {size} set")
         found.append(measured(size, seed=scale.seeds[0], fractions=scale.fractions, runs=count))
     return Finding(
-        paragraphs=_told(found),
+        paragraphs=_conclusions(found),
         tables={"differences": _table(found), "runs": _every_run(found)},
         figures={
             f"figure-{number}-{panel}": picture
@@ -161,7 +161,7 @@ def offsets(differences: Floats) -> Floats:
     return found
 
 
-def _told(found: list[Runs]) -> tuple[str, ...]:
+def _conclusions(found: list[Runs]) -> tuple[str, ...]:
     worst = [float(np.max(np.abs(one.fast))) for one in found]
     settled = max(float(np.max(np.abs(one.settled))) for one in found)
     norms = max(float(np.linalg.norm(d, axis=1).max()) for one in found for d in (one.fast, one.sharded))

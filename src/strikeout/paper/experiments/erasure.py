@@ -26,7 +26,7 @@ from strikeout.paper.experiments.section import Column, Finding, Progress, Scale
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
 from strikeout.synthetic.panel import panel_quotes
-from strikeout.wording import many
+from strikeout.text import many
 
 SECTION = Section(
     "erasure",

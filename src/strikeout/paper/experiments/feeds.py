@@ -18,7 +18,7 @@ from strikeout.models.heston import Heston
 from strikeout.paper.cache import Cache, fast, retrain
 from strikeout.quotes.quotes import Quotes
 from strikeout.synthetic.heston_quotes import TRUTH
-from strikeout.wording import many
+from strikeout.text import many
 
 Mask = NDArray[np.bool_]
 

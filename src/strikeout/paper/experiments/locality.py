@@ -90,7 +90,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
         points += measured(size, seed=seed, runs=scale.runs)
     placed = [one for size in SIZES for one in positions(size, seed=seeds[0], runs=scale.runs)]
     return Finding(
-        paragraphs=_told(points, placed),
+        paragraphs=_conclusions(points, placed),
         tables={"shards": _table(points), "positions": _positions_table(placed), "points": _every_point(points)},
         figures={
             "figure-3": Picture(
@@ -236,7 +236,7 @@ def _middle(points: list[Point], name: str) -> float:
     return float(np.median([getattr(point, name) for point in points]))
 
 
-def _told(points: list[Point], placed: list[Position]) -> tuple[str, ...]:
+def _conclusions(points: list[Point], placed: list[Position]) -> tuple[str, ...]:
     large = _some(points, size="large", cut="time")
     wide = [point for point in large if point.spread == "scattered" and point.fraction >= 0.02]
     near = _some(large, spread="clustered", fraction=0.01)

@@ -26,7 +26,7 @@ from strikeout.paper.experiments.section import (
     time_text,
 )
 from strikeout.paper.sets import quotes as paper_quotes
-from strikeout.wording import many
+from strikeout.text import many
 
 SECTION = Section(
     "propositions",

@@ -156,7 +156,7 @@ def _moves(found: Sequence[ShardInfluence]) -> Figure:
 class ShardInfluence:
     """What leaving one shard out does. Moves are the worst parameter's, in standard errors of the whole calibration.
 
-    ``one_step`` is the block downdate, ``refit`` the calibration of the other quotes (not-a-number where they do not
+    ``one_step`` is the block downdate, ``refit`` the calibration of the other quotes (not-a-number if they do not
     determine the parameters).
     """
 

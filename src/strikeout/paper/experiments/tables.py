@@ -75,7 +75,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
         points += benchmark("large", seed=seed, scale=scale, fractions=FRACTIONS, progress=tell)
     drawn = [one for seed in seeds for one in jumps(seed, draws=10 if scale.is_quick else 100)]
     return Finding(
-        paragraphs=(*told(points), _told_jumps(drawn)),
+        paragraphs=(*told(points), _jump_conclusion(drawn)),
         tables={
             "times": times_table(points, seeds[0]),
             "accuracy": accuracy_table(points),
@@ -157,7 +157,7 @@ def jumps_table(found: list[Jumps]) -> Table:
     return Table("The jump of the paper's Figure 5 (b), looked for.", columns, rows)
 
 
-def _told_jumps(found: list[Jumps]) -> str:
+def _jump_conclusion(found: list[Jumps]) -> str:
     most = max(found, key=lambda one: float(one.errors.max()))
     count = sum(int(np.count_nonzero(one.errors > JUMP)) for one in found)
     sets = sum(one.errors.size for one in found)

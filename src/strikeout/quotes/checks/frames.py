@@ -18,12 +18,13 @@ ROUNDING = 1e-9  # of the price of one forward: what rounding of inputs may feig
 
 
 def found(frame: pl.DataFrame, fails: pl.Expr, column: str, *words: pl.Expr | str) -> pl.DataFrame:
-    """A finding for each row of the frame where ``fails``; ``column`` is the canonical name of what is doubtful."""
-    return told(frame.filter(fails.fill_null(value=False)), column, *words)
+    """Return a finding for each row of the frame where ``fails``; ``column`` is the canonical name of what is
+    doubtful."""
+    return report_rows(frame.filter(fails.fill_null(value=False)), column, *words)
 
 
-def told(rows: pl.DataFrame, column: str, *words: pl.Expr | str, others: tuple[str, ...] = ()) -> pl.DataFrame:
-    """A finding for every row; ``others`` are columns that hold the positions of the other quotes involved."""
+def report_rows(rows: pl.DataFrame, column: str, *words: pl.Expr | str, others: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Return a finding for every row; ``others`` are columns that hold the positions of the other quotes involved."""
     involved = pl.concat_list(pl.col(*others).cast(pl.Int64)) if others else pl.lit(None, FINDING["others"])
     sentence = pl.concat_str([pl.lit(word) if isinstance(word, str) else word for word in words])
     return rows.select(
@@ -35,13 +36,13 @@ def told(rows: pl.DataFrame, column: str, *words: pl.Expr | str, others: tuple[s
 
 
 def shown(number: pl.Expr | str, digits: int = 6) -> pl.Expr:
-    """A number in a sentence: with at most ``digits`` significant digits."""
+    """Return a number in a sentence: with at most ``digits`` significant digits."""
     column = pl.col(number) if isinstance(number, str) else number
     return column.round_sig_figs(digits).cast(pl.String).str.strip_suffix(".0")
 
 
 def is_american(frame: pl.DataFrame) -> pl.Expr:
-    """Which rows may be exercised early, as far as the table states it."""
+    """Return which rows may be exercised early, as far as the table states it."""
     if "exercise" not in frame.columns:
         return pl.lit(value=False)
     style = pl.col("exercise").cast(pl.String).str.strip_chars().str.to_lowercase()
@@ -57,7 +58,7 @@ KNOWN = frozenset({*NUMBERS.values(), *LABELS.values(), *WORDS.values()})  # eve
 
 
 def market_of(quotes: Quotes, at: pl.Series | None = None, row: pl.Series | None = None) -> pl.DataFrame:
-    """The quotes in canonical columns; ``at`` and ``row`` are their places in a table, by default in order.
+    """Return the quotes in canonical columns; ``at`` and ``row`` are their places in a table, by default in order.
 
     Numbers that are unknown are null, an invalid date is null, text that is empty stays so.
     """
@@ -77,7 +78,7 @@ def market_of(quotes: Quotes, at: pl.Series | None = None, row: pl.Series | None
 
 
 def market_by(own: Mapping[str, pl.Series], labels: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """The same where contracts and labels are columns already."""
+    """Return the same where contracts and labels are columns already."""
     columns = dict(own)
     for name, label in NUMBERS.items():
         if label in labels and (labels[label].dtype.is_numeric() or labels[label].dtype == pl.Boolean):
@@ -100,7 +101,7 @@ def _text(label: pl.Series) -> pl.Series:
 
 
 def with_slices(frame: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``moment`` and ``slice``: numbers that quotes of one timestamp, and of one expiry of it, share."""
+    """Add ``moment`` and ``slice``: numbers that quotes of one timestamp, and of one expiry of it, share."""
     keys = [name for name in MOMENT if name in frame.columns]
     frame = _numbered(frame, keys, "moment") if keys else frame.with_columns(pl.lit(0, pl.UInt32).alias("moment"))
     dated = ["expiry"] if "expiry" in frame.columns else []
@@ -113,7 +114,8 @@ def _numbered(frame: pl.DataFrame, keys: list[str], name: str) -> pl.DataFrame:
 
 
 def laddered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Two-sided quotes in ladders, along ``x``: of one slice and exercise, calls or puts; there prices fall, convex.
+    """Return two-sided quotes in ladders, along ``x``: of one slice and exercise, calls or puts; there prices fall,
+    convex.
 
     x is the strike of a call and minus that of a put: what holds for calls along x then holds for puts.
     """

@@ -82,7 +82,7 @@ def check_market(
 
 
 def unchecked(columns: list[str], checks: Checks) -> dict[str, str]:
-    """The rules that are not run on a frame with these columns, and why."""
+    """Return the rules that are not run on a frame with these columns, and why."""
     lacking = {
         code: "needs " + " and ".join(need.replace("|", " or ") for need in RULES[code].needs)
         for code in CHECKED
@@ -92,7 +92,7 @@ def unchecked(columns: list[str], checks: Checks) -> dict[str, str]:
 
 
 def applies(code: str, columns: list[str]) -> bool:
-    """Whether these columns are enough for this rule; of "a|b" one will do."""
+    """Return whether these columns are enough for this rule; of "a|b" one will do."""
     return all(any(name in columns for name in need.split("|")) for need in RULES[code].needs)
 
 
@@ -141,7 +141,7 @@ def _numbers(frame: pl.DataFrame) -> Numbers:
 
 
 def _and_rows(findings: pl.DataFrame, numbers: Numbers) -> pl.Series:
-    """The row numbers of the other quotes, in words: ", 14 and 15"."""
+    """Return the row numbers of the other quotes, in words: ", 14 and 15"."""
     few = findings.select(
         pl.col("others").list.head(NAMED_ROWS), pl.col("others").list.len().cast(pl.Int64).alias("count")
     )

@@ -24,7 +24,7 @@ class Checks:
 
     @staticmethod
     def of(given: Checks | Mapping[str, float | str] | str | None) -> Checks:
-        """The checks a mapping from codes to a limit, "off", "reject" or both ("0.3,reject") asks for.
+        """Return the checks a mapping from codes to a limit, "off", "reject" or both ("0.3,reject") asks for.
 
         ``all`` is every rule that can be turned off. ``{"preset": "desk"}``, or "desk" alone, is a set of rules of
         ``catalogue.PRESETS``; other codes in the mapping change it.
@@ -54,11 +54,11 @@ class Checks:
         return Checks(frozenset(off), frozenset(reject), limits)
 
     def limit(self, code: str) -> float:
-        """How far a value may go before the rule speaks; 0 for a rule without a limit."""
+        """Return how far a value may go before the rule speaks; 0 for a rule without a limit."""
         return self.limits.get(code, RULES[code].limit or 0.0)
 
     def rejects(self, code: str) -> bool:
-        """Whether what this rule finds stays out of the book."""
+        """Return whether what this rule finds stays out of the book."""
         return code in self.reject or code.startswith("Q1")
 
 

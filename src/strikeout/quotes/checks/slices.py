@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, shown, told
+from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, report_rows, shown
 
 FEWEST = 4  # the median of fewer quotes is not informative
 IN_THE_MONEY = 0.02  # of the forward
@@ -35,14 +35,14 @@ def odd_units(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     percent = slices.filter(pl.col("iv") > PERCENT)
     return pl.concat([
         pl.DataFrame(schema=FINDING),
-        _told(strikes, "strike", "the median strike is ", shown("ratio", 3), " times the forward: another unit?"),
-        _told(prices, "price", shown(100 * pl.col("outside"), 3), " % of the prices that can be judged are below half "
+        _found(strikes, "strike", "the median strike is ", shown("ratio", 3), " times the forward: another unit?"),
+        _found(prices, "price", shown(100 * pl.col("outside"), 3), " % of the prices that can be judged are below half "
               "of the intrinsic value or above the upper bound: another unit than the forward's?"),
-        _told(percent, "iv", "the median volatility is ", shown("iv", 3), ": in percent?"),
+        _found(percent, "iv", "the median volatility is ", shown("iv", 3), ": in percent?"),
     ])  # fmt: skip
 
 
-def _told(slices: pl.DataFrame, column: str, *words: pl.Expr | str) -> pl.DataFrame:
+def _found(slices: pl.DataFrame, column: str, *words: pl.Expr | str) -> pl.DataFrame:
     count = pl.col("count").cast(pl.String)
     sentence = pl.concat_str([pl.lit(word) if isinstance(word, str) else word for word in words])
     return slices.select(
@@ -69,7 +69,7 @@ def broken_parity(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     pairs = pairs.with_columns(pl.max_horizontal(dear, cheap).alias("gain"), (dear > cheap).alias("dear"))
     least = (limit + ROUNDING) * pl.col("discount") * pl.col("forward")
     word = pl.when("dear").then(pl.lit("dear")).otherwise(pl.lit("cheap"))
-    return told(
+    return report_rows(
         pairs.filter(pl.col("gain") > least), "bid", "call minus put at strike ", shown("strike"), " is too ", word,
         " by ", shown("gain", 4), " against the forward ", shown("forward"), ", bid and ask paid; kept.",
         others=("put",),
@@ -101,7 +101,7 @@ def calendar(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     cost = share * pl.col("cost_low") + (1.0 - share) * pl.col("cost_high")
     near = near.with_columns((cost * pl.col("unit")).alias("price"))
     least = (limit + ROUNDING) * pl.col("discount") * pl.col("forward")
-    return told(
+    return report_rows(
         near.filter(pl.col("bid") > pl.col("price") + least), "bid", "the bid ", shown("bid"), " at strike ",
         shown("strike"), " is above ", shown("price"), ", what the next expiry costs at the same strike over forward; "
         "kept.", others=("at_low", "at_high"),
@@ -109,7 +109,7 @@ def calendar(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
 
 
 def _ordered(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``term``, a number for each expiry of each kind, and ``later``, that of the next; sorted by x."""
+    """Add ``term``, a number for each expiry of each kind, and ``later``, that of the next; sorted by x."""
     terms = rows.select(*KIND, "expiry_years").unique().sort(*KIND, "expiry_years").with_row_index("term")
     is_same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(-1) for name in KIND)
     terms = terms.with_columns(pl.when(is_same).then(pl.col("term") + 1).alias("later"))
@@ -117,7 +117,7 @@ def _ordered(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _scaled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Two-sided quotes with ``x``, their strike, and ``unit``, what their price is counted in."""
+    """Return two-sided quotes with ``x``, their strike, and ``unit``, what their price is counted in."""
     american = is_american(frame).alias("american")
     rows = frame.filter(pl.col("bid").is_not_null() & pl.col("ask").is_not_null()).with_columns(american)
     x = pl.when("american").then(pl.col("strike")).otherwise(pl.col("strike") / pl.col("forward"))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, laddered, shown, told
+from strikeout.quotes.checks.frames import FINDING, ROUNDING, is_american, laddered, report_rows, shown
 
 Positions = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -31,11 +31,11 @@ def vertical(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
         pl.col("bid") + pl.col("run") > pl.col("best") + least
     )
     words = ("the bid ", shown("bid"), " at strike ", shown("strike"))
-    risen = told(
+    risen = report_rows(
         before, "bid", *words, " is above the ask ", shown("best"), " of a strike that pays more; kept.",
         others=("partner",),
     )  # fmt: skip
-    steep = told(
+    steep = report_rows(
         after, "bid", *words, " exceeds an ask by ", shown(pl.col("bid") + pl.col("run") - pl.col("best")),
         " more than the two strikes are apart; kept.", others=("partner",),
     )  # fmt: skip
@@ -84,7 +84,7 @@ def butterfly(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
         "left": ladder["at"].gather(left), "right": ladder["at"].gather(right),
     })  # fmt: skip
     above = ladder[inside].hstack(wings).filter(pl.col("bid") > pl.col("wings") + _gain(limit))
-    return told(
+    return report_rows(
         above, "bid", "the bid ", shown("bid"), " at strike ", shown("strike"), " is above ", shown("wings"),
         ", what strikes on both sides of it cost for the same payoff or more; kept.", others=("left", "right"),
     )  # fmt: skip

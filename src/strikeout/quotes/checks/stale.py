@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from strikeout.quotes.checks.frames import FINDING, shown, told
+from strikeout.quotes.checks.frames import FINDING, report_rows, shown
 
 CONTRACT = ("underlying", "root", "expiry", "strike", "is_call", "exercise", "settlement", "source")
 WHEN = ("quote_date", "quote_time")
@@ -42,7 +42,7 @@ def stale(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     room = pl.col("observed").abs() * UNKNOWN_SPREAD
     if {"bid", "ask"} <= set(frame.columns):
         room = ((pl.col("ask") - pl.col("bid")) / 2).fill_null(room)
-    return told(
+    return report_rows(
         moved.filter(pl.col("expected").fill_nan(None).abs() > room), "bid" if "bid" in stood else "price",
         "unchanged at ", shown("observed"), " while the underlying moved by ", shown(100 * pl.col("move"), 3),
         " %, which is worth ", shown("expected", 3), " here; kept.", others=("last",),
@@ -50,7 +50,7 @@ def stale(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
 
 
 def _expected(held: pl.DataFrame) -> pl.Series:
-    """How far the price should have gone with the underlying, at the volatility it has."""
+    """Return how far the price should have gone with the underlying, at the volatility it has."""
     from strikeout.kernels import black
 
     price, forward, strike, years, discount, is_call, move = (

@@ -22,7 +22,7 @@ from strikeout.service.desk import Desk
 from strikeout.service.people import Action, Person
 from strikeout.service.sessions import COOKIE, Session
 from strikeout.store.entry import ReasonCode, counts_in_words
-from strikeout.wording import many, printable
+from strikeout.text import many, printable
 
 HERE = Path(__file__).parent
 TYPES = {
