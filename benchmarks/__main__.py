@@ -32,6 +32,10 @@ BENCHMARKS = {
     "elementary": ("elementary", "our elementary functions against NumPy's: time and error"),
     "models": ("models", "characteristic-function models on real days, beside Heston on the same quotes"),
     "lake": ("lake", "files of quotes: states by loop, cache and Dask, a licence by its tag, a fleet of chains"),
+    "regimes": (
+        "regimes",
+        "no timing: regimes of synthetic panels with a known switch, and without one",
+    ),
     "walk": ("walk", "no timing: files and functions that each command of a book runs through"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }

@@ -20,6 +20,7 @@ from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.latent_filter import VariancePath as VariancePath
+from strikeout.calibration.regime_path import RegimePath as RegimePath
 from strikeout.calibration.standard_errors import StandardErrors as StandardErrors
 from strikeout.calibration.termination import Termination as Termination
 from strikeout.forgetting.preview import Preview as Preview
@@ -56,6 +57,7 @@ __all__ = [
     "Reading",
     "Reason",
     "Refit",
+    "RegimePath",
     "Removal",
     "Request",
     "Robustness",

@@ -1,4 +1,4 @@
-"""``strikeout filter`` shows what the call of the same name finds."""
+"""``strikeout filter`` and ``strikeout regimes`` show what the calls of the same names find."""
 
 from __future__ import annotations
 
@@ -44,6 +44,20 @@ def test_the_table_has_one_line_per_date_and_the_picture_is_written(path, tmp_pa
     assert len(done.stdout.strip().splitlines()) == 13
     assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
     assert run("filter", path).exit_code == 0
+
+
+def test_the_regimes_of_a_file_and_of_a_book_are_those_of_the_call(path, tmp_path):
+    done = run(
+        "regimes", path, "--count", 1, "--switching", "correlation", "--json", "--plot", tmp_path / "regimes.svg"
+    )
+    assert done.exit_code == 0, done.stderr
+    wanted = so.calibrate(QUOTES, so.Heston(), panel="date").regimes(count=1, switching=["correlation"]).to_dict()
+    shown = json.loads(done.stdout)
+    assert {name: shown[name] for name in wanted} == wanted
+    assert (tmp_path / "regimes.svg").read_text().startswith("<?xml")
+    assert len(run("regimes", path, "--count", 1, "--format", "csv").stdout.strip().splitlines()) == 13
+    assert "standard error" in run("regimes", path, "--count", 1).stdout
+    assert run("regimes", path, "--switching", "colour").exit_code == 2
 
 
 def test_the_picture_of_a_book_is_entered_in_its_ledger(tmp_path):

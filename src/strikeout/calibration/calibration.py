@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +29,7 @@ from strikeout.text import many
 if TYPE_CHECKING:
     from strikeout.calibration.fit_errors import FitErrors
     from strikeout.calibration.latent_filter import VariancePath
+    from strikeout.calibration.regime_path import RegimePath
     from strikeout.calibration.smoothing import SmoothedPanel
     from strikeout.calibration.standard_errors import StandardErrors
     from strikeout.quotes.quotes import Quotes
@@ -400,6 +401,31 @@ class Calibration:
         from strikeout.calibration.latent_filter import filter_panel
 
         return filter_panel(self, strength=strength, dates=dates)
+
+    def regimes(
+        self,
+        *,
+        count: int = 2,
+        switching: Sequence[str] = ("vol_of_vol",),
+        progress: Callable[[int, int], None] | None = None,
+    ) -> RegimePath:
+        """Return regimes of a panel: chosen shared parameters that switch between a few values from date to date.
+
+        The other shared parameters have one value, refitted with the regimes. One regime is the panel itself.
+
+        Args:
+            count: the number of regimes, 1 to 3.
+            switching: the parameters that differ between regimes.
+            progress: called with the number of the start and of the round.
+
+        Raises:
+            UsageError: this is not a panel under squared loss, Feller's condition is enforced, or an argument is
+                invalid.
+            RefusedError: there are too few dates, or they show no such regimes.
+        """
+        from strikeout.calibration.regimes import regimes_of
+
+        return regimes_of(self, count=count, switching=switching, progress=progress)
 
     @cached_property
     def identifiability(self) -> dict[str, str]:

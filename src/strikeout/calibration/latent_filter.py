@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.coordinates import coordinates_of
-from strikeout.calibration.latent_problem import PanelObjective, PanelProblem, latent_bounds, parts_of
-from strikeout.calibration.panels import grouped, shared_space
+from strikeout.calibration.latent_problem import problem_again
+from strikeout.calibration.panels import grouped
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.summary import html_table
 from strikeout.calibration.variance_steps import Dates, VarianceSteps, as_dates, dates_of
@@ -34,7 +33,6 @@ from strikeout.kernels.symmetric import inverse
 from strikeout.models.model import Model
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.objective import objective_of
 from strikeout.tables import Cell, Table, number
 from strikeout.text import Argument, as_lines, many
 
@@ -364,17 +362,10 @@ def _observe(shared: Shared, quotes: Quotes) -> list[Observation]:
     """Return the observations of the dates of further quotes, at the shared parameters of the path."""
     how, model = shared.settings, shared.model
     groups = grouped(quotes, shared.label)
-    whole, _ = objective_of(quotes, residual=how.residual, weights=how.weights)
-    space = shared_space(model, shared.latent)
-    k = model.parameters.names.index(shared.latent)
-    lower, upper = latent_bounds(model.parameters, k, how.bounds)
-    coordinates = coordinates_of(space, bounds=None, fixed=None, enforce_feller=False)
-    start = min(max(float(model.parameters.starts[0][k]), lower), upper)
-    objective = PanelObjective(parts_of(whole, groups))
-    problem = PanelProblem(objective, model, coordinates, k, lower, upper, start)
+    problem = problem_again(quotes, groups, model, shared.latent, how)
     at = problem.settle(list(shared.parameters.values()), negligible=0.0)
     found = []
-    for n, group in enumerate(objective.parts):
+    for n, group in enumerate(problem.objective.parts):
         x, is_held = float(at.latents[n]), bool(at.held[n])
         theta = {name: shared.parameters.get(name, x) for name in model.parameters.names}
         rows = quotes[groups[group]]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum, isfinite, nan, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +28,21 @@ from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_o
 from strikeout.calibration.latent_solve import FACTOR, NEGLIGIBLE, Line, settled
 from strikeout.calibration.limits import BUILTIN, CUSTOM, Limits
 from strikeout.calibration.loop import Descent, Evaluation, Watch, descend
-from strikeout.calibration.panels import Rows
+from strikeout.calibration.panels import Rows, shared_space
 from strikeout.calibration.problem import SearchEnd, follow_robust
+from strikeout.calibration.settings import Settings
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.features import Features
 from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.linearize import linearize_each, rows, summed
 from strikeout.statistics.losses import LEAST_SQUARES, TUNING, AskedLoss, Huber, Loss, Reweighted, RobustLoss, Squared
-from strikeout.statistics.objective import Objective, canonical_order
+from strikeout.statistics.objective import Objective, canonical_order, objective_of
 from strikeout.statistics.schur import eliminate_each
 from strikeout.statistics.system import Group
+
+if TYPE_CHECKING:
+    from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
 
@@ -297,6 +302,19 @@ class PanelProblem:
         system = Linearization((nan,) * (size * (size + 1) // 2), self.objective.count)
         whole = np.full((groups, (size + 1) * (size + 2) // 2), nan)
         return Settling(tuple(theta), np.full(groups, nan), whole, np.zeros(groups, bool), system)
+
+
+def problem_again(
+    quotes: Quotes, groups: Mapping[Group, Rows], model: Model, latent: str, how: Settings
+) -> PanelProblem:
+    """Return the problem of a panel whose model is formed already, to evaluate it at parameters of one's choice."""
+    space = model.parameters
+    k = space.names.index(latent)
+    lower, upper = latent_bounds(space, k, how.bounds)
+    whole, _ = objective_of(quotes, residual=how.residual, weights=how.weights)
+    coordinates = coordinates_of(shared_space(model, latent), bounds=None, fixed=None, enforce_feller=False)
+    start = min(max(float(space.starts[0][k]), lower), upper)
+    return PanelProblem(PanelObjective(parts_of(whole, groups)), model, coordinates, k, lower, upper, start)
 
 
 def latent_bounds(space: ParameterSpace, k: int, bounds: Bounds | None) -> tuple[float, float]:

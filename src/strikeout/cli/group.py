@@ -28,6 +28,7 @@ COMMANDS = {
     "calibrate": ("calibrate:calibrate", "Calibrate a model to a file of quotes, or to a book."),
     "plot": ("plot:plot", "Draw smiles, residuals, total variance or influence; or their numbers as JSON."),
     "filter": ("paths:filter_path", "Filter and smooth the variance of a panel from date to date."),
+    "regimes": ("paths:regimes", "Find regimes in the dates of a panel: parameters that switch between values."),
     "influence": ("influence:influence", "List the quotes or groups of quotes with the largest influence."),
     "outliers": ("suspects:outliers", "List the quotes that fit the smile of their neighbours least."),
     "robustness": ("suspects:robustness", "Find the few quotes whose removal changes a conclusion most."),

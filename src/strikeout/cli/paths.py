@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from strikeout.calibration.calibration import Calibration
+    from strikeout.calibration.regime_path import RegimePath
     from strikeout.cli.terminal import Format
     from strikeout.quotes.reading import Reading
 
@@ -58,6 +59,41 @@ def filter_path(file: str, strength: float, dates: str | None, plot: str | None,
     )
 
 
+@click.command("regimes")
+@file_argument
+@click.option(
+    "--count", type=click.IntRange(1, 3), default=2, show_default=True, help="The number of regimes; 1 is the panel."
+)
+@click.option(
+    "--switching",
+    metavar="NAMES",
+    default="vol_of_vol",
+    show_default=True,
+    help="The parameters that differ between regimes, separated by commas.",
+)
+@plot_option
+@filtered_options
+@output_options
+def regimes(file: str, count: int, switching: str, plot: str | None, **options: Any) -> int:
+    """Find regimes in the dates of FILE or of a book (NAME.book): parameters that switch between a few values.
+
+    The quotes are calibrated as a panel. A Markov chain decides on the regime of each date; the table shows the
+    probabilities given all dates. Compare the BIC of several --count. Ends with 3 if the search did not converge.
+    """
+    from strikeout.plots.regime_path import plot_regimes
+
+    names = [name.strip() for name in switching.split(",") if name.strip()]
+
+    def find(panel: Calibration) -> RegimePath:
+        line = terminal.RoundsLine()
+        try:
+            return panel.regimes(count=count, switching=names, progress=line)
+        finally:
+            line.end()
+
+    return _show(file, plot, find, lambda path: plot_regimes(path, source=Path(file).name), options)
+
+
 def _show(
     file: str,
     plot: str | None,
@@ -71,21 +107,24 @@ def _show(
         _check_ending(plot)
     reading, panel = _panel(file, options)
     found = find(panel)
+    converged = getattr(found, "converged", panel.converged)
     if plot is not None:
         _write(file, plot, found, draw)
     if as_json:
         read = reading_counts(reading, options["quarantine"])
-        terminal.show_json({**found.to_dict(), "converged": panel.converged, **read, "plot": plot})
+        terminal.show_json({**found.to_dict(), "converged": converged, **read, "plot": plot})
     else:
         _print(found, form)
         note_reading(reading, options["quarantine"])
         for sentence in panel.warnings:
             terminal.note(f"the calibration itself: {sentence}")
-    return exit_codes.DONE if panel.converged else exit_codes.REFUSED
+    return exit_codes.DONE if converged else exit_codes.REFUSED
 
 
 def _print(found: Any, form: Format) -> None:
-    terminal.show_result(form, found.table(), "", *(f"{sentence}." for sentence in found.facts()))
+    facts = [f"{sentence}." for sentence in found.facts()]
+    above = [found.parameter_table(), ""] if hasattr(found, "parameter_table") and form == "table" else []
+    terminal.show_result(form, *above, found.table(), "", *facts)
 
 
 def _panel(file: str, options: dict[str, Any]) -> tuple[Reading | None, Calibration]:

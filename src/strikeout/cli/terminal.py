@@ -268,6 +268,17 @@ class ComparingLine(PassingLine):
 
 
 @dataclass(kw_only=True)
+class RoundsLine(PassingLine):
+    """The start and the round of an iteration whose end is not known; a progress function for `regimes`."""
+
+    patience: float = 2.0
+
+    def __call__(self, start: int, done: int) -> None:
+        if self.is_due:
+            self.write(f"searching for regimes: start {start + 1}, {done:,} rounds done")
+
+
+@dataclass(kw_only=True)
 class ProgressLine(PassingLine):
     """The start and the step of a search; a progress function for `calibrate`."""
 

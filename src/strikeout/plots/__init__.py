@@ -8,6 +8,7 @@ from __future__ import annotations
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.page import calibration_page
+from strikeout.plots.regime_path import plot_regimes
 from strikeout.plots.residual_map import plot_residual_map
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
@@ -23,6 +24,7 @@ __all__ = [
     "plot_data",
     "plot_influence_map",
     "plot_latent_path",
+    "plot_regimes",
     "plot_residual_map",
     "plot_residuals",
     "plot_smiles",

@@ -26,6 +26,7 @@ from strikeout.synthetic.heston_quotes import (
 MATURITIES = (30, 60, 90)  # in trading days
 STRIKES = (80.0, 90.0, 100.0, 110.0, 120.0)  # of a spot of 100
 STEPS = 16  # of the paths per day: v moves by a few percent daily, and a single step would meet the floor at times
+STAY = 0.9  # probability of staying in a regime
 FLOOR = 1e-4  # of the variance; a hundredth in volatility
 
 
@@ -83,6 +84,50 @@ def panel_quotes(
             "variance": variances[day],
             "source": same("synthetic", len(day)),
         },
+    )
+
+
+def regime_quotes(
+    days: int = 60,
+    *,
+    seed: int = 0,
+    values: tuple[float, float] = (0.3, 0.6),
+    daily: float = 0.0,
+    noise: float = 1e-2,
+) -> Quotes:
+    """``panel_quotes`` with a vol_of_vol that switches between two values from day to day.
+
+    A day is in the regime of the day before with probability 0.9. The label ``regime`` is the true one, 1 or 2; both
+    occur. The variance of a day does not depend on the regimes.
+
+    Args:
+        daily: relative standard deviation of a change of each day's vol_of_vol, common to all its quotes.
+
+    Raises:
+        UsageError: fewer than two days, or a noise below zero.
+
+    >>> quotes = regime_quotes(30, seed=1)
+    >>> sorted(set(quotes.labels["regime"].tolist()))
+    [1, 2]
+    """
+    if days < 2 or not noise >= 0:
+        raise UsageError(f"regime_quotes: two days and noise >= 0 are needed; got {days} days, noise {noise}.")
+    base, rng = panel_quotes(days, seed=seed, noise=0.0), np.random.default_rng([seed, days, 1])
+    leaves = rng.random(days) >= STAY
+    if not leaves[1:].any():
+        leaves[days // 2] = True
+    regime = np.cumsum(leaves) % 2
+    sigma = np.array(values)[regime] * (1.0 + daily * normal_draws(rng, days))
+    day, observed, truth = base.labels["day"], np.empty(len(base)), dict(TRUTH)
+    for d in range(days):
+        rows = np.flatnonzero(day == d)
+        truth |= {"vol_of_vol": float(sigma[d]), "initial_variance": float(base.labels["variance"][rows[0]])}
+        observed[rows] = heston_prices(vector_of(truth), base.contracts[rows])
+    return Quotes(
+        ids=base.ids,
+        contracts=base.contracts,
+        observed=observed + noise * normal_draws(rng, len(day)),
+        labels={**base.labels, "regime": regime[day] + 1},
     )
 
 
