@@ -13,7 +13,7 @@ from strikeout.calibration.summary import html_table
 from strikeout.kernels import elementary
 from strikeout.statistics.system import Group
 from strikeout.tables import Cell, Table, number
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 Floats = NDArray[np.float64]
 

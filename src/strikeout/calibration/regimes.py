@@ -40,7 +40,7 @@ from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import ParameterSpace
 from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.schur import eliminate_each
-from strikeout.wording import Argument, many
+from strikeout.text import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

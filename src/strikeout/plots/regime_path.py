@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from strikeout.plots import style
 from strikeout.plots.variance_path import name_dates
-from strikeout.wording import many, printable
+from strikeout.text import many, printable
 
 if TYPE_CHECKING:
     from strikeout.calibration.regime_path import RegimePath
