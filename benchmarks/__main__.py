@@ -36,6 +36,7 @@ BENCHMARKS = {
         "regimes",
         "no timing: regimes of synthetic panels with a known switch, and without one",
     ),
+    "engines": ("engines", "the same files on processes, Dask, Ray and Spark; a hundred workers killed"),
     "walk": ("walk", "no timing: files and functions that each command of a book runs through"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }
