@@ -1,4 +1,4 @@
-"""Engines on one machine: the bits of a loop from every engine, what a lost worker costs, and a picture of throughput."""
+"""Engines on one machine: the bits of a loop from each of them, and what a killed worker costs."""
 
 from __future__ import annotations
 

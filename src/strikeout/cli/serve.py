@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -16,7 +17,7 @@ from strikeout.cli.options import json_option
 from strikeout.errors import UsageError
 
 ROLES = ("reader", "operator", "approver", "auditor", "admin")  # a test compares them with those of the service
-NEEDED = ("fastapi", "uvicorn", "jinja2", "multipart")
+NEEDED = ("fastapi", "uvicorn", "jinja2", "multipart", "jwt")
 DEMO = "demo"  # the name of its book
 LARGEST_PORT = 65535
 
@@ -29,17 +30,20 @@ LARGEST_PORT = 65535
 )
 @click.option("--demo", is_flag=True, help="Make a book with three bad days in FOLDER, or in a temporary folder.")
 @click.option("--tokens", type=click.Path(path_type=str), help="The file of people: name, role, hash, one per line.")
+@click.option(
+    "--oidc", type=click.Path(path_type=str), help="Instead of --tokens: the TOML file of an OpenID Connect provider."
+)
 @click.option("--name", "names", multiple=True, help="A host name by which the server is addressed; repeatable.")
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Worker processes.")
-def serve(
-    folder: str | None, host: str, port: int, demo: bool, tokens: str | None, names: tuple[str, ...], workers: int
-) -> int:
+def serve(folder: str | None, host: str, demo: bool, tokens: str | None, oidc: str | None, **how: Any) -> int:
     """Serve every book of FOLDER: pages for a browser and an interface for programs.
 
-    Without --tokens there is no sign-in: every request is yours, so only loopback addresses are accepted.
+    Without --tokens and --oidc there is no sign-in: every request is yours, so only loopback addresses are accepted.
     """
     _check_installed()
-    _check_address(host, is_open=tokens is None)
+    if tokens is not None and oidc is not None:
+        raise UsageError("Give --tokens or --oidc, not both.")
+    _check_address(host, is_open=tokens is None and oidc is None)
     with ExitStack() as stack:
         if folder is None and not demo:
             raise UsageError("Give the folder of the books, or --demo for an example in a temporary folder.")
@@ -50,7 +54,7 @@ def serve(
             make_demo_book(place)
         if not place.is_dir():
             raise UsageError(f"{folder}: not a folder. Give the folder in which the books are.", path=folder)
-        _run(place, host=host, port=port, tokens=tokens, names=names, workers=workers)
+        _run(place, host=host, tokens=tokens, oidc=oidc, **how)
     return exit_codes.DONE
 
 
@@ -114,12 +118,21 @@ def _check_address(host: str, *, is_open: bool) -> None:
     if is_open and not is_loopback:
         raise UsageError(
             f"--host {host}: others can reach this address, and there is no sign-in. Add --tokens FILE (its lines are "
-            "made by: strikeout token NAME --role ROLE), or listen at 127.0.0.1.",
+            "made by: strikeout token NAME --role ROLE) or --oidc FILE, or listen at 127.0.0.1.",
             host=host,
         )
 
 
-def _run(folder: Path, *, host: str, port: int, tokens: str | None, names: tuple[str, ...], workers: int) -> None:
+def _run(
+    folder: Path,
+    *,
+    host: str,
+    port: int,
+    tokens: str | None,
+    oidc: str | None,
+    names: tuple[str, ...],
+    workers: int,
+) -> None:
     from strikeout.book.files import person
     from strikeout.service.library import Library
     from strikeout.service.limits import LOOPBACK
@@ -127,7 +140,12 @@ def _run(folder: Path, *, host: str, port: int, tokens: str | None, names: tuple
     from strikeout.service.server import serve_forever
 
     people: Authentication
-    if tokens is None:
+    if oidc is not None:
+        from strikeout.service.oidc import Oidc, Provider
+
+        provider = Provider.read(Path(oidc))
+        people, names = Oidc(provider), (*names, urlsplit(provider.address).hostname or host)
+    elif tokens is None:
         people = OnePerson(Person(person(), Role.ADMIN))
         terminal.note(f"there is no sign-in: every request is from {person()}, with every permission.")
     else:

@@ -23,7 +23,7 @@ from strikeout.service.access_log import AccessLog
 from strikeout.service.answers import ExactJSON, problem_response
 from strikeout.service.desk import Desk
 from strikeout.service.limits import LOOPBACK, Limits
-from strikeout.service.pages import forms, views
+from strikeout.service.pages import forms, oidc_sign_in, views
 from strikeout.service.pages.problem import problem_page, wants_page
 from strikeout.service.people import Action
 from strikeout.service.problems import INTERNAL, Problem, ProblemError, problem_of
@@ -60,6 +60,7 @@ def create_app(desk: Desk, *, hosts: Sequence[str] = LOOPBACK, log: IO[str] | No
     app.include_router(changes.router)
     app.include_router(views.router)
     app.include_router(forms.router)
+    app.include_router(oidc_sign_in.router)
     _add_health(app, desk)
     for kind in (StrikeoutError, ProblemError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)

@@ -11,8 +11,10 @@ from starlette.datastructures import FormData, UploadFile
 from strikeout.errors import RoleError, SignInError, UsageError
 from strikeout.service.changes import check_confirmation
 from strikeout.service.desk import Desk
+from strikeout.service.oidc import Oidc
 from strikeout.service.pages.site import address, desk_of, page, see, set_session
 from strikeout.service.people import Action, Role, proof_of
+from strikeout.service.sessions import COOKIE
 from strikeout.service.uploads import Upload, receive
 
 router = APIRouter(include_in_schema=False)
@@ -201,8 +203,10 @@ def _share(text: str) -> float | None:
 
 @router.get("/sign-in")
 async def sign_in_page(request: Request, then: str = "/") -> Response:
-    """Show the form to sign in."""
-    return page(request, "sign_in.html", then=_own(then), problem="")
+    """Show the form to sign in, or go to the provider that signs people in."""
+    if isinstance(desk_of(request).people, Oidc):
+        return see(address("sign-in", "provider", then=own_address(then)))
+    return page(request, "sign_in.html", then=own_address(then), problem="")
 
 
 @router.post("/sign-in")
@@ -214,7 +218,7 @@ async def sign_in(request: Request) -> Response:
     client = "" if request.client is None else request.client.host
     desk.sign_ins.check(client)
     fields = fields_of(await request.form(max_files=0, max_fields=5))
-    token, then = fields.get("token", ""), _own(fields.get("then", "/"))
+    token, then = fields.get("token", ""), own_address(fields.get("then", "/"))
     if desk.people.of_token(token) is None:
         desk.sign_ins.failed(client)
         return page(request, "sign_in.html", code=401, then=then, problem="No person has this token.")
@@ -226,13 +230,18 @@ async def sign_in(request: Request) -> Response:
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
     """End the session of a browser."""
-    await own_form(request)
-    answer = see("/sign-in")
-    answer.delete_cookie("strikeout_session", path="/")
+    desk, _ = await own_form(request)
+    session = desk.session(request)
+    if session is not None and isinstance(desk.people, Oidc):
+        desk.people.end(session.proof)
+        answer = page(request, "signed_out.html")
+    else:
+        answer = see("/sign-in")
+    answer.delete_cookie(COOKIE, path="/")
     return answer
 
 
-def _own(then: str) -> str:
+def own_address(then: str) -> str:
     """Return an address of this site; the first page if it is one of another site."""
     is_own = then.startswith("/") and not then.startswith(("//", "/\\")) and "\\" not in then and then.isprintable()
     return then if is_own else "/"
