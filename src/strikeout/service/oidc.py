@@ -34,7 +34,7 @@ import jwt
 from strikeout.errors import SignInError, UsageError
 from strikeout.quotes.toml_files import read_toml
 from strikeout.service.people import LONGEST_NAME, PERMITTED, Person, Role
-from strikeout.wording import printable
+from strikeout.text import printable
 
 # Signatures with a key of the provider. None that the client's own secret could make, and not "none".
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
