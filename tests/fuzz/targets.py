@@ -6,28 +6,46 @@ raise. Every other exception, a process that dies and an answer after more than 
 
 from __future__ import annotations
 
+import io
+import json
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from time import thread_time
 from typing import TypeVar
 
 from click.testing import CliRunner
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 import strikeout as so
+from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
+from strikeout.assurance.state_codec import encode_moments
 from strikeout.book.plan import Plan
 from strikeout.cli import strikeout
 from strikeout.cli.configuration import configuration
 from strikeout.errors import StrikeoutError
+from strikeout.quotes.parquet_metadata import check_parquet
 from strikeout.quotes.profile import read_profile
+from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.selection import select
+from strikeout.scale import exchange, read_states
+from strikeout.scale.partition import is_whole, unseal
+from strikeout.service.answers import ExactJSON
+from strikeout.service.api import PlanBody
+from strikeout.service.changes import CalibrateBody, EraseBody, ForgetBody, RequestBody, RestoreBody
+from strikeout.service.people import parse_tokens
+from strikeout.service.problems import INTERNAL
+from strikeout.service.worker import Worker
+from strikeout.statistics.moments import Moments
 from strikeout.store.keyring import Keyring
+from strikeout.store.keys import Signer
 from strikeout.store.ledger import Head
 from tests.fuzz.mutations import mutated, mutated_json, seeds
 from tests.quotes.in_chunks import in_chunks
@@ -169,6 +187,101 @@ def _head(data: bytes) -> float:
     return 1.0
 
 
+def _footer(data: bytes) -> float:
+    """Metadata of a Parquet file, behind pages that are whole and with its length as it is."""
+    with written(_pages() + data + len(data).to_bytes(4, "little") + b"PAR1", "a.parquet") as path:
+        check_parquet(path)
+        return 1.0 + so.inspect_quotes(path).count
+
+
+def _rates(data: bytes) -> float:
+    with written(data, "curve.csv") as path:
+        RateCurve.of(path)
+    return 1.0
+
+
+def _owner(data: bytes) -> float:
+    """States of an owner whose key is trusted and who signs whatever this is."""
+    signer = _signer()
+    with written(data + signer.sign(data).encode(), "a.states") as path:
+        read = read_states(path, key={"north": signer.public})
+    return 1.0 + len(Moments.total([read.state, read.state]))
+
+
+def _sealed(data: bytes) -> float:
+    """A file of a lake's cache, sealed by whoever changed it."""
+    _, parts = unseal(data + sha256(data).digest())
+    return 1.0 + sum(len(part.state) for part in parts)
+
+
+def _tokens(data: bytes) -> float:
+    return 1.0 + len(parse_tokens(data.decode("utf-8", "replace"), "tokens"))
+
+
+def _request(data: bytes) -> float:
+    """A request to the service: its body is checked as the route does, and a worker does what it asks for."""
+    try:
+        asked = json.loads(data)
+        verb, model = str(asked["verb"]), BODIES[str(asked["verb"])]
+        arguments = model.model_validate_json(json.dumps(asked["body"])).model_dump(exclude_unset=True)
+    except (ValueError, KeyError, TypeError, RecursionError):  # pydantic's errors are ValueErrors
+        return 0.0
+    arguments.pop("confirm", None)
+    with written(_kept()["key"], "a.book.key") as key:
+        path = key.with_name("a.book")
+        path.write_bytes(_kept()["book"])
+        answers = io.StringIO()
+        worker = Worker(answers)
+        worker.run({"verb": verb, "path": str(path), "who": "fuzz", "head": None, "arguments": arguments})
+        worker._close(str(path))
+    last = json.loads(answers.getvalue().splitlines()[-1])
+    assert last.get("problem", {}).get("code") != INTERNAL, last
+    ExactJSON(last)
+    return 2.0 if "done" in last else 1.0
+
+
+BODIES: Mapping[str, type[BaseModel]] = {
+    "plan": PlanBody,
+    "forget": ForgetBody,
+    "restore": RestoreBody,
+    "rehearse": EraseBody,
+    "erase": EraseBody,
+    "calibrate": CalibrateBody,
+    "request": RequestBody,
+}
+
+
+@cache
+def _signer() -> Signer:
+    return Keyring.generate().signer()
+
+
+@cache
+def _states() -> bytes:
+    state, signer = so.moments_of(_quotes()), _signer()
+    head = {
+        "format": exchange.FORMAT, "owner": "north", "public": signer.public, "count": state.count,
+        "digest": state.digest(),
+    }  # fmt: skip
+    return canonical(head) + b"\n" + encode_moments(state)
+
+
+@cache
+def _cached() -> bytes:
+    """What a lake's cache holds of a file, without its seal."""
+    with tempfile.TemporaryDirectory(prefix="strikeout-fuzz-") as folder:
+        so.write_quotes(_quotes(), Path(folder) / "a.csv")
+        cache_of_states = Path(folder) / "cache"
+        so.gather(so.Lake(str(Path(folder) / "a.csv")), cache=cache_of_states)
+        (file,) = (path for path in cache_of_states.rglob("*") if path.is_file() and is_whole(path.read_bytes()))
+        return file.read_bytes()[:-32]
+
+
+def _pages() -> bytes:
+    data = _kept()["parquet"]
+    return data[: -8 - int.from_bytes(data[-8:-4], "little")]
+
+
 def _command(data: bytes) -> float:
     """Words of a command line, one a line, on a file of a few quotes."""
     words = data.decode("utf-8", "replace").replace("\0", "").split("\n")
@@ -250,6 +363,12 @@ TARGETS: Mapping[str, Target] = {
     "book": Target(_made("book"), (), _book),
     "key": Target(_made("key"), JSON, _key, is_json=True),
     "head": Target(lambda: (b"3:" + b"0" * 64,), (b":",), _head),
+    "footer": Target(lambda: (_kept()["parquet"][len(_pages()) : -8],), (), _footer),
+    "rates": Target(_committed("rates"), (b"days", b"months", b"years", b"rate"), _rates),
+    "owner": Target(lambda: (_states(),), JSON, _owner),
+    "cache": Target(lambda: (_cached(),), JSON, _sealed),
+    "tokens": Target(_committed("tokens"), (b"reader", b"admin", b"sha256:", b"#"), _tokens),
+    "request": Target(_committed("request"), (*JSON, *SQL), _request, is_json=True),
     "command": Target(_committed("command"), OPTIONS, _command),
 }
 

@@ -29,6 +29,7 @@ from strikeout.statistics.schema import Schema
 from strikeout.statistics.system import Group, System
 
 FORMAT = "strikeout state 1"
+MOST_QUOTES = 1 << 40  # of a state; sums of several states stay far below 2^63
 TYPES = {"f": "<f8", "i": "<i8", "u": "<u8"}  # by NumPy's kind of number
 
 
@@ -219,7 +220,33 @@ def decode_moments(data: bytes) -> Moments:
     with refuse_damage(data):
         expiries, nodes, expiry_nodes = facts["basis"]
         basis = Basis(expiries, nodes=nodes, expiry_nodes=expiry_nodes)
-        return Moments(basis, facts["weights"], arrays["cells"], arrays["words"], arrays["counts"])
+        if not isinstance(facts["weights"], str):
+            raise ValueError("the name of the weights is not text")
+        cells, counts = arrays["cells"], arrays["counts"]
+        words = shaped(arrays["words"], len(counts), 2 * basis.size + 2, 3)
+        _check_cells(shaped(cells, len(counts), 2), words, counts)
+        return Moments(basis, facts["weights"], cells, words, counts)
+
+
+def _check_cells(cells: NDArray[Any], words: NDArray[Any], counts: NDArray[Any]) -> None:
+    """Raise ValueError unless these are cells as sums of quotes have them.
+
+    A file of another owner may hold anything: unsorted cells would be added up wrongly, and counts near 2^63 overflow.
+    """
+    if (cells.dtype.kind, words.dtype.kind, counts.dtype.kind) != ("f", "u", "i"):
+        raise ValueError("cells, words or counts are numbers of another type")
+    if not np.isfinite(cells).all() or not _is_ascending(cells):
+        raise ValueError("the cells are not in ascending order")
+    if counts.min(initial=1) < 1 or counts.max(initial=1) > MOST_QUOTES or counts.sum() > MOST_QUOTES:
+        raise ValueError(f"a cell has 1 to {MOST_QUOTES:,} quotes, and all cells together no more")
+    if (words[:, (0, -2, -1), 2].view(np.int64) < 0).any():
+        raise ValueError("a sum of squares or weights is negative")
+
+
+def _is_ascending(cells: NDArray[Any]) -> bool:
+    before, after = cells[:-1], cells[1:]
+    is_later = (before[:, 0] < after[:, 0]) | ((before[:, 0] == after[:, 0]) & (before[:, 1] < after[:, 1]))
+    return bool(is_later.all())
 
 
 def described_schema(schema: Schema) -> dict[str, Any]:

@@ -136,13 +136,28 @@ class Reading:
         """Return the first quotes, with their forwards."""
         return self._parts.sample(count)
 
-    def write_quarantine(self, path: str | PathLike[str]) -> None:
-        """Write the rejected rows to a CSV, whole or not at all; the source is read again for it.
+    def write_quarantine(self, path: str | PathLike[str], *, most: int | None = None) -> int:
+        """Write the rejected rows to a CSV, whole or not at all, and return how many; the source is read again for it.
+
+        Args:
+            most: write no more than this number of rows, the first ones.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        write_parts(self.table.preamble, self._bad(), path)
+        count = 0
+
+        def counted() -> Iterator[pl.DataFrame]:
+            nonlocal count
+            for rows in self._bad():
+                first = rows if most is None else rows.head(most - count)
+                count += first.height
+                yield first
+                if count == most:
+                    return
+
+        write_parts(self.table.preamble, counted(), path)
+        return count
 
     def write_rows(self, code: str, path: str | PathLike[str]) -> int:
         """Write the rows that issues with this code are about to a CSV, rejected or flagged; return how many there are.

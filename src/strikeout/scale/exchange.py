@@ -2,11 +2,15 @@
 
 A file is one line of canonical JSON (format, owner, public key, count, digest), the moments, and the signature of all
 before as 128 hexadecimal digits.
+
+A signature shows who wrote a file, not that it is the latest one: an older file of the same owner, from before quotes
+were withdrawn, is signed as well. Get the digest of the latest state
+from the owner in another way, and give it to ``read_states``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -20,6 +24,7 @@ from strikeout.store.keyring import Keyring
 from strikeout.store.keys import verify
 
 FORMAT = "strikeout owner states 1"
+LARGEST = 1 << 30  # bytes of a file; a state of 250 expiries has about a million
 _SIGNATURE = 128
 
 
@@ -58,15 +63,22 @@ def write_states(state: Moments, path: str | PathLike[str], *, owner: str, key: 
     return OwnerState(owner, signer.public, state)
 
 
-def read_states(path: str | PathLike[str], *, key: str | Sequence[str]) -> OwnerState:
-    """Return what ``write_states`` wrote, if one of these public keys signed it.
+def read_states(path: str | PathLike[str], *, key: str | Mapping[str, str], digest: str | None = None) -> OwnerState:
+    """Return what ``write_states`` wrote, if the owner it names signed it.
+
+    Args:
+        key: the public key of the owner, or the public keys of several owners by name. An owner cannot sign in the
+            name of another.
+        digest: of the owner's latest state, if you have it: then an older file is refused.
 
     Raises:
-        RefusedError: it is not such a file, was changed, or was signed with another key.
+        RefusedError: it is not such a file, was changed, was signed with another key, or has another digest.
         UsageError: it cannot be read.
     """
-    trusted = (key,) if isinstance(key, str) else tuple(key)
     try:
+        size = Path(path).stat().st_size
+        if size > LARGEST:
+            raise RefusedError(f"{path}: {size:,} bytes; at most {LARGEST:,} are read.", path=str(path))
         data = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}).", path=str(path)) from error
@@ -75,22 +87,30 @@ def read_states(path: str | PathLike[str], *, key: str | Sequence[str]) -> Owner
     try:
         head = parse(line)
         named, owner = head["public"], head["owner"]
-        is_ours = head["format"] == FORMAT
+        is_ours = head["format"] == FORMAT and isinstance(named, str) and isinstance(owner, str)
     except (ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:
         raise RefusedError(f"{path}: is not a file of an owner's states.", path=str(path))
-    if named not in trusted:
+    trusted = key if isinstance(key, str) else key.get(owner)
+    if named != trusted:
         raise RefusedError(
-            f"{path}: is signed with the key {named[:16]}..., which is not among the trusted ones. Ask {owner} for the "
-            "public key.",
+            f"{path}: is signed with the key {named[:16]}..., which is not the trusted one of {owner}. Ask {owner} for "
+            "the public key.",
             public=named,
+            owner=owner,
         )
     if not verify(named, body, signature=signature):
         raise RefusedError(f"{path}: was changed after it was signed. Ask {owner} for it again.", path=str(path))
     state = decode_moments(rest)
-    if (state.digest(), state.count) != (head["digest"], head["count"]):
+    if (state.digest(), state.count) != (head.get("digest"), head.get("count")):
         raise RefusedError(f"{path}: its state is not the one its head names.", path=str(path))
+    if digest is not None and digest != state.digest():
+        raise RefusedError(
+            f"{path}: is another state of {owner} than the one with the digest {digest[:16]}..., perhaps an older one. "
+            f"Ask {owner} for the latest.",
+            digest=state.digest(),
+        )
     return OwnerState(owner, named, state)
 
 
@@ -98,13 +118,21 @@ def joint_state(states: Iterable[OwnerState], *, without: Sequence[str] = ()) ->
     """Return the sum of the states of all owners but those named, as if these had never taken part.
 
     Raises:
-        UsageError: an owner is there twice or unknown, none is left, or the states differ in basis or weighting.
+        UsageError: an owner is there twice or unknown, or the same key signed for two owners; none is left, or the
+            states differ in basis or weighting.
     """
     found: dict[str, Moments] = {}
+    signed: dict[str, str] = {}
     for one in states:
         if one.owner in found:
             raise UsageError(f"The states of {one.owner} are given twice, and would count twice.", owner=one.owner)
-        found[one.owner] = one.state
+        if one.public in signed:
+            raise UsageError(
+                f"{signed[one.public]} and {one.owner} signed with the same key: one owner would count twice, and stay "
+                "after a withdrawal. Ask them which of the two is right.",
+                owner=one.owner,
+            )
+        found[one.owner], signed[one.public] = one.state, one.owner
     unknown = sorted(set(without) - set(found))
     if unknown:
         raise UsageError(f"{unknown[0]} is not among the owners {', '.join(sorted(found))}.", owner=unknown[0])

@@ -20,11 +20,11 @@ PARQUET, ARROW = "application/vnd.apache.parquet", "application/vnd.apache.arrow
 
 
 class ExactJSON(JSONResponse):
-    """JSON without numbers that do not exist; they must be null."""
+    """JSON without numbers that do not exist; they must be null. In ASCII: a text may hold half a character."""
 
     def render(self, content: Any) -> bytes:
         """Return the bytes of the body."""
-        return json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+        return json.dumps(content, allow_nan=False).encode()
 
 
 def problem_response(problem: Problem, *, headers: Mapping[str, str] | None = None) -> Response:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
@@ -19,6 +19,7 @@ from strikeout.service.problems import INTERNAL, Problem, ProblemError, problem_
 LONGEST_ANSWER = 1 << 28  # bytes of one line
 KEPT = 500  # jobs that are over and can still be asked for
 OVER = ("done", "failed", "cancelled")
+REMOVED = {"removed": True}  # in place of the result of a job, after an erasure
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,7 @@ class Jobs:
                 job.move("running")
                 job.result, job.head = await self._timed(job.task, lambda facts: self._note(job, facts))
                 if job.task.verb in ("erase", "carry out"):
+                    self._drop_results(job)
                     await self.pool.renew()
             job.move("done")
         except asyncio.CancelledError:
@@ -220,6 +222,18 @@ class Jobs:
         finally:
             if then is not None:
                 then()
+
+    def _drop_results(self, erasure: Job) -> None:
+        """Drop the results of earlier jobs of a book: parameters and rows that knew the quotes that are erased now.
+
+        A repeated request still finds that its job was done, and not what it found.
+        """
+        earlier = [job for job in self._jobs.values() if job.task.path == erasure.task.path and job.is_over]
+        for job in earlier:
+            job.result = None if job.result is None else REMOVED
+            job.task = replace(job.task, arguments={})
+            del self._jobs[job.number]
+        erasure.task = replace(erasure.task, arguments={})  # ids and conditions
 
     @staticmethod
     def _note(job: Job, facts: dict[str, Any]) -> None:

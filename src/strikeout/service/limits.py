@@ -13,6 +13,7 @@ from strikeout.service.problems import problem_of
 
 MOST_BYTES = 1 << 20  # of a body that is not an upload
 PATIENCE = 30.0  # seconds for the next part of a body
+SLOWEST = 20_000.0  # bytes per second of a whole body, after the first PATIENCE seconds
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -51,33 +52,41 @@ class Limits:
         if length.isdigit() and int(length) > most:
             await problem_response(problem_of(_too_large(most)))(scope, receive, send)
             return
-        read = 0
+        read, arrived = 0, asyncio.get_running_loop().time()
+        refusal: ServiceError | None = None  # the application may turn an error of reading into an answer of its own
+        begun = False
 
         async def counted() -> Message:
-            nonlocal read
-            async with asyncio.timeout(None if scope.get("limits.read") else PATIENCE):
-                message = await receive()
+            nonlocal read, refusal
+            # One byte every few seconds would keep one of the connections for days.
+            left = arrived + PATIENCE + read / SLOWEST - asyncio.get_running_loop().time()
+            try:
+                async with asyncio.timeout(None if scope.get("limits.read") else min(left, PATIENCE)):
+                    message = await receive()
+            except TimeoutError:
+                refusal = ServiceError("The body was sent too slowly.")
+                raise refusal from None
             if message["type"] == "http.request":
                 read += len(message.get("body", b""))
                 scope["limits.read"] = not message.get("more_body", False)
                 if read > most:
-                    raise _too_large(most)
+                    refusal = _too_large(most)
+                    raise refusal
             return message
 
-        begun = False
-
-        async def noting(message: Message) -> None:
+        async def answered(message: Message) -> None:
             nonlocal begun
-            begun = True
-            await send(message)
+            if refusal is None or begun:
+                begun = True
+                await send(message)
 
         try:
-            await self._app(scope, counted, noting)
-        except (TooLargeError, TimeoutError) as error:
-            if begun:
+            await self._app(scope, counted, answered)
+        except ServiceError:
+            if refusal is None or begun:
                 raise
-            known = error if isinstance(error, TooLargeError) else ServiceError("The body was sent too slowly.")
-            await problem_response(problem_of(known))(scope, receive, send)
+        if refusal is not None and not begun:
+            await problem_response(problem_of(refusal))(scope, receive, send)
 
 
 def _too_large(most: int) -> TooLargeError:

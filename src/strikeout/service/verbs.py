@@ -25,6 +25,7 @@ Facts = dict[str, Any]
 Tell = Callable[[Facts], None]
 MOST_GROUPS = 1000
 MOST_LISTED = 200  # issues of an import
+MOST_QUARANTINED = 5_000  # rows of a quarantine; the others are counted
 
 
 @dataclass(frozen=True)
@@ -357,14 +358,17 @@ def _described(found: Any) -> Facts:
         "columns": [plain(column) for column in found.columns],
         "issues": found.issues.counts,
         "first_issues": [plain(issue) for issue in found.issues.listed(MOST_LISTED)],
-        "quarantine": _quarantine(found) if found.rejected else "",
+        **_quarantine(found),
     }
 
 
-def _quarantine(found: Any) -> str:
+def _quarantine(found: Any) -> Facts:
+    """Return the first bad rows as CSV, and how many these are: a job is kept in memory with its result."""
     from tempfile import TemporaryDirectory
 
+    if not found.rejected:
+        return {"quarantine": "", "quarantined": 0}
     with TemporaryDirectory(prefix="strikeout-") as folder:
         path = Path(folder) / "quarantine.csv"
-        found.write_quarantine(path)
-        return path.read_text(encoding="utf-8")
+        shown = found.write_quarantine(path, most=MOST_QUARANTINED)
+        return {"quarantine": path.read_text(encoding="utf-8"), "quarantined": shown}

@@ -31,8 +31,11 @@ async def own_form(request: Request) -> tuple[Desk, FormData]:
         SignInError: it is not.
     """
     desk = desk_of(request)
+    session = desk.session(request)
+    if session is None:  # before the body, which may be a large file
+        desk.sessions.check_form(None, "")
     form = await request.form(max_files=1, max_fields=FIELDS, max_part_size=LARGEST_PART)
-    desk.sessions.check_form(desk.session(request), str(form.get("form_token", "")))
+    desk.sessions.check_form(session, str(form.get("form_token", "")))
     request.state.is_own_form = True
     return desk, form
 
