@@ -250,6 +250,12 @@ struct Polynomials {
 #pragma GCC unroll 8
         for (int f = 0; f < FUNCTIONS; f++) out_x[f] = vx[f], out_y[f] = vy[f];
     }
+
+    // The derivative of the first function by x.
+    __attribute__((always_inline)) void slope_at(vd x, vd y, vd& out_x, vd& out_y) const {
+        out_x = out_y = all(0.0);
+        for (int p = top; p > 0; p--) out_x = fma(out_x, x, all(p * a[p][0])), out_y = fma(out_y, y, all(p * a[p][0]));
+    }
 };
 
 }  // namespace STRIKEOUT_BUILD

@@ -97,6 +97,22 @@ struct Law {
     }
 };
 
+// What is left of Bates' law without the paths that never jump: see kernels/jump_split.py.
+struct AtLeastOne {
+    const Law<1, true>& law;
+    Bound bound(vd u, double T) const {
+        const Jumps& j = law.jumps;
+        const Bound heston = bound_of(u, T, law.part[0]);
+        const double d2 = j.delta * j.delta, n = j.lam * T;
+        const vd u2 = u * u, a = root(u2 + 0.25), log_jump = fma(u2, all(-0.5 * d2), 0.5 * j.mu + 0.125 * d2);
+        const vd by_lam = fma(all(n * T), fma(a, all(std::fabs(j.less)), 1.0), T);
+        const vd by_mu = n * (a * (1.0 + n * j.forward)), by_delta = (n * j.delta) * (a * (a + n * j.forward));
+        return {heston.log_size + n * (exp(log_jump) - (1.0 + 0.5 * j.less)) + log_jump,
+                larger(larger(n * larger(heston.slope, all(1.0)), by_lam), larger(by_mu, by_delta))};
+    }
+};
+constexpr double MOST_JUMPS = 16.0;  // expected, beyond which hardly a path has none
+
 // Step and ends of a line, from the moments: images of the period, and strikes that are worth nothing, by Chernoff's bound.
 template <class LawOf>
 Line line_of(double T, const LawOf& law) {
@@ -150,20 +166,22 @@ struct LineWorkspace {
     double mass[MOST_ON_LINE];
 };
 
-// The terms, from 0 on; the last ones that matter nowhere are left out.
-template <int PARTS, bool JUMPS>
+// The terms, from 0 on; the last ones that matter nowhere are left out. SPLIT: of the paths that jump at least once.
+template <int PARTS, bool JUMPS, bool SPLIT = false>
 void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUMPS>& law) {
     constexpr int FUNCTIONS = Law<PARTS, JUMPS>::FUNCTIONS;
     static_assert(FUNCTIONS <= LineWorkspace::MOST_FUNCTIONS);
     const double growth = 0.5 * std::min(line.high, FARTHEST);  // of a term, at the highest strike
     line.F = space.F, line.functions = FUNCTIONS, line.nodes = 0;
-    const int64_t count = count_of(T, law, line.h, growth);
+    int64_t count;
+    if constexpr (SPLIT) count = count_of(T, AtLeastOne{law}, line.h, growth);
+    else count = count_of(T, law, line.h, growth);
     if (count > MOST_ON_LINE) return;
     vi absurd = {0, 0, 0, 0};
     const int64_t blocks = (count + 3) / 4;
     for (int64_t done = 0; done < blocks; done += BATCH) {
         const int some = static_cast<int>(std::min<int64_t>(BATCH, blocks - done));
-        vc z[BATCH], q[BATCH], f[BATCH], jump[BATCH], each[BATCH];
+        vc z[BATCH], q[BATCH], f[BATCH], jump[BATCH], each[BATCH], jumped[BATCH];
         LogCf cf[PARTS];
         for (int i = 0; i < some; i++) {
             const double first = 4.0 * double(done + i);
@@ -181,11 +199,18 @@ void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUM
             for (int i = 0; i < some; i++) {  // exp(i z mu - z^2 delta^2 / 2)
                 const vd u = z[i].re;
                 jump[i] = exp(vc{fma(fma(u, u, -0.25), all(-half), 0.5 * j.mu), u * (j.mu + half)});
-                each[i] = {(jump[i].re - 1.0) - 0.5 * j.less, fnma(u, all(j.less), jump[i].im)};
+                if constexpr (SPLIT) each[i] = {all(-1.0 - 0.5 * j.less), -(u * j.less)};
+                else each[i] = {(jump[i].re - 1.0) - 0.5 * j.less, fnma(u, all(j.less), jump[i].im)};
                 f[i] = fma(j.lam * T, each[i], f[i]);
             }
         }
         for (int i = 0; i < some; i++) f[i] = ((line.h / PI) / q[i].re) * exp(f[i]);
+        if constexpr (SPLIT)
+            for (int i = 0; i < some; i++) {
+                const vc grown = exp((law.jumps.lam * T) * jump[i]);
+                jumped[i] = f[i] * (grown * jump[i]), f[i] = f[i] * vc{grown.re - 1.0, grown.im};
+            }
+        if (SPLIT && done == 0) jumped[0] = vd{0.5, 1.0, 1.0, 1.0} * jumped[0];
         if (done == 0) f[0] = vd{0.5, 1.0, 1.0, 1.0} * f[0];
         for (int i = 0; i < some; i++) {
             vc F[FUNCTIONS];
@@ -204,9 +229,15 @@ void find_terms(LineWorkspace& space, Line& line, double T, const Law<PARTS, JUM
                 const vd u = z[i].re;
                 const vc iz = {all(0.5), u}, square = {fma(u, u, -0.25), -u};
                 vc* by = F + 1 + 5 * PARTS;
-                by[0] = T * (f[i] * each[i]);
-                by[1] = (j.lam * T) * (f[i] * (iz * vc{jump[i].re - j.forward, jump[i].im}));
-                by[2] = (-(j.lam * T) * j.delta) * (f[i] * fma(square, jump[i], j.forward * iz));
+                if constexpr (SPLIT) {
+                    by[0] = T * fma(f[i], each[i], jumped[i]);
+                    by[1] = (j.lam * T) * (iz * (jumped[i] - j.forward * f[i]));
+                    by[2] = (-(j.lam * T) * j.delta) * fma(square, jumped[i], j.forward * (iz * f[i]));
+                } else {
+                    by[0] = T * (f[i] * each[i]);
+                    by[1] = (j.lam * T) * (f[i] * (iz * vc{jump[i].re - j.forward, jump[i].im}));
+                    by[2] = (-(j.lam * T) * j.delta) * (f[i] * fma(square, jump[i], j.forward * iz));
+                }
             }
             vd size = all(0.0);
             for (int g = 0; g < FUNCTIONS; g++) {
@@ -286,8 +317,18 @@ inline void sum_line(const Line& line, vd kx, vd ky, vd (*sum)[2]) {
     }
 }
 
-// Out-of-the-money values and derivatives at ascending k, out[f * stride + i]; `sum` has room for the functions.
-inline void line_slice(const Line& line, const double* k, int64_t count, double* out, int64_t stride, vd (*sum)[2]) {
+// What the far ends of the images are in units of line.image: forward + mass e^k of each function. Of a whole law: 1 and 1.
+struct Far {
+    double forward, mass;
+};
+
+// Out-of-the-money values and derivatives at ascending k, out[f * stride + i]; `sum` has room for the functions. Returns the
+// strikes, from the first to behind the last, that were not found worthless or without a price.
+struct Near {
+    int64_t first, last;
+};
+inline Near line_slice(const Line& line, const double* k, int64_t count, double* out, int64_t stride, vd (*sum)[2],
+                       const Far* far = nullptr) {
     const double *low = std::lower_bound(k, k + count, line.low), *high = std::lower_bound(low, k + count, line.high);
     const double* first = std::min(std::max(std::lower_bound(k, k + count, -FARTHEST), low), high);
     const double* last = std::min(std::max(std::lower_bound(k, k + count, FARTHEST), low), high);
@@ -306,11 +347,13 @@ inline void line_slice(const Line& line, const double* k, int64_t count, double*
             const vd growth = exp(side[half]), root_growth = exp(0.5 * side[half]);
             for (int f = 0; f < line.functions; f++) {
                 vd value = -(root_growth * sum[f][half]);
-                if (f == 0) value += fma(1.0 + growth, all(line.image), smaller(growth, all(1.0)));
+                if (far != nullptr) value += fma(growth, all(far[f].mass), far[f].forward) * line.image;
+                if (f == 0) value += far != nullptr ? smaller(growth, all(1.0)) : fma(1.0 + growth, all(line.image), smaller(growth, all(1.0)));
                 for (int n = 0; n < 4 && 4 * half + n < strikes.count; n++) strikes.write(4 * half + n, value[n], out + f * stride);
             }
         }
     }
+    return {first - k, last - k};
 }
 
 }  // namespace STRIKEOUT_BUILD

@@ -13,6 +13,7 @@ INLINE vd four(const double* p, int count) {
 
 // What happens to the values of up to eight strikes.
 struct Rows {  // keep them: out[f * stride + i]
+    static constexpr bool SLOPES = false;
     double* out;
     int64_t stride;
     template <bool WHOLE>
@@ -31,9 +32,27 @@ struct Rows {  // keep them: out[f * stride + i]
     }
 };
 
+struct RowsAndSlope {  // keep them, and the derivative of the value by log-strike as one more
+    static constexpr bool SLOPES = true;
+    Rows rows;
+    template <bool WHOLE>
+    INLINE void take(const RowsAndSlope& self, int64_t i, int count, const vd* x, const vd* y) {
+        Rows::template take<WHOLE>(self.rows, i, count, x, y);
+    }
+    INLINE void take_slopes(const RowsAndSlope& self, int64_t i, int count, vd x, vd y) {
+        double* to = self.rows.out + FUNCTIONS * self.rows.stride + i;
+        for (int j = 0; j < count; j++) to[j] = j < 4 ? x[j] : y[j - 4];
+    }
+    INLINE void nothing(const RowsAndSlope& self, int64_t i) {
+        Rows::nothing(self.rows, i);
+        self.rows.out[FUNCTIONS * self.rows.stride + i] = 0.0;
+    }
+};
+
 constexpr int SUMS = FUNCTIONS * (FUNCTIONS + 1) / 2;
 
 struct Sums {  // add up a a' for a = (scale J, target - scale value): upper triangle, row by row
+    static constexpr bool SLOPES = false;
     static constexpr int COUNT = SUMS;
     const double *scale, *target;
     vd* sum;
@@ -59,6 +78,7 @@ struct Sums {  // add up a a' for a = (scale J, target - scale value): upper tri
 };
 
 struct Weighed {  // with d = value - centre: the sums of quadratic J J', (linear - quadratic d) J; linear d, quadratic d d
+    static constexpr bool SLOPES = false;
     static constexpr int COUNT = SUMS + 1;
     const double *quadratic, *linear, *centre;
     vd* sum;
@@ -114,10 +134,19 @@ void run_slice(Workspace& w, double T, const double* k, int64_t count, int64_t f
         w.polynomials.expand(w.terms, w.powers, cell.centre, cell.half, cell.unit);
         const double scale = 1.0 / cell.half;
         vd x[FUNCTIONS], y[FUNCTIONS];
+        auto slopes = [&](int64_t at, int count) {
+            if constexpr (Sink::SLOPES) {
+                vd dx, dy;
+                w.polynomials.slope_at((load_some(k + at, count) - cell.centre) * scale,
+                                       (load_some(k + at + 4, count - 4) - cell.centre) * scale, dx, dy);
+                Sink::take_slopes(sink, first + at, count, scale * dx, scale * dy);
+            }
+        };
         const int64_t begun = i;
         for (; i + 8 <= stop && k[i + 7] < cell.end; i += 8) {
             w.polynomials.at((load(k + i) - cell.centre) * scale, (load(k + i + 4) - cell.centre) * scale, x, y);
             Sink::template take<true>(sink, first + i, 8, x, y);
+            slopes(i, 8);
         }
         int rest = i == begun;  // the strike that the cell was found for, come what may
         while (i + rest < stop && k[i + rest] < cell.end) rest++;
@@ -125,6 +154,7 @@ void run_slice(Workspace& w, double T, const double* k, int64_t count, int64_t f
         w.polynomials.at((load_some(k + i, rest) - cell.centre) * scale,
                          (load_some(k + i + 4, rest - 4) - cell.centre) * scale, x, y);
         Sink::template take<false>(sink, first + i, rest, x, y);
+        slopes(i, rest);
         i += rest;
     }
     for (; i < count; i++) Sink::nothing(sink, first + i);

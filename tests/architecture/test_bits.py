@@ -84,6 +84,7 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
         "the twin of native/line.hpp, and characteristic functions that users bring: their certificates say so",
     ),
     "kernels/jump_cf.py": ("exp expm1", TWIN),
+    "kernels/jump_split.py": ("exp expm1", TWIN),
     "assurance/perturbation.py": ("standard_normal", "noise that nobody is to draw again"),
     "synthetic/heston_quotes.py": ("standard_normal", "rounded to 2^-36 where a logarithm has a part in it"),
     "synthetic/sample_files.py": ("poisson", "traded volumes of a made-up file: whole numbers"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import fourier_trapezoid, heston_cf, jump_cf
+from strikeout.kernels import fourier_trapezoid, heston_cf, jump_cf, jump_split
 from strikeout.kernels.compiled import compiled, threads
 from strikeout.kernels.heston_twin import Parts
 
@@ -78,6 +78,10 @@ def rows(kernel: str, family: Family, theta: Floats, part: Parts) -> Floats:
     out = np.empty((1 + len(theta), len(part.k)))
     for j, T in enumerate(part.expiries.tolist()):
         here = slice(part.offsets[j], part.offsets[j + 1])
-        found_line = fourier_trapezoid.rule(family.log_cf, T, theta, family.known(T, theta))
-        out[:, here] = fourier_trapezoid.values(found_line, part.k[here], "numpy")
+        known = family.known(T, theta)
+        if family.jumps and jump_split.is_split(T, theta):
+            out[:, here] = jump_split.values(T, theta, part.k[here], family.log_cf, known)
+        else:
+            found_line = fourier_trapezoid.rule(family.log_cf, T, theta, known)
+            out[:, here] = fourier_trapezoid.values(found_line, part.k[here], "numpy")
     return out

@@ -65,6 +65,7 @@ class Line:
     low: float  # below and from high on, an option is worth nothing
     high: float
     defect: float  # how far cf(0) and cf(-i) are from one
+    far: Floats | None = None  # (1 + p, 2): E[e^X] and P of some of the paths, and their derivatives; by default of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,7 @@ class Known:
 
     log_mgf: Callable[[Floats], Floats]  # ln E[exp(p X)] for real p, +inf if it is infinite
     bound: Callable[[Floats], tuple[Floats, Floats]]  # on ln |cf(u - i/2)|, never rising; on its derivatives' sizes
+    terms: Callable[[Floats, float], Complexes] | None = None  # F at u for a step h, if not all paths are summed
 
 
 def rule(
@@ -131,7 +133,8 @@ def _bounded(log_cf: LogCf, T: float, theta: Floats, h: float, cut: float, known
     count = count_of(known, h, cut)
     if count > MOST_NODES:
         return _none(theta)
-    F = _terms(log_cf, T, theta, h * np.arange(count, dtype=float), h)
+    u = h * np.arange(count, dtype=float)
+    F = _terms(log_cf, T, theta, u, h) if known.terms is None else known.terms(u, h)
     F[0] *= 0.5
     mass = np.max(np.abs(F.real) + np.abs(F.imag), axis=1)
     if not np.isfinite(mass).all():
@@ -227,11 +230,18 @@ def values(line: Line, k: Floats, kernel: str) -> Floats:
         found: Floats = compiled().line_rows(line.F, line.h, line.image, line.low, line.high, k)
         return found
     begin, end = np.searchsorted(k, [line.low, line.high]).tolist()
-    first, last = np.searchsorted(k, [-FARTHEST, FARTHEST]).clip(begin, end).tolist()
+    here = near(line, k)
     out = np.zeros((line.F.shape[1], len(k)))
     out[:, begin:end] = np.nan
-    out[:, first:last] = _near(line, k[first:last])
+    out[:, here] = _near(line, k[here])
     return out
+
+
+def near(line: Line, k: Floats) -> slice:
+    """Return the strikes that are neither worthless nor farther out than ``FARTHEST``."""
+    begin, end = np.searchsorted(k, [line.low, line.high]).tolist()
+    first, last = np.searchsorted(k, [-FARTHEST, FARTHEST]).clip(begin, end).tolist()
+    return slice(first, last)
 
 
 def _near(line: Line, k: Floats) -> Floats:
@@ -241,7 +251,11 @@ def _near(line: Line, k: Floats) -> Floats:
     sums = np.concatenate([np.zeros((line.F.shape[1], 0)), *parts], axis=1)
     growth = np.exp(k)
     out: Floats = -np.exp(0.5 * k) * sums
-    out[0] += np.minimum(growth, 1.0) + (1.0 + growth) * line.image
+    out[0] += np.minimum(growth, 1.0)
+    if line.far is None:
+        out[0] += (1.0 + growth) * line.image
+    else:
+        out += (line.far[:, :1] + line.far[:, 1:] * growth) * line.image
     return out
 
 

@@ -33,6 +33,11 @@ class Parts(NamedTuple):
     half: float = 0.0
 
 
+def rows_and_slope(theta: Floats, parts: Parts) -> Floats:
+    """Return the rows of slices, and the derivative of the value by log-moneyness as the seventh, ``(7, n)``."""
+    return _rows(theta, parts, 7)
+
+
 def rows(theta: Floats, parts: Parts, functions: int = 6) -> Floats:
     """Return out-of-the-money value over the discounted forward and its derivatives by the five parameters, ``(6, n)``.
 
@@ -84,8 +89,12 @@ def _slices(theta: Floats, parts: Parts, functions: int) -> Floats:
     is_first = np.ones(len(pair), bool)
     np.not_equal(pair[1:], pair[:-1], out=is_first[1:])
     along = contours.contours(slices, strips, found.part[is_first], group[is_first], theta)
-    terms = contours.terms(along, theta).of(functions)
+    terms = contours.terms(along, theta).of(min(functions, 6))
     coefficients = _coefficients(terms, is_first.cumsum() - 1, found.centre, found.half)
+    if functions == 7:
+        slope = np.zeros_like(coefficients[:, :1])
+        slope[:-1] = coefficients[1:, :1] * (np.arange(1.0, len(coefficients))[:, None, None] / found.half)
+        coefficients = np.concatenate([coefficients, slope], axis=1)
 
     x = (parts.k - found.centre.repeat(found.size)) / found.half.repeat(found.size)
     return taylor_cells.evaluate(coefficients, found.size, taylor_cells.powers(x))

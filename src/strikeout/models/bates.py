@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import affine
+from strikeout.kernels import affine, jump_split
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.models import heston
 from strikeout.models.domain import inside
@@ -71,7 +71,7 @@ class Bates:
 
     @property
     def name(self) -> str:
-        return f"bates/{self.kernel}-line-{affine.VERSION}"
+        return f"bates/{self.kernel}-line-{affine.VERSION}-split-{jump_split.VERSION}"
 
     @property
     def parameters(self) -> ParameterSpace:
