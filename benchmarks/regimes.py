@@ -1,4 +1,4 @@
-"""How often the regimes of synthetic panels are found, and how often two are found where there is one. No timing."""
+"""How often the regimes of synthetic panels are found, and how often two are found in panels with one. No timing."""
 
 from __future__ import annotations
 

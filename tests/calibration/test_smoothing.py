@@ -142,3 +142,30 @@ def test_what_has_no_prior_is_said():
     with pytest.raises(UsageError, match="Feller"):
         so.calibrate(QUOTES, HESTON, panel="date", starts=1, feller="enforce").smoothed()
     assert "SmoothedPanel" in repr(SMOOTH)
+    with pytest.raises(UsageError, match="loss"):
+        so.calibrate(QUOTES, HESTON, panel="date", starts=1, loss="huber").smoothed()
+    with pytest.raises(UsageError, match="panel"):
+        PANEL.smoothed(strength=float("inf"))
+
+
+def test_without_a_prior_the_answer_is_the_panel():
+    free = PANEL.smoothed(strength=0.0)
+    assert free.parameters == PANEL.parameters
+    assert free.latent == PANEL.latent
+    np.testing.assert_allclose(list(free.standard_errors.values()), list(PANEL.standard_errors.values()), rtol=1e-6)
+
+
+def test_a_strong_prior_leads_to_the_calibration_with_one_variance():
+    quotes = so.paper.quotes("small")  # whose variance never moves
+    plain = so.calibrate(quotes, HESTON, starts=1)
+    strong = so.calibrate(quotes, HESTON, panel="date", starts=1).smoothed(strength=1e6)
+    assert strong.converged
+    for name, value in strong.parameters.items():
+        assert abs(value - plain.parameters[name]) < 1e-4 * plain.standard_errors[name]
+    np.testing.assert_allclose(list(strong.latent.values()), plain.parameters["initial_variance"], rtol=1e-7)
+
+
+def test_a_step_that_leaves_the_model_is_cut_short():
+    quotes = so.synthetic.panel_quotes(20, seed=3, noise=0.1)  # one variance for all would need mean_reversion below 0
+    found = so.calibrate(quotes, HESTON, panel="date", starts=1).smoothed(strength=1e3)
+    assert all(value > 0.0 for name, value in found.parameters.items() if name != "correlation")

@@ -368,19 +368,24 @@ class Calibration:
         how = self.settings
         return second_order_of(quotes, self.model, self.references[group], residual=how.residual, weights=how.weights)
 
-    def smoothed(self) -> SmoothedPanel:
+    def smoothed(self, *, strength: float = 1.0) -> SmoothedPanel:
         """Return the panel with a prior on its path: the variance moves from date to date as in the model.
 
         Dates with many quotes hardly change; those with few follow their neighbours. The calibration itself has no such
         prior. The smoothed path is computed from it and its quotes, so what is forgotten here is forgotten there.
+        ``filter`` keeps the shared parameters; here they are estimated again, together with the path.
+
+        Args:
+            strength: of the prior, as for ``filter``. 0 returns the panel; a large one leads to the calibration with
+                one variance for all dates.
 
         Raises:
-            UsageError: this is not a panel of dates, the model has no mean_reversion, long_variance and vol_of_vol, or
-                Feller's condition is enforced.
+            UsageError: this is not a panel of dates under squared loss, the model has no mean_reversion, long_variance
+                and vol_of_vol, Feller's condition is enforced, or the strength is below zero or infinite.
         """
         from strikeout.calibration.smoothing import smoothed
 
-        return smoothed(self)
+        return smoothed(self, strength=strength)
 
     def filter(self, *, strength: float = 1.0, dates: Iterable[str] = ()) -> VariancePath:
         """Return the variance of every date of a panel, filtered and smoothed by the model's own dynamics.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import nan, sqrt
+from math import isinf, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +33,7 @@ from strikeout.models.model import Model
 from strikeout.statistics.linearize import linearize_each
 from strikeout.statistics.objective import Objective, objective_of
 from strikeout.statistics.system import Group
-from strikeout.text import many
+from strikeout.text import Argument, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -62,16 +62,29 @@ class SmoothedPanel:
         return f"SmoothedPanel({values}; {many(len(self.latent), 'latent value')}, converged={self.converged})"
 
 
-def smoothed(panel: Calibration) -> SmoothedPanel:
+def smoothed(panel: Calibration, *, strength: float = 1.0) -> SmoothedPanel:
     """Return the panel once its path is held to be one of the model's own; see ``Calibration.smoothed``.
 
     Raises:
-        UsageError: the groups are not dates, the model has no mean_reversion, long_variance and vol_of_vol, or Feller's
-            condition is enforced.
+        UsageError: the groups are not dates, the model has no mean_reversion, long_variance and vol_of_vol, Feller's
+            condition is enforced, the loss is not squared, or the strength is below zero or infinite.
     """
-    if panel.settings.feller == "enforce":
-        raise UsageError('smoothed: Feller\'s condition is enforced, which the prior ignores. Use feller="warn".')
-    smoothing, names = _smoothing(panel), list(panel.parameters)
+    if panel.settings.feller == "enforce" or panel.loss != "squared":
+        raise UsageError(
+            "smoothed: the prior goes with squared loss and without Feller's condition. Use ",
+            Argument("loss", "squared"),
+            " and ",
+            Argument("feller", "warn"),
+            ".",
+        )
+    if isinf(strength):
+        raise UsageError(
+            Argument("strength", strength),
+            ": one variance for all dates is a plain calibration. Use ",
+            Argument("panel", None),
+            ".",
+        )
+    smoothing, names = _smoothing(panel, strength), list(panel.parameters)
     theta, x = np.array(list(panel.parameters.values())), np.array(list(panel.latent.values()))
     weights, converged = smoothing.weights(np.full(len(x), panel.parameters["long_variance"])), False
     for _ in range(DESCENTS):
@@ -157,14 +170,21 @@ class Smoothing:
             share = 1.0
             for _ in range(HALVINGS):
                 to, there = theta + share * at.shared, np.clip(x + share * at.latent, *self.bounds)
-                trial = self.joint(to, there, weights)
-                if trial.cost <= at.cost + self.convergence.blur(at.cost):
-                    break
+                if self.is_inside(to):
+                    trial = self.joint(to, there, weights)
+                    if trial.cost <= at.cost + self.convergence.blur(at.cost):
+                        break
                 share *= 0.5
             else:
                 return theta, x, at, False
             theta, x, at = to, there, trial
         return theta, x, at, False
+
+    def is_inside(self, theta: Floats) -> bool:
+        """Return whether the model has prices at these shared parameters."""
+        space = self.model.parameters
+        lower, upper = np.delete(space.lower, self.latent), np.delete(space.upper, self.latent)
+        return bool(((lower <= theta) & (theta <= upper)).all())
 
     def joint(self, theta: Floats, x: Floats, weights: Floats) -> Joint:
         """Return curvature, score and cost of quotes and prior together, the path eliminated as one block."""
@@ -220,7 +240,7 @@ def _step(blocks: Blocks, cost: float, held: NDArray[np.bool_], free: list[int])
     return Joint(cost, step, latent, shared, np.where(held, nan, variances))
 
 
-def _smoothing(panel: Calibration) -> Smoothing:
+def _smoothing(panel: Calibration, strength: float = 1.0) -> Smoothing:
     dates, freedom = dates_of(panel), freedom_of(panel)
     assert panel.latent_name is not None
     space, latent, how = panel.model.parameters, panel.latent_name, panel.settings
@@ -234,7 +254,7 @@ def _smoothing(panel: Calibration) -> Smoothing:
         latent=k,
         bounds=(how.bounds or {}).get(latent, (float(space.lower[k]), float(space.upper[k]))),
         moving=[i for i, name in enumerate(panel.parameters) if name not in still],
-        chain=Chain.of(VarianceSteps.of(panel).chain(dates)),
+        chain=Chain.of(VarianceSteps.of(panel, strength).chain(dates)),
         noise=panel.cost / freedom,
         convergence=Convergence(freedom, objective.rounding),
     )
