@@ -33,6 +33,7 @@ COMMANDS = {
     "outliers": ("suspects:outliers", "List the quotes that fit the smile of their neighbours least."),
     "robustness": ("suspects:robustness", "Find the few quotes whose removal changes a conclusion most."),
     "compare-models": ("compare_models:compare_models", "Compare several models on the same quotes."),
+    "fleet": ("fleet:fleet", "Remove quotes from every book of a folder: plans, approval and evidence."),
     "scale": ("scale:scale", "Compute on quotes in many files: states, calibrations, removals, on any engine."),
     "forget": ("forget:forget", "Strike quotes out of a calibration, as if they had never been seen."),
     "verify": ("verify:verify", "Check a book, or a certificate against the retained quotes."),

@@ -17,11 +17,18 @@ ledger (RFC 9162). <code>strikeout verify copy.book --key KEY</code> checks a co
 alone. Copies that others hold (files given away, backups) are beyond the book's reach.</p>"""
 
 
-def evidence_page(facts: dict[str, Any]) -> str:
-    """Return the page as HTML; every text of the book is escaped."""
+def evidence_page(*books: dict[str, Any]) -> str:
+    """Return the page on one book or several as HTML; every text of the books is escaped."""
+    parts = [STYLE]
+    for facts in books:
+        parts += _book(facts)
+    parts.append(HOW_TO_CHECK)
+    return page_of(f"Evidence: {', '.join(facts['name'] for facts in books)}", parts)
+
+
+def _book(facts: dict[str, Any]) -> list[str]:
     quotes, verified = facts["quotes"], facts["verification"]
     parts = [
-        STYLE,
         f"<h1>Removals from {escape(facts['name'])}</h1>",
         f'<p class="lead">{quotes["held"]:,} quotes held, {quotes["set_aside"]:,} set aside, '
         f"{quotes['erased']:,} erased.</p>",
@@ -42,8 +49,7 @@ def evidence_page(facts: dict[str, Any]) -> str:
     words = {True: "holds", False: "FAILS", None: "not checked"}
     checks = [(check["name"], words[check["holds"]], check["found"]) for check in verified["checks"]]
     parts.append(table_of(("check", "result", "found"), checks, words=(1, 2)))
-    parts.append(HOW_TO_CHECK)
-    return page_of(f"Evidence: {facts['name']}", parts)
+    return parts
 
 
 def _rows(removal: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,0 +1,137 @@
+"""``strikeout fleet``: the same removal in every book of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from strikeout.cli import exit_codes, terminal
+from strikeout.cli.options import json_option, output_options, reason_options
+from strikeout.errors import UsageError
+from strikeout.text import many
+
+if TYPE_CHECKING:
+    from strikeout.book.folder import FolderOutcome, Removal
+    from strikeout.cli.terminal import Format
+    from strikeout.store.entry import Reason
+
+folder_argument = click.argument("folder", type=click.Path(path_type=str))
+where_option = click.option("--where", required=True, metavar="CONDITION", help="The quotes, such as licence = 'X'.")
+yes_option = click.option("--yes", is_flag=True, help="Do it; without it the effect is shown and nothing changes.")
+
+
+@click.group("fleet")
+def fleet() -> None:
+    """Remove quotes from every book of a folder."""
+
+
+@fleet.command("forget")
+@folder_argument
+@where_option
+@yes_option
+@reason_options
+@output_options
+def forget(
+    folder: str, where: str, yes: bool, reason: Reason | None, who: str | None, as_json: bool, form: Format
+) -> int:
+    """Strike matching quotes out of every book of FOLDER: a plan per book, and with --yes the change.
+
+    A book that needs a second person's approval gets a request; after the approval (fleet approve) run it again. Ends
+    with 3 if a book refuses; the other books are changed all the same.
+    """
+    return _remove(folder, "forget", where, yes=yes, reason=reason, who=who, as_json=as_json, form=form)
+
+
+@fleet.command("erase")
+@folder_argument
+@where_option
+@yes_option
+@reason_options
+@output_options
+def erase(
+    folder: str, where: str, yes: bool, reason: Reason | None, who: str | None, as_json: bool, form: Format
+) -> int:
+    """Erase matching quotes from every book of FOLDER, for good: a rehearsal, and with --yes the erasure.
+
+    A book that needs a second person's approval gets a request; after the approval (fleet approve) run it again. Ends
+    with 3 if a book refuses; the other books are changed all the same.
+    """
+    return _remove(folder, "erase", where, yes=yes, reason=reason, who=who, as_json=as_json, form=form)
+
+
+def _remove(
+    folder: str,
+    what: Removal,
+    where: str,
+    *,
+    yes: bool,
+    reason: Reason | None,
+    who: str | None,
+    as_json: bool,
+    form: Format,
+) -> int:
+    from strikeout.book.folder import remove_in_folder
+
+    line = terminal.ComparingLine(what="books")
+    try:
+        found = remove_in_folder(
+            Path(folder), what, where=where, reason=reason, who=who, is_plan=not yes, progress=line
+        )
+    finally:
+        line.end()
+    code = _show(found, as_json=as_json, form=form)
+    if not yes and not as_json:
+        terminal.note("nothing was changed. Add --yes to do it.")
+    return code
+
+
+@fleet.command("approve")
+@folder_argument
+@click.option("--for", "asked", required=True, metavar="TICKET", help="The ticket of the requests.")
+@reason_options
+@output_options
+def approve(folder: str, asked: str, reason: Reason | None, who: str | None, as_json: bool, form: Format) -> int:
+    """Approve what another person asked for under one ticket, in every book of FOLDER."""
+    from strikeout.book.folder import approve_in_folder
+
+    return _show(approve_in_folder(Path(folder), asked, reason=reason, who=who), as_json=as_json, form=form)
+
+
+@fleet.command("evidence")
+@folder_argument
+@click.option("--for", "asked", metavar="TICKET", help="Only removals with this ticket.")
+@click.option("--out", type=click.Path(path_type=str), default="evidence.html", show_default=True, help="The page.")
+@json_option
+def evidence(folder: str, asked: str | None, out: str, as_json: bool) -> int:
+    """Write one printable page on the removals from all books of FOLDER. It verifies each book first.
+
+    Ends with 1 if a book is refuted.
+    """
+    if not out.lower().endswith(".html"):
+        raise UsageError(f"{Path(out).name}: evidence is one page and ends in .html.", path=out)
+    from strikeout.book.folder import evidence_of_folder
+    from strikeout.plots.evidence import evidence_page
+    from strikeout.quotes.atomic_write import replace_file
+
+    found = evidence_of_folder(Path(folder), ticket=asked)
+    page = evidence_page(*found)
+    path = replace_file(Path(out), lambda part: part.write_text(page, encoding="utf-8"))
+    if as_json:
+        terminal.show_json({"books": found, "evidence": str(path)})
+    else:
+        removals = sum(len(facts["removals"]) for facts in found)
+        terminal.say(f"The evidence on {many(removals, 'removal')} from {many(len(found), 'book')} is in {path}.")
+    verdicts = {facts["verification"]["verdict"] for facts in found}
+    if "refuted" in verdicts:
+        return exit_codes.FINDINGS
+    return exit_codes.DONE if verdicts == {"verified"} else exit_codes.REFUSED
+
+
+def _show(found: FolderOutcome, *, as_json: bool, form: Format) -> int:
+    if as_json:
+        terminal.show_json(found.to_dict())
+    else:
+        terminal.show_result(form, found.to_table(), "", found.summary())
+    return exit_codes.DONE if found.is_whole else exit_codes.REFUSED
