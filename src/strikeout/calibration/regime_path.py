@@ -161,7 +161,7 @@ class RegimePath:
         lines = [f"{many(self.count, 'regime')} of {', '.join(self.switching)} over {many(len(self.groups), 'date')}"]
         if self.count > 1:
             counts = [list(self.regimes.values()).count(r + 1) for r in range(self.count)]
-            lasting = [f"{x:.3g}" if isfinite(x) else "all" for x in self.durations]
+            lasting = [f"{x:.3g}" if x < 100 * len(self.groups) else "all" for x in self.durations]
             lines += [
                 f"dates by regime: {', '.join(map(str, counts))}; a regime lasts {', '.join(lasting)} dates on average",
             ]

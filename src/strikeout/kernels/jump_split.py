@@ -99,7 +99,7 @@ def _terms(T: float, theta: Floats, u: Floats, h: float) -> Complexes:
 
 
 def _bound(T: float, theta: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """What ``ln |exp(H - n (1 + i z m) + n phi) phi|`` is at most, never rising, and each term over it."""
+    """Return what ``ln |exp(H - n (1 + i z m) + n phi) phi|`` is at most, never rising, and each term over it."""
     lam, mu, delta = theta[5:].tolist()
     d2, n = delta * delta, lam * T
     size, slope = heston_cf.bound(u, T, theta[:5])
