@@ -15,8 +15,7 @@ import numpy as np
 import strikeout as so
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
-from strikeout.synthetic.heston_quotes import TRUTH
-from strikeout.synthetic.panel import panel_quotes
+from strikeout.synthetic.heston_quotes import TRUTH, panel_quotes
 from strikeout.tables import Table, number
 
 DAYS = 25

@@ -12,13 +12,12 @@ from benchmarks import books
 from benchmarks.rows import Result, Row
 from benchmarks.timing import Candidate, Work, interleave, same
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.recompute import recompute
-from strikeout.forgetting.restep import restep
+from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
 from strikeout.kernels.compiled import native
 from strikeout.paper import method as paper_method
 from strikeout.paper.cache import fast
-from strikeout.paper.experiments.numpy_pass import numpy_restep
+from strikeout.paper.experiments.complexity import numpy_restep
 from strikeout.paper.experiments.tables import TABLE_2
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints

@@ -9,7 +9,7 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.indicator import indicator, sizes
-from strikeout.assurance.stationarity import next_step, scaled_gradient
+from strikeout.assurance.optimality import next_step, scaled_gradient
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of

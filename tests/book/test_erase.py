@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.book.import_filter import PER_QUOTE, returned
+from strikeout.book.import_quotes import PER_QUOTE, returned
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 from strikeout.store.entry import ReasonCode
 from strikeout.store.residue import needles_of, scan

@@ -11,7 +11,7 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.canonical import canonical
-from strikeout.book.fit_source import (
+from strikeout.book.spec import (
     FARTHEST,
     FEWEST,
     FitSource,
@@ -185,7 +185,7 @@ FAR = ["q0000000", "q0000002"]
 @pytest.fixture
 def off_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A book, not calibrated yet, that would go through moments, were it not for two quotes far from the money."""
-    monkeypatch.setattr("strikeout.book.fit_source.FEWEST", 1_000)
+    monkeypatch.setattr("strikeout.book.spec.FEWEST", 1_000)
     quotes = so.synthetic.random_quotes(1_000, maturities=2, seed=5)
     c, is_far = quotes.contracts, np.isin(quotes.ids, FAR)
     far = so.Contracts(

@@ -8,7 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.calibration.termination import Termination
 from strikeout.statistics.losses import TUNINGS
-from strikeout.synthetic.panel import panel_quotes
+from strikeout.synthetic.heston_quotes import panel_quotes
 from tests.assurance.linear_model import Linear, book
 
 ROBUST = tuple(TUNINGS)

@@ -12,8 +12,7 @@ import strikeout as so
 from benchmarks.coverage import covered, shocked_panel
 from strikeout.calibration.standard_errors import Basis, Errors, Reason, Unit
 from strikeout.errors import UsageError
-from strikeout.synthetic.heston_quotes import TRUTH
-from strikeout.synthetic.panel import panel_quotes
+from strikeout.synthetic.heston_quotes import TRUTH, panel_quotes
 
 PANEL = panel_quotes(12, seed=5)
 BOOK = so.paper.quotes("small", seed=2)

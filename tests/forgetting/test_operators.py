@@ -9,11 +9,10 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
-from strikeout.forgetting.cholesky import cholesky_downdate
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.recompute import recompute, recompute_shards
+from strikeout.forgetting.paper_variants import cholesky_downdate
+from strikeout.forgetting.recompute import recompute, recompute_shards, restep
 from strikeout.forgetting.refine import refine
-from strikeout.forgetting.restep import restep
 from strikeout.kernels import exact
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations

@@ -7,9 +7,8 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError
-from strikeout.forgetting.paper_step import paper_step
+from strikeout.forgetting.paper_variants import huber_step, paper_step
 from strikeout.forgetting.refine import refine
-from strikeout.forgetting.robust import huber_step
 from strikeout.statistics.shards import Shards
 
 BOOK = so.paper.quotes("large", seed=42)

@@ -12,7 +12,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import ParameterError, RefusedError, UnidentifiedError, UsageError
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.restep import restep
+from strikeout.forgetting.recompute import restep
 from strikeout.quotes.features import Features
 from strikeout.quotes.joining import join
 from strikeout.quotes.selection import select

@@ -7,9 +7,9 @@ import pytest
 
 import strikeout as so
 from strikeout.paper.experiments.dependence import dependence, relinearized
+from strikeout.paper.experiments.erasure import removals, single_maturities
 from strikeout.paper.experiments.feeds import feeds, purged
 from strikeout.paper.experiments.reconstruction import GOOD, rebuild, rebuilt
-from strikeout.paper.experiments.removal import removals, single_maturities
 
 CLEAN = "5 % at random, nothing bad"
 

@@ -8,10 +8,9 @@ import pytest
 import strikeout as so
 from strikeout.forgetting.downdate import downdate
 from strikeout.paper.experiments import curvature, curvatures
-from strikeout.paper.experiments.catalogue import find
 from strikeout.paper.experiments.curvature import PLAIN, ROBUST, WAYS, gain, tried, verdict
 from strikeout.paper.experiments.curvatures import Cache, cached
-from strikeout.paper.experiments.section import QUICK
+from strikeout.paper.experiments.report import QUICK, find
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks
 

@@ -17,11 +17,9 @@ from strikeout.forgetting.downdate import downdate
 from strikeout.paper import scheme as paper_scheme
 from strikeout.paper.experiments import complexity
 from strikeout.paper.experiments.complexity import growths
-from strikeout.paper.experiments.conditions import conditions, pulls
-from strikeout.paper.experiments.exactness import CUTS, exactness
+from strikeout.paper.experiments.conditions import conditions, pulls, relinearizing, remainders
+from strikeout.paper.experiments.equivalence import CUTS, exactness
 from strikeout.paper.experiments.measuring import slope_of
-from strikeout.paper.experiments.relinearizing import relinearizing
-from strikeout.paper.experiments.remainders import remainders
 from strikeout.statistics.system import FootprintBlocks, OneStep
 
 

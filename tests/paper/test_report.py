@@ -16,9 +16,21 @@ from strikeout.cli import strikeout
 from strikeout.cli.paper import SectionLine
 from strikeout.errors import UsageError
 from strikeout.paper.experiments import equivalence
-from strikeout.paper.experiments.catalogue import SECTIONS, chosen, section_of
-from strikeout.paper.experiments.report import csv_of, html_of, write_report
-from strikeout.paper.experiments.section import QUICK, Column, Finding, Picture, Section, Table, time_text
+from strikeout.paper.experiments.report import (
+    QUICK,
+    SECTIONS,
+    Column,
+    Finding,
+    Picture,
+    Section,
+    Table,
+    chosen,
+    csv_of,
+    html_of,
+    section_of,
+    time_text,
+    write_report,
+)
 
 SECTION = Section("made-up", "A <title>", "Is it so?")
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.paper.experiments.catalogue import find
-from strikeout.paper.experiments.section import QUICK
+from strikeout.paper.experiments.report import QUICK, find
 from strikeout.paper.experiments.sensitivity import CUTS, HIGH, shard_influences, sourced
 
 

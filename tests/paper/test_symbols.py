@@ -8,7 +8,7 @@ from functools import reduce
 import pytest
 
 import strikeout
-from strikeout.paper.experiments.catalogue import SECTIONS
+from strikeout.paper.experiments.report import SECTIONS
 from tests.architecture.markdown import ROOT
 
 PAGE = (ROOT / "docs" / "explanation" / "the-paper-line-by-line.md").read_text()

@@ -7,8 +7,8 @@ import pytest
 
 import strikeout as so
 from strikeout.paper.experiments.benchmark import benchmark
-from strikeout.paper.experiments.numpy_pass import numpy_linearize, numpy_restep
-from strikeout.paper.experiments.section import QUICK
+from strikeout.paper.experiments.complexity import numpy_linearize, numpy_restep
+from strikeout.paper.experiments.report import QUICK
 from strikeout.paper.experiments.tables import (
     FRACTIONS,
     JUMP,

@@ -10,8 +10,7 @@ import pytest
 
 import strikeout as so
 from strikeout.quotes.forwards import as_given
-from strikeout.store.residue import Needles, needles_of, needles_of_integers, needles_of_numbers
-from strikeout.store.residue_search import search_book
+from strikeout.store.residue import Needles, needles_of, needles_of_integers, needles_of_numbers, search_book
 from strikeout.store.sqlite import SqliteStore
 from strikeout.store.sqlite_layout import LayoutError, layout_of
 from tests.store.books import quotes

@@ -7,8 +7,7 @@ import pytest
 
 from strikeout.errors import UsageError
 from strikeout.kernels import heston
-from strikeout.synthetic.heston_quotes import TRUTH
-from strikeout.synthetic.panel import panel_quotes
+from strikeout.synthetic.heston_quotes import TRUTH, panel_quotes
 
 THETA = list(TRUTH.values())
 

@@ -25,10 +25,6 @@ class Confirmation(StrEnum):
     UNIDENTIFIED = "unidentified"  # too few quotes are left for the parameters
     REFUSED = "refused"
 
-    @property
-    def is_confirmed(self) -> bool:
-        return self in (Confirmation.REFITTED, Confirmation.WITHOUT_SLICES)
-
 
 def refit_without(calibration: Calibration, ids: Names) -> tuple[Calibration | None, Confirmation]:
     """Return a calibration of the same kind without these quotes, None if there is none, and how the refit ended.

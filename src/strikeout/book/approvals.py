@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from strikeout.assurance.canonical import canonical
 from strikeout.book.erasure import ABOUT_DATA, select_quotes
-from strikeout.book.keyed_ids import as_kept
 from strikeout.book.records import PERSONS, Snapshot, Why, page_of
-from strikeout.book.select import check_all, held, refuse_nothing
+from strikeout.book.select import as_kept, check_all, held, refuse_nothing
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store.entry import Entry, Reason
 from strikeout.store.ledger import commitment_of

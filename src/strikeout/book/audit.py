@@ -16,7 +16,7 @@ from strikeout.assurance.verification import Check
 from strikeout.assurance.verify import NEEDS_COMPILED, verify_claims
 from strikeout.book.approvals import approvals_of
 from strikeout.book.erasure import removed_versions
-from strikeout.book.import_filter import PER_QUOTE, returned
+from strikeout.book.import_quotes import PER_QUOTE, returned
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot, page_of, unrecorded
 from strikeout.book.results import Audit

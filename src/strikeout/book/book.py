@@ -26,11 +26,11 @@ from strikeout.book import (
 from strikeout.book.audit import audit, audit_copy
 from strikeout.book.export import Writer
 from strikeout.book.files import Clock, now
-from strikeout.book.fit_source import Asked
 from strikeout.book.history import History, history_of
 from strikeout.book.plan import Plan
 from strikeout.book.records import SMALLEST, SMALLEST_ERASURE, Session, Snapshot, Why
 from strikeout.book.results import Audit, Change, Comparison, Erasure, Imported, Rotation, Status
+from strikeout.book.spec import Asked
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.models.model import Model
@@ -38,8 +38,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import Entry
 from strikeout.store.keyring import Keyring, key_file
 from strikeout.store.ledger import Head
-from strikeout.store.residue import Progress
-from strikeout.store.residue_search import Search
+from strikeout.store.residue import Progress, Search
 from strikeout.text import many
 
 
@@ -313,7 +312,7 @@ class Book:
                 that a book depends on its quotes alone. ``panel=None`` is one latent parameter for all.
             through: "quotes", or "moments": the book then keeps the moments of its quotes too and forgets by
                 subtracting, at a cost that does not grow with the book; for squared price residuals. "auto", the
-                default, takes moments of a large book if nothing is lost by it (see ``book.fit_source``). Later verbs
+                default, takes moments of a large book if nothing is lost by it (see ``book.spec``). Later verbs
                 keep to the source chosen here.
             perturb: a share of noise on the footprints the book keeps, as for ``perturb``; also on those taken later.
             fresh: what is not given is at its default, not as the last time.

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from strikeout.book.commit import EntryFacts, Result, commit, take_footprints
-from strikeout.book.fit_source import Asked, calibrate_from
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
-from strikeout.book.spec import NAMING, CalibrationSpec, as_the_last_time
+from strikeout.book.spec import NAMING, Asked, CalibrationSpec, as_the_last_time, calibrate_from
 from strikeout.book.state_store import MissingFootprints, StateUpdate
 from strikeout.book.version import perturbed
 from strikeout.calibration.calibrate import check_one_underlying, named_in_full

@@ -9,9 +9,9 @@ import numpy as np
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.state_codec import StateKind, encode_moments
-from strikeout.book.fit_source import FitSource
 from strikeout.book.records import Snapshot, Transaction, Why
 from strikeout.book.results import Change
+from strikeout.book.spec import FitSource
 from strikeout.book.state_store import NO_QUOTES, StateUpdate, compute_footprints, state_update
 from strikeout.book.version import Version
 from strikeout.calibration.calibration import Calibration

@@ -24,16 +24,15 @@ from strikeout.book.erasure import (
     select_quotes,
 )
 from strikeout.book.forget import Recalibrated, recalibrate
-from strikeout.book.import_filter import recognised, returned
-from strikeout.book.keyed_ids import as_kept
+from strikeout.book.import_quotes import recognised, returned
 from strikeout.book.known_files import remove
 from strikeout.book.records import Session, Snapshot, Why, as_reason
 from strikeout.book.results import Erasure
+from strikeout.book.select import as_kept
 from strikeout.errors import BusyError, RefusedError
 from strikeout.quotes.forwards import Refit, is_derived, refits, underived
 from strikeout.quotes.quotes import Quotes
-from strikeout.store.residue import Needles, Progress, needles_of
-from strikeout.store.residue_search import Search, Trace, search_book
+from strikeout.store.residue import Needles, Progress, Search, Trace, needles_of, search_book
 
 NOT_SEARCHED = (
     "the files were not searched, because another process uses the book. Search them later: strikeout residue"

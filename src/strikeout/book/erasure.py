@@ -20,13 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.state_codec import words_of
-from strikeout.book.import_filter import commitments
-from strikeout.book.keyed_ids import is_encrypted
+from strikeout.book.import_quotes import commitments
 from strikeout.book.known_files import Digests, changed, digests_of
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot, Transaction, Why, as_reason, page_of
 from strikeout.book.results import Erasure
-from strikeout.book.select import LABELS, check_all, erased_labels, named, refuse_nothing
+from strikeout.book.select import LABELS, check_all, erased_labels, is_encrypted, named, refuse_nothing
 from strikeout.book.spec import given_numbers
 from strikeout.book.state_store import MissingFootprints, SavedShard, clear_footprints, stored_rows, stored_state
 from strikeout.book.version import Version
@@ -35,8 +34,15 @@ from strikeout.models.expiries import is_of_expiry, label
 from strikeout.quotes.forwards import Refit
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.entry import FIRST_DATE, FIRST_RESULT, LAST_DATE, LAST_RESULT, SOURCE, Entry, ReasonCode
-from strikeout.store.residue import Progress, needles_of, needles_of_integers, needles_of_numbers, needles_of_texts
-from strikeout.store.residue_search import Search, search_book
+from strikeout.store.residue import (
+    Progress,
+    Search,
+    needles_of,
+    needles_of_integers,
+    needles_of_numbers,
+    needles_of_texts,
+    search_book,
+)
 from strikeout.store.store import PageKind
 from strikeout.text import Argument, agreeing, many, printable
 

@@ -17,11 +17,10 @@ from strikeout.assurance.issue import Answer, issue
 from strikeout.book import select
 from strikeout.book.approvals import require_approval
 from strikeout.book.commit import EntryFacts, Result, commit, follow_change
-from strikeout.book.forward_dependencies import whole_slices
-from strikeout.book.keyed_ids import as_kept
 from strikeout.book.plan import FIELDS, Plan, shards_of
 from strikeout.book.records import Snapshot, Why, as_reason
 from strikeout.book.results import Change, moved
+from strikeout.book.select import as_kept, whole_slices
 from strikeout.book.step import Stepped, try_step
 from strikeout.book.version import latent_of
 from strikeout.calibration.calibration import Calibration

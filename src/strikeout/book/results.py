@@ -14,7 +14,7 @@ from strikeout.book.version import Version
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.fit_errors import FitErrors
 from strikeout.calibration.panels import latent_moves
-from strikeout.store.residue_search import Search
+from strikeout.store.residue import Search
 from strikeout.text import agreeing, as_lines, many
 
 SHOWN = 4  # shards in a line

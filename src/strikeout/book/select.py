@@ -1,19 +1,96 @@
-"""Select quotes of a book by ids or by a condition, and read only these."""
+"""Resolve ids or a condition to quotes of a book, with the ids it stores and the forwards that depend on them.
+
+Ids of an encrypted book: those that contain the contract are replaced by keyed digests.
+
+A store keeps ids readable, since a book is searched by them. An id that was made for a row without one is the contract
+itself, as in ``2024-01-02/T0.123/80/C``, and would reveal what the book encrypts. The digest is keyed with the secret
+of the book, so the same row gets the same id again. Verbs accept the readable id too.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from strikeout.book.records import Snapshot
-from strikeout.errors import NothingMeantError, UnknownIdError, UsageError
-from strikeout.quotes.forwards import derived
+from strikeout.errors import NothingMeantError, RefusedError, UnknownIdError, UsageError
+from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.forwards import as_given, derived, is_derived, touched_by
+from strikeout.quotes.joining import join
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
-from strikeout.store.store import Reading, Store
+from strikeout.store.store import ENCRYPTION, Reading, Store
 from strikeout.text import Argument, agreeing, many, part
+
+Commit = Callable[[str, bytes], str]
+DIGITS = 24  # 96 bits: no two of a million quotes share an id
+
+
+def is_encrypted(store: Reading) -> bool:
+    """Return whether the quotes of a book are encrypted."""
+    return store.page("setting", ENCRYPTION) is not None
+
+
+def hidden_id(name: str, commit: Commit) -> str:
+    """Return the id that replaces this one in an encrypted book."""
+    return f"q-{commit('name', name.encode())[:DIGITS]}"
+
+
+def reveals_contract(quotes: Quotes) -> NDArray[np.bool_]:
+    """Return which ids contain strike and right of their quote, as those made for rows without an id do."""
+    if not isinstance(quotes.contracts, Contracts):
+        return np.zeros(len(quotes), bool)
+    columns = (quotes.ids, quotes.contracts.strike, quotes.contracts.is_call)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return np.array([_reveals(name.split("/"), strike, is_call) for name, strike, is_call in rows], bool)
+
+
+def hide_contracts(quotes: Quotes, commit: Commit) -> Quotes:
+    """Return the same quotes, with ids that do not contain their contracts."""
+    revealing = reveals_contract(quotes)
+    if not revealing.any():
+        return quotes
+    named = zip(quotes.ids.tolist(), revealing.tolist(), strict=True)
+    return Quotes(
+        ids=[hidden_id(name, commit) if is_revealing else name for name, is_revealing in named],
+        contracts=quotes.contracts,
+        observed=quotes.observed,
+        weight=quotes.weight,
+        spread=quotes.spread,
+        labels=dict(quotes.labels),
+    )
+
+
+def as_kept(store: Reading, ids: ArrayLike | None, commit: Commit) -> ArrayLike | None:
+    """Return ids as a book stores them: in an encrypted one, the keyed digest of an id that it does not hold itself.
+
+    Raises:
+        UsageError: the ids are not text.
+    """
+    if ids is None or not is_encrypted(store):
+        return ids
+    names = as_names([ids] if isinstance(ids, str) else ids)
+    if not len(names):
+        return names
+    other = as_names([hidden_id(name, commit) for name in names.tolist()])
+    return np.where(~store.known(names) & store.known(other), other, names)
+
+
+def _reveals(parts: list[str], strike: float, is_call: bool) -> bool:
+    right = "C" if is_call else "P"
+    return any(after == right and _is(before, strike) for before, after in pairwise(parts))
+
+
+def _is(text: str, number: float) -> bool:
+    try:
+        return float(text) == number
+    except ValueError:
+        return False
+
 
 LABELS = "labels"  # the setting that names the labels of quotes that were erased
 USUAL = {"date", "expiry_date", "source"}
@@ -95,3 +172,40 @@ def refuse_nothing(count: int, *, verb: str) -> None:
     """
     if not count:
         raise NothingMeantError(f"No quote of the book is selected, so there is nothing to {verb}.")
+
+
+def whole_slices(held: Quotes, gone: Quotes) -> Quotes:
+    """Return quotes to be removed with the forwards they have in the book, as they are in its moments.
+
+    Raises:
+        RefusedError: forwards of retained quotes depend on removed ones. Moments cannot be refitted.
+    """
+    if not is_derived(gone).any():
+        return gone
+    left = int(np.count_nonzero(touched_by(held, np.isin(held.ids, gone.ids))))
+    if left:
+        raise RefusedError(
+            f"The forwards of {many(left, 'quote')} that would stay depend on those to be removed, and a book that is "
+            "calibrated through moments cannot refit them. Remove whole slices, or calibrate the book through quotes.",
+            count=left,
+        )
+    return as_given(held.only(gone.ids))
+
+
+def new_slices(held: Quotes, new: Quotes) -> Quotes:
+    """Return quotes to be added with the forwards they will have in the book.
+
+    Raises:
+        RefusedError: forwards of quotes held would change with them, or a slice gives none.
+    """
+    if not is_derived(new).any():
+        return new
+    both = join(held, new)
+    left = int(np.count_nonzero(touched_by(both, np.isin(both.ids, new.ids))))
+    if left:
+        raise RefusedError(
+            f"The forwards of {many(left, 'quote')} of the book would change with the added ones, and a book that is "
+            "calibrated through moments cannot refit them. Calibrate the book through quotes first.",
+            count=left,
+        )
+    return as_given(both.only(new.ids))

@@ -6,10 +6,10 @@ from os import PathLike
 
 from strikeout.book.approvals import require_approval
 from strikeout.book.commit import EntryFacts, Result, commit, follow_change
-from strikeout.book.forward_dependencies import new_slices
 from strikeout.book.import_quotes import arrival_of
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
+from strikeout.book.select import new_slices
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.errors import RefusedError, UsageError

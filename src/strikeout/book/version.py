@@ -8,8 +8,7 @@ from math import isfinite, isnan, nan
 from typing import Any, cast
 
 from strikeout.assurance.build import build_of
-from strikeout.book.fit_source import FitSource
-from strikeout.book.spec import CalibrationSpec
+from strikeout.book.spec import CalibrationSpec, FitSource
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.latent_test import LatentTest, one_value
 from strikeout.calibration.panels import AUTO, LABEL, counted_groups, panel_choice

@@ -15,8 +15,8 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.forget import forget
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.paper_step import paper_step
-from strikeout.forgetting.restep import restep
+from strikeout.forgetting.paper_variants import paper_step
+from strikeout.forgetting.recompute import restep
 from strikeout.forgetting.update import restore
 from strikeout.kernels import black
 from strikeout.models.heston import Heston

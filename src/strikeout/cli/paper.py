@@ -25,9 +25,7 @@ def paper(sections: tuple[str, ...], quick: bool, out: str, as_json: bool, form:
     Without a SECTION all are run: equivalence, locality, tables, and those that go beyond the paper. The report is one
     page, OUT/report.html, with its figures and numbers beside it.
     """
-    from strikeout.paper.experiments.catalogue import chosen, find, section_of
-    from strikeout.paper.experiments.report import room_for, write_report
-    from strikeout.paper.experiments.section import QUICK, WHOLE
+    from strikeout.paper.experiments.report import QUICK, WHOLE, chosen, find, room_for, section_of, write_report
 
     names, scale = chosen(sections), QUICK if quick else WHOLE
     room_for(out)

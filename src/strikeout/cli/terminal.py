@@ -143,11 +143,6 @@ def show_lines(text: str) -> None:
         click.echo("\n".join(parts) if len(line) > _columns() else line)
 
 
-def error_text(value: float) -> str:
-    """Return a standard error with two digits; a dash if there is none."""
-    return f"{value:.2g}" if isfinite(value) else "-"
-
-
 def move_text(value: float) -> str:
     """Return a move with its sign and three digits, without decimals from a hundred on; a dash if there is none."""
     return "-" if not isfinite(value) else f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.3g}"

@@ -19,7 +19,7 @@ from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import OPERATORS, Operator, Unsupported, free_parameters
 from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.forgetting import Forgetting
-from strikeout.forgetting.paper_step import paper_step
+from strikeout.forgetting.paper_variants import paper_step
 from strikeout.forgetting.recalibrate import new_kind, recalibrate
 from strikeout.forgetting.recompute import recompute_shards
 from strikeout.forgetting.refine import refine

@@ -164,11 +164,6 @@ class Forgetting:
         return tuple(group for group in self.before.latent if group not in self.latent) if self.latent else ()
 
     @property
-    def latent_before(self) -> dict[Group, float]:
-        """The latent path of before; empty if that was not a panel."""
-        return self.before.latent
-
-    @property
     def latent_moves(self) -> list[str]:
         """The changes of the latent path, in sentences; empty if before or after is not a panel."""
         before = self.before

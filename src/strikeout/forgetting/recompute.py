@@ -1,4 +1,4 @@
-"""Strike quotes out shard by shard: price the retained quotes of the touched shards again, keep the other shards."""
+"""Operators that compute footprints again: one step from raw quotes, and from the touched shards alone."""
 
 from __future__ import annotations
 
@@ -11,17 +11,60 @@ from numpy.typing import ArrayLike
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.restep import footprints_in
 from strikeout.models.model import Model
 from strikeout.quotes.features import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
-from strikeout.statistics.normal_equations import NormalEquations, Ridge
+from strikeout.statistics.normal_equations import NormalEquations, Ridge, refuse_mixing
+from strikeout.statistics.objective import RESIDUALS
+from strikeout.statistics.schema import Schema
 from strikeout.statistics.shards import Shards, one_shard, shard_states, shards_of
 from strikeout.statistics.system import WHOLE, OneStep, System
-from strikeout.statistics.weights import Weighting
+from strikeout.statistics.weights import RULES, Weighting
 from strikeout.text import Argument
+
+
+def restep(
+    retained: Quotes,
+    model: Model,
+    schema: Schema,
+    *,
+    weights: Weighting | None = None,
+    ridge: Ridge = None,
+    free: tuple[int, ...] | None = None,
+) -> OneStep:
+    """Return one Gauss-Newton step at the schema's reference from raw quotes; equals ``downdate`` bit for bit.
+
+    Args:
+        weights: needed where the schema's own are not one of the rules: by id or in the order of the quotes.
+
+    Raises:
+        UsageError: the model or the weights are not those of the schema.
+        RefusedError: a quote cannot be counted exactly.
+    """
+    return OneStep(footprints_in(retained, model, schema, weights=weights).total(), ridge, free)
+
+
+def footprints_in(quotes: Quotes, model: Model, schema: Schema, *, weights: Weighting | None = None) -> Footprints:
+    """Return the footprints of raw quotes in a schema.
+
+    Raises:
+        UsageError: the model or the weights are not those of the schema.
+        RefusedError: a quote cannot be counted exactly.
+    """
+    if not len(quotes):
+        return Footprints(schema, quotes.ids, np.zeros((0, schema.columns), np.int64))
+    if weights is None:
+        weights = next((rule for rule in RULES if rule == schema.weights), None)
+        if weights is None:
+            raise UsageError(f"The schema's weights are {schema.weights!r}: give them again, by id (weights={{...}}).")
+    residual = next(kind for kind in RESIDUALS if kind == schema.residual)
+    footprints = footprints_of(
+        quotes, model, schema.reference, residual=residual, weights=weights, grid=schema.exponents[-1]
+    )
+    refuse_mixing(schema, footprints.schema)
+    return footprints.under(schema)
 
 
 @dataclass(frozen=True, eq=False)

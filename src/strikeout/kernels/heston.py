@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.kernels import elementary, fourier_series, heston_twin, weighted_sums
+from strikeout.kernels import elementary, fourier_series, heston_twin, products
 from strikeout.kernels.compiled import compiled, default_kernel, threads
 from strikeout.kernels.heston_twin import NODES, Parts
 
@@ -65,10 +65,10 @@ def accumulator(kernel: str, part: Parts, scale: Floats, target: Floats) -> Call
 
 
 def weighed(kernel: str, theta: Floats, part: Parts, quadratic: Floats, linear: Floats, centre: Floats) -> Floats:
-    """Return the sums of ``weighted_sums.weighed`` over slices of nodes, ``d`` the value less the centre."""
+    """Return the sums of ``products.weighed`` over slices of nodes, ``d`` the value less the centre."""
     if kernel == "numpy":
         found = heston_twin.rows(theta, part)
-        return weighted_sums.weighed(found[0] - centre, found[1:], quadratic, linear)
+        return products.weighed(found[0] - centre, found[1:], quadratic, linear)
     total = np.empty(22)
     compiled().heston_weighed(theta, part.expiries, part.offsets, part.k, quadratic, linear, centre, total)
     return total

@@ -1,8 +1,18 @@
-"""Products of matrices, added in one fixed order: the same bits on every processor.
+"""Products and weighted sums in a fixed order, without BLAS.
+
+Products of matrices, added in one fixed order: the same bits on every processor.
 
 BLAS and einsum choose the order of their sums, and whether a product and a sum are rounded once or twice, by the
 processor. Here every product is rounded, then added: along a short axis from the first to the last, along rows in pairs
 (``np.add.reduce``, which has no other order).
+
+Sums over weighted nodes: what a calibration from moments needs of a model, from its rows.
+
+symbol      meaning                                                  shape
+d           model less the centre at the nodes                       (n,)
+J           its derivatives                                          (p, n)
+quadratic   weights of products of two of them; of any sign          (n,)
+linear      weights of one of them                                   (n,)
 """
 
 from __future__ import annotations
@@ -55,3 +65,14 @@ def norm(v: Floats) -> float:
     5.0
     """
     return sqrt(float(np.add.reduce(np.ascontiguousarray(v) * v)))
+
+
+def weighed(d: Floats, J: Floats, quadratic: Floats, linear: Floats) -> Floats:
+    """Return the sums of ``quadratic J J'`` and ``(linear - quadratic d) J``, the upper triangle row by row as in a
+    linearization, then those of ``linear d`` and ``quadratic d d``.
+    """
+    p = len(J)
+    rows = np.concatenate([J, d[None]])
+    products = gram(rows.T, np.concatenate([quadratic * rows, linear[None]]).T).tolist()
+    triangle = [number for i in range(p) for number in (*products[i][i:p], products[i][-1] - products[i][p])]
+    return np.array([*triangle, products[p][-1], products[p][p]])

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import chebyshev, int192
-from strikeout.kernels.weighted_sums import weighed
+from strikeout.kernels.products import weighed
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.basis import Basis, reference_price

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.forgetting.downdate import downdate
-from strikeout.forgetting.recompute import recompute
-from strikeout.forgetting.restep import restep
+from strikeout.forgetting.recompute import recompute, restep
 from strikeout.kernels import exact
 from strikeout.models.heston import Heston
 from strikeout.paper import method as paper_method
 from strikeout.paper.cache import Cache
 from strikeout.paper.cache import fast as paper_fast
+from strikeout.paper.experiments.complexity import numpy_restep
 from strikeout.paper.experiments.measuring import Times, timed
-from strikeout.paper.experiments.numpy_pass import numpy_restep
-from strikeout.paper.experiments.section import Scale
+from strikeout.paper.experiments.report import Scale
 from strikeout.paper.method import SHARD_DAYS, SHORT, Size
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of

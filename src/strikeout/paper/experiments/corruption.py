@@ -11,10 +11,10 @@ import numpy as np
 from strikeout.calibration.calibrate import calibrate
 from strikeout.models.heston import Heston
 from strikeout.paper.experiments.dependence import Dependence, Relinearized, dependence, relinearized
+from strikeout.paper.experiments.erasure import Kept, Left, removals, single_maturities
 from strikeout.paper.experiments.feeds import Purged, feeds, purged
 from strikeout.paper.experiments.reconstruction import GOOD, Rebuilt, rebuilt
-from strikeout.paper.experiments.removal import Kept, Left, removals, single_maturities
-from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
+from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table
 from strikeout.paper.sets import quotes as paper_quotes
 
 SECTION = Section(

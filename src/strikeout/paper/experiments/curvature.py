@@ -14,7 +14,7 @@ from strikeout.models.heston import Heston
 from strikeout.paper.experiments import curvatures
 from strikeout.paper.experiments.curvatures import Cache, Floats, bfgs, cached, learnt, rank_one
 from strikeout.paper.experiments.feeds import Feed, apart, feeds
-from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
+from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.system import WHOLE

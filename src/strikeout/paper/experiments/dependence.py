@@ -11,7 +11,7 @@ import numpy as np
 from strikeout.calibration.calibrate import calibrate
 from strikeout.errors import ParameterError
 from strikeout.forgetting.forget import forget
-from strikeout.forgetting.paper_step import paper_step
+from strikeout.forgetting.paper_variants import paper_step
 from strikeout.forgetting.refine import refine
 from strikeout.models.heston import Heston
 from strikeout.paper.cache import Cache, fast, relinearize

@@ -13,7 +13,7 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError
 from strikeout.forgetting.forget import forget
-from strikeout.forgetting.paper_step import paper_step
+from strikeout.forgetting.paper_variants import paper_step
 from strikeout.models.heston import Heston
 from strikeout.paper.cache import Cache, fast, retrain
 from strikeout.quotes.quotes import Quotes

@@ -11,18 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from strikeout.paper.experiments.section import time_text
+from strikeout.paper.experiments.report import time_text
 from strikeout.plots import style
 from strikeout.plots.style import FAINT, INK, MARKET, MODEL, OTHERS, blank, styled, title
 
 if TYPE_CHECKING:
     from strikeout.paper.experiments.complexity import Growth
-    from strikeout.paper.experiments.conditions import Condition, Pull
+    from strikeout.paper.experiments.conditions import Condition, Pull, Relinearizing
     from strikeout.paper.experiments.dependence import Dependence, Relinearized
+    from strikeout.paper.experiments.erasure import Left
     from strikeout.paper.experiments.feeds import Purged
     from strikeout.paper.experiments.reconstruction import Rebuilt
-    from strikeout.paper.experiments.relinearizing import Relinearizing
-    from strikeout.paper.experiments.removal import Left
 
 Floats = NDArray[np.float64]
 

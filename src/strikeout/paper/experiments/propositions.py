@@ -10,11 +10,18 @@ import numpy as np
 from strikeout.calibration.calibrate import calibrate
 from strikeout.models.heston import Heston
 from strikeout.paper.experiments.complexity import Growth, growths
-from strikeout.paper.experiments.conditions import Condition, Pull, conditions, pulls
-from strikeout.paper.experiments.exactness import Exactness, exactness
-from strikeout.paper.experiments.relinearizing import Relinearizing, relinearizing
-from strikeout.paper.experiments.remainders import Remainder, remainders
-from strikeout.paper.experiments.section import (
+from strikeout.paper.experiments.conditions import (
+    Condition,
+    Pull,
+    Relinearizing,
+    Remainder,
+    conditions,
+    pulls,
+    relinearizing,
+    remainders,
+)
+from strikeout.paper.experiments.equivalence import Exactness, exactness
+from strikeout.paper.experiments.report import (
     Column,
     Finding,
     Picture,

@@ -13,7 +13,7 @@ from strikeout.assurance.influence import influence
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.models.heston import Heston
-from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table
+from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table
 from strikeout.paper.sets import quotes as paper_quotes
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.shards import shard

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from strikeout.paper import method as paper_method
 from strikeout.paper.cache import fast
 from strikeout.paper.experiments.benchmark import Point, benchmark
-from strikeout.paper.experiments.section import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
+from strikeout.paper.experiments.report import Column, Finding, Picture, Progress, Scale, Section, Table, time_text
 from strikeout.paper.method import SHORT
 
 if TYPE_CHECKING:

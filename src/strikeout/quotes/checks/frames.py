@@ -11,7 +11,7 @@ import polars as pl
 from strikeout.quotes.slices import AMERICAN_MID, LABELS, MOMENT
 
 if TYPE_CHECKING:
-    from strikeout.quotes.quotes import Quotes
+    pass
 
 FINDING: Mapping[str, Any] = {"at": pl.Int64, "column": pl.String, "words": pl.String, "others": pl.List(pl.Int64)}
 ROUNDING = 1e-9  # of the price of one forward: what rounding of inputs may feign
@@ -55,26 +55,6 @@ WORDS = {name: name for name in ("underlying", "root", "quote_time", "exercise",
 
 
 KNOWN = frozenset({*NUMBERS.values(), *LABELS.values(), *WORDS.values()})  # every label that a rule looks at
-
-
-def market_of(quotes: Quotes, at: pl.Series | None = None, row: pl.Series | None = None) -> pl.DataFrame:
-    """Return the quotes in canonical columns; ``at`` and ``row`` are their places in a table, by default in order.
-
-    Numbers that are unknown are null, an invalid date is null, text that is empty stays so.
-    """
-    contracts = quotes.contracts
-    at = pl.Series(np.arange(len(quotes))) if at is None else at
-    own = {
-        "at": at,
-        "row": at if row is None else row,
-        "strike": pl.Series(contracts.strike),
-        "is_call": pl.Series(contracts.is_call),
-        "expiry_years": pl.Series(contracts.expiry),
-        "forward": pl.Series(contracts.forward),
-        "discount": pl.Series(contracts.discount),
-        "observed": pl.Series(quotes.observed),
-    }
-    return market_by(own, {name: _series(label) for name, label in quotes.labels.items() if name in KNOWN})
 
 
 def market_by(own: Mapping[str, pl.Series], labels: Mapping[str, pl.Series]) -> pl.DataFrame:
