@@ -126,3 +126,32 @@ def test_what_always_checks_is_let_through(source):
 def test_a_look_at_a_clock_would_be_noticed():
     assert clocks("import time\nassert time.process_time() < 1") == {"process_time"}
     assert clocks("from time import thread_time as now") == {"thread_time"}
+
+
+# Sentences may be reworded: errors are checked with ``tests.raising.raises``, by class, mentioned arguments and facts.
+# This many checks still match a sentence, most of them of errors without facts. The number may only fall.
+MOST_MATCHED = 386
+
+
+def matched_sentences(source: str) -> list[int]:
+    """Lines that compare the sentence of an error: ``pytest.raises(..., match=...)``."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) == "raises"
+        and any(keyword.arg == "match" for keyword in node.keywords)
+    ]
+
+
+def test_checks_of_sentences_do_not_increase():
+    found = {path: len(matched_sentences(path.read_text())) for path in FILES}
+    total = sum(found.values())
+    most = sorted(found, key=lambda path: -found[path])[:5]
+    named = ", ".join(f"{path.relative_to(TESTS).as_posix()} {found[path]}" for path in most)
+    assert total <= MOST_MATCHED, f"{total} checks match sentences ({named}, ...): use tests.raising.raises instead"
+
+
+def test_a_matched_sentence_is_found():
+    assert matched_sentences('with pytest.raises(UsageError, match="give one"):\n    go()') == [1]
+    assert matched_sentences('with raises(UsageError, mentions={"panel"}):\n    go()') == []

@@ -12,6 +12,7 @@ import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.errors import RefusedError, UsageError
 from tests.assurance.linear_model import Linear, book
+from tests.raising import raises
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +253,7 @@ def test_the_rows_make_a_frame_in_any_library(line):
 def test_what_cannot_be_grouped_is_refused_by_name(line):
     features, _, _, quotes, _ = line
     calibration = so.calibrate(quotes, Linear(features))
-    with pytest.raises(UsageError, match=r"no label 'trader'.*desk"):
+    with raises(UsageError, label="trader"):
         influence(calibration, "trader")
     with pytest.raises(UsageError, match="60 quotes need one group name each"):
         influence(calibration, np.array(["a", "b"]))
@@ -266,7 +267,7 @@ def test_quotes_that_do_not_determine_the_parameters_have_no_influence_to_measur
     features = np.column_stack([np.ones(20), np.ones(20)])
     calibration = so.calibrate(book(np.random.default_rng(1).standard_normal(20)), Linear(features))
     assert not calibration.converged
-    with pytest.raises(RefusedError, match="do not determine"):
+    with raises(RefusedError, mentions={"fixed"}):
         influence(calibration)
 
 

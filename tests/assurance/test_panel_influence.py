@@ -14,6 +14,7 @@ from strikeout.errors import UsageError
 from strikeout.quotes.reading import inspect_quotes
 from tests.assurance.linear_model import Linear, book
 from tests.quotes.chains import chain
+from tests.raising import raises
 
 SHARED = ("b0", "b1")
 
@@ -137,7 +138,7 @@ def test_a_panel_without_which_nothing_is_determined_comes_first_and_says_so():
     panel = so.calibrate(quotes, so.Heston(), panel="date")
     found = influence(panel, np.where(short, "short", "long"))
     assert found["group"].tolist()[0] in ("short", "long")
-    with pytest.raises(UsageError, match="no label"):
+    with raises(UsageError, label="desk"):
         influence(panel, "desk")
 
 

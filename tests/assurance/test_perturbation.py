@@ -12,6 +12,7 @@ from strikeout.assurance.perturbation import perturb
 from strikeout.errors import UsageError
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
+from tests.raising import raises
 
 NEAR = {"mean_reversion": 1.8, "long_variance": 0.06, "vol_of_vol": 0.3, "correlation": -0.55, "initial_variance": 0.06}
 
@@ -82,5 +83,5 @@ def test_a_row_that_counts_for_nothing_stays_zero(footprints):
 
 @pytest.mark.parametrize("share", [-1e-3, float("nan"), float("inf"), 1e12])
 def test_noise_of_no_size_or_too_large_for_the_grid_is_refused(footprints, share):
-    with pytest.raises(UsageError, match="share"):
+    with raises(UsageError, mentions={"share"}):
         perturb(footprints, share, draw=np.random.default_rng(1))

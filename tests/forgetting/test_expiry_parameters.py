@@ -7,6 +7,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import RefusedError, UsageError
+from tests.raising import raises
 
 QUOTES = so.paper.quotes("large")[::7]
 FIRST = QUOTES.ids[np.min(QUOTES.contracts.expiry) == QUOTES.contracts.expiry]
@@ -26,7 +27,7 @@ def test_resolving_without_an_expiry_gives_the_parameters_of_the_others(model):
 
 @pytest.mark.parametrize("operator", ["downdate", "restep", "recompute", "refine"])
 def test_a_step_does_not_say_that_quotes_are_missing_where_an_expiry_is(operator):
-    with pytest.raises(UsageError, match="a step cannot remove its parameters") as said:
+    with raises(UsageError, mentions={"operator"}) as said:
         so.forget(SABR, ids=FIRST, operator=operator)
     assert "recalibrate" in str(said.value)
     assert "fixed" not in str(said.value)

@@ -12,6 +12,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UnidentifiedError, UnknownIdError, UsageError
 from strikeout.forgetting.forget import OPERATORS
+from tests.raising import raises
 
 BOOK = so.paper.quotes("small", seed=7)
 CALIBRATION = so.calibrate(BOOK, so.Heston())
@@ -154,7 +155,7 @@ def test_every_operator_can_be_asked_for_by_name(operator):
 def test_moments_do_not_stand_for_what_they_do_not_hold():
     for options in ({"residual": "implied_vol"}, {"loss": "huber"}):
         calibration = so.calibrate(QUIET, so.Heston(), **options)
-        with pytest.raises(UsageError, match="moments support squared price residuals"):
+        with raises(UsageError, mentions={"operator"}):
             so.forget(calibration, ids=QUIET.ids[:9], operator="resolve")
 
 
@@ -170,7 +171,7 @@ def test_moments_know_fellers_condition():
 def test_a_forced_answer_outside_the_bounds_that_were_asked_for_is_refused(operator):
     at = CALIBRATION.parameters["mean_reversion"]
     tight = so.calibrate(BOOK, so.Heston(), bounds={"mean_reversion": (at - 1e-4, at + 1e-4)})
-    with pytest.raises(RefusedError, match="out of the bounds in mean_reversion"):
+    with raises(RefusedError, mentions={"operator"}, count=420, outside=["mean_reversion"]):
         so.forget(tight, where="day < 20", operator=operator)
 
 
@@ -236,7 +237,9 @@ def test_a_remainder_that_leaves_a_parameter_free_is_refused_by_its_name():
 
 
 def test_a_remainder_that_ends_on_the_models_own_bounds_is_refused_with_the_bound():
-    with pytest.raises(RefusedError, match="model's own bounds: mean_reversion ran into") as refused:
+    with raises(
+        RefusedError, mentions={"bounds"}, count=270, on_bound={"mean_reversion": 0.001, "long_variance": 0.0001}
+    ) as refused:
         so.forget(CALIBRATION, where="expiry_days = 60")
     assert refused.value.on_bound["mean_reversion"] == 0.001
 
@@ -275,9 +278,9 @@ def test_moments_name_no_quotes_and_say_what_they_need():
     made = so.calibrate(so.moments_of(BOOK), so.Heston())
     with pytest.raises(RefusedError, match="holds no quotes to find ids"):
         so.forget(made, ids=SOME)
-    with pytest.raises(UsageError, match="made from moments"):
+    with raises(UsageError, mentions={"operator"}):
         so.forget(made, quotes=BOOK.only(SOME), operator="downdate")
-    with pytest.raises(RefusedError, match="All 540"):
+    with raises(RefusedError, count=540):
         so.forget(made, quotes=BOOK)
     stranger = so.synthetic.random_quotes(5, maturities=1, seed=1)
     altered = BOOK.only(SOME).with_observed(BOOK.only(SOME).observed + 1.0)

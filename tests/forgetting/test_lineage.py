@@ -13,6 +13,7 @@ from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.statistics.moments import moments_of
 from tests.quotes.chains import chain
+from tests.raising import raises
 
 EXPIRIES = ("2024-04-05", "2024-06-07", "2024-12-06", "2025-12-05")
 
@@ -101,7 +102,7 @@ def test_the_microsecond_step_is_passed_over_where_neighbours_change_and_taken_w
     assert so.forget(before, ids=wing, tolerance=1.0).operator == "downdate"
     whole = book.ids[book.labels["expiry_date"] == EXPIRIES[1]]
     assert not so.forget(before, ids=whole).refits
-    with pytest.raises(UsageError, match="forwards depend on these quotes"):
+    with raises(UsageError, mentions={"operator"}):
         so.forget(before, ids=at_the_money, operator="downdate")
 
 
@@ -117,7 +118,7 @@ def test_a_slice_that_would_lose_its_forward_is_refused_and_a_preview_says_so() 
     before = calibration()
     book = before.book
     puts = book.ids[(book.labels["expiry_date"] == EXPIRIES[2]) & ~book.contracts.is_call]
-    with pytest.raises(RefusedError, match="2024-12-06 21 quotes are left"):
+    with raises(RefusedError, slices=["2024-03-01 2024-12-06"]):
         so.forget(before, ids=puts)
     assert isinstance(so.preview(before, ids=puts).refusal, RefusedError)
 
@@ -166,12 +167,12 @@ def test_moments_refuse_to_forget_quotes_that_others_rest_on() -> None:
         so.forget(made, quotes=book[:4])
     with pytest.raises(RefusedError, match="derived from their slices"):
         so.learn(made, book[:4])
-    with pytest.raises(UsageError, match="moments"):
+    with raises(UsageError, mentions={"select"}):
         so.calibrate(moments_of(book), so.Heston(), select="otm")
 
 
 def test_select_takes_two_words() -> None:
-    with pytest.raises(UsageError, match=r"select=.atm. is unknown\. Use one of all, otm"):
+    with raises(UsageError, mentions={"select"}):
         so.calibrate(calibration().book, so.Heston(), select="atm")
 
 

@@ -11,6 +11,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UnidentifiedError, UnknownIdError, UsageError
 from strikeout.forgetting.downdate import downdate
+from tests.raising import raises
 
 BOOK = so.synthetic.panel_quotes(days=12, seed=3)
 dates = BOOK.labels["date"].astype(str)
@@ -98,7 +99,7 @@ def test_a_state_that_cannot_be_built_before_does_not_stand_in_the_way_of_forget
     prices = BOOK.observed.copy()
     prices[20] = 2e8
     absurd = so.calibrate(BOOK.with_observed(prices), so.Heston(), panel="date")
-    with pytest.raises(RefusedError, match="cannot be counted exactly"):
+    with raises(RefusedError, column="residual", ids=["d0001-60-80"], largest=2097152.0):
         absurd.state  # noqa: B018
     done = so.forget(absurd, ids=BOOK.ids[20:21])
     assert same(done.calibration, fresh_without((str(BOOK.ids[20]),)))
@@ -191,7 +192,7 @@ def test_learning_equals_having_had_them_from_the_beginning():
     first = so.calibrate(BOOK[dates < days[8]], so.Heston(), panel="date")
     assert same(so.learn(first, BOOK[dates >= days[8]]), PANEL)
     assert so.learn(first, BOOK[:0]) is first
-    with pytest.raises(UsageError, match="in the book already"):
+    with raises(UsageError, ids=["d0000-30-80"]):
         so.learn(PANEL, BOOK[:1])
 
 
@@ -265,7 +266,7 @@ def test_what_is_left_of_a_panel_must_determine_its_parameters():
 
 def test_enforced_fellers_condition_takes_no_step():
     panel = so.calibrate(BOOK, so.Heston(), panel="date", feller="enforce")
-    with pytest.raises(UsageError, match="Feller's condition is enforced"):
+    with raises(UsageError, mentions={"operator"}):
         so.forget(panel, ids=DAY, operator="downdate")
     assert so.forget(panel, ids=DAY, tolerance=0.5).operator == "recalibrate"
 
@@ -330,7 +331,7 @@ def test_a_day_that_leads_out_of_the_models_bounds_is_named_in_the_refusal():
     flat = np.where(dates == days[7], BOOK.contracts.intrinsic, wild)  # no variance at all: that is an answer
     panel = so.calibrate(BOOK.with_observed(flat), so.Heston(), panel="date", fixed=fixed, starts=1)
     assert panel.latent_on_bound == {days[5]: top, days[7]: 1e-8}
-    with pytest.raises(RefusedError, match=f"initial_variance of {days[5]} ran into {top:g}") as refused:
+    with raises(RefusedError, mentions={"bounds"}, count=165, on_bound={}) as refused:
         so.forget(panel, ids=DAY)
     assert days[7] not in str(refused.value)
 
@@ -340,7 +341,7 @@ def test_a_refusal_on_the_way_from_a_panel_to_one_value_says_that_this_is_why():
     few = book[np.sort(np.random.default_rng(0).permutation(len(book))[:20])]
     panel = so.calibrate(few, so.Heston(), panel="auto")
     assert panel.is_panel
-    with pytest.raises(RefusedError, match=r"one value from here on, since 19 quotes are fewer.*stays a panel"):
+    with raises(RefusedError, mentions={"fixed", "panel"}, count=19, unidentified=["mean_reversion"]):
         so.forget(panel, ids=few.ids[:1])
     asked = so.calibrate(few, so.Heston(), panel="date")
     assert so.forget(asked, ids=few.ids[:1]).calibration.converged

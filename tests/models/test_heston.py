@@ -11,6 +11,7 @@ from strikeout.models.heston import Heston
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from tests.kernels.kernel_choice import each_kernel
+from tests.raising import raises
 
 TRUTH = {
     "mean_reversion": 2.0,
@@ -100,13 +101,13 @@ def test_a_missing_and_an_unknown_name_are_both_told():
 
 @pytest.mark.parametrize("wrong", [[2.0, 0.06, 0.3, -0.6], np.ones((5, 1)), 2.0], ids=["four", "a column", "one"])
 def test_a_vector_of_the_wrong_shape_is_refused(wrong):
-    with pytest.raises(ParameterError, match="5 parameters are needed"):
+    with raises(ParameterError):
         Heston("numpy").price(wrong, BOOK)
 
 
 def test_strikes_that_are_no_numbers_cannot_get_in():
     for strike in (np.nan, np.inf, 0.0, -1.0):
-        with pytest.raises(UsageError, match="strike"):
+        with raises(UsageError, column="strike", row=0):
             Contracts(forward=100.0, strike=strike, expiry=1.0, discount=1.0, is_call=True)
 
 

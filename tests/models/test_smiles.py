@@ -10,6 +10,7 @@ from strikeout.errors import ParameterError, UsageError
 from strikeout.kernels import black
 from strikeout.models.expiries import ladder, settled
 from tests.models.books import CASES, CONTRACTS
+from tests.raising import raises
 
 SMILES = ["sabr", "normal-sabr", "svi", "raw-svi"]
 
@@ -98,7 +99,7 @@ def test_options_that_cannot_be_are_refused():
         so.SVI("jw")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="border"):
         so.DoubleHeston(border=100.0)
-    with pytest.raises(ParameterError, match="correlation is -2"):
+    with raises(ParameterError, parameter="correlation", value=-2.0):
         so.SABR().price({"alpha": 0.2, "correlation": -2.0, "vol_of_vol": 0.3}, CONTRACTS[:1])
 
 

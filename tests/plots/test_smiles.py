@@ -9,6 +9,7 @@ import strikeout as so
 from strikeout.kernels import black
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import MOST_PANELS, plot_smiles, smiles_of
+from tests.raising import raises
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_no_panel_is_refused(calibration):
 def test_residuals_can_be_marked_by_id_and_unknown_ids_are_refused(calibration):
     figure = plot_residuals(calibration, marked=calibration.quotes.ids[:7], marked_as="the suspects")
     assert [len(dots.get_offsets()) for dots in figure.axes[0].collections[-2:]] == [533, 7]
-    with pytest.raises(so.StrikeoutError, match="not in this book"):
+    with raises(so.StrikeoutError, ids=["nobody"]):
         plot_residuals(calibration, marked=["nobody"])
 
 

@@ -21,6 +21,7 @@ from strikeout.quotes.spill import Spill
 from tests.quotes.in_chunks import assert_same, assert_same_quotes, in_chunks, read_both_ways
 from tests.quotes.random_files import drawn_file, quotes_frame
 from tests.quotes.test_profiles import FILES
+from tests.raising import raises
 
 
 def both(path: Path, folder: Path, *, size: int, at_once: int = 20, **options: object) -> None:
@@ -84,7 +85,7 @@ def test_what_is_looked_at_to_pair_calls_and_puts_far_apart_is_a_part_of_the_fil
 
     monkeypatch.setattr(chunked_reader, "AT_ONCE", frame.height // 8)
     monkeypatch.setattr(chunked_reader, "paired_rows", watched)
-    with pytest.raises(ColumnError, match="discount"):
+    with raises(ColumnError, mentions={"constants"}, missing="the discount"):
         in_chunks(csv(tmp_path, frame), size=900)
     assert sum(seen) == 2 * frame.height  # each chunk alone, then each partition of whole slices
     assert max(seen) < frame.height / 2
@@ -150,7 +151,7 @@ def test_a_compressed_file_is_read_in_pieces_and_a_damaged_one_is_named(tmp_path
     path.write_bytes(whole)
     both(path, tmp_path, size=1000)
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UnreadableFileError, match="damaged gzip data"):
+    with raises(UnreadableFileError, source="quotes.csv.gz"):
         in_chunks(path, size=1000)
 
 

@@ -14,6 +14,7 @@ from strikeout.errors import ColumnError, RejectedError, StrikeoutError, Unreada
 from strikeout.kernels import black
 from strikeout.quotes.issues import QuotesWarning
 from strikeout.quotes.reading import inspect_quotes, read_quotes
+from tests.raising import raises
 
 HEAD = "strike,right,price,expiry_years,forward,discount"
 ROWS = ["90,C,12,0.5,100,0.99", "100,put,5.5,0.5,100,0.99", "110,c,2.5,0.25,100,0.995"]
@@ -139,7 +140,7 @@ def test_constants_stand_in_for_absent_columns_and_only_for_those() -> None:
     reading = inspect_quotes(frame(discount=None), constants={"rate": 0.0, "underlying": "SPX"})
     assert reading.quotes.contracts.discount.tolist() == [1.0, 1.0]
     assert reading.quotes.labels["underlying"].tolist() == ["SPX", "SPX"]
-    with pytest.raises(ColumnError, match="constants gives discount"):
+    with raises(ColumnError, role="discount"):
         inspect_quotes(frame(), constants={"discount": 1.0})
     with pytest.raises(UsageError, match="not a canonical column"):
         inspect_quotes(frame(), constants={"vol": 1.0})
@@ -215,9 +216,9 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, name: str, content:
 
 
 def test_a_path_that_is_no_file_and_a_source_that_is_no_frame_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFileError, match="no such file"):
+    with raises(UnreadableFileError):
         read_quotes(tmp_path / "absent.csv")
-    with pytest.raises(UnreadableFileError, match="is a folder"):
+    with raises(UnreadableFileError):
         read_quotes(tmp_path)
     with pytest.raises(UsageError, match="got int"):
         read_quotes(17)
@@ -237,7 +238,9 @@ def dirty(folder: Path, good: int, bad: int) -> Path:
 def test_a_file_is_refused_above_the_share_of_bad_rows_and_not_at_it(tmp_path: Path) -> None:
     with pytest.warns(QuotesWarning, match="9 of 10 rows read; 1 rejected .Q102 not a number: 1."):
         assert len(read_quotes(dirty(tmp_path, 9, 1))) == 9
-    with pytest.raises(RejectedError, match="2 of 10 rows cannot be read") as refused:
+    with raises(
+        RejectedError, mentions={"max_reject"}, counts={"Q102": 2}, rejected=2, rows=10, unreadable=2
+    ) as refused:
         read_quotes(dirty(tmp_path, 8, 2))
     assert refused.value.counts == {"Q102": 2}
     assert [issue.row for issue in refused.value.issues] == [10, 11]
@@ -250,7 +253,7 @@ def test_a_file_is_refused_above_the_share_of_bad_rows_and_not_at_it(tmp_path: P
 
 
 def test_a_file_without_a_good_row_is_refused_whatever_is_allowed(tmp_path: Path) -> None:
-    with pytest.raises(RejectedError, match="none of the 3 rows is a quote"):
+    with raises(RejectedError, counts={"Q102": 3}, rejected=3, rows=3, unreadable=3):
         read_quotes(dirty(tmp_path, 0, 3), max_reject=1.0)
 
 

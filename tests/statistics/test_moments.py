@@ -15,6 +15,7 @@ from strikeout.statistics.basis import EDGES, Basis, reference_price
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.moments import Moments, moments_of
 from strikeout.statistics.quadrature import quadrature_of
+from tests.raising import raises
 
 BOOK = so.paper.quotes("small")
 TRUTH = np.array([2.0, 0.06, 0.3, -0.6, 0.06])
@@ -79,7 +80,7 @@ def test_the_order_of_the_quotes_does_not_show():
 @pytest.mark.parametrize("expiries", ["shared", "scattered"])
 def test_quotes_off_the_grid_are_refused_by_name(expiries):
     far = book(strike=100.0 * float(np.exp(EDGES[-1] * np.sqrt(0.01) * 1.0001)), expiry=0.01)
-    with pytest.raises(RefusedError, match=r"off the grid.*q0, q1, q2 .*without\(error.ids\)") as caught:
+    with raises(RefusedError, ids=["q0", "q1", "q2"]) as caught:
         moments_of(far, basis=Basis(expiries))
     assert caught.value.ids == ["q0", "q1", "q2"]
     near = book(strike=100.0 * float(np.exp(EDGES[-1] * np.sqrt(0.01) * 0.9999)), expiry=0.01)
@@ -87,9 +88,9 @@ def test_quotes_off_the_grid_are_refused_by_name(expiries):
 
 
 def test_a_quote_beyond_the_range_is_refused_by_name():
-    with pytest.raises(RefusedError, match=r"w s y .* q0, q1, q2"):
+    with raises(RefusedError, ids=["q0", "q1", "q2"]):
         moments_of(book(observed=1e15))
-    with pytest.raises(RefusedError, match=r"w s\^2"):
+    with raises(RefusedError, ids=["q0", "q1", "q2"]):
         moments_of(book(weight=np.full(3, 1e9)))
 
 

@@ -10,6 +10,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.objective import objective_of
 from tests.calibration.smile_model import book
+from tests.raising import raises
 
 
 def tied_book(order: np.ndarray) -> Quotes:
@@ -50,7 +51,7 @@ def test_a_quote_of_weight_zero_is_as_if_never_seen():
 
 
 def test_no_weight_at_all_is_refused():
-    with pytest.raises(UnidentifiedError, match="None of the 18 quotes"):
+    with raises(UnidentifiedError):
         objective_of(book(), weights=np.zeros(18))
 
 
@@ -63,18 +64,18 @@ def test_implied_volatility_targets_are_the_markets_own():
 
 def test_a_price_without_volatility_is_refused_by_name():
     quotes = book()
-    with pytest.raises(RefusedError, match="q0"):
+    with raises(RefusedError, ids=["q0"]):
         objective_of(quotes.with_observed(np.where(quotes.ids == "q0", -1.0, quotes.observed)), residual="implied_vol")
 
 
 @pytest.mark.parametrize("rule", ["relative", "vega", "spread"])
 def test_weights_made_for_prices_are_refused_for_volatilities(rule):
-    with pytest.raises(UsageError, match="made for price residuals"):
+    with raises(UsageError, mentions={"weights"}):
         objective_of(book(spread=0.5), residual="implied_vol", weights=rule)
 
 
 def test_an_unknown_residual_is_refused():
-    with pytest.raises(UsageError, match="price, implied_vol"):
+    with raises(UsageError, mentions={"residual"}):
         objective_of(book(), residual="delta")  # type: ignore[arg-type]
 
 

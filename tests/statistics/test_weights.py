@@ -12,6 +12,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import RULES, VEGA_FLOOR, weights_of
 from strikeout.text import Argument
 from tests.calibration.smile_model import book
+from tests.raising import raises
 
 
 def test_given_weights_are_the_quotes_own():
@@ -50,7 +51,7 @@ def test_relative_weights_turn_a_price_residual_into_a_share_of_the_price():
 
 def test_a_price_of_zero_has_no_relative_residual_and_is_named():
     quotes = book()
-    with pytest.raises(RefusedError, match=r"1 of 18 quotes have no price above zero.*q3") as caught:
+    with raises(RefusedError, mentions={"weights"}, ids=["q3"]) as caught:
         weights_of(quotes.with_observed(np.where(quotes.ids == "q3", 0.0, quotes.observed)), "relative")
     assert caught.value.ids == ["q3"]
 
@@ -65,7 +66,7 @@ def test_a_weight_follows_from_its_quote_alone(rule):
 
 
 def test_quotes_without_a_spread_are_named():
-    with pytest.raises(RefusedError, match=r"18 of 18 quotes have no bid-ask spread.*q0, q1, q2, \.\.\.") as caught:
+    with raises(RefusedError, mentions={"weights"}) as caught:
         weights_of(book(), "spread")
     assert "checks" not in caught.value.arguments  # no market is known to be locked
     assert caught.value.ids[-1] == "q17"
@@ -81,12 +82,12 @@ def test_a_locked_market_has_no_spread_and_is_told_the_rule_that_leaves_it_out()
 def test_quotes_without_an_implied_volatility_are_named():
     quotes = book()
     below = quotes.with_observed(np.where(quotes.ids == "q3", 1e-9 - 1.0, quotes.observed))
-    with pytest.raises(RefusedError, match=r"1 of 18 quotes have no implied volatility.*q3"):
+    with raises(RefusedError, ids=["q3"]):
         weights_of(below, "vega")
 
 
 def test_an_unknown_rule_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="given, none, relative, vega, spread"):
+    with raises(UsageError, mentions={"weights"}):
         weights_of(book(), "gamma")  # type: ignore[arg-type]
 
 
