@@ -256,6 +256,11 @@ def demo(arguments: Arguments) -> int:
     return python("-m", "strikeout", "demo", *arguments, where=None)
 
 
+def serve(arguments: Arguments) -> int:
+    """open the desk in a browser on the book with three bad days; arguments go to strikeout serve (--port)"""
+    return python("-m", "strikeout", "serve", *(arguments or ("--demo",)), where=None)
+
+
 def test(arguments: Arguments) -> int:
     """run every test but the slow ones, on all cores; arguments go to pytest (the slow ones: test -m slow)"""
     return python("-m", "pytest", *(arguments or ("-q", "-n", str(min(os.cpu_count() or 1, 8)))))
@@ -413,7 +418,7 @@ def fuzz(arguments: Arguments) -> int:
 
 COMMANDS: dict[str, Callable[[Arguments], int]] = {
     command.__name__: command
-    for command in (setup, demo, test, check, tidy, docs, bench, paper, sanitize, aarch64, fuzz)
+    for command in (setup, demo, serve, test, check, tidy, docs, bench, paper, sanitize, aarch64, fuzz)
 }
 WITHOUT_PYTHON = ("setup", "aarch64")  # these do not use the environment, or make it themselves
 

@@ -96,8 +96,11 @@ LABELS = "labels"  # the setting that names the labels of quotes that were erase
 USUAL = {"date", "expiry_date", "source"}
 
 
-def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) -> Quotes:
+def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str, whole: Quotes | None = None) -> Quotes:
     """Return the selected quotes, held or set aside. By ids only these are read; a condition is evaluated on all.
+
+    Args:
+        whole: all quotes, held and set aside, if they were read already.
 
     Raises:
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
@@ -109,7 +112,7 @@ def named(store: Store, *, ids: ArrayLike | None, where: str | None, verb: str) 
     if where is not None:
         from strikeout.quotes.selection import nothing_matches, select  # loads SQLite
 
-        whole = store.quotes(struck=None)
+        whole = store.quotes(struck=None) if whole is None else whole
         everything, _ = derived(whole)  # a condition may look at forwards: as if none were set aside
         also = labels_of(store, whole)
         names = select(everything, where, also=also)
@@ -138,8 +141,9 @@ def held(records: Snapshot, *, ids: ArrayLike | None, where: str | None, verb: s
         UsageError: not exactly one of ``ids`` and ``where`` is given, or the condition cannot be read.
         UnknownIdError: an id the book does not have, has set aside, or one given twice.
     """
-    meant = named(records.store, ids=ids, where=where, verb=verb)
     struck = records.struck
+    whole = records.quotes if where is not None and not struck else None
+    meant = named(records.store, ids=ids, where=where, verb=verb, whole=whole)
     is_aside = np.array([name in struck for name in meant.ids.tolist()], bool)
     aside = meant.ids[is_aside].tolist()
     if aside and ids is not None:

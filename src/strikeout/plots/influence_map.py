@@ -53,8 +53,12 @@ class InfluenceMap:
         row, column = np.unravel_index(np.nanargmax(self.distance), self.distance.shape)
         return self.columns[column], self.expiries[row]
 
-    def first(self, most: int) -> list[tuple[str, str]]:
-        """Return the most influential cells in words, each with the condition that selects its quotes."""
+    def first(self, most: int, *, least: float = 0.0) -> list[tuple[str, str]]:
+        """Return the most influential cells in words, each with the condition that selects its quotes.
+
+        Args:
+            least: the share of the largest distance below which a cell is left out.
+        """
         if not self.down.conditions or not self.across.conditions:
             return []
         order = np.argsort(-np.nan_to_num(self.distance, nan=-1.0, posinf=np.inf), axis=None, kind="stable")[:most]
@@ -65,7 +69,7 @@ class InfluenceMap:
                 f"{self.across.conditions[column]} and {self.down.conditions[row]}",
             )
             for row, column in places
-            if self.count[row, column]
+            if self.count[row, column] and self.distance[row, column] >= least * self.distance[places[0]]
         ]
 
     def to_dict(self) -> dict[str, Any]:

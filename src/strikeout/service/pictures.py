@@ -25,6 +25,7 @@ MOST_DATES = 400  # that a list offers
 MOST_LABELS = 30
 SMALL = 20_000  # quotes that are calibrated again within a second
 LISTED = 3  # groups that are named below the map
+STRONG = 0.01  # of the largest Cook's distance: what is below it does not stand out
 ON_BOARD = 4  # expiries whose smiles are beside a map
 AFFECTED = 3  # expiries whose smiles are shown with a plan
 FEW = 60  # values of a label that can be across a map beside the date
@@ -260,9 +261,10 @@ def _stand_out(calibration: Calibration, found: InfluenceMap) -> list[tuple[str,
     labels = calibration.used.labels
     if calibration.count <= SMALL and {"date", "source"} <= labels.keys() and "source" in _labels(calibration):
         top = influence(calibration, ["date", "source"]).top(LISTED)
-        listed = [(f"{top['date'][n]} of {top['source'][n]}", top.condition(n)) for n in range(top.rows)]
+        strong = [n for n in range(top.rows) if top["cooks_d"][n] >= STRONG * top["cooks_d"][0]]
+        listed = [(f"{top['date'][n]} of {top['source'][n]}", top.condition(n)) for n in strong]
     else:
-        listed = found.first(LISTED)
+        listed = found.first(LISTED, least=STRONG)
     together = " or ".join(f"({condition})" for _, condition in listed)
     return [*listed, ("all of these", together)] if len(listed) > 1 else listed
 

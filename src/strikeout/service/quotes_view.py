@@ -17,7 +17,7 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import frame_of
 
-MOST_VALUES, SHOWN_VALUES = 400, 12  # values that make a label a facet, and values listed of it
+MOST_DATES, SHOWN_VALUES = 1000, 12  # dates of a facet, and values of another one
 State = Literal["held", "struck", "all"]
 
 
@@ -68,7 +68,8 @@ def facets_of(book: Book) -> list[dict[str, Any]]:
     found = []
     for name, values in quotes.labels.items():
         distinct, counts = np.unique(values.astype(str), return_counts=True)
-        if not 1 < len(distinct) <= MOST_VALUES or not name.isidentifier():
+        most = MOST_DATES if name in ("date", "expiry_date") else SHOWN_VALUES
+        if not 1 < len(distinct) <= most or not name.isidentifier():
             continue
         order = np.argsort(-counts, kind="stable")[:SHOWN_VALUES]
         listed = [(distinct[n].item(), int(counts[n]), f"{name} = {literal(distinct[n])}") for n in sorted(order)]
