@@ -28,6 +28,7 @@ BENCHMARKS = {
     "reading": ("reading", "a file of a million rows (with --full also ten million) to a book: time and peak memory"),
     "rules": ("rules", "each rule about quotes on a million rows, in seconds of the processor"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
+    "serve": ("serve", "pages of a book of 100,000 quotes: the first chart, a what-if, bytes and requests"),
     "american": ("american", "American options against QuantLib's collocation; implied volatilities per second"),
     "elementary": ("elementary", "our elementary functions against NumPy's: time and error"),
     "models": ("models", "characteristic-function models on real days, beside Heston on the same quotes"),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from strikeout.models.ssvi import SSVI as SSVI
     from strikeout.models.svi import SVI as SVI
     from strikeout.models.variance_gamma import VarianceGamma as VarianceGamma
+    from strikeout.plots.draw import draw as draw
     from strikeout.quotes.clock import Clock as Clock
     from strikeout.quotes.contracts import Contracts as Contracts
     from strikeout.quotes.quotes import Quotes as Quotes
@@ -83,6 +84,7 @@ _HOMES = {
     "check_model": "strikeout.models.check",
     "compare_models": "strikeout.assurance.comparison",
     "custom_model": "strikeout.models.custom",
+    "draw": "strikeout.plots.draw",
     "forget": "strikeout.forgetting.forget",
     "gather": "strikeout.scale.gather",
     "influence": "strikeout.assurance.influence",

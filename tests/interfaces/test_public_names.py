@@ -38,6 +38,7 @@ NAMES = {
     "check_model",
     "compare_models",
     "custom_model",
+    "draw",
     "errors",
     "forget",
     "gather",

@@ -32,6 +32,7 @@ from strikeout.text import Argument, as_lines, many, printable
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
+    from strikeout.plots.drawing import Drawing
 
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
@@ -92,6 +93,19 @@ class Influence(dict[str, NDArray[Any]]):
         return plain, [
             [printable(_cell(self.columns[name][row])) for name in plain] for row in range(min(count, self.rows))
         ]
+
+    def plot_map(self, *, parameter: str | None = None) -> Drawing:
+        """Return a map of influences by one or two labels as an interactive picture for a notebook.
+
+        Args:
+            parameter: colour the cells by the move of this parameter instead of Cook's distance.
+
+        Raises:
+            UsageError: the influences are of single quotes, or by more than two labels.
+        """
+        import strikeout  # pictures are a package above this one: only its public name is used
+
+        return strikeout.draw(self, parameter=parameter)
 
     def __repr__(self) -> str:
         return f"<Influence of {many(self.rows, 'row')}: {', '.join(self.columns)}>"

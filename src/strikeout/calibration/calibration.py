@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from strikeout.calibration.regime_path import RegimePath
     from strikeout.calibration.smoothing import SmoothedPanel
     from strikeout.calibration.standard_errors import StandardErrors
+    from strikeout.plots.drawing import Drawing
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
@@ -470,6 +471,16 @@ class Calibration:
         from strikeout.calibration.summary import to_dict
 
         return to_dict(self)
+
+    def plot_smiles(self, **how: Any) -> Drawing:
+        """Return the smiles as an interactive picture for a notebook; arguments as for ``so.draw``.
+
+        Raises:
+            UsageError: the calibration was made from moments and holds no quotes.
+        """
+        import strikeout  # pictures are a package above this one: only its public name is used
+
+        return strikeout.draw(self, "smiles", **how)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())

@@ -5,6 +5,8 @@ Each takes a calibration and returns a figure or plain values for JSON, or write
 
 from __future__ import annotations
 
+from strikeout.plots.draw import draw
+from strikeout.plots.drawing import Drawing
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.page import calibration_page
@@ -18,8 +20,10 @@ from strikeout.plots.view import View
 from strikeout.plots.writing import plot, plot_data, write_plot
 
 __all__ = [
+    "Drawing",
     "View",
     "calibration_page",
+    "draw",
     "plot",
     "plot_data",
     "plot_influence_map",

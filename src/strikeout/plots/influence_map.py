@@ -157,16 +157,18 @@ def plot_influence_map(
         UsageError: the quotes have no such label.
         RefusedError: the quotes do not determine the parameters.
     """
-    found = influence_map(calibration, by=by, down=down)
+    return figure_of_map(influence_map(calibration, by=by, down=down), title=title, caption=caption(calibration, view))
+
+
+def figure_of_map(found: InfluenceMap, *, title: str | None = None, caption: str = "") -> Figure:
+    """Return a figure of a map that was computed before."""
     shades = np.where(np.isfinite(found.distance) & (found.distance > 0.0), found.distance, np.nan)
     top = float(np.nanmax(shades)) if np.isfinite(shades).any() else 1.0
     with style.styled():
         figure = style.blank(height=1.75 + 0.28 * max(len(found.expiries), 3))
         column, expiry = found.largest()
         where = f"expiry {expiry}, {column} deviations" if found.across.edges else f"{column}, {expiry}"
-        style.title(
-            figure, title or f"Influence: {where} moves the parameters most", caption=caption(calibration, view)
-        )
+        style.title(figure, title or f"Influence: {where} moves the parameters most", caption=caption)
         panel = figure.subplots()
         mesh = panel.pcolormesh(
             np.arange(len(found.columns) + 1) - 0.5,

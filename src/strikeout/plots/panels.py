@@ -195,6 +195,15 @@ def draw_tracks(tracks: Sequence[Track], *, title: str) -> Drawing:
     return Drawing(f'<div class="so-panels">{panels}</div>', table, title, alternative)
 
 
+def draw_path(panel: Calibration, *, view: View = WHOLE) -> Drawing:  # noqa: ARG001 - a path shows every group
+    """Return the latent parameter of a panel, group by group, with a band of twice its standard error."""
+    errors = list(panel.latent_standard_errors.values())
+    groups = [str(group) for group in panel.latent]
+    name = str(panel.latent_name)
+    known = [error if isfinite(error) else None for error in errors]
+    return draw_tracks([Track(name, groups, list(panel.latent.values()), known, {})], title=f"{name} by {panel.panel}")
+
+
 def _track_panel(track: Track) -> str:
     values = [nan if value is None else value for value in track.values]
     errors = [0.0 if error is None else BAND * error for error in track.errors]

@@ -21,6 +21,7 @@ from strikeout.errors import NoSuchPageError
 from strikeout.service.desk import Desk
 from strikeout.service.people import Action, Person
 from strikeout.service.sessions import COOKIE, Session
+from strikeout.statistics.losses import NAMES
 from strikeout.store.entry import ReasonCode, counts_in_words
 from strikeout.text import many, printable
 
@@ -119,7 +120,8 @@ def templates() -> Environment:
         "plain": printable,
         "in_words": counts_in_words,
     }
-    found.globals |= {"address": address, "many": many, "pages": PAGES, "reasons": [code.value for code in ReasonCode]}
+    reasons = [code.value for code in ReasonCode]
+    found.globals |= {"address": address, "many": many, "pages": PAGES, "reasons": reasons, "losses": NAMES}
     return found
 
 
