@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+PICTURES = os.environ.get("STRIKEOUT_PICTURES")  # the folder in which the pictures of the tutorial are written again
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -81,6 +83,18 @@ class Person:
     def sees(self, text):
         playwright.expect(self.page.locator("body")).to_contain_text(text)
 
+    def keep(self, name):
+        """Write what is seen as a picture of the tutorial, if that is asked for."""
+        if PICTURES is None:
+            return
+        import io
+
+        from PIL import Image
+
+        self.page.set_viewport_size({"width": 1280, "height": 800})
+        seen = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB")
+        seen.quantize(160).save(Path(PICTURES) / f"desk-{name}.png", optimize=True)
+
     def close(self):
         self.context.close()
         assert self.wrong == []
@@ -102,14 +116,18 @@ def at_browser(chromium):
 def test_the_story_of_three_bad_days_can_be_clicked_through(demo, at_browser):
     quant = at_browser(demo, "operator")
     quant.sees("Not identified")
+    quant.keep("book")
     quant.click("all of these", "link")
     quant.sees("NEVER_SEEN")
     quant.sees("23 quotes struck out")
     quant.page.get_by_label("Ticket").fill("T-17")
+    quant.keep("what-if")
     quant.click("Do it")
     quant.sees("23 quotes struck out in entry 4")
+    quant.keep("done")
     quant.click("Verify the book", "link")
     quant.sees("The book holds.")
+    quant.keep("audit")
     quant.click("Book", "link")
     quant.sees("Converged")
     quant.page.get_by_text("Bring quotes back").click()
@@ -118,6 +136,15 @@ def test_the_story_of_three_bad_days_can_be_clicked_through(demo, at_browser):
     with demo.book() as book:
         assert [entry.what for entry in book.log()][3:] == ["forget", "restore"]
         assert str(book.log()[3].why) == "bad-feed (T-17)"
+
+
+def test_every_picture_of_the_tutorial_is_made_by_a_story():
+    root = Path(__file__).resolve().parents[2]
+    shown = set(
+        re.findall(r"pictures/(desk-[\w-]+)\.png", (root / "docs/tutorial/the-desk-in-a-browser.md").read_text())
+    )
+    made = {f"desk-{name}" for name in re.findall(r'\.keep\("([\w-]+)"\)', Path(__file__).read_text())}
+    assert shown == made == {path.stem for path in (root / "docs/pictures").glob("desk-*.png")}
 
 
 def test_cells_are_chosen_by_a_box_and_lead_to_the_plan_of_just_these_quotes(demo, at_browser):
@@ -179,6 +206,7 @@ def test_two_persons_are_needed_and_the_second_sees_the_plan(served, at_browser)
     risk.book()
     risk.click("Requests 1", "link")
     risk.sees("NEVER_SEEN")
+    risk.keep("request")
     risk.click("Approve")
     risk.sees("Request 5 of operator is approved")
     quant.click("To the request", "link")
