@@ -9,6 +9,7 @@
 #include "american.hpp"
 #include "column.hpp"
 #include "dispatch.hpp"
+#include "dividends.hpp"
 
 namespace nb = nanobind;
 using Doubles = Column<double>;
@@ -49,6 +50,22 @@ class American {
     Erfcx erfcx() const { return {coefficients.data(), coefficients.size() - 1, centre}; }
 };
 
+// The steps of a slice with cash dividends, checked.
+struct Schedule {
+    std::vector<std::unique_ptr<Doubles>> columns;
+    DividendSteps steps;
+    Schedule(nb::list numbers, nb::list given) {
+        if (nb::len(numbers) != 3 || nb::len(given) != 9) throw std::invalid_argument("three numbers and nine columns are needed");
+        for (size_t j = 0; j < 9; j++) columns.push_back(std::make_unique<Doubles>(given[j]));
+        const size_t count = columns[0]->size();
+        for (size_t j = 0; j < 9; j++)
+            if (columns[j]->size() != (j < 8 ? count : count + 1)) throw std::invalid_argument("columns of different lengths");
+        const auto at = [&](size_t j) { return columns[j]->data(); };
+        steps = {count, nb::cast<double>(numbers[0]), nb::cast<double>(numbers[1]), nb::cast<double>(numbers[2]),
+                 at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8)};
+    }
+};
+
 // Columns of options, of one length.
 struct Given {
     Doubles S, K, T, r, q, sigma;
@@ -68,6 +85,16 @@ struct Given {
 };
 
 void bind_american(nb::module_& m) {
+    m.def("dividend_values", [](nb::list numbers, nb::list steps, nb::list options, double sign, nb::handle out, int threads) {
+        const Schedule schedule(numbers, steps);
+        if (nb::len(options) != 3) throw std::invalid_argument("spot, strike and volatility are needed");
+        const Doubles spot(options[0]), strike(options[1]), sigma(options[2]);
+        if (strike.size() != spot.size() || sigma.size() != spot.size()) throw std::invalid_argument("columns of different lengths");
+        const Result to(out, 2 * spot.size());
+        const nb::gil_scoped_release released;
+        DISPATCH(dividend_values)
+        (schedule.steps, spot.data(), strike.data(), sigma.data(), sign, to.data(), static_cast<int64_t>(spot.size()), threads);
+    });
     nb::class_<American>(m, "American")
         .def(nb::init<nb::list, nb::handle, double, double, double, double>(), nb::arg("levels"), nb::arg("erfcx"), nb::arg("centre"),
              nb::arg("step"), nb::arg("tail"), nb::arg("settled"))

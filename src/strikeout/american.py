@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.errors import UsageError
 from strikeout.kernels import american, black, elementary
+from strikeout.quotes.dividends import Dividends as Dividends
 from strikeout.quotes.exercise import to_european as to_european
 
 Floats = NDArray[np.float64]

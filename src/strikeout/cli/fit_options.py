@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 READING = ("checks", "constants", "exercise", "max_reject", "profile", "quarantine")
 REPEATED = (  # what a following command needs again
     "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel", "errors",
-    "max_reject", "profile", "constants", "rates", "exercise", "checks", "only",
+    "max_reject", "profile", "constants", "rates", "exercise", "dividends", "dividend_model", "checks", "only",
 )  # fmt: skip
 OF_OBJECTIVE = ("weights", "residual", "loss", "select")  # options that mean the same for every model
 

@@ -177,7 +177,34 @@ def exercise_option(command: Command) -> Command:
     )(with_exercise)
 
 
-constant_option = with_options(_constant_option, rates_option, exercise_option)
+def dividends_option(command: Command) -> Command:
+    """Add ``--dividends`` and ``--dividend-model`` to a command, whose ``constants`` get both."""
+
+    @wraps(command)
+    def with_dividends(*args: Any, dividends: str | None, dividend_model: str | None, **options: Any) -> Any:
+        if dividends is None and dividend_model is not None:
+            raise UsageError("--dividend-model needs --dividends FILE.")
+        if dividends is not None:
+            if str(options.get("file") or "").lower().endswith(".book"):
+                raise UsageError("--dividends is for files: the quotes of a book keep their dividends. Leave it out.")
+            model = {} if dividend_model is None else {"dividend_model": dividend_model}
+            options["constants"] = {**options["constants"], "dividends": dividends, **model}
+        return command(*args, **options)
+
+    made = click.option(
+        "--dividend-model",
+        type=click.Choice(["escrowed", "piecewise"]),
+        help="The spot less its dividends is lognormal (escrowed, the default), or the spot between ex-dates is.",
+    )(with_dividends)
+    return click.option(
+        "--dividends",
+        type=click.Path(path_type=str),
+        metavar="FILE",
+        help="A .csv of cash dividends for American quotes: underlying, ex_date and amount.",
+    )(made)
+
+
+constant_option = with_options(_constant_option, rates_option, exercise_option, dividends_option)
 layout_options = with_options(profile_option, constant_option, check_option)
 max_reject_option = click.option(
     "--max-reject",

@@ -144,6 +144,15 @@ class ByteSearch:
     def __init__(self, blob: bytes, ends: NDArray[int64]) -> None: ...
     def find(self, block: bytes) -> tuple[NDArray[int64], NDArray[int64]]: ...
 
+def dividend_values(
+    numbers: list[float],
+    steps: list[NDArray[float64]],
+    options: list[NDArray[float64]],
+    sign: float,
+    out: NDArray[float64],
+    threads: int,
+) -> None: ...
+
 class American:
     def __init__(
         self,

@@ -22,6 +22,7 @@ from strikeout.quotes.applying import filled_columns, stacked
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Layout, with_constants
 from strikeout.quotes.derivation import BESIDE, NO_ROAD, SLICE, paired_rows, rights
+from strikeout.quotes.dividends import Dividends
 from strikeout.quotes.issues import BY_ITSELF, IssueLog, Issues
 from strikeout.quotes.limits import check_bad
 from strikeout.quotes.rates import RateCurve
@@ -48,6 +49,7 @@ class ReadOptions:
     is_beside: bool  # whether forwards may depend on quotes that are elsewhere
     curve: RateCurve | None = None  # the rate of each row, whose column is a placeholder
     exercise: str = "european"  # which rows are American and read as European: see ``exercise``
+    dividends: Dividends | None = None  # cash dividends, which become labels of the rows
 
     def layout(self, table: Table) -> Layout:
         """Return how this table will be read.
@@ -69,6 +71,14 @@ class ReadOptions:
                 Argument("constants", {"spot": 450.81}),
                 "), or read the quotes as European.",
                 missing="spot",
+                columns=table.frame.columns,
+            )
+        if self.dividends is not None and "quote_date" not in found.places:
+            raise ColumnError(
+                "No column for quote_date, from which the time to an ex-date is counted. Add one (",
+                Argument("constants", {"quote_date": "YYYY-MM-DD"}),
+                "), or leave the dividends out.",
+                missing="quote_date",
                 columns=table.frame.columns,
             )
         return found
@@ -263,7 +273,7 @@ class _Pass:
         """Read the rows of a chunk and store the good ones."""
         clock = clock_of(table, self._how.clock)
         rules = Rules(table, with_constants(table.frame, self._how.constants), layout)
-        rows = read_rows(rules, clock, self._how.curve, exercise=self._how.exercise)
+        rows = read_rows(rules, clock, self._how.curve, exercise=self._how.exercise, dividends=self._how.dividends)
         begin = self._log.begin(table.frame.height)
         for found in rows.found:
             self._log.add(found.with_columns(pl.col("at") + begin), BY_ITSELF)

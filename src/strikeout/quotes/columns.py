@@ -45,6 +45,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "iv_bid": (),
     "iv_ask": (),
     "american_mid": (),
+    "dividends": (),
     "forward_from": (),
     "discount_from": (),
 }
@@ -121,6 +122,7 @@ UNITS: Mapping[str, str] = {
     "iv_bid": "volatility of the bid, decimal",
     "iv_ask": "volatility of the ask, decimal",
     "american_mid": "price of an American quote whose price column is European; the latter is recomputed from it",
+    "dividends": "model, then years:amount of each cash dividend before expiry; see the page on American options",
     "forward_from": "given, or parity or spot if it was derived and is to be refitted",
     "discount_from": "given or rate, or parity if it was derived and is to be refitted",
 }

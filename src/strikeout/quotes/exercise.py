@@ -6,6 +6,9 @@ depends on the mid, spot, strike and expiry of the quote and on forward and disc
 
     rate = -ln(discount) / T        dividend yield (with borrow) = rate - ln(forward / spot) / T
 
+With cash dividends (label ``dividends``) the yield is what they leave of the forward, the borrow:
+``kernels/dividends``.
+
 Forward and discount by put-call parity need European prices, and those need forward and discount: a fixed number of
 rounds, begun with parity of the mids near the money.
 """
@@ -18,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.kernels import american, black, elementary
+from strikeout.kernels import american, black, dividends, elementary
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.dividends import DIVIDENDS, cash_flows
 from strikeout.quotes.slices import AMERICAN_MID
 from strikeout.text import many
 
@@ -84,7 +88,10 @@ def to_european(quotes: Quotes) -> Quotes:
         mid = np.where(np.isfinite(already), already, mid)
     own = np.flatnonzero(chosen & ~is_derived(quotes))
     observed = np.array(quotes.observed)
-    observed[own] = european_prices(mid[own], known[own], quotes.contracts[own])
+    paid = quotes.labels.get(DIVIDENDS)
+    observed[own] = european_prices(
+        mid[own], known[own], quotes.contracts[own], None if paid is None else np.asarray(paid, object)[own]
+    )
     made = type(quotes)._trusted(
         ids=quotes.ids, contracts=quotes.contracts, observed=observed, weight=quotes.weight, spread=quotes.spread,
         labels={**quotes.labels, AMERICAN_MID: mid},
@@ -109,9 +116,41 @@ def american_volatilities(mid: Floats, spot: Floats, contracts: Contracts) -> Fl
     return np.where(two, start, found)
 
 
-def european_prices(mid: Floats, spot: Floats, contracts: Contracts) -> Floats:
-    """Return the European price at the volatility of each American mid; the mid itself if it has none."""
+def european_prices(mid: Floats, spot: Floats, contracts: Contracts, paid: NDArray[np.object_] | None = None) -> Floats:
+    """Return the European price at the volatility of each American mid; the mid itself if it has none.
+
+    Args:
+        paid: the label ``dividends`` of each quote; empty for a continuous yield.
+    """
     c = contracts
-    sigma = american_volatilities(mid, spot, c)
-    found = black.price(c.forward, c.strike, c.expiry, sigma, c.discount, c.is_call)
+    cash = np.zeros(len(mid), bool) if paid is None else np.array([bool(text) for text in paid.tolist()], bool)
+    found = np.full(len(mid), np.nan)
+    plain = np.flatnonzero(~cash)
+    if plain.size:
+        part = c[plain]
+        sigma = american_volatilities(mid[plain], spot[plain], part)
+        found[plain] = black.price(part.forward, part.strike, part.expiry, sigma, part.discount, part.is_call)
+    if paid is not None and cash.any():
+        _convert_with_cash(found, mid, spot, c, paid, np.flatnonzero(cash))
     return np.where(np.isfinite(found), found, mid)
+
+
+def _convert_with_cash(
+    found: Floats, mid: Floats, spot: Floats, c: Contracts, paid: NDArray[np.object_], rows: NDArray[np.intp]
+) -> None:
+    """Write the European prices of quotes with cash dividends, which share a grid if their markets are the same."""
+    groups: dict[tuple[str, float, float, float, float, bool], list[int]] = {}
+    for row in rows.tolist():
+        market = str(paid[row]), c.expiry[row], c.discount[row], c.forward[row], spot[row], bool(c.is_call[row])
+        groups.setdefault(market, []).append(row)
+    for (text, T, D, F, S, is_call), members in groups.items():
+        flows, at = cash_flows(text), np.array(members)
+        with np.errstate(all="ignore"):
+            rate = float(-elementary.log(np.array([D]))[0] / T)
+            cost = float(flows.cost(np.array([S]), np.array([F]), float(T))[0])
+        if not (np.isfinite(rate) and np.isfinite(cost)):
+            continue
+        _, found[at] = dividends.conversions(
+            mid[at], spot[at], c.strike[at], forward=c.forward[at], discount=float(D),
+            steps=dividends.steps_of(flows, float(T), rate, cost), is_call=is_call,
+        )  # fmt: skip

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from strikeout.errors import RefusedError
 from strikeout.kernels import black, elementary
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.dividends import DIVIDENDS, less_dividends
 from strikeout.quotes.exercise import ROUNDS, european_prices, is_american
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.parity import PAIRS, RATE, parity_lines
@@ -41,6 +42,7 @@ NEEDED = (
     "dividend_yield",
     DISCOUNT_FROM,
     AMERICAN_MID,
+    DIVIDENDS,
 )  # labels; a large book has many more
 WORDS = np.array(["none", "parity", "spot"], object)
 CLOSE, ENOUGH = 0.08, 20  # |K / F - 1|, wider than the band of parity; quotes of a slice that are enough there
@@ -268,7 +270,7 @@ def _as_european(
         forward=forward[rows], discount=discount[rows], strike=part.strike, expiry=part.expiry, is_call=part.is_call
     )
     found = np.array(price)
-    found[rows] = european_prices(mid[rows], spot, contracts)
+    found[rows] = european_prices(mid[rows], spot, contracts, _column(labels, DIVIDENDS, len(c))[rows])
     return found
 
 
@@ -294,11 +296,13 @@ def _with(quotes: Quotes, *, contracts: Contracts, labels: Mapping[str, NDArray[
 
 
 def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floats:
-    """``spot exp(-dividend_yield T) / discount``; not-a-number if a label is missing."""
+    """``spot exp(-dividend_yield T) / discount`` less cash dividends; not-a-number if a label is missing."""
     spot, dividend = (_numbers(labels, name, len(contracts)) for name in ("spot", "dividend_yield"))
     with np.errstate(over="ignore"):
         carry: Floats = elementary.exp(-dividend * contracts.expiry)
-        return spot * carry / contracts.discount
+        found = spot * carry / contracts.discount
+    T, texts = contracts.expiry, _column(labels, DIVIDENDS, len(contracts)).tolist()
+    return less_dividends(found, texts, spot=spot, expiry=T, cost=_rate(contracts.discount, T) - dividend)
 
 
 def _column(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> NDArray[Any]:

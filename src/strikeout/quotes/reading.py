@@ -27,6 +27,7 @@ from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.chunked_reader import Chunks, ReadOptions, read_chunks
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Column
+from strikeout.quotes.dividends import Dividends
 from strikeout.quotes.exercise import check_style
 from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import forwards_of, with_given
@@ -259,6 +260,7 @@ class ReadKeywords(TypedDict, total=False):
     checks: Checks | Mapping[str, float | str] | str | None
     forwards: str
     exercise: Literal["european", "american", "auto"]
+    dividends: Any
     clock: Clock | None
 
 
@@ -283,6 +285,8 @@ def inspect_quotes(
             slice by slice.
         exercise: the rows whose American prices are read as European ones: "auto" for those that the column exercise
             marks, "american" for all, "european" (default) for none. See ``american.to_european``.
+        dividends: cash dividends, for American rows and for forwards from spot: a file or frame with the columns
+            underlying, ex_date and amount, a mapping from ex-dates to amounts, or ``Dividends``.
         clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
 
     Raises:
@@ -298,11 +302,14 @@ def inspect_quotes(
             f"{unknown[0]!r} is not a keyword of reading. They are {', '.join(ReadKeywords.__annotations__)}."
         )
     rules = Checks.of(options.get("checks"))
-    fixed, curve = _split_curve(options.get("constants") or {})
+    given = dict(options.get("constants") or {})
+    schedule, model = options.get("dividends", given.pop("dividends", None)), given.pop("dividend_model", None)
+    paid = None if schedule is None else Dividends.of(schedule, model)
+    fixed, curve = _split_curve(given)
     forwards, exercise = options.get("forwards", "auto"), options.get("exercise", "european")
     check_style(exercise)
     asked = ReadOptions(
-        options.get("profile"), fixed, forwards, options.get("clock"), beside is not None, curve, exercise
+        options.get("profile"), fixed, forwards, options.get("clock"), beside is not None, curve, exercise, paid
     )
     store = Spill(how.folder) if how.on_disk else ChunksInMemory()
     try:
@@ -393,6 +400,8 @@ def read_quotes(
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available.
         exercise: the rows whose American prices are read as European ones: "auto" for those that the column exercise
             marks, "american" for all, "european" (default) for none. See ``american.to_european``.
+        dividends: cash dividends, for American rows and for forwards from spot: a file or frame with the columns
+            underlying, ex_date and amount, a mapping from ex-dates to amounts, or ``Dividends``.
         clock: when contracts end and quotes were taken, and which hours count; the profile's own by default.
 
     Raises:

@@ -16,6 +16,7 @@ from strikeout.kernels import elementary
 from strikeout.quotes.clock import DAY, Clock
 from strikeout.quotes.columns import NUMBERS, Layout, as_text, label_name, quotient
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.dividends import DIVIDENDS, Dividends, less_dividends
 from strikeout.quotes.exercise import european_prices, is_american
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.issues import SCHEMA
@@ -252,7 +253,7 @@ PIECE = 100_000  # rows turned from one kind of text into another at once
 LABELLED = (
     "underlying", "root", "quote_date", "quote_time", "expiry", "exercise", "bid", "ask", "iv", "spot", "rate",
     "dividend_yield", "source", "expiry_time", "settlement", "volume", "open_interest", "last_trade_time",
-    "deliverable", "iv_bid", "iv_ask", "american_mid",
+    "deliverable", "iv_bid", "iv_ask", "american_mid", "dividends",
 )  # fmt: skip
 
 
@@ -268,11 +269,19 @@ class Rows:
     found: tuple[pl.DataFrame, ...]
 
 
-def read_rows(rules: Rules, clock: Clock | None, curve: RateCurve | None = None, *, exercise: str = "european") -> Rows:
+def read_rows(
+    rules: Rules,
+    clock: Clock | None,
+    curve: RateCurve | None = None,
+    *,
+    exercise: str = "european",
+    dividends: Dividends | None = None,
+) -> Rows:
     """Read the rows of a table, each by itself; with a ``curve`` the rate of each is that of its time to expiry.
 
     Args:
         exercise: which rows are American and read as European: none, all, or those that the table states ("auto").
+        dividends: the cash dividends of which those in the life of a quote become its label.
     """
     frame, layout = rules.frame, rules.layout
     work, parts = rules.parse()
@@ -283,9 +292,14 @@ def read_rows(rules: Rules, clock: Clock | None, curve: RateCurve | None = None,
     parts += _untimed(rules, work, clock)
     parts += rules.judge(work)
     work = with_money(work, frame, layout)
+    paid = None if dividends is None else _paid(dividends, work, frame, layout)
+    if paid is not None and not {"forward", "parity"} & {*layout.used, *layout.roads}:
+        work = _less_dividends(work, paid)
     parts += rules.judge_money(work, _unmarked(frame.height, parts))
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
     labels = _labels(frame, work, layout)
+    if paid is not None:
+        labels = labels.with_columns(paid)
     if exercise != "european":
         work, labels, found = _converted(rules, work, labels, exercise, _unmarked(frame.height, parts))
         parts.append(found)
@@ -324,7 +338,8 @@ def _converted(
     contracts = Contracts(
         forward=forward[own], strike=strike[own], expiry=expiry[own], discount=discount[own], is_call=is_call[own]
     )
-    observed[own] = european_prices(mid[own], spot[own], contracts)
+    paid = labels[DIVIDENDS].fill_null("").to_numpy().astype(object)[own] if DIVIDENDS in labels.columns else None
+    observed[own] = european_prices(mid[own], spot[own], contracts, paid)
     words = "the price {} is not above what exercising now pays, so it has no volatility; left out."
     role = next(role for role in ("price", "bid") if role in layout.used)
     return (
@@ -335,6 +350,31 @@ def _converted(
         ),
         rules.failures("Q117", role, pl.Series(pays), words),
     )
+
+
+def _less_dividends(work: pl.DataFrame, paid: pl.Series) -> pl.DataFrame:
+    """Return the rows with forwards from spot that are less the cash dividends."""
+    numbers = work.select(
+        pl.col("forward", "spot", "expiry_years", "discount", "dividend_yield").cast(pl.Float64).fill_null(nan)
+    )
+    forward, spot, expiry, discount, dividend = (column.to_numpy() for column in numbers.get_columns())
+    with np.errstate(all="ignore"):
+        cost = -elementary.log(discount) / expiry - dividend
+    found = less_dividends(forward, paid.to_list(), spot=spot, expiry=expiry, cost=cost)
+    return work.with_columns(pl.Series("forward", found).fill_nan(None))
+
+
+def _paid(dividends: Dividends, work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.Series:
+    """Return the label ``dividends`` of each row; empty without a date or an expiry, which then has its own issue."""
+    whose = _stated(frame, layout, "underlying").to_list()
+    days = to_dates(frame[layout.places["quote_date"]]).to_list()
+    known: dict[tuple[Any, ...], str] = {}
+    texts = []
+    for key in zip(whose, days, work["expiry_years"].cast(pl.Float64).to_list(), strict=True):
+        if key not in known:
+            known[key] = "" if key[1] is None or key[2] is None else dividends.text(*key)
+        texts.append(known[key])
+    return pl.Series(DIVIDENDS, texts, dtype=pl.String)
 
 
 def clock_of(table: Table, clock: Clock | None) -> Clock | None:

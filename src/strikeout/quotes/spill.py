@@ -16,6 +16,7 @@ import polars as pl
 
 from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
+from strikeout.quotes.dividends import DIVIDENDS
 from strikeout.quotes.forwards import FORWARD_FROM, NEEDED
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.row_values import label_array
@@ -152,7 +153,7 @@ class Spill:
 
 PARTS = 32  # of ten million quotes each is a few hundred thousand
 NUMBERS = ("forward", "strike", "expiry", "discount", "is_call")
-TEXTS = (*KEYS, "exercise", "discount_from", FORWARD_FROM)
+TEXTS = (*KEYS, "exercise", "discount_from", FORWARD_FROM, DIVIDENDS)
 
 
 class SliceSpill:
