@@ -29,6 +29,10 @@ BENCHMARKS = {
     "rules": ("rules", "each rule about quotes on a million rows, in seconds of the processor"),
     "book": ("book", "a book in a file: a million quotes imported and calibrated; 27 forgotten, fsync included"),
     "serve": ("serve", "pages of a book of 100,000 quotes: the first chart, a what-if, bytes and requests"),
+    "american-market": (
+        "american_market",
+        "American quotes read as European: parameter errors, jumps of real chains; no timing",
+    ),
     "american": ("american", "American options against QuantLib's collocation; implied volatilities per second"),
     "elementary": ("elementary", "our elementary functions against NumPy's: time and error"),
     "models": ("models", "characteristic-function models on real days, beside Heston on the same quotes"),

@@ -156,6 +156,28 @@ def books() -> Found:
         yield from prefixed(name, of_columns(quotes))
 
 
+def american() -> Found:
+    """American prices and volatilities, and the same file read as American, with yields and with cash dividends."""
+    given: dict[str, Any] = {"spot": 100.0, "strike": np.arange(70.0, 131.0, 5.0), "expiry": 0.75, "is_call": False}
+    for name, market in {"one": (0.05, 0.02), "two": (-0.01, -0.03)}.items():
+        how = {**given, "rate": market[0], "dividend_yield": market[1]}
+        price = so.american.price(volatility=0.25, **how)
+        yield f"{name} boundary", f"{bits(price)} {bits(so.american.vega(volatility=0.25, **how))}"
+        yield f"{name} boundary, implied", bits(so.american.implied_volatility(price=price, **how))
+    frame = pl.read_csv(BOOK).filter((pl.col("underlying") == "CALM") & (pl.col("quote_date") == "2024-03-01"))
+    paid = {"2024-03-15": 0.5, "2024-06-14": 0.5, "2024-09-13": 0.5}
+    ways: dict[str, dict[str, Any]] = {"yield": {}, "escrowed": {"dividends": paid}}
+    ways["piecewise"] = {"dividends": so.american.Dividends.of(paid, "piecewise")}
+    for name, how in ways.items():
+        own = so.read_quotes(frame, exercise="american", max_reject=1.0, **how)
+        yield from prefixed(f"{name}, given", of_columns(own))
+        fitted = frame.drop("forward", "discount", "dividend_yield")
+        quotes = so.read_quotes(fitted, exercise="american", max_reject=1.0, **how)
+        yield from prefixed(f"{name}, parity", of_columns(quotes))
+        before = so.calibrate(quotes, so.BlackScholes(), select="otm")
+        yield from prefixed(f"{name}, forgetting", of_forgetting(lambda b=before: so.forget(b, ids=b.quotes.ids[3:5])))
+
+
 def calibrations(model: str) -> Found:
     for objective in OBJECTIVES:
         yield from prefixed(objective, of_calibration(calibrated(model, objective)))
@@ -270,7 +292,7 @@ def prefixed(prefix: str, found: Found) -> Found:
 
 def results() -> dict[str, str]:
     """Everything by name, in the order it is computed."""
-    parts: dict[str, Callable[[], Found]] = {"books": books}
+    parts: dict[str, Callable[[], Found]] = {"books": books, "american": american}
     for model in PRICED:
         parts[f"{model} prices"] = lambda m=model: pricing(m)
     for model in MODELS:
