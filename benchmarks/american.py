@@ -18,7 +18,7 @@ import QuantLib as ql  # noqa: N813
 from benchmarks.rows import Result, Row
 from benchmarks.timing import interleave, same
 from strikeout import american
-from strikeout.kernels import black
+from strikeout.kernels import black, dividends
 
 GRID = Path(__file__).parents[1] / "tests" / "reference" / "american_grid.json"
 QUOTES = 20_000  # of the chain that is de-Americanised
@@ -52,6 +52,9 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
     seconds, off = _chain(QUOTES // 10 if is_quick else QUOTES)
     note = f"{1.0 / seconds:,.0f} quotes per second and core (asked: 100,000), off by {off:.1e} in volatility"
     rows.append(Row("mid to European price", "strikeout", seconds, None, None, note=note))
+    seconds, off = _chain_with_dividends(200 if is_quick else 2_000)
+    note = f"{1.0 / seconds:,.0f} quotes per second and core, off by {off:.1e} in volatility"
+    rows.append(Row("mid to European price, cash dividends", "strikeout", seconds, None, None, note=note))
     return Result("american", is_quick, tuple(rows), {"reference": "our fine resolution, 1e-10 of spot"})
 
 
@@ -70,6 +73,20 @@ def _chain(count: int) -> tuple[float, float]:
     begin = time.process_time()
     found = american.implied_volatility(price=price, **rest)
     black.price(forward, K, T, found, discount, rest["is_call"])
+    return (time.process_time() - begin) / count, float(np.nanmax(np.abs(found - sigma)))
+
+
+def _chain_with_dividends(count: int) -> tuple[float, float]:
+    """Processor seconds per conversion of a put of one year with four escrowed dividends, and the worst error."""
+    flows = dividends.CashFlows((0.05, 0.3, 0.55, 0.8), (1.5, 1.5, 1.6, 1.6))
+    steps = dividends.steps_of(flows, 1.0, 0.05, 0.045)
+    spot, strike = np.full(count, 100.0), np.linspace(80.0, 110.0, count)
+    sigma, forward = 0.25 - 0.001 * (strike - 100.0), flows.forward(spot, 1.0, np.full(count, 0.045))
+    mid = dividends.values(steps, spot, strike, sigma, is_call=False)[0]
+    begin = time.process_time()
+    found, _ = dividends.conversions(
+        mid, spot, strike, forward=forward, discount=float(np.exp(-0.05)), steps=steps, is_call=False
+    )
     return (time.process_time() - begin) / count, float(np.nanmax(np.abs(found - sigma)))
 
 
