@@ -39,7 +39,7 @@ def by_expiry(tmp_path: Path, quotes: so.Quotes):
     """A book whose model has parameters of its own for every expiry."""
     with so.Book.create(tmp_path / "svi.book") as book:
         book.import_quotes(quotes)
-        book.calibrate(so.SVI(), starts=1)
+        book.calibrate(so.SVI("natural"), starts=1)
         yield book
 
 
@@ -104,7 +104,7 @@ def test_a_step_after_a_restored_expiry_is_as_near_the_truth_as_it_is_certified(
     for one in (60, 90, 120):
         plan = by_expiry.plan_forget(ids=quotes.ids[[one]], tolerance=TOLERANCE)
         assert plan.path[0].startswith("downdate: ")
-        truth = so.calibrate(quotes.without(quotes.ids[[one]]), so.SVI(), starts=1).parameters
+        truth = so.calibrate(quotes.without(quotes.ids[[one]]), so.SVI("natural"), starts=1).parameters
         assert max(abs(plan.after[name] - truth[name]) / errors[name] for name in truth) <= TOLERANCE
     by_expiry.apply(plan)
     assert by_expiry.verify().holds, by_expiry.verify().summary()
@@ -113,7 +113,7 @@ def test_a_step_after_a_restored_expiry_is_as_near_the_truth_as_it_is_certified(
 def test_quotes_of_an_expiry_the_model_does_not_know_yet_break_nothing(tmp_path, quotes, second):
     with so.Book.create(tmp_path / "a.book") as book:
         book.import_quotes(quotes[~second])
-        book.calibrate(so.SVI(), starts=1)
+        book.calibrate(so.SVI("natural"), starts=1)
         book.import_quotes(quotes[second])
         assert book.verify().holds, book.verify().summary()
 

@@ -15,7 +15,7 @@ SABR = so.calibrate(QUOTES, so.SABR())
 GONE = "alpha[0.119048]"
 
 
-@pytest.mark.parametrize("model", [so.SABR(), so.SVI(), so.SSVI(), so.BlackScholes("quoted")])
+@pytest.mark.parametrize("model", [so.SABR(), so.SVI("natural"), so.SSVI(), so.BlackScholes("quoted")])
 def test_resolving_without_an_expiry_gives_the_parameters_of_the_others(model):
     calibration = so.calibrate(QUOTES, model)
     resolved = so.forget(calibration, ids=FIRST, operator="resolve").parameters

@@ -46,12 +46,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "variance-gamma": so.VarianceGamma,
     "sabr": so.SABR,
     "normal-sabr": lambda: so.SABR(beta=0.5, volatility="normal"),
-    "svi": so.SVI,
+    "natural-svi": lambda: so.SVI("natural"),
     "ssvi": so.SSVI,
     "flat": so.BlackScholes,
     "term-structure": lambda: so.BlackScholes("quoted"),
 }
-PRICED = MODELS | {"raw-svi": lambda: so.SVI("raw")}  # eight quotes an expiry are few for its five parameters
+PRICED = MODELS | {"svi": so.SVI}  # eight quotes an expiry are few for its five parameters
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "price": {},
     "relative": {"weights": "relative"},

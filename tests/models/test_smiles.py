@@ -133,10 +133,9 @@ def test_a_slice_of_the_surface_is_a_natural_smile_is_a_raw_one():
     theta = variance * T
     phi = eta * theta**-gamma * (1.0 + theta) ** (gamma - 1.0)
     surface = so.SSVI((T,)).price([rho, eta, gamma, variance], c)
-    natural = so.SVI(expiries=(T,))
+    natural = so.SVI("natural", expiries=(T,))
     letters = natural.raw([variance, rho, phi])["[0.5]"]
-    lowest = letters["a"] + letters["b"] * letters["sigma"] * np.sqrt(1.0 - rho * rho)
-    raw = so.SVI("raw").price([lowest, letters["b"], rho, letters["m"], letters["sigma"]], c)
+    raw = so.SVI("raw").price(so.SVI.of_letters(**letters), c)
     np.testing.assert_allclose(natural.price([variance, rho, phi], c), surface, rtol=0, atol=1e-12)
     np.testing.assert_allclose(raw, surface, rtol=0, atol=1e-12)
 
@@ -144,20 +143,21 @@ def test_a_slice_of_the_surface_is_a_natural_smile_is_a_raw_one():
 def test_axel_vogts_smile_has_butterfly_arbitrage_and_with_half_its_slope_it_has_none():
     """Gatheral and Jacquier (2014), example 3.1: (a, b, m, rho, sigma) = (-0.0410, 0.1331, 0.3586, 0.3060, 0.4153)."""
     a, b, m, rho, sigma = -0.0410, 0.1331, 0.3586, 0.3060, 0.4153
-    lowest = a + b * sigma * np.sqrt(1.0 - rho * rho)
-    found = so.SVI("raw").arbitrage([lowest, b, rho, m, sigma])
+    found = so.SVI("raw").arbitrage(so.SVI.of_letters(a, b, rho, m, sigma))
     assert len(found) == 1
     assert "butterfly" in found[0]
-    assert so.SVI("raw").arbitrage([lowest, 0.5 * b, rho, m, sigma]) == ()
+    lowest = a + b * sigma * np.sqrt(1.0 - rho * rho)  # of the smile with half the slope, too
+    half = so.SVI.of_letters(lowest - 0.5 * b * sigma * np.sqrt(1.0 - rho * rho), 0.5 * b, rho, m, sigma)
+    assert so.SVI("raw").arbitrage(half) == ()
 
 
 def test_wings_steeper_than_lees_bound_are_said():
-    found = so.SVI("raw").arbitrage([0.04, 1.5, -0.5, 0.0, 0.5])
+    found = so.SVI("raw").arbitrage([0.7, 2.25, 0.75, 0.0, 0.5])
     assert any("Lee" in sentence for sentence in found)
 
 
 def test_smiles_that_cross_are_said():
-    found = so.SVI(expiries=(0.5, 1.0)).arbitrage([0.09, -0.5, 3.0, 0.02, -0.5, 3.0])
+    found = so.SVI("natural", expiries=(0.5, 1.0)).arbitrage([0.09, -0.5, 3.0, 0.02, -0.5, 3.0])
     assert any("calendar" in sentence for sentence in found)
 
 
@@ -173,6 +173,6 @@ def test_a_calibration_says_what_arbitrage_it_found():
 def test_one_smile_is_held_against_its_own_expiry():
     """theta phi^2 (1 + |rho|) is 0.04 T * 15^2 * 1.5: 13.5 at a year, 1.35 at a tenth."""
     theta, tenth = [0.04, -0.5, 15.0], CONTRACTS[CONTRACTS.expiry == 0.1]
-    assert so.SVI().raw(theta, tenth)["[0.1]"]["b"] == pytest.approx(0.5 * 0.004 * 15.0)
-    assert so.SVI().raw(theta)["[1]"]["b"] == pytest.approx(0.5 * 0.04 * 15.0)
-    assert len(so.SVI().arbitrage(theta, tenth)) <= len(so.SVI().arbitrage(theta))
+    assert so.SVI("natural").raw(theta, tenth)["[0.1]"]["b"] == pytest.approx(0.5 * 0.004 * 15.0)
+    assert so.SVI("natural").raw(theta)["[1]"]["b"] == pytest.approx(0.5 * 0.04 * 15.0)
+    assert len(so.SVI("natural").arbitrage(theta, tenth)) <= len(so.SVI("natural").arbitrage(theta))

@@ -11,7 +11,7 @@ from strikeout.quotes.contracts import Contracts
 def test_calendar_arbitrage_counts_only_where_both_expiries_are_quoted():
     model = so.SVI("raw", expiries=(0.5, 1.0))
     # The later smile is flatter: it lies below the earlier one far from the forward, and above it near the forward.
-    theta = dict(zip(model.parameters.names, (0.02, 0.2, 0.0, 0.0, 0.1, 0.04, 0.05, 0.0, 0.0, 0.1), strict=True))
+    theta = dict(zip(model.parameters.names, (0.02, 0.2, 0.2, 0.0, 0.1, 0.04, 0.05, 0.05, 0.0, 0.1), strict=True))
 
     def quoted(reach: float) -> Contracts:
         k = np.linspace(-reach, reach, 11)

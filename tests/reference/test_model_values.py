@@ -203,14 +203,14 @@ def test_gatherals_published_slices_are_fitted_at_least_as_well(shared_data):
             continue  # two days to expiry, left out of the stored book
         smile = quotes[np.flatnonzero(at)]
         a, b, rho, m, sigma = (float(row[key]) for key in ("a", "b", "rho", "m", "sig"))
-        published = [a + b * sigma * np.sqrt(1.0 - rho * rho), b, rho, m, sigma]
+        published = so.SVI.of_letters(a, b, rho, m, sigma)
         theirs = smile.observed - so.SVI("raw").price(published, smile.contracts)
         ours = so.calibrate(smile, so.SVI("raw"))
         assert ours.cost <= float(np.sum(smile.weight * theirs**2))
         assert np.sqrt(np.mean(theirs**2)) < 1.5  # of an index at 1,230: these are the slices of this book
         compared += 1
     assert compared == 7
-    natural = so.calibrate(quotes, so.SVI())
+    natural = so.calibrate(quotes, so.SVI("natural"))
     assert natural.converged
     assert natural.agreement == 4
 
@@ -243,7 +243,7 @@ def spx(shared_data) -> so.Quotes:
         (so.BlackScholes("quoted"), 7.0),
         (so.VarianceGamma(), 1.8),
         (so.SSVI(), 0.62),
-        (so.SVI(), 0.59),
+        (so.SVI("natural"), 0.59),
         (so.SABR(), 0.52),
     ],
     ids=lambda x: type(x).__name__ if not isinstance(x, float) else "",
@@ -257,7 +257,9 @@ def test_a_real_chain_is_calibrated_from_the_canonical_starts(spx, model, rmse):
     assert calibration.rmse < rmse
 
 
-@pytest.mark.parametrize("model", [so.SSVI(), so.SVI(), so.SABR()], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "model", [so.SSVI(), so.SVI(), so.SVI("natural"), so.SABR()], ids=lambda model: type(model).__name__
+)
 def test_a_real_chain_is_forgotten_from_to_the_bit(spx, model):
     gone = spx.ids[::50].tolist()
     done = so.forget(so.calibrate(spx, model, weights="spread"), ids=gone)

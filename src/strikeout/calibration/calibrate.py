@@ -36,6 +36,7 @@ from strikeout.calibration.panels import (
 from strikeout.calibration.problem import Posed, Problem, SearchEnd
 from strikeout.calibration.result import concluded
 from strikeout.calibration.settings import STARTS, Settings, settings_of
+from strikeout.calibration.smile_search import is_by_smile, search_by_smile
 from strikeout.calibration.standard_errors import Errors, check_errors
 from strikeout.calibration.starts import Progress, Start, best_of, search, searched, starting_points
 from strikeout.calibration.termination import Termination
@@ -189,10 +190,13 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
     objective, rule = objective_of(used, residual=how.residual, weights=weights_for(used, quotes, how.weights))
     _check_count(objective, coordinates)
     problem = Problem(objective, model, coordinates, AskedLoss.of(how.loss))
-    ends = searched(problem, points, progress)
-    if how.starts == STARTS:
-        ends = _with_more_starts(problem, ends, progress)
-    best = best_of(ends)
+    if is_by_smile(problem):
+        ends, best = search_by_smile(problem, points, how.bounds, progress)
+    else:
+        ends = searched(problem, points, progress)
+        if how.starts == STARTS:
+            ends = _with_more_starts(problem, ends, progress)
+        best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
     return {
         **concluded(ends, best, model, coordinates, noise=_noise(best, model, theta), bounds=how.bounds),

@@ -20,7 +20,7 @@ Bounds = Mapping[str, tuple[float, float]]
 Picked = Callable[[tuple[float, ...]], tuple[float, ...]]
 
 # Parameters that act through a product with a second one, wherever a model has both (see box.py).
-PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol", "tilt": "slope"}
+PRODUCTS = {"long_variance": "mean_reversion", "correlation": "vol_of_vol"}
 SMALLEST_SHARE = 1e-3  # of the largest vol_of_vol that Feller's condition allows
 
 

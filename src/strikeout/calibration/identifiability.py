@@ -51,20 +51,48 @@ def precision_of(
     theta = coordinates.theta(u)
     beyond = free_beyond(space, tuple(theta))
     kept = [i for i in range(len(u)) if i not in descent.held]
-    edge = coordinates.on_edge(descent.held, u)
+    edge = set() if space.is_curve else coordinates.on_edge(descent.held, u)
     found = sorted({*kept, *edge})
     F = H if freed is None else freed
-    unscaled = inverse([[F[i][j] for j in found] for i in found])
+    invert = inverse_by_block if space.is_curve else inverse
+    unscaled = invert([[F[i][j] for j in found] for i in found])
     lost = {coordinates.free[i] for n, i in enumerate(found) if not unscaled[n][n] * H[i][i] < inflation}
     free = set(lost)
     if edge or freed is not None:
-        unscaled = inverse([[H[i][j] for j in kept] for i in kept])
+        unscaled = invert([[H[i][j] for j in kept] for i in kept])
     variances = coordinates.variances(unscaled, u, kept)
     errors = tuple(sqrt(noise_variance * v) if v >= 0.0 else nan for v in variances)
     scales = map(_scale, theta, space.lower.tolist(), space.upper.tolist())
     relative = tuple(error / scale if scale > 0.0 else nan for error, scale in zip(errors, scales, strict=True))
     free |= {i for i, error in enumerate(errors) if error > FREE * beyond[i]}
     return Precision(errors, relative, tuple(sorted(free)), bool(lost))
+
+
+def inverse_by_block(H: list[list[float]]) -> list[list[float]]:
+    """Return the inverse of a curvature whose smiles share nothing; not-a-number in the blocks that have none."""
+    size, blocks = len(H), _blocks(H)
+    out = [[0.0] * size for _ in range(size)]
+    for block in blocks:
+        part = inverse([[H[i][j] for j in block] for i in block])
+        for n, i in enumerate(block):
+            for m, j in enumerate(block):
+                out[i][j] = part[n][m]
+    return out
+
+
+def _blocks(H: list[list[float]]) -> list[list[int]]:
+    """Return the coordinates that are connected by entries other than zero, in their order."""
+    left, blocks = list(range(len(H))), []
+    while left:
+        block, reached = [], [left[0]]
+        while reached:
+            i = reached.pop()
+            if i in left:
+                left.remove(i)
+                block.append(i)
+                reached += [j for j in left if H[i][j] != 0.0]
+        blocks.append(sorted(block))
+    return blocks
 
 
 @lru_cache(maxsize=64)
@@ -100,7 +128,11 @@ def undetermined(
     Args:
         theta: all the parameters.
         H: the curvature of those that may move, ``kept`` their numbers.
+
+    None of a curve, whose open parameters are an answer.
     """
+    if space.is_curve:
+        return []
     unscaled, beyond = inverse(H), free_beyond(space, tuple(theta))
     return [
         space.names[i]
@@ -117,6 +149,8 @@ def slack(
     Args:
         theta, H, kept: as for ``undetermined``.
     """
+    if space.is_curve:
+        return inf
     unscaled, beyond = inverse(H), free_beyond(space, tuple(theta))
     errors = [noise_variance * unscaled[n][n] for n in range(len(kept))]
     if not all(variance >= 0.0 for variance in errors):

@@ -28,5 +28,7 @@ class Limits:
 
 # Runs from canonical starts inside bounds take 6 to 60 evaluations.
 BUILTIN = Limits(cap=200, damping=Damping(), keeps_scale=False, tolerance=TOLERANCE)
+# Curves with flat valleys, of one expiry each: cheap evaluations, of which some take many.
+CURVE = Limits(cap=2000, damping=Damping(), keeps_scale=False, tolerance=TOLERANCE)
 # An author's start may be anywhere, and nothing holds a step back: NIST's hardest takes 1,040 evaluations.
 CUSTOM = Limits(cap=3000, damping=WaryDamping(), keeps_scale=True, tolerance=1e-10)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.convergence import Convergence
 from strikeout.calibration.coordinates import Coordinates
-from strikeout.calibration.limits import BUILTIN, CUSTOM, Limits
+from strikeout.calibration.limits import BUILTIN, CURVE, CUSTOM, Limits
 from strikeout.calibration.loop import Descent, Evaluation, Visit, Watch, descend
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError
@@ -176,7 +176,9 @@ class Problem:
     @property
     def limits(self) -> Limits:
         """Those of user-defined models if functions, bounds and starts are the user's own."""
-        return CUSTOM if isinstance(self.objective.book, Features) else BUILTIN
+        if isinstance(self.objective.book, Features):
+            return CUSTOM
+        return CURVE if self.model.parameters.is_curve else BUILTIN
 
     def descend(
         self, start: Sequence[float], watch: Watch | None, noise: float | None = None, tolerance: float | None = None

@@ -54,7 +54,8 @@ def concluded(
         "fixed": {names[i]: value for i, value in sorted(coordinates.fixed.items())},
         "cost": descent.system.cost,
         "termination": _locally(
-            termination_of(descent, coordinates, precision, {*(bounds or {})}), best.objective.loss
+            termination_of(descent, coordinates, precision, {*(bounds or {})}, is_curve=model.parameters.is_curve),
+            best.objective.loss,
         ),
         "equations": descent.system.equations,
         "trace": Trace(descent.visits, coordinates),
@@ -62,10 +63,17 @@ def concluded(
     }
 
 
-def termination_of(descent: Descent, coordinates: Coordinates, precision: Precision, asked: set[str]) -> Termination:
-    """Return the search's own end, unless it ended on a bound or at parameters the quotes do not determine."""
+def termination_of(
+    descent: Descent, coordinates: Coordinates, precision: Precision, asked: set[str], *, is_curve: bool = False
+) -> Termination:
+    """Return the search's own end, unless it ended on a bound or at parameters the quotes do not determine.
+
+    Args:
+        is_curve: open parameters, and ends on bounds of the model, are answers (``ParameterSpace.is_curve``).
+    """
     ended = descent.termination
-    if ended is not Termination.NOT_FINITE and (precision.inseparable or (precision.free and ended.converged)):
+    is_open = precision.inseparable or (precision.free and ended.converged)
+    if is_open and ended is not Termination.NOT_FINITE and not is_curve:
         return Termination.NOT_IDENTIFIED
     if not ended.converged:
         return ended
@@ -78,7 +86,7 @@ def termination_of(descent: Descent, coordinates: Coordinates, precision: Precis
     }
     if not own:
         return Termination.CONVERGED_ON_BOUND
-    beyond = own - coordinates.on_edge(own, descent.point)
+    beyond = set() if is_curve else own - coordinates.on_edge(own, descent.point)
     return Termination.AT_BOUND if beyond else Termination.CONVERGED_ON_EDGE
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from strikeout.calibration.latent_test import latent_test, one_value
 from strikeout.calibration.panels import AUTO, counted_groups
-from strikeout.text import as_lines, many
+from strikeout.calibration.smiles import has_smiles, smile_records, smile_table
+from strikeout.tables import Table, cell_text
+from strikeout.wording import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
@@ -25,12 +27,7 @@ def summary(calibration: Calibration) -> str:
     if not calibration.is_panel:
         dates = latent_test(calibration)
         facts += [] if dates is None else [(dates.latent, str(dates))]
-    rows = [HEADINGS, *_parameters(calibration)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
-    lines = [
-        "  ".join(f"{cell:{'<' if i in (0, 4) else '>'}{widths[i]}}" for i, cell in enumerate(row)).rstrip()
-        for row in rows
-    ]
+    lines = (smile_table(calibration) if has_smiles(calibration) else _table(calibration)).to_text().splitlines()
     width = max(len(name) for name, _ in facts)
     lines += ["", *(f"{name:<{width}}  {value}" for name, value in facts)]
     lines += [f"warning: {sentence}" for sentence in calibration.warnings]
@@ -47,7 +44,9 @@ def html(calibration: Calibration) -> str:
     """Return the summary for a notebook."""
     # A fact without a name continues the one before.
     items = [f"{name}: {value}" if name else value for name, value in _facts(calibration)]
-    return html_table(HEADINGS, _parameters(calibration), items, warnings=calibration.warnings)
+    table = smile_table(calibration) if has_smiles(calibration) else _table(calibration)
+    rows = [[cell_text(cell) for cell in row] for row in table.rows]
+    return html_table(table.headings, rows, items, warnings=calibration.warnings)
 
 
 def html_table(
@@ -240,6 +239,7 @@ def to_dict(calibration: Calibration) -> dict[str, Any]:
             }
             for start in calibration.starts
         ],
+        **({"smiles": smile_records(calibration)} if has_smiles(calibration) else {}),
         "warnings": list(calibration.warnings),
         **panel,
     }
@@ -263,6 +263,10 @@ def plain(values: Mapping[Any, float]) -> dict[str, float | None]:
 
 def _number(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
+
+
+def _table(calibration: Calibration) -> Table:
+    return Table(HEADINGS, _parameters(calibration), numbers=(1, 2, 3))
 
 
 def _parameters(calibration: Calibration) -> list[tuple[str, ...]]:

@@ -13,7 +13,7 @@ class Termination(Enum):
     CONVERGED_ON_BOUND = "converged on a bound that was asked for", "the cost falls no further inside it"
     CONVERGED_ON_EDGE = (
         "converged at an edge of the model",
-        "a parameter is as good as zero, and nothing lies beyond",
+        "a parameter is where the model ends, such as a variance of zero, and nothing lies beyond",
     )
     CONVERGED_LOCALLY = (
         "converged to a local optimum",

@@ -10,6 +10,7 @@ import numpy as np
 from strikeout.calibration.feller import MEAN_REVERSION, VOL_OF_VOL
 from strikeout.calibration.moment_error import coarseness
 from strikeout.calibration.panels import NAMED
+from strikeout.calibration.smiles import dated, dates_by_label, smile_warnings
 from strikeout.calibration.summary import is_latent_free
 from strikeout.statistics.losses import AskedLoss
 from strikeout.text import many
@@ -30,14 +31,7 @@ HALF = 0.5
 def warnings(calibration: Calibration) -> tuple[str, ...]:
     """Return all warnings, the most important first."""
     found = [] if calibration.converged else [f"{calibration.termination}."]
-    found += [
-        f"{name} is {calibration.identifiability[name]}: quote more expiries and strikes, or fix it."
-        for name in calibration.unidentified
-    ]
-    found += [
-        f"{name} is on its bound {bound:g}; it has no standard error, and the others hold given it."
-        for name, bound in calibration.on_bound.items()
-    ]
+    found += smile_warnings(calibration) if calibration.model.parameters.is_curve else _ends(calibration)
     found += _latent_warnings(calibration) if calibration.is_panel else _plain_warnings(calibration)
     found += _pooled_underlyings(calibration)
     found += dominated_fit(calibration)
@@ -61,6 +55,19 @@ def _other_optima(calibration: Calibration) -> list[str]:
         f"The loss {calibration.loss} has several optima here: {many(len(others), 'start')} of "
         f"{len(calibration.starts)} ended at others, of cost {lowest:.4g} and more. This one has the lowest "
         f"cost found, {calibration.cost:.4g}; a lower one may exist."
+    ]
+
+
+def _ends(calibration: Calibration) -> list[str]:
+    """Return one sentence per parameter that the quotes leave open, or that is on a bound."""
+    dates = dates_by_label(calibration)
+    found = [
+        f"{dated(name, dates)} is {calibration.identifiability[name]}: quote more expiries and strikes, or fix it."
+        for name in calibration.unidentified
+    ]
+    return found + [
+        f"{dated(name, dates)} is on its bound {bound:g}; it has no standard error, and the others hold given it."
+        for name, bound in calibration.on_bound.items()
     ]
 
 
@@ -105,7 +112,14 @@ def _plain_warnings(calibration: Calibration) -> list[str]:
         found = [*fast_mean_reversion(calibration), *degenerate_jumps(calibration)]
     else:
         contracts = None if calibration.quotes is None else calibration.quotes.contracts
-        found = [*arbitrage(calibration.parameters, contracts)]
+        dates = {at: names[0] for at, names in dates_by_label(calibration).items() if len(names) == 1}
+        every = arbitrage(calibration.parameters, contracts, dates=dates)
+        found = [*every[:NAMED]]
+        if len(every) > NAMED:
+            found.append(
+                f"And {many(len(every) - NAMED, 'more arbitrage')}: "
+                "calibration.model.arbitrage(calibration.parameters, calibration.quotes.contracts) lists all."
+            )
     return found if calibration.moments is None else [*found, *coarseness(calibration)]
 
 

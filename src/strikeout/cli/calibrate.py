@@ -115,24 +115,9 @@ def _calibrate_each(file: str, by: str, *, as_json: bool, form: Format, options:
     return exit_codes.DONE if fleet.converged else exit_codes.REFUSED
 
 
-def dated_names(calibration: Calibration) -> dict[str, str]:
-    """Return the names of parameters to show: those of an expiry carry its date instead of years, if it is known."""
-    from strikeout.models.expiries import label
-
-    if calibration.moments is not None or "expiry_date" not in calibration.used.labels:
-        return {name: name for name in calibration.parameters}
-    quotes = calibration.used
-    dates = zip(quotes.contracts.expiry.tolist(), quotes.labels["expiry_date"].tolist(), strict=True)
-    by_label = {label(years): f"[{date}]" for years, date in dates}
-    known = {name: name[name.find("[") :] for name in calibration.parameters if name.endswith("]")}
-    return {
-        name: name.removesuffix(known[name]) + by_label.get(known[name], known[name]) if name in known else name
-        for name in calibration.parameters
-    }
-
-
 def parameter_table(calibration: Calibration) -> Table:
     """Return parameters, standard errors and how well the quotes determine each."""
+    from strikeout.calibration.smiles import dated_names
     from strikeout.calibration.summary import HEADINGS
 
     names = dated_names(calibration)
@@ -153,12 +138,15 @@ def _show(calibration: Calibration, *, report: bool, form: Format) -> None:
     if report:
         terminal.say(calibration.report())
         return
+    from strikeout.calibration.smiles import has_smiles, smile_table
     from strikeout.calibration.summary import fit_facts
 
     pairs = [*latent_facts(calibration), *(fact for fact in fit_facts(calibration) if fact[0] != "condition")]
     pairs += [("warning", sentence) for sentence in calibration.warnings]
-    errors = calibration.fit_errors.to_table() if calibration.moments is None else None
-    parts: list[Any] = [parameter_table(calibration), "", terminal.facts(pairs)]
+    is_by_smile = has_smiles(calibration)  # each row has its fit error
+    errors = calibration.fit_errors.to_table() if calibration.moments is None and not is_by_smile else None
+    table = smile_table(calibration) if is_by_smile else parameter_table(calibration)
+    parts: list[Any] = [table, "", terminal.facts(pairs)]
     if errors is not None and form == "table" and 1 < len(errors.rows) <= MOST_EXPIRIES + 1:
         parts += ["\nfit error by expiry (root mean square)", errors]
     elif errors is not None and form == "table" and len(errors.rows) > 1:

@@ -6,16 +6,17 @@
 
     symbol   meaning                                          name outside the kernels
     k, w     ln(K / F); Black's variance times T
-    low      the lowest w, a + b sigma sqrt(1 - rho^2)        lowest
-    b        how fast the wings rise                          slope
-    rho      tilt of the wings                                tilt, correlation
+    w0       w at the forward, a + b (R(0) - rho m)           level
+    p, c     slopes of the wings, b (1 - rho) and b (1 + rho) left, right
+    rho      tilt of the wings                                correlation
     m, sigma where the smile is centred; how round it is      centre, width
     theta    total variance at the money                      variance (theta / T)
     phi      curvature at the money                           curvature
     eta, gamma   of SSVI: its size, and how it fades with theta      curvature, fading
 
-Gatheral (2004) and Gatheral and Jacquier, "Arbitrage-free SVI volatility surfaces" (2014), sections 3 and 4. low
-replaces a because it is above zero wherever w is. Elementwise; nothing raises.
+Gatheral (2004) and Gatheral and Jacquier, "Arbitrage-free SVI volatility surfaces" (2014), sections 3 and 4. w0, p
+and c replace a, b and rho in raw smiles: w is linear in them, quotes determine w0 whatever else they leave open, and a
+wing without quotes is one parameter, not a direction in three. Elementwise; nothing raises.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ Floats = NDArray[np.float64]
 
 
 def raw(k: Floats, theta: tuple[Floats, ...]) -> tuple[Floats, tuple[Floats, ...]]:
-    """w and its derivatives by low, b, rho, m, sigma.
+    """w and its derivatives by w0, p, c, m, sigma.
 
     Raises:
         Nothing.
     """
-    low, b, rho, m, sigma = theta
+    w0, p, c, m, sigma = theta
     x = k - m
-    R = np.sqrt(x * x + sigma * sigma)
-    upright = np.sqrt((1.0 - rho) * (1.0 + rho))
-    rise = np.maximum(rho * x + R - sigma * upright, 0.0)  # zero at the lowest point, but for rounding
-    return low + b * rise, (
+    R, R0 = np.sqrt(x * x + sigma * sigma), np.sqrt(m * m + sigma * sigma)
+    b, rise = 0.5 * (p + c), R - R0
+    left, right = 0.5 * (rise - k), 0.5 * (rise + k)
+    return w0 + p * left + c * right, (
         np.ones_like(k),
-        rise,
-        b * (x + sigma * (rho / upright)),
-        -b * (rho + x / R),
-        b * (sigma / R - upright),
+        left,
+        right,
+        -b * (x / R + m / R0),
+        b * (sigma / R - sigma / R0),
     )
 
 

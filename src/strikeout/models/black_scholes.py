@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import black
 from strikeout.models.domain import inside
-from strikeout.models.expiries import Expiries, label, ladder, quoted, settled, years_of
+from strikeout.models.expiries import Expiries, called, label, ladder, quoted, settled, years_of
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
@@ -84,13 +85,23 @@ class BlackScholes:
         vega = black.vega(c.forward, c.strike, c.expiry, vol, c.discount)
         return black.price(c.forward, c.strike, c.expiry, vol, c.discount, c.is_call), jacobian * vega[:, None]
 
-    def arbitrage(self, theta: Theta, contracts: Contracts | None = None) -> tuple[str, ...]:  # noqa: ARG002
-        """Sentences on total variances that fall with time, so that a calendar spread would be free; or nothing."""
+    def arbitrage(
+        self,
+        theta: Theta,
+        contracts: Contracts | None = None,  # noqa: ARG002
+        *,
+        dates: Mapping[str, str] | None = None,
+    ) -> tuple[str, ...]:
+        """Return sentences on total variances that fall with time, so that a calendar spread would be free.
+
+        Args:
+            dates: of expiries, by their labels in names of parameters, such as "[0.25]"; for the sentences.
+        """
         vector, knots = inside(self.parameters, theta, DOMAIN), self._knots or (1.0,)
         total = [T * vol * vol for T, vol in zip(knots, vector.tolist(), strict=True)]
         return tuple(
-            f"Total variance falls from {before:.4g} at {earlier:.6g} years to {after:.4g} at {later:.6g}: calendar "
-            "arbitrage."
+            f"Total variance falls from {before:.4g} at {called(earlier, dates)} to {after:.4g} at "
+            f"{called(later, dates)}: calendar arbitrage."
             for (earlier, before), (later, after) in pairwise(zip(knots, total, strict=True))
             if after < before
         )

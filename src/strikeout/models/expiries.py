@@ -6,7 +6,7 @@ without an expiry has no parameters for it. Their names carry the expiry in year
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -27,6 +27,15 @@ Expiries = tuple[float, ...] | Literal["quoted"]
 def label(T: float) -> str:
     """Return how an expiry is written in a parameter's name."""
     return f"[{T:.6g}]"
+
+
+def called(T: float, dates: Mapping[str, str] | None) -> str:
+    """Return how a sentence names an expiry: its date, if one is given for its label, or its years.
+
+    >>> called(0.25, {"[0.25]": "2024-06-21"}), called(0.5, None)
+    ('2024-06-21', '0.5 years')
+    """
+    return (dates or {}).get(label(T), f"{T:.6g} years")
 
 
 def is_of_expiry(name: str) -> bool:
@@ -89,6 +98,7 @@ def spread_over(expiries: Sequence[float], smile: Callable[[float], ParameterSpa
         upper=np.concatenate([part.upper for part in parts]),
         starts=np.concatenate([part.starts for part in parts], axis=1),
         edges=tuple(f"{name}{label(T)}" for T, part in zip(expiries, parts, strict=True) for name in part.edges),
+        is_curve=all(part.is_curve for part in parts),
     )
 
 

@@ -24,7 +24,9 @@ class ParameterSpace:
     ``lower`` and ``upper`` are the bounds of a calibration, ``starts`` its canonical starting points (one a row).
     ``edges`` names the parameters at whose lower bound the model itself ends, such as a variance of zero: there is
     nothing beyond, so a search that ends there has found its optimum. ``more_starts`` are tried too if the canonical
-    ones lead to a fit far worse than smooth curves through the expiries. All arrays are read-only copies.
+    ones lead to a fit far worse than smooth curves through the expiries. ``is_curve`` is true for parameters of a curve
+    through quotes: a parameter that the quotes leave open, or that ends on a bound, is reported, and the curve is an
+    answer all the same. All arrays are read-only copies.
     """
 
     names: tuple[str, ...]
@@ -33,6 +35,7 @@ class ParameterSpace:
     starts: Floats
     edges: tuple[str, ...] = ()
     more_starts: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    is_curve: bool = False
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "starts", "more_starts"):

@@ -27,7 +27,6 @@ HOMES = {
 # Names for a form of a model that is not the one it comes in.
 CHOSEN: dict[str, tuple[str, dict[str, Any]]] = {
     "term-structure": ("black-scholes", {"expiries": "quoted"}),
-    "svi": ("svi", {"form": "raw"}),  # Gatheral's five parameters per smile: what the name means to practitioners
     "natural-svi": ("svi", {"form": "natural"}),
 }
 MODELS = tuple(dict.fromkeys((*HOMES, *CHOSEN)))
@@ -40,7 +39,7 @@ FORMS: dict[str, tuple[dict[str, Any], ...]] = {
         for volatility in ("lognormal", "normal")
         for beta in (1.0, 0.5, 0.0, None)
     ),
-    "svi": ({"form": "natural"}, {"form": "raw"}),
+    "svi": ({"form": "raw"}, {"form": "natural"}),
 }
 
 

@@ -81,6 +81,10 @@ class SABR(Smiles):
     def parameters(self) -> ParameterSpace:
         return self._space(1.0) if self.expiries == "quoted" else spread_over(self.expiries, self._space)
 
+    def only(self, T: float) -> SABR:
+        """Return the model of one of its smiles alone."""
+        return replace(self, expiries=(T,))
+
     def suited(self, contracts: Contracts) -> SABR:
         """Return this model with one smile for each expiry of these contracts, unless its expiries were given."""
         if self.expiries != "quoted" or not len(contracts):

@@ -35,6 +35,10 @@ class Smiles(ABC):
         """Return prices and derivatives by the parameters of a smile ``(n, q)``, from one value a contract and
         parameter."""
 
+    @abstractmethod
+    def only(self, T: float) -> Smiles:
+        """Return the model of one of its smiles alone."""
+
     def price(self, theta: Theta, contracts: Contracts) -> Floats:
         """Return prices, one per contract. Not-a-number if the formula has no volatility, or the expiry no smile.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +15,7 @@ from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
 from strikeout.kernels.elementary import power
 from strikeout.models.domain import inside
-from strikeout.models.expiries import Expiries, label, ladder, quoted, settled, years_of
+from strikeout.models.expiries import Expiries, called, label, ladder, quoted, settled, years_of
 from strikeout.models.model import ParameterSpace, Theta
 from strikeout.quotes.contracts import Contracts
 
@@ -99,7 +100,9 @@ class SSVI:
         by_shape = np.stack([slope * column for column in by[1:]], axis=1)
         return price, np.concatenate([by_shape, found.by_rate(slope * by[0], len(knots))], axis=1)
 
-    def arbitrage(self, theta: Theta, contracts: Contracts | None = None) -> tuple[str, ...]:
+    def arbitrage(
+        self, theta: Theta, contracts: Contracts | None = None, *, dates: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
         """Return one sentence for each condition against money for nothing that does not hold; empty where all do.
 
         Butterflies: ``theta phi (1 + |rho|) < 4`` and ``theta phi^2 (1 + |rho|) <= 4``, sufficient at every strike.
@@ -107,6 +110,7 @@ class SSVI:
 
         Args:
             contracts: give the expiry if the model has one variance; a year without them.
+            dates: of expiries, by their labels in names of parameters, such as "[0.25]"; for the sentences.
 
         Raises:
             ParameterError: a parameter is missing, unknown or outside the model's domain.
@@ -119,15 +123,18 @@ class SSVI:
             for what, size in (("theta phi", total * phi), ("theta phi^2", total * phi * phi)):
                 if size * (1.0 + abs(rho)) > 4.0:
                     found.append(
-                        f"At {T:.6g} years {what} (1 + |correlation|) is {size * (1.0 + abs(rho)):.3g}, above 4: "
+                        f"At {called(T, dates)} {what} (1 + |correlation|) is {size * (1.0 + abs(rho)):.3g}, above 4: "
                         "butterfly arbitrage cannot be ruled out."
                     )
             growth = phi * (1.0 - gamma - (1.0 - gamma) * total / (1.0 + total))  # d(theta phi)/dtheta
             most = inf if rho == 0.0 else phi * (1.0 + sqrt(1.0 - rho * rho)) / (rho * rho)
             if not 0.0 <= growth <= most:
-                found.append(f"At {T:.6g} years theta phi grows at {growth:.3g}, outside 0 .. {most:.3g}: calendars.")
+                found.append(
+                    f"At {called(T, dates)} theta phi grows at {growth:.3g}, outside 0 .. {most:.3g}: calendars."
+                )
         found += [
-            f"theta falls from {before:.4g} at {earlier:.6g} years to {after:.4g} at {later:.6g}: calendar arbitrage."
+            f"theta falls from {before:.4g} at {called(earlier, dates)} to {after:.4g} at {called(later, dates)}: "
+            "calendar arbitrage."
             for (earlier, before), (later, after) in pairwise(zip(years, totals, strict=True))
             if after < before
         ]
