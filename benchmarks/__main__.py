@@ -36,6 +36,8 @@ BENCHMARKS = {
     "american": ("american", "American options against QuantLib's collocation; implied volatilities per second"),
     "elementary": ("elementary", "our elementary functions against NumPy's: time and error"),
     "models": ("models", "characteristic-function models on real days, beside Heston on the same quotes"),
+    "chains": ("fit_errors", "every real file: fit errors in volatility points by expiry, Heston and SVI, one table"),
+    "residue": ("residue", "the search of a book of 327,000 quotes for 29,000 and for 160 that were erased"),
     "lake": ("lake", "files of quotes: states by loop, cache and Dask, a licence by its tag, a fleet of chains"),
     "regimes": (
         "regimes",

@@ -195,8 +195,12 @@ def test_a_window_rolls_on_in_one_step(store, quotes):
     desk.calibrate()
     change = desk.roll(quotes[dates >= "2024-04-01"], window=60)
     kept = sorted(set(dates.tolist()))[-60:]
-    assert is_fresh(desk, quotes[np.isin(dates.astype(str), kept)])
+    retained = quotes[np.isin(dates.astype(str), kept)]
+    assert is_fresh(desk, retained)
     assert desk.verify().holds, desk.verify().summary()
+    assert change.certificate.signed is not None
+    assert so.verify(change.certificate, retained).holds
+    assert not so.verify(change.certificate, quotes).holds
     with pytest.raises(RefusedError, match="nothing is new"):
         desk.roll(window=60)
     with pytest.raises(UsageError, match="window=0"):

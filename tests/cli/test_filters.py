@@ -103,6 +103,24 @@ def test_every_outcome_of_a_confirmation_has_words():
     assert {"refitted", *OUTCOMES} == set(Confirmation)
 
 
+def test_a_condition_on_a_book_shows_a_part_of_it_and_stores_nothing(page, quotes, tmp_path):
+    """What a book stores is the calibration of every quote it holds: forgetting and erasing depend on that."""
+    book = tmp_path / "a.book"
+    for words in (["init", book], ["import", book, page], ["calibrate", book]):
+        assert run(*words).exit_code in (0, 3)
+    before = told("history", book)
+    found = told("calibrate", book, "--where", NEAR)
+    matching = int((abs(quotes.contracts.log_moneyness) < 0.05).sum())
+    assert (found["count"], found["stored"]) == (matching, False)
+    assert found["parameters"] == told("calibrate", page, "--where", NEAR)["parameters"]
+    assert told("influence", book, "--where", NEAR)["count"] == matching
+    picture = told("plot", book, "--where", NEAR, "--out", tmp_path / "smiles.json")
+    assert picture["count"] == matching
+    assert told("history", book) == before
+    assert run("calibrate", book, "--where", NEAR, "--model", "bates").exit_code == 2
+    assert run("calibrate", book, "--where", "strike < 0").exit_code == 3
+
+
 def test_errors_by_expiry_are_a_table(page):
     lines = run("calibrate", page, "--fit-errors", "--format", "csv").stdout.splitlines()
     assert lines[0] == "expiry,quotes,vol points,spreads,price"

@@ -7,9 +7,11 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.influence import influence
+from strikeout.calibration.fit_errors import expiry_names
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots.influence_map import influence_map, plot_influence_map
+from strikeout.plots.view import View
 from strikeout.plots.writing import write_plot
 from tests.raising import raises
 
@@ -30,6 +32,22 @@ def test_every_cell_is_the_cooks_distance_of_its_date_and_expiry(shifted):
     for date, expiry, distance in zip(groups["date"], groups["expiry"], groups["cooks_d"], strict=True):
         cell = found.distance[expiries.index(expiry), found.columns.index(date)]
         assert cell == pytest.approx(distance, rel=1e-9)
+
+
+def test_a_view_has_the_cells_of_its_dates_and_expiries_alone(shifted):
+    calibration, _ = shifted
+    whole = influence_map(calibration)
+    names, place = expiry_names(calibration.quotes)
+    part = influence_map(calibration, view=View((names[0], names[-1])))
+    dates = calibration.quotes.labels["date"][np.isin(place, [0, len(names) - 1])].astype(str)
+    assert list(part.columns) == sorted(set(dates.tolist()))
+    for column, distance in zip(part.columns, np.nanmax(part.distance, axis=0), strict=True):
+        assert np.isclose(whole.distance[:, whole.columns.index(column)], distance, rtol=1e-9).any()
+    day = influence_map(calibration, view=View(date=whole.columns[3]))
+    assert day.across.edges  # a single day is mapped by moneyness
+    assert day.distance.shape[0] == 2
+    with pytest.raises(UsageError):
+        influence_map(calibration, view=View(date="1999-01-01"))
 
 
 def test_a_bad_day_is_the_largest_and_named_in_the_title(shifted):

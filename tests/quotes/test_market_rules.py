@@ -240,7 +240,7 @@ def test_slices_of_other_moments_and_underlyings_are_not_mixed() -> None:
 def test_a_rule_whose_columns_are_not_there_is_not_run() -> None:
     bare = chain().drop("bid", "ask")
     assert [code for code in CHECKED if applies(code, bare.columns)] == [
-        "Q202", "Q205", "Q209", "Q214", "Q215", "Q216", "Q217", "Q301",
+        "Q202", "Q205", "Q209", "Q214", "Q215", "Q216", "Q217", "Q222", "Q301",
     ]  # fmt: skip
     assert check_market(bare).height == 0
 
@@ -403,6 +403,15 @@ def test_the_delta_band_is_that_of_the_forward_delta() -> None:
     # N(d1) at 20 % and half a year: 0.9998, 0.95, 0.53, 0.11, 0.0006.
     assert set(out["strike"].to_list()) == {60.0, 80.0, 160.0}
     assert not check_market(frame).filter(pl.col("code") == "Q216").height
+
+
+def test_a_band_of_deviations_is_that_of_the_log_strike_over_the_volatility_to_expiry() -> None:
+    frame = chain(strikes=(60, 80, 100, 120, 160))
+    issues = check_market(frame, Checks.of({"Q222": 2.0})).filter(pl.col("code") == "Q222")
+    out = frame.filter(pl.col("at").is_in(issues["at"].implode()))
+    # ln(K / 100) / (0.2 sqrt(0.5)) is about -3.6, -1.6, 0, 1.3, 3.3.
+    assert set(out["strike"].to_list()) == {60.0, 160.0}
+    assert not check_market(frame).filter(pl.col("code") == "Q222").height
 
 
 def test_prices_volumes_and_open_interest_have_floors() -> None:

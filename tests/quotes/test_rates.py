@@ -36,6 +36,40 @@ def test_each_quote_has_the_rate_of_its_expiry(files) -> None:
     assert same.quotes.contracts.discount.tolist() == reading.quotes.contracts.discount.tolist()
 
 
+def test_rates_are_a_keyword_and_not_given_twice(files) -> None:
+    path, curve = files
+    expected = inspect_quotes(path, constants={"rate": curve}).quotes.contracts.discount.tolist()
+    for rates in (curve, {0.25: 0.05, 1.0: 0.02}, [(0.25, 0.05), (1.0, 0.02)]):
+        assert inspect_quotes(path, rates=rates).quotes.contracts.discount.tolist() == expected
+    assert set(inspect_quotes(path, rates=0.03).quotes.labels["rate"]) == {0.03}
+    for wrong in ({"rates": curve, "constants": {"rate": 0.0}}, {"rates": object()}, {"rates": {"x": {1.0: 0.0}}}):
+        with pytest.raises(UsageError):
+            inspect_quotes(path, **wrong)
+
+
+def test_a_curve_per_quote_date_is_that_of_the_date_or_the_last_before_it(tmp_path: Path) -> None:
+    rows = [
+        f"{day},{strike},C,{price},0.5,100"
+        for day in ("2024-01-03", "2024-01-05")
+        for strike, price in ((95, 9), (105, 3))
+    ]
+    (tmp_path / "quotes.csv").write_text("\n".join(["quote_date,strike,right,price,expiry_years,forward", *rows]))
+    (tmp_path / "curves.csv").write_text(
+        "date,years,rate\n2024-01-02,1,0.05\n2024-01-05,0.25,0.01\n2024-01-05,1,0.04\n"
+    )
+    expected = [0.05, 0.05, 0.02, 0.02]
+    found = inspect_quotes(tmp_path / "quotes.csv", rates=tmp_path / "curves.csv").quotes
+    assert found.labels["rate"] == pytest.approx(expected, rel=1e-14)
+    given = {"2024-01-02": 0.05, "2024-01-05": {0.25: 0.01, 1.0: 0.04}}
+    same = inspect_quotes(tmp_path / "quotes.csv", rates=given).quotes
+    assert same.labels["rate"].tolist() == found.labels["rate"].tolist()
+    late = inspect_quotes(tmp_path / "quotes.csv", rates={"2024-01-04": 0.05})
+    assert late.rejected == 2  # no curve on 3 January or before
+    (tmp_path / "undated.csv").write_text(ROWS)
+    with pytest.raises(UsageError):
+        inspect_quotes(tmp_path / "undated.csv", rates=given)
+
+
 def test_a_number_is_a_rate_for_all_as_before(files) -> None:
     assert set(inspect_quotes(files[0], constants={"rate": 0.03}).quotes.labels["rate"]) == {0.03}
 

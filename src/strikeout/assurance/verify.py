@@ -81,7 +81,7 @@ def facts_of(certificate: Certificate, *, counted: int | None = None) -> tuple[t
     """
     how, tolerance = certificate.objective, certificate.tolerance
     retained = many(certificate.counts["retained"], "quote")
-    used = "" if counted is None else f", {counted:,} of them in the objective"
+    used = "" if counted is None else f"; the objective counts {counted:,} of those given here"
     made = [claim.name for claim in certificate.claimed()]
     fitted = f"{how['loss']} loss, " if "loss" in how else ""
     return (

@@ -208,13 +208,16 @@ class Book:
         seen = self.snapshot()
         return len(select.held(seen, ids=None, where=where, verb=verb)), seen.store.counts().retained
 
-    def calibration(self) -> Calibration:
+    def calibration(self, where: str | None = None) -> Calibration:
         """Return the current calibration in full, computed again, with the quotes the book holds: to plot and preview.
+
+        Args:
+            where: calibrate only the held quotes that match, as the book was calibrated last; nothing is stored.
 
         Raises:
             RefusedError: the book is not calibrated or not current, or other parameters are found than are kept.
         """
-        return status.full_calibration(self.snapshot())
+        return status.full_calibration(self.snapshot(), where)
 
     def summary(self, *, one_value: str = "panel=None") -> str:
         """Return the book, its quotes and its calibration in a few lines of plain text.

@@ -189,10 +189,14 @@ def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> 
         after, path = _calibrated(seen, retained, path if not refitted else (*path, _refit(refitted)))
         operator = "recalibrate"
         size = version.count if spec.settings.select == "all" else len(held)
-    before = Before(after.model, spec.settings, size, {}, after.panel, after.latent_name)
-    answer = Answer(after.parameters, operator, after.latent, struck=len(gone))
-    certificate = issue(before, answer, after=after)
+    certificate = certify(spec.settings, after, size=size, struck=len(gone), operator=operator)
     return Recalibrated(gone, after, certificate, path, refitted)
+
+
+def certify(settings: Settings, after: Calibration, *, size: int, struck: int, operator: str) -> Certificate:
+    """Return the certificate of a cold calibration of what is left of ``size`` quotes."""
+    before = Before(after.model, settings, size, {}, after.panel, after.latent_name)
+    return issue(before, Answer(after.parameters, operator, after.latent, struck=struck), after=after)
 
 
 def _calibrated(seen: Snapshot, retained: Quotes, path: tuple[str, ...]) -> tuple[Calibration, tuple[str, ...]]:

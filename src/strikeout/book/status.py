@@ -9,9 +9,12 @@ import numpy as np
 
 from strikeout.book.records import Snapshot
 from strikeout.book.results import Comparison, Status, moved
+from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError
+from strikeout.quotes.forwards import as_given
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.selection import nothing_matches, select
 from strikeout.statistics.weights import weights_of
 from strikeout.text import as_lines, many
 
@@ -55,12 +58,22 @@ def summary(now: Status, quotes: Quotes, *, one_value: str) -> str:
     return "\n".join([as_lines([*lines, now.sentence]), "", quotes.summary()])
 
 
-def full_calibration(seen: Snapshot) -> Calibration:
+def full_calibration(seen: Snapshot, where: str | None = None) -> Calibration:
     """Return the current calibration, computed again, with the quotes the book holds also if it is from moments.
+
+    Args:
+        where: a condition in SQL; only the quotes that match are calibrated, with the forwards they have among all.
 
     Raises:
         RefusedError: the book is not calibrated or not current, or other parameters are found than are kept.
+        NothingMeantError: no quote matches the condition.
     """
+    if where is not None:
+        seen.check_current()
+        ids = select(seen.quotes, where)
+        if not len(ids):
+            raise nothing_matches(seen.quotes, where, verb="calibrate")
+        return fit(as_given(seen.quotes.only(ids)), seen.spec.model, **seen.spec.settings.keywords())
     found = seen.calibration
     if found.moments is None:
         return found

@@ -6,6 +6,7 @@ from os import PathLike
 
 from strikeout.book.approvals import require_approval
 from strikeout.book.commit import EntryFacts, Result, commit, follow_change
+from strikeout.book.forget import certify
 from strikeout.book.import_quotes import arrival_of
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
@@ -100,6 +101,9 @@ def roll(
     retained = whole.without(old)
     after = determined(seen.spec.calibrate(retained))
     at_once = sorted({*old} & {*new.ids.tolist()})  # added and removed in one step
+    operator = "recalibrate" if after.moments is None else "resolve"
+    settings, size = seen.spec.settings, len(whole) if seen.spec.settings.select == "otm" else after.count + len(old)
+    certificate = certify(settings, after, size=size, struck=len(old), operator=operator) if old else None
     follow = follow_change(seen, after, removed=whole.only(old).without(at_once), added=new.without(at_once))
     with seen.session.writing(seen.position) as book:
         if len(new):
@@ -107,7 +111,8 @@ def roll(
         book.store.strike(old, entry=book.number)
         book.record_file(quarantine)
         facts = EntryFacts("roll", reason, touched, {**counts, "forgotten": len(old)})
-        return commit(book, seen, facts, Result(follow, after, before=before, added=retained))
+        result = Result(follow, after, before=before, certificate=certificate, added=retained)
+        return commit(book, seen, facts, result)
 
 
 def _with(seen: Snapshot, new: Quotes) -> Calibration:

@@ -11,7 +11,7 @@ from strikeout.models.expiries import label
 from strikeout.models.svi import SVI
 from strikeout.quotes.features import Features
 from strikeout.tables import Table, number
-from strikeout.wording import many
+from strikeout.text import many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

@@ -11,7 +11,7 @@ from strikeout.calibration.latent_test import latent_test, one_value
 from strikeout.calibration.panels import AUTO, counted_groups
 from strikeout.calibration.smiles import has_smiles, smile_records, smile_table
 from strikeout.tables import Table, cell_text
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration

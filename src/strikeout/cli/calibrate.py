@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,7 +69,9 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         check_ending(plot)
     asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "fit_errors", "by")}
     if is_book(file):
-        refuse_given(("report", "fit_errors", "only", "by", *READING), "A book was read when it was imported:")
+        refuse_given(("report", "fit_errors", "by", *READING), "A book was read when it was imported:")
+        if options["only"] is not None:
+            return _calibrate_part(file, options["only"], as_json=as_json, form=form)
         taken = set(options) - {*READING, "only"}
         how = {name: options[name] for name in given_options(taken, or_configured=True)}
         how |= {name: asked[name] for name in ("through", "perturb") if asked[name] is not None}
@@ -99,6 +102,26 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         if plot:
             terminal.note(f"the picture is in {plot}.")
         _hint(file, calibration, plot)
+    return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
+
+
+def _calibrate_part(file: str, only: str, *, as_json: bool, form: Format) -> int:
+    """Calibrate the quotes of a book that match a condition, as the book was calibrated last; store nothing.
+
+    What a book stores is the calibration of every quote it holds: plans, certificates and erasures depend on that.
+    """
+    others = [name for name in click.get_current_context().params if name not in ("file", "only", "as_json", "form")]
+    refuse_given(others, "A part of a book is calibrated as the book was last:")
+    with open_book(file) as book:
+        calibration = book.calibration(only)
+    if as_json:
+        terminal.show_json({**calibration.to_dict(), "stored": False})
+    else:
+        _show(calibration, report=False, form=form)
+        terminal.note(
+            "nothing was stored: the calibration of a book covers every quote it holds. "
+            f"strikeout forget {file} --only {quote(only)} keeps these alone."
+        )
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 

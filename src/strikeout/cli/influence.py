@@ -71,16 +71,17 @@ def influence(
         check_ending(plot)
     calibration: Calibration
     if is_book(file):
-        refuse_given(options, "A book is calibrated as it was last:")
+        refuse_given(options.keys() - {"only"}, "A book is calibrated as it was last:")
         with open_book(file) as book:
-            reading, calibration = None, book.calibration()
+            reading, calibration = None, book.calibration(options["only"])
     else:
         reading, calibration = calibrate_file(file, **options)
     labels = None if by is None else split_cuts(by)
     found = influence_of(calibration, labels, confirm=min(confirm, top))
     _refuse_undetermined(found, calibration)
     if plot is not None:
-        _draw(file, calibration, plot, by=next((name for name in labels or () if name != "expiry"), None))
+        across = next((name for name in labels or () if name != "expiry"), None)
+        _draw(file, calibration, plot, by=across, only=options["only"])
     if as_json:
         read = reading_counts(reading, options["quarantine"])
         terminal.show_json({**described(found, calibration, top), **read, "plot": plot})
@@ -93,14 +94,14 @@ def influence(
     return exit_codes.DONE
 
 
-def _draw(file: str, calibration: Calibration, path: str, *, by: str | None) -> None:
+def _draw(file: str, calibration: Calibration, path: str, *, by: str | None, only: str | None) -> None:
     from strikeout.cli.plot import write_book_plot
     from strikeout.plots.view import View
     from strikeout.plots.writing import write_plot
 
     if is_book(file):
         with open_book(file) as book:
-            write_book_plot(book, path, "influence", by=by)
+            write_book_plot(book, path, "influence", by=by, only=only)
     else:
         write_plot(calibration, path, "influence", by=by, view=View(source=Path(file).name))
 

@@ -58,10 +58,12 @@ def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None,
     dates = tuple(name.strip() for name in (options.pop("expiries") or "").split(",") if name.strip())
     view = View(dates, options.pop("date"), options.pop("unit"), source=Path(file).name)
     if is_book(file):
-        refuse_given(options, "A book is calibrated as it was last:")
+        refuse_given(options.keys() - {"only"}, "A book is calibrated as it was last:")
+        only = options["only"]
         with open_book(file, who=who) as book:
-            reading, calibration = None, book.calibration()
-            written = write_book_plot(book, out or f"{kind or first_kind(calibration)}.png", kind, by=by, view=view)
+            reading, calibration = None, book.calibration(only)
+            path = out or f"{kind or first_kind(calibration)}.png"
+            written = write_book_plot(book, path, kind, by=by, view=view, only=only)
     else:
         refuse_given(("who",), "A file keeps no record:")
         reading, calibration = calibrate_file(file, **options)
@@ -78,8 +80,19 @@ def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None,
     return exit_codes.DONE if calibration.converged else exit_codes.REFUSED
 
 
-def write_book_plot(book: Book, path: str, kind: Any = None, *, by: str | None = None, view: Any = None) -> Path:
+def write_book_plot(
+    book: Book,
+    path: str,
+    kind: Any = None,
+    *,
+    by: str | None = None,
+    view: Any = None,
+    only: str | None = None,
+) -> Path:
     """Write a picture of a book, which records it: a picture shows quotes, and erasing has to find it.
+
+    Args:
+        only: a condition; the picture is of the matching quotes, calibrated alone.
 
     Raises:
         UsageError: an unknown ending or kind, or the file cannot be written.
@@ -89,7 +102,7 @@ def write_book_plot(book: Book, path: str, kind: Any = None, *, by: str | None =
     from strikeout.plots.writing import write_plot
 
     def prepared() -> Callable[[Path], Path]:
-        calibration = book.calibration()
+        calibration = book.calibration(only)
         shown = view or View(source=book.path.name)
         return lambda target: write_plot(calibration, target, kind, by=by, view=shown)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate
     from strikeout.book import Book
     from strikeout.calibration.calibration import Calibration
+    from strikeout.plots.view import View
     from strikeout.store.entry import Entry
 
 MOST_GROUPS = 10
@@ -68,6 +69,7 @@ def book_page(book: Book, *, by: str | None = None) -> str:
         RefusedError: an entry of its ledger cannot be read.
     """
     from strikeout.plots.page import page_of, table_of
+    from strikeout.plots.view import View
 
     status, entries = book.status(), book.log()
     name = book.path.name
@@ -90,24 +92,25 @@ def book_page(book: Book, *, by: str | None = None) -> str:
     except StrikeoutError as error:  # a page on a book that is not calibrated is still useful
         parts += ["<h2>Calibration</h2>", f'<p class="wrong">{escape(error.sentence)}</p>']
     else:
-        parts += [*_fit(calibration), *_influence(calibration, by)]
+        view = View(source=name)
+        parts += [*_fit(calibration, view), *_influence(calibration, by, view)]
     return page_of(f"strikeout: {name}", [*parts, *_certified(book, entries), *_log(entries)])
 
 
-def _fit(calibration: Calibration) -> list[str]:
+def _fit(calibration: Calibration, view: View) -> list[str]:
     from strikeout.plots.page import error_table, fit_figures, picture_parts
     from strikeout.plots.view import caption
 
     return [
         "<h2>Calibration</h2>",
-        f"<p>{many(calibration.count, 'quote')} · {escape(caption(calibration))}</p>",
+        f"<p>{many(calibration.count, 'quote')} · {escape(caption(calibration, view))}</p>",
         calibration._repr_html_(),
         error_table(calibration),
-        *picture_parts(fit_figures(calibration)),
+        *picture_parts(fit_figures(calibration, view)),
     ]
 
 
-def _influence(calibration: Calibration, asked: str | None) -> list[str]:
+def _influence(calibration: Calibration, asked: str | None, view: View) -> list[str]:
     from strikeout.assurance.influence import influence
     from strikeout.plots.influence_map import plot_influence_map
     from strikeout.plots.page import figure_of, table_of
@@ -117,7 +120,7 @@ def _influence(calibration: Calibration, asked: str | None) -> list[str]:
     by = asked or _label(calibration)
     try:
         found = influence(calibration, by).top(MOST_GROUPS)
-        drawn = plot_influence_map(calibration, by=asked)
+        drawn = plot_influence_map(calibration, by=asked, view=view)
     except StrikeoutError as error:
         return [head, f"<p>{escape(error.sentence)}</p>"]
     rows = [

@@ -105,18 +105,22 @@ class InfluenceMap:
         return Table(heads, rows, numbers=tuple(range(2, len(heads))), whole=(0, 1))
 
 
-def influence_map(calibration: Calibration, *, by: str | None = None, down: str | None = None) -> InfluenceMap:
+def influence_map(
+    calibration: Calibration, *, by: str | None = None, down: str | None = None, view: View = WHOLE
+) -> InfluenceMap:
     """Return the effect of striking out each expiry and date; for a single day, each expiry and range of moneyness.
 
     Args:
         by: the label across, instead of the date; "moneyness" for strike over forward.
         down: the label down, instead of the expiry in calendar days.
+        view: chooses the expiries and the date whose quotes make cells; the calibration stays that of all quotes.
 
     Raises:
-        UsageError: the quotes have no such label.
+        UsageError: the quotes have no such label, or none has the expiry or date of the view.
         RefusedError: the quotes do not determine the parameters.
     """
-    quotes = calibration.used
+    shown = view.rows(calibration.used)
+    quotes = calibration.used[np.flatnonzero(shown)]
     rows = expiry_axis(quotes, at_most=MOST_EXPIRIES) if down is None else label_axis(quotes, down)
     is_single_day = by is None and not _has_several_dates(quotes)
     across = (
@@ -126,14 +130,17 @@ def influence_map(calibration: Calibration, *, by: str | None = None, down: str 
         if by == "moneyness" and by not in quotes.labels
         else label_axis(quotes, by or "date")
     )
-    groups, found, names = deletions_by(calibration, rows.place * len(across.names) + across.place)
     shape = len(rows.names), len(across.names)
+    size = shape[0] * shape[1]
+    cell = np.full(len(shown), size, np.intp)  # quotes that are not shown are a group of their own, left out below
+    cell[shown] = rows.place * shape[1] + across.place
+    groups, found, names = deletions_by(calibration, cell)
     place = groups.keys["group"]
 
     def laid_out(values: Floats, empty: float = np.nan) -> Floats:
-        cells = np.full(shape[0] * shape[1], empty)
+        cells = np.full(size + 1, empty)
         cells[place] = values
-        return cells.reshape(shape)
+        return cells[:size].reshape(shape)
 
     moves = {name: laid_out(found.dfbetas[:, n]) for n, name in enumerate(names)}
     count = laid_out(found.count.astype(float), 0.0).astype(np.intp)
@@ -157,7 +164,8 @@ def plot_influence_map(
         UsageError: the quotes have no such label.
         RefusedError: the quotes do not determine the parameters.
     """
-    return figure_of_map(influence_map(calibration, by=by, down=down), title=title, caption=caption(calibration, view))
+    found = influence_map(calibration, by=by, down=down, view=view)
+    return figure_of_map(found, title=title, caption=caption(calibration, view))
 
 
 def figure_of_map(found: InfluenceMap, *, title: str | None = None, caption: str = "") -> Figure:

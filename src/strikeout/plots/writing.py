@@ -80,7 +80,7 @@ def plot_data(
         "smiles": lambda: smiles_data(calibration, view=view),
         "residuals": lambda: residual_map(calibration, view=view).to_dict(),
         "variance": lambda: variance_data(calibration, view=view),
-        "influence": lambda: influence_map(calibration, by=by).to_dict(),
+        "influence": lambda: influence_map(calibration, by=by, view=view).to_dict(),
         "path": lambda: path_data(calibration),
     }
     facts = {"kind": kind, "model": calibration.model.name, "quotes": calibration.count}

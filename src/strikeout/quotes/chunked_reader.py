@@ -25,7 +25,7 @@ from strikeout.quotes.derivation import BESIDE, NO_ROAD, SLICE, paired_rows, rig
 from strikeout.quotes.dividends import Dividends
 from strikeout.quotes.issues import BY_ITSELF, IssueLog, Issues
 from strikeout.quotes.limits import check_bad
-from strikeout.quotes.rates import RateCurve
+from strikeout.quotes.rates import DatedCurves, RateCurve
 from strikeout.quotes.row_values import VALUES, Rows, clock_of, read_rows
 from strikeout.quotes.rules import Rules
 from strikeout.quotes.spill import ChunkStore, Place
@@ -47,7 +47,7 @@ class ReadOptions:
     forwards: str
     clock: Clock | None
     is_beside: bool  # whether forwards may depend on quotes that are elsewhere
-    curve: RateCurve | None = None  # the rate of each row, whose column is a placeholder
+    curve: RateCurve | DatedCurves | None = None  # the rate of each row, whose column is a placeholder
     exercise: str = "european"  # which rows are American and read as European: see ``exercise``
     dividends: Dividends | None = None  # cash dividends, which become labels of the rows
 

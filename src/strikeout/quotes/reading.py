@@ -33,7 +33,7 @@ from strikeout.quotes.forward_table import Forwards
 from strikeout.quotes.forwards import forwards_of, with_given
 from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarning, Screening
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.rates import RateCurve
+from strikeout.quotes.rates import DatedCurves, RateCurve
 from strikeout.quotes.row_values import routes_told
 from strikeout.quotes.spill import ChunksInMemory, Spill
 from strikeout.quotes.tables import Table
@@ -257,6 +257,7 @@ class ReadKeywords(TypedDict, total=False):
 
     profile: str | PathLike[str] | None
     constants: Mapping[str, Any] | None
+    rates: float | str | PathLike[str] | Mapping[Any, Any] | None
     checks: Checks | Mapping[str, float | str] | str | None
     forwards: str
     exercise: Literal["european", "american", "auto"]
@@ -277,8 +278,10 @@ def inspect_quotes(
             ``with`` statement then; its ``issues`` are counts, of which only the first are listed.
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
-        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``. The rate may be a
-            curve: ``{"rate": "curve.csv"}`` with the columns years (or days) and rate, or ``{0.25: 0.05, 1.0: 0.04}``.
+        constants: values for canonical columns the source does not have, such as ``{"quote_date": "2024-01-31"}``.
+        rates: for discounts, continuously compounded, if the source has none: a number, a curve as a .csv with the
+            columns years (or days) and rate, or as ``{0.25: 0.05, 1.0: 0.04}``; with a column date, or as a mapping
+            from dates to such curves, one curve per quote date (the last before it, if the date has none).
         checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``; or a
             preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available,
@@ -305,7 +308,7 @@ def inspect_quotes(
     given = dict(options.get("constants") or {})
     schedule, model = options.get("dividends", given.pop("dividends", None)), given.pop("dividend_model", None)
     paid = None if schedule is None else Dividends.of(schedule, model)
-    fixed, curve = _split_curve(given)
+    fixed, curve = _split_curve(given, options.get("rates"))
     forwards, exercise = options.get("forwards", "auto"), options.get("exercise", "european")
     check_style(exercise)
     asked = ReadOptions(
@@ -336,8 +339,17 @@ def inspect_quotes(
         raise
 
 
-def _split_curve(constants: Mapping[str, Any]) -> tuple[dict[str, float | str], RateCurve | None]:
-    """Return the constants and the curve of rates, if the rate is one: its column is then a placeholder."""
+def _split_curve(
+    constants: Mapping[str, Any], rates: Any = None
+) -> tuple[dict[str, float | str], RateCurve | DatedCurves | None]:
+    """Return the constants and the curve of rates, if the rate is one: its column is then a placeholder.
+
+    Raises:
+        UsageError: a curve that is none, or rates in two places.
+    """
+    if rates is not None and "rate" in constants:
+        raise UsageError("rates and constants both give the rate. Leave one out.")
+    constants = constants if rates is None else {**constants, "rate": rates}
     rate = constants.get("rate")
     if rate is None or isinstance(rate, (int, float)) or (isinstance(rate, str) and _is_number(rate)):
         return dict(constants), None
@@ -393,8 +405,10 @@ def read_quotes(
         quarantine: a CSV to write the bad rows to, as found, with codes and sentences. Not written if there are none.
         profile: the layout to read it by: a name of `strikeout profiles` or the path of a TOML file; by default the
             one whose columns are there.
-        constants: values for canonical columns the source does not have, such as ``{"rate": 0.0}``. The rate may be a
-            curve: ``{"rate": "curve.csv"}`` with the columns years (or days) and rate, or ``{0.25: 0.05, 1.0: 0.04}``.
+        constants: values for canonical columns the source does not have, such as ``{"quote_date": "2024-01-31"}``.
+        rates: for discounts, continuously compounded, if the source has none: a number, a curve as a .csv with the
+            columns years (or days) and rate, or as ``{0.25: 0.05, 1.0: 0.04}``; with a column date, or as a mapping
+            from dates to such curves, one curve per quote date (the last before it, if the date has none).
         checks: how strict the rules are, if not by default: ``{"Q208": 0.3, "Q207": "reject", "Q213": "off"}``; or a
             preset, "desk" or "academic", alone or as ``{"preset": "desk", "Q214": "30,reject"}``.
         forwards: the source of forwards: "given", "parity", "spot", or "auto" for the first of these that is available.

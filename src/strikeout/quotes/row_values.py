@@ -21,7 +21,7 @@ from strikeout.quotes.exercise import european_prices, is_american
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.issues import SCHEMA
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.rates import RateCurve
+from strikeout.quotes.rates import DatedCurves, RateCurve
 from strikeout.quotes.rules import DAYS, DAYS_PER_YEAR, Rules, to_dates
 from strikeout.quotes.slices import AMERICAN_MID
 from strikeout.quotes.tables import Table
@@ -272,7 +272,7 @@ class Rows:
 def read_rows(
     rules: Rules,
     clock: Clock | None,
-    curve: RateCurve | None = None,
+    curve: RateCurve | DatedCurves | None = None,
     *,
     exercise: str = "european",
     dividends: Dividends | None = None,
@@ -287,7 +287,8 @@ def read_rows(
     work, parts = rules.parse()
     work = with_expiry(work, frame, layout, clock=clock)
     if curve is not None:
-        rates = curve.at(work["expiry_years"].cast(pl.Float64).fill_null(nan).to_numpy())
+        dates = work["quote_date"].cast(pl.String).to_list() if "quote_date" in work.columns else None
+        rates = curve.at(work["expiry_years"].cast(pl.Float64).fill_null(nan).to_numpy(), dates)
         work = work.with_columns(pl.Series("rate", rates).fill_nan(None))
     parts += _untimed(rules, work, clock)
     parts += rules.judge(work)
@@ -383,7 +384,7 @@ def clock_of(table: Table, clock: Clock | None) -> Clock | None:
 
 
 def routes_told(
-    layout: Layout, clock: Clock | None, curve: RateCurve | None = None, exercise: str = "european"
+    layout: Layout, clock: Clock | None, curve: RateCurve | DatedCurves | None = None, exercise: str = "european"
 ) -> Mapping[str, str]:
     """Return what each quantity of a quote is computed from."""
     whose = {"american": "the European price", "auto": "of American rows the European price"}.get(exercise)

@@ -308,6 +308,16 @@ _RULES = (
         needs=("american_mid", "spot", "bid", "ask"),
     ),
     Rule(
+        "Q222",
+        "far from the money in deviations",
+        "ln(strike / forward) in standard deviations to expiry, at the volatility of the price: a band that means the "
+        "same for a week and for a year. Prices without a volatility are outside every band.",
+        "Leave them out: --check Q222=2,reject keeps two deviations on either side.",
+        limit=1000.0,
+        unit="most standard deviations of ln(strike / forward)",
+        needs=("observed", "forward", "discount"),
+    ),
+    Rule(
         "Q301",
         "unit suspicion",
         "Most quotes of the slice make sense in another unit only: strikes times 1000, volatilities in percent, prices "

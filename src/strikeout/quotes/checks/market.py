@@ -36,6 +36,7 @@ CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
     "Q219": rows.low_open_interest,
     "Q220": rows.large_premium,
     "Q221": rows.loose_conversion,
+    "Q222": rows.far_in_deviations,
     "Q301": slices.odd_units,
     "Q302": slices.broken_parity,
     "Q303": spreads.vertical,

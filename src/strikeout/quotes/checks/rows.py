@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from strikeout.kernels import black, elementary, normal
 from strikeout.quotes.checks.frames import FINDING, found, is_american, shown
@@ -12,6 +13,7 @@ from strikeout.quotes.slices import AMERICAN_MID
 ONE_DAY = 1.0 / 365.0  # years
 DAY_ROUNDING = 1e-9  # days: 7 / 365 years may be a little less than 7 days
 SLACK = 1e-12  # a few roundings of what a bound is computed from, as a share of the larger of forward and strike
+NO_BAND = 1000.0  # deviations: the limit that leaves every quote in
 ONE_LOT = ("", "100", "100.0", "standard", "std", "s", "n", "no", "false", "0")
 # Indices with options that settle at the open and others that settle at the close of the same day.
 TWO_SETTLEMENTS = ("SPX", "NDX", "RUT")
@@ -114,18 +116,36 @@ def outside_delta(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     """Q216: N(d1) at the volatility of the price is below ``limit`` or above 1 - ``limit``, or does not exist."""
     if limit <= 0.0:
         return pl.DataFrame(schema=FINDING)
-    columns = ("observed", "forward", "strike", "expiry_years", "discount")
-    price, forward, strike, years, discount = (frame[name].cast(pl.Float64).to_numpy() for name in columns)
-    sigma = black.implied_volatility(price, forward, strike, years, discount, frame["is_call"].to_numpy())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total = sigma * np.sqrt(years)
-        delta = normal.cdf(elementary.log(forward / strike) / total + 0.5 * total)
+    far, total = _standardised(frame)
+    delta = normal.cdf(0.5 * total - far)
     rows = frame.with_columns(pl.Series("delta", delta).fill_nan(None))
     outside = pl.col("delta").is_null() | (pl.col("delta") < limit) | (pl.col("delta") > 1.0 - limit)
     number = pl.when(pl.col("delta").is_null()).then(pl.lit("without a volatility")).otherwise(shown("delta", 3))
     return found(
         rows, outside, "price", "the forward delta N(d1) is ", number, f", outside {limit:g} to {1 - limit:g}; kept."
     )
+
+
+def far_in_deviations(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Q222: ln(strike / forward) exceeds ``limit`` standard deviations at the volatility of the price, or has none."""
+    if limit >= NO_BAND:
+        return pl.DataFrame(schema=FINDING)
+    rows = frame.with_columns(pl.Series("far", _standardised(frame)[0]).fill_nan(None))
+    outside = pl.col("far").is_null() | (pl.col("far").abs() > limit)
+    number = pl.when(pl.col("far").is_null()).then(pl.lit("no")).otherwise(shown("far", 3))
+    return found(
+        rows, outside, "strike", "the strike is ", number, f" standard deviations from the forward, of {limit:g}; kept."
+    )
+
+
+def _standardised(frame: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return ln(strike / forward) over the volatility of the price to expiry, and that volatility, sigma sqrt(T)."""
+    columns = ("observed", "forward", "strike", "expiry_years", "discount")
+    price, forward, strike, years, discount = (frame[name].cast(pl.Float64).to_numpy() for name in columns)
+    sigma = black.implied_volatility(price, forward, strike, years, discount, frame["is_call"].to_numpy())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = sigma * np.sqrt(years)
+        return -elementary.log(forward / strike) / total, total
 
 
 def low_price(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
