@@ -23,7 +23,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 HEADINGS = ("chain", "expiry", "quotes", "heston", "svi", "heston, spreads", "svi, spreads", "status")
 CHECKS = "desk"
 MODELS = {"heston": so.Heston(), "svi": so.SVI()}
-# What a file does not say and its user knows: surfaces of volatilities that bring a forward and no rate.
+# Surfaces of volatilities with a forward and no rate: they are read with a rate of zero.
 UNDISCOUNTED = ("day_surface_spx_2005-09-15", "day_surface_spx_2017-05-19", "day_surface_vix_2017-05-19")
 FEW = 30  # quotes within the rules: fewer are not a day to fit
 QUICK = ("day_quantlib_dax_2002-07-05", "day_cboe_spx_2022-01-07", "cboe_aapl_2019-08-23")

@@ -13,8 +13,9 @@ from strikeout.calibration.feller import LONG_VARIANCE, MEAN_REVERSION, NAMES, V
 from strikeout.calibration.loop import Evaluation
 from strikeout.errors import ParameterError
 from strikeout.models.model import ParameterSpace
+from strikeout.models.named import ALIASES
 from strikeout.statistics.linearization import Linearization, places
-from strikeout.text import Argument
+from strikeout.text import Argument, did_you_mean
 
 Bounds = Mapping[str, tuple[float, float]]
 Picked = Callable[[tuple[float, ...]], tuple[float, ...]]
@@ -207,7 +208,9 @@ def _bounds(space: ParameterSpace, bounds: Bounds) -> tuple[list[float], list[fl
 def _known(name: str, names: tuple[str, ...], where: str) -> str:
     if name not in names:
         raise ParameterError(
-            Argument(where), f" names {name!r}, no parameter of the model. They are {', '.join(names)}."
+            Argument(where),
+            f" names {name!r}, no parameter of the model.{did_you_mean(name, (*names, *ALIASES))} They are "
+            f"{', '.join(names)}.",
         )
     return name
 

@@ -32,7 +32,7 @@ class SmilePart:
 
 
 def is_by_smile(problem: Problem) -> bool:
-    """Return whether the smiles of a problem are searched one by one; the scale of a robust loss is one for all of them."""
+    """Return whether smiles are searched one by one; the scale of a robust loss is one for all of them."""
     model = problem.model
     if not isinstance(model, Smiles) or not model.parameters.is_curve or model.expiries == "quoted":
         return False

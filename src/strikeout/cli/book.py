@@ -193,7 +193,14 @@ def certificate(source: str, entry: int | None, out: str | None, as_json: bool) 
     elif entry is not None:
         raise UsageError(f"{source}: a file has one certificate. Give it without a number.", path=source)
     else:
-        issued = Certificate.from_bytes(read_bytes(source, MOST_BYTES, "Give the file that --certificate wrote."))
+        content = read_bytes(source, MOST_BYTES, "Give the file that --certificate wrote.")
+        try:
+            issued = Certificate.from_bytes(content)
+        except UsageError as error:
+            raise UsageError(
+                f"{source}: not a certificate, or a damaged one. Give the file that forget --certificate wrote.",
+                path=source,
+            ) from error
     if out is not None:
         from strikeout.quotes.atomic_write import replace_file
 

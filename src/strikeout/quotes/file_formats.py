@@ -93,6 +93,12 @@ def _kind(path: Path) -> str:
         return "text"
     if ending.endswith(EXCEL):
         return "excel"
+    if ending.endswith(".book"):
+        raise UnreadableFileError(
+            f"{path.name}: a book, not a file of quotes. strikeout summary {path.name} shows it; strikeout export "
+            f"{path.name} quotes.csv writes its quotes to a file.",
+            source=path.name,
+        )
     raise UnreadableFileError(
         f"{path.name}: the ending is neither .csv, .csv.gz, .parquet nor .xlsx. ",
         Advice.RENAME_FILE,
