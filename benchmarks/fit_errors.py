@@ -6,6 +6,7 @@ go through the product's own reading: a file that is refused is a row with the r
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ def run(*, is_quick: bool, is_full: bool) -> Result:  # noqa: ARG001 - every ben
             chains += 1
             found = _fitted(chain)
             rows += _rows(chain, found)
+            print(f"{chain.name}: {len(chain.quotes):,} quotes fitted", file=sys.stderr, flush=True)
             converged += all(fit.converged for fit in found.values())
             for name, fit in found.items():
                 points[name] += [error.vol_points or np.nan for error in fit.fit_errors.by_expiry.values()]
