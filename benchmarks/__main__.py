@@ -1,4 +1,6 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--full] [--operator FILE] [--to FOLDER]`, from the repository root.
+"""`python -m benchmarks [NAME ...] [--quick] [--full] [--to FOLDER]`, from the repository root.
+
+`scenarios` also takes `--operator FILE`, and `verbs` needs `--against PATH`.
 
 Ends with 0 when every promise was kept, with 1 when a ratio fell short of the required one (never in quick mode).
 """
@@ -44,6 +46,7 @@ BENCHMARKS = {
         "no timing: regimes of synthetic panels with a known switch, and without one",
     ),
     "engines": ("engines", "the same files on processes, Dask, Ray and Spark; a hundred workers killed"),
+    "verbs": ("verbs", "a million quotes through every verb of a book, beside another checkout: --against PATH"),
     "walk": ("walk", "no timing: files and functions that each command of a book runs through"),
     "startup": ("startup", "the import and the first answer of the command line"),
 }
@@ -62,6 +65,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes; rough figures, no verdict")
     parser.add_argument("--full", action="store_true", help="the paper's loop over every quote, the largest books")
     parser.add_argument("--operator", type=Path, metavar="FILE", help="scenarios: a Python file with your own operator")
+    parser.add_argument("--against", type=Path, metavar="PATH", help="verbs: another checkout with its own environment")
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results", help="folder for the JSON files")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in BENCHMARKS]
@@ -69,9 +73,11 @@ def main(arguments: list[str]) -> int:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     if chosen.operator is not None and chosen.names != ["scenarios"]:
         parser.error("--operator is for one benchmark: scenarios --operator FILE")
+    if (chosen.against is not None) != (chosen.names == ["verbs"]):
+        parser.error("--against is for one benchmark, which needs it: verbs --against PATH")
     if find_spec("scipy") is None:
         parser.error("the peers need SciPy, which is not installed here: pip install 'strikeout[bench]'")
-    names = chosen.names or list(BENCHMARKS)
+    names = chosen.names or [name for name in BENCHMARKS if name != "verbs"]
     if len(names) > 1:  # a process each, so that none inherits another's memory or threads
         flags = [f"--{flag}" for flag in ("quick", "full") if getattr(chosen, flag)]
         command = [sys.executable, "-m", "benchmarks", *flags, "--to", str(chosen.to)]
@@ -79,12 +85,13 @@ def main(arguments: list[str]) -> int:
     # Before NumPy is imported: afterwards it would be too late. Ours is held to the same number as everyone else.
     threads = len(os.sched_getaffinity(0)) if names[0] in ON_ALL_CORES and hasattr(os, "sched_getaffinity") else 1
     os.environ.update(dict.fromkeys(THREADS, str(threads)))
-    more = {} if chosen.operator is None else {"operator": chosen.operator}
+    more = {"operator": chosen.operator, "against": chosen.against}
+    more = {name: path for name, path in more.items() if path is not None}
     run = import_module(f"benchmarks.{BENCHMARKS[names[0]][0]}").run
     try:
         result = run(is_quick=chosen.quick, is_full=chosen.full, **more)
     except ValueError as error:
-        if chosen.operator is None:
+        if not more:
             raise
         parser.error(str(error))
     result.show()

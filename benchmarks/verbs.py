@@ -1,25 +1,25 @@
-"""Two installs compared on a book of a million quotes: seconds of the processor for every verb that people wait for.
+"""Two checkouts compared on a book of a million quotes: processor time for every verb that people wait for.
 
-    python benchmarks/verbs.py BEFORE AFTER [COUNT [ROUNDS]]
+    python3 go.py bench verbs --against PATH
 
-BEFORE and AFTER are the Python interpreters of two environments, each with its own strikeout: an older commit and the
-one at hand. They take turns, each in a process of its own; the best round of each counts. Processor time of all threads
-and not time on the clock, so that other work on the machine changes little. Only calls that older commits have too.
+PATH is another checkout with its own environment (`python3 go.py setup` there), such as an older commit. The two take
+turns, each in a process of its own, and the best round of each counts. Processor time of all threads and not time on
+the clock, so that other work on the machine changes little. Only calls that older commits have too.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-COUNT, ROUNDS, GONE = 1_000_000, 2, 27
-MOST = 1.15  # times BEFORE
+GONE = 27
+MOST = 1.15  # times the other checkout
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -42,43 +42,53 @@ def measure(count: int) -> dict[str, float]:
     quotes = made.random_quotes(count, maturities=25)
     first, second = quotes.ids[::37][:GONE].tolist(), quotes.ids[5::41][:GONE].tolist()
     with tempfile.TemporaryDirectory(prefix="strikeout-") as folder, so.Book.create(Path(folder) / "a.book") as book:
+        planned: Any = getattr(book, "plan_forget", book.forget)  # in older commits `forget` plans
+        reason = {"reason": "test"}
+        is_asked = "plan_erase" not in dir(book)  # in older commits `erase` rehearses unless it is told
         verbs: dict[str, Callable[[], object]] = {
             "import": lambda: book.import_quotes(quotes),
             "calibrate": book.calibrate,
-            "forget": lambda: book.forget(ids=first, reason="test"),
-            "erase": lambda: book.erase(ids=second, reason="test"),
-            "verify": lambda: _held(book.verify().holds),
-            "calibrate quotes": lambda: book.calibrate(through="quotes"),
+            "forget": lambda: book.apply(planned(ids=first, **reason)),
+            "erase": lambda: book.erase(ids=second, **reason, **({"yes": True} if is_asked else {})),
+            "verify": lambda: _check(book.verify().holds),
+            "calibrate from quotes": lambda: book.calibrate(through="quotes"),
         }
-        return {name: timed(work) for name, work in verbs.items()}
+        found = {name: timed(work) for name, work in verbs.items()}
+        _check(len(book.quotes()) == count - len({*first, *second}))
+        return found
 
 
-def _held(holds: bool) -> None:
-    assert holds, "the book does not verify"
+def _check(holds: bool) -> None:
+    if not holds:
+        raise AssertionError("the book does not verify, or holds other quotes than it should")
 
 
-def compare(before: str, after: str, count: int, rounds: int) -> int:
-    """Prints the best of some rounds of both; 1 if a verb takes more than MOST times as long as before."""
-    found: dict[str, list[dict[str, float]]] = {before: [], after: []}
+def run(*, is_quick: bool, is_full: bool, against: Path) -> Any:  # noqa: ARG001 - every benchmark takes both
+    """Every verb with both checkouts; ours must take at most MOST times as long.
+
+    Raises:
+        ValueError: the other checkout has no environment.
+    """
+    from benchmarks.rows import Result, Row
+
+    other = against / ".venv" / "bin" / "python"
+    if not other.exists():
+        raise ValueError(f"{against}: there is no environment of a checkout. Run there: python3 go.py setup")
+    count, rounds = (20_000, 1) if is_quick else (1_000_000, 2)
+    found: dict[str, list[dict[str, float]]] = {str(Path(sys.executable)): [], str(other): []}
     for _ in range(rounds):
         for python, done in found.items():
-            asked = [python, __file__, "--one", str(count)]
             # From a folder of its own: this one's strikeout must not be found before that of the environment.
+            asked = [python, str(Path(__file__)), str(count)]
             ran = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=tempfile.gettempdir())
             done.append(json.loads(ran.stdout))
-            print(os.path.dirname(python), {name: round(x, 2) for name, x in done[-1].items()}, flush=True)
-    best = {python: {name: min(one[name] for one in done) for name in done[0]} for python, done in found.items()}
-    print(f"\n{count:,} quotes, best of {rounds}, seconds of the processor")
-    print(f"{'verb':18}{'before':>9}{'after':>9}{'times':>8}")
-    for name, was in best[before].items():
-        now = best[after][name]
-        print(f"{name:18}{was:9.2f}{now:9.2f}{now / was:8.2f}{'' if now <= MOST * was else '  more than ' + str(MOST)}")
-    return int(any(best[after][name] > MOST * was for name, was in best[before].items()))
+    ours, theirs = ({name: min(one[name] for one in done) for name in done[0]} for done in found.values())
+    rows = []
+    for name, taken in ours.items():
+        rows.append(Row(name, "this checkout", taken, 1.0, note="seconds of the processor"))
+        rows.append(Row(name, "the other", theirs[name], theirs[name] / taken, 1.0 / MOST))
+    return Result("verbs", is_quick, tuple(rows), {"quotes": float(count), "rounds": float(rounds)})
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        print(json.dumps(measure(int(sys.argv[2]))))
-        sys.exit(0)
-    numbers = [*map(int, sys.argv[3:]), *(COUNT, ROUNDS)[len(sys.argv[3:]) :]]
-    sys.exit(compare(sys.argv[1], sys.argv[2], *numbers))
+    print(json.dumps(measure(int(sys.argv[1]))))

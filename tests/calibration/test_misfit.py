@@ -103,6 +103,18 @@ def test_a_wrong_valley_that_all_canonical_starts_share_is_left():
     assert found.parameters["mean_reversion"] == pytest.approx(0.24255, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("places", "factor"), [([], 1.0), ([3, 20], 1.02), ([20], 1.2), ([25], 1.05), ([2], 1.5), ([1, 15, 22], 1.1)]
+)
+def test_a_robust_search_does_not_report_the_wrong_valley_as_an_optimum(places, factor):
+    """The guard is for the squared loss alone; with spoilt prices this search stalls in the valley, or leaves it."""
+    quotes, model = wrong_valley(), so.Heston()
+    observed = quotes.observed.copy()
+    observed[places] *= factor
+    found = so.calibrate(quotes.with_observed(observed), model, loss="huber")
+    assert not found.converged or found.parameters["mean_reversion"] == pytest.approx(0.24255, rel=0.01)
+
+
 def test_forgetting_leads_out_of_the_wrong_valley_as_calibrating_the_rest_does():
     quotes, model = wrong_valley(), so.Heston()
     without = quotes.without(["3"])

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,6 +128,8 @@ def _work(name: str, commands: int, answers: int) -> None:
                 told.code, told.sentence = "assertion", str(error)
             except so.StrikeoutError as error:
                 told.code, told.sentence = error.code, error.sentence
+            except Exception:  # a defect: the law names it, and the other interleavings go on
+                told.code, told.sentence = "defect", traceback.format_exc()
             if then_close:
                 _closed(held, path)
             os.write(answers, json.dumps(vars(told)).encode() + b"\n")
