@@ -44,7 +44,7 @@ def measure(count: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="strikeout-") as folder, so.Book.create(Path(folder) / "a.book") as book:
         planned: Any = getattr(book, "plan_forget", book.forget)  # in older commits `forget` plans
         reason = {"reason": "test"}
-        is_asked = "plan_erase" not in dir(book)  # in older commits `erase` rehearses unless it is told
+        is_asked = "plan_erase" not in dir(book)  # in older commits `erase` rehearses unless `yes` is given
         verbs: dict[str, Callable[[], object]] = {
             "import": lambda: book.import_quotes(quotes),
             "calibrate": book.calibrate,
