@@ -21,6 +21,10 @@ BENCHMARKS = {
     "scale": ("scale", "a million quotes; all maturities distinct; time and memory a quote"),
     "forget": ("forget", "striking quotes out: the step, and the optimum without data"),
     "resolve": ("resolve", "the optimum of what is left, from moments alone"),
+    "roll": (
+        "roll",
+        "a day rolled through a panel of 250, by a certified step and exactly; 1,000 rolls without drift",
+    ),
     "panel": ("panel", "panels: a day struck out of all parameters, a calibration, time and memory a day"),
     "scenarios": (
         "scenarios",

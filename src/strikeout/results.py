@@ -23,6 +23,7 @@ from strikeout.calibration.latent_filter import VariancePath as VariancePath
 from strikeout.calibration.regime_path import RegimePath as RegimePath
 from strikeout.calibration.standard_errors import StandardErrors as StandardErrors
 from strikeout.calibration.termination import Termination as Termination
+from strikeout.forgetting.online import Update as Update
 from strikeout.forgetting.preview import Preview as Preview
 from strikeout.models.check import ModelCheck as ModelCheck
 from strikeout.quotes.features import Features as Features
@@ -66,6 +67,7 @@ __all__ = [
     "StandardErrors",
     "Status",
     "Termination",
+    "Update",
     "VariancePath",
     "Verification",
 ]

@@ -15,7 +15,7 @@ from strikeout.assurance.build import NAMED, ROUNDING
 from strikeout.errors import UsageError
 from strikeout.statistics.losses import SQUARED, AskedLoss
 
-STEPS = ("downdate", "restep", "recompute")
+STEPS = ("downdate", "restep", "recompute", "update")
 SEARCHES = ("recalibrate", "resolve", "none")
 OPERATORS = (*STEPS, *SEARCHES, "refine", "paper")
 RESIDUALS = ("price", "implied_vol")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -279,17 +279,18 @@ class Book:
         """
         return import_quotes.import_chunks(self.snapshot(), chunks, quarantine=quarantine, reason=reason)
 
-    def learn(self, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None) -> Change:
-        """Add new quotes to the book and to its calibration, in one step.
+    def learn(self, quotes: Quotes, **how: Unpack[update.How]) -> Change:
+        """Add new quotes to the book and to its calibration, in one entry.
 
         Args:
+            tolerance: in standard errors; one step from the stored footprints is taken if it is certified to be within.
             quarantine: the file with the rows that did not become quotes; see ``import_quotes``.
 
         Raises:
             RefusedError: nothing is new, the book is not calibrated or not current, an id is there with other values,
                 or a quote lacks what the calibration needs. Nothing is changed.
         """
-        return update.learn(self.snapshot(), quotes, quarantine=quarantine, reason=reason)
+        return update.learn(self.snapshot(), quotes, **how)
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
@@ -390,24 +391,18 @@ class Book:
         """
         return update.restore(self.snapshot(), entry, reason=reason)
 
-    def roll(
-        self,
-        quotes: Quotes | None = None,
-        *,
-        window: int,
-        quarantine: str | PathLike[str] | None = None,
-        reason: Why = None,
-    ) -> Change:
-        """Learn new quotes and forget those older than the last ``window`` dates, in one step.
+    def roll(self, quotes: Quotes | None = None, *, window: int, **how: Unpack[update.How]) -> Change:
+        """Learn new quotes and forget those older than the last ``window`` dates, in one entry, with a certificate.
 
         Args:
+            tolerance: as for ``learn``.
             quarantine: the file with the rows that did not become quotes; see ``import_quotes``.
 
         Raises:
             UsageError: the window is not above zero, or the quotes have no label date.
             RefusedError: nothing is added or removed, or what is left gives no calibration.
         """
-        return update.roll(self.snapshot(), quotes, window=window, quarantine=quarantine, reason=reason)
+        return update.roll(self.snapshot(), quotes, window=window, **how)
 
     def plan_erase(self, *, reason: Why = None, **chosen: Any) -> Erasure:
         """Return what erasing these quotes (``ids`` or ``where``, ``all_quotes``) does and cannot; nothing is changed.

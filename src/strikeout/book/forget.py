@@ -148,10 +148,8 @@ def strike_out(
         NothingMeantError: no quote matches.
         RefusedError: the book is not calibrated, or the retained quotes give no calibration.
     """
-    if tolerance is not None and not tolerance > 0.0:
-        raise UsageError(
-            Argument("tolerance", tolerance), ": give a number of standard errors above zero, such as 0.05."
-        )
+    if tolerance is not None:
+        check_given_tolerance(tolerance)
     seen.check_current()
     gone = select.held(seen, ids=as_kept(seen.store, ids, seen.commit), where=where, verb="forget")
     select.refuse_nothing(len(gone), verb="forget")
@@ -161,6 +159,14 @@ def strike_out(
     if isinstance(found, Stepped):
         return found
     return recalibrate(seen, gone, path=(f"downdate passed over: {found.clause}",))
+
+
+def check_given_tolerance(tolerance: float) -> None:
+    """Raise UsageError if a tolerance is not a number of standard errors above zero."""
+    if not tolerance > 0.0:
+        raise UsageError(
+            Argument("tolerance", tolerance), ": give a number of standard errors above zero, such as 0.05."
+        )
 
 
 def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> Recalibrated:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,22 +148,29 @@ class BookLinearization:
 
     def with_groups(self, after: Calibration) -> BookLinearization:
         """Return it with references for groups that a calibration adds: their latent parameters there."""
+        held = {str(group) for group in after.latent_on_bound}
+        return self.with_latent(after.latent, after.settings, held=held)
+
+    def with_latent(
+        self, latent: Mapping[Group, float], how: Settings, *, held: Collection[str] = ()
+    ) -> BookLinearization:
+        """Return it with references for the groups of a path that it does not have yet."""
         shared = dict(zip(self.schema.parameters, self.schema.reference, strict=True))
         new: dict[Group, dict[str, float]] = {
             str(group): {name: shared.get(name, value) for name in self.model.parameters.names}
-            for group, value in after.latent.items()
+            for group, value in latent.items()
             if str(group) not in self.schemas
         }
         if not new:
             return self
-        residual, weights, size = after.settings.residual, self.schema.weights, len(self.model.parameters)
+        residual, weights, size = how.residual, self.schema.weights, len(self.model.parameters)
         added = {g: schema_of(self.model, at, residual=residual, weights=weights) for g, at in new.items()}
         none = SecondOrder(np.zeros((size, size)), np.zeros((size, size, size)))
         return replace(
             self,
             schemas={**self.schemas, **added},
             second_order={**self.second_order, **dict.fromkeys(new, none)},
-            held=self.held | ({str(group) for group in after.latent_on_bound} & new.keys()),
+            held=self.held | ({*held} & new.keys()),
         )
 
     def changed(

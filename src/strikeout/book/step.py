@@ -1,4 +1,4 @@
-"""Strike quotes out by one step from the stored states of a book.
+"""Strike quotes out, and learn others, by one step from the stored states of a book.
 
 In a plain book only the quotes to strike out are read. In a panel the retained quotes are read too, and priced once:
 the states alone do not show whether they determine every latent parameter at the end of the step.
@@ -19,17 +19,19 @@ from strikeout.assurance.issue import Answer, issue
 from strikeout.assurance.optimality import Optimality, question
 from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot
-from strikeout.book.state_store import StateUpdate, in_objective, shard_updates, summed
+from strikeout.book.state_store import NO_QUOTES, StateUpdate, in_objective, shard_updates, summed
 from strikeout.book.version import Version
 from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings
-from strikeout.errors import ParameterError
+from strikeout.errors import ParameterError, RefusedError
 from strikeout.forgetting.certified_step import NoStep, certify
 from strikeout.forgetting.evidence import Unsupported, free_parameters, unsupported
+from strikeout.forgetting.online import latent_of_least_cost
 from strikeout.forgetting.step_error import StepError, latent_errors
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived
+from strikeout.quotes.joining import join
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.losses import Squared
@@ -92,9 +94,14 @@ class BookEvidence:
 
 @dataclass(frozen=True, eq=False)
 class Stepped:
-    """A strike-out by one step, certified to be within ``tolerance`` standard errors of the optimum."""
+    """Quotes struck out and learnt by one step, certified to be within ``tolerance`` standard errors of the optimum.
+
+    ``linearization`` is that of before, with references for groups that are new.
+    """
 
     forgotten: Quotes
+    added: Quotes
+    linearization: BookLinearization
     last: Version
     evidence: BookEvidence
     step: OneStep
@@ -113,24 +120,27 @@ class Stepped:
         return self.step.parameters
 
     @property
+    def operator(self) -> str:
+        return "update" if len(self.added) else "downdate"
+
+    @property
     def path(self) -> tuple[str, ...]:
         rebuilt = (
             f"; {self.rebuilt:,} of the shards were rebuilt, because footprints were missing" if self.rebuilt else ""
         )
-        return (f"downdate: {self.step_error.sentence}, and {self.tolerance:g} were asked for{rebuilt}",)
+        return (f"{self.operator}: {self.step_error.sentence}, and {self.tolerance:g} were asked for{rebuilt}",)
 
     @property
     def follow(self) -> StateUpdate:
         """How the stored states change."""
-        return StateUpdate(
-            None, self.evidence.linearization, self.evidence.settings, removed=self.forgotten, start=self.start
-        )
+        how = self.evidence.settings
+        return StateUpdate(None, self.linearization, how, removed=self.forgotten, added=self.added, start=self.start)
 
     @cached_property
     def certificate(self) -> Certificate:
         """The certificate, which claims STATE and STEP to the bit and OPTIMUM to the tolerance."""
         answer = Answer(
-            self.parameters, "downdate", self.step.latent, struck=len(self.forgotten), tolerance=self.tolerance
+            self.parameters, self.operator, self.step.latent, struck=len(self.forgotten), tolerance=self.tolerance
         )
         return issue(self.evidence, answer, system=self.step.system)
 
@@ -163,35 +173,51 @@ class Stepped:
         )
 
 
-def try_step(records: Snapshot, removed: Quotes, tolerance: float) -> Stepped | NoStep:
+def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quotes = NO_QUOTES) -> Stepped | NoStep:
     """Strike quotes out by one step from the footprints of a book; or return why that cannot replace the optimum.
 
+    Args:
+        added: quotes that are learnt in the same step.
+
     Raises:
-        RefusedError: stored data cannot be read.
+        RefusedError: stored data cannot be read, or an added quote lacks what the calibration needs.
     """
     linearization, last = records.linearization, records.version
     if linearization is None or last is None:
         missing = records.no_footprints
         return NoStep(Unsupported.NO_FOOTPRINTS, cause="" if missing is None else missing.clause)
-    how, used = records.settings, in_objective(removed, records.settings)
+    how, used, more = records.settings, *(in_objective(some, records.settings) for some in (removed, added))
     reason = (
         unsupported("downdate", how, is_panel=linearization.panel is not None)
-        or _unsupported_in_book(linearization, last, removed)
-        or (None if len(used) else Unsupported.NOT_COUNTED)
+        or _unsupported_in_book(linearization, last, removed, added)
+        or (None if len(used) or len(more) else Unsupported.NOT_COUNTED)
     )
     if reason is not None:
         return NoStep(reason)
     updates = shard_updates(records.store, linearization, how, removed=removed, added=removed[:0])
     if updates is None:
         return NoStep(Unsupported.LOST_FOOTPRINTS)
-    system = summed(linearization, updates)
+    grown = _with_new_groups(linearization, more, how)
+    if grown is None:
+        return NoStep(Unsupported.OUT_OF_BOUNDS)
+    system, sums = summed(linearization, updates), dict(grown.second_order)
+    if len(more):
+        try:
+            system = system + grown.footprints(more, how).system
+            for group, one in grown.second_order_of(more, how).items():
+                sums[group] = sums[group] + one
+        except ParameterError:
+            return NoStep(Unsupported.OUT_OF_BOUNDS)
+        except RefusedError:
+            return NoStep(Unsupported.TOO_LARGE)
     if linearization.panel is not None and not system.groups:
         return NoStep(Unsupported.NO_GROUP)
     size = linearization.system.count if how.select == "all" else records.store.counts().retained
-    evidence = BookEvidence(linearization, how, used, size)
+    evidence = BookEvidence(replace(grown, second_order=sums), how, used, size + len(added))
     step, measure = system.step(free=free_parameters(evidence)), None
     if linearization.panel is not None:
         left = records.quotes.without(removed.ids)
+        left = join(left, added) if len(added) else left
         if chosen_panel(left, records.spec.model, how) != linearization.panel:
             return NoStep(Unsupported.OTHER_KIND)
         retained = chosen(left, how.select)
@@ -205,13 +231,34 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float) -> Stepped | 
     if isinstance(judged, NoStep):
         return judged
     start = None if linearization.start is None else linearization.start - linearization.state_at_start(used, how)
+    if start is not None and len(more):
+        start = start + grown.state_at_start(more, how)
     rebuilt = sum(update.is_rebuilt for update in updates.values())
-    return Stepped(removed, last, evidence, step, judged, tolerance, rebuilt, start)
+    return Stepped(removed, added, grown, last, evidence, step, judged, tolerance, rebuilt, start)
 
 
-def _unsupported_in_book(linearization: BookLinearization, last: Version, removed: Quotes) -> Unsupported | None:
-    """Return why stored footprints do not support a step without these quotes; None if they do."""
-    if is_derived(removed).any():
+def _with_new_groups(linearization: BookLinearization, added: Quotes, how: Settings) -> BookLinearization | None:
+    """Return it with references for groups that are new; None if the latent parameter of one is on a bound."""
+    name, latent = linearization.latent, {}
+    if name is None or not len(added):
+        return linearization
+    shared, last = dict(zip(linearization.schema.parameters, linearization.schema.reference, strict=True)), None
+    for group, rows in linearization.groups_of(added).items():
+        if group in linearization.schemas:
+            continue
+        last = last if last is not None else list(linearization.references.values())[-1][name]
+        found = latent_of_least_cost(added[rows], linearization.model, name, shared, how, start=last)
+        if found is None:
+            return None
+        latent[group] = last = found
+    return linearization.with_latent(latent, how)
+
+
+def _unsupported_in_book(
+    linearization: BookLinearization, last: Version, removed: Quotes, added: Quotes
+) -> Unsupported | None:
+    """Return why stored footprints do not support a step with these quotes removed and added; None if they do."""
+    if is_derived(removed).any() or is_derived(added).any():
         return Unsupported.FORWARDS
     if linearization.noise:
         return Unsupported.NOISE

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from os import PathLike
+from typing import TypedDict
 
 from strikeout.book.approvals import require_approval
 from strikeout.book.commit import EntryFacts, Result, commit, follow_change
-from strikeout.book.forget import certify
+from strikeout.book.forget import certify, check_given_tolerance, result_of
 from strikeout.book.import_quotes import arrival_of
 from strikeout.book.records import Snapshot, Why
 from strikeout.book.results import Change
 from strikeout.book.select import new_slices
+from strikeout.book.state_store import NO_QUOTES
+from strikeout.book.step import Stepped, try_step
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.errors import RefusedError, UsageError
@@ -22,8 +25,21 @@ from strikeout.statistics.moments import moments_of
 from strikeout.text import agreeing, many
 
 
+class How(TypedDict, total=False):
+    """What ``learn`` and ``roll`` take besides quotes; see ``Book.learn``."""
+
+    tolerance: float | None
+    quarantine: str | PathLike[str] | None
+    reason: Why
+
+
 def learn(
-    seen: Snapshot, quotes: Quotes, *, quarantine: str | PathLike[str] | None = None, reason: Why = None
+    seen: Snapshot,
+    quotes: Quotes,
+    *,
+    tolerance: float | None = None,
+    quarantine: str | PathLike[str] | None = None,
+    reason: Why = None,
 ) -> Change:
     """Add new quotes to the book and to its calibration; see ``Book.learn``.
 
@@ -35,13 +51,16 @@ def learn(
     if not len(arrival.new):
         none = agreeing(arrival.count, "The quote is not", f"None of the {arrival.count:,} quotes is")
         raise RefusedError(f"{none} new, so there is nothing to learn.")
-    after = _with(seen, arrival.new)
-    follow = follow_change(seen, after, added=arrival.new)
+    result = _stepped(seen, tolerance, added=arrival.new)
+    if not isinstance(result, Result):
+        after = _with(seen, arrival.new)
+        follow = follow_change(seen, after, added=arrival.new)
+        result = Result(follow, after, before=before, added=arrival.new, path=result)
     with seen.session.writing(seen.position) as book:
         book.store.add(arrival.new)
         book.record_file(quarantine)
         facts = EntryFacts("learn", reason, arrival.new.ids.tolist(), arrival.to_counts())
-        return commit(book, seen, facts, Result(follow, after, before=before, added=arrival.new))
+        return commit(book, seen, facts, result)
 
 
 def restore(seen: Snapshot, entry: int | None = None, *, reason: Why = None) -> Change:
@@ -70,6 +89,7 @@ def roll(
     quotes: Quotes | None = None,
     *,
     window: int,
+    tolerance: float | None = None,
     quarantine: str | PathLike[str] | None = None,
     reason: Why = None,
 ) -> Change:
@@ -98,21 +118,36 @@ def roll(
         )
     touched = [*old, *new.ids.tolist()]
     require_approval(seen, "roll", touched if old else [])
-    retained = whole.without(old)
-    after = determined(seen.spec.calibrate(retained))
     at_once = sorted({*old} & {*new.ids.tolist()})  # added and removed in one step
-    operator = "recalibrate" if after.moments is None else "resolve"
-    settings, size = seen.spec.settings, len(whole) if seen.spec.settings.select == "otm" else after.count + len(old)
-    certificate = certify(settings, after, size=size, struck=len(old), operator=operator) if old else None
-    follow = follow_change(seen, after, removed=whole.only(old).without(at_once), added=new.without(at_once))
+    removed, added = whole.only(old).without(at_once), new.without(at_once)
+    result = _stepped(seen, tolerance, removed=removed, added=added)
+    if not isinstance(result, Result):
+        retained, settings = whole.without(old), seen.spec.settings
+        after = determined(seen.spec.calibrate(retained))
+        operator = "recalibrate" if after.moments is None else "resolve"
+        size = len(whole) if settings.select == "otm" else after.count + len(old)
+        certificate = certify(settings, after, size=size, struck=len(old), operator=operator) if old else None
+        follow = follow_change(seen, after, removed=removed, added=added)
+        result = Result(follow, after, before=before, certificate=certificate, added=retained, path=result)
     with seen.session.writing(seen.position) as book:
         if len(new):
             book.store.add(new)
         book.store.strike(old, entry=book.number)
         book.record_file(quarantine)
         facts = EntryFacts("roll", reason, touched, {**counts, "forgotten": len(old)})
-        result = Result(follow, after, before=before, certificate=certificate, added=retained)
         return commit(book, seen, facts, result)
+
+
+def _stepped(
+    seen: Snapshot, tolerance: float | None, *, removed: Quotes = NO_QUOTES, added: Quotes = NO_QUOTES
+) -> Result | tuple[str, ...]:
+    """Return the result of one certified step; the beginning of the path if the quotes are to be calibrated."""
+    exact = "recalibrate: all quotes, from cold starts"
+    if tolerance is None:
+        return (exact,)
+    check_given_tolerance(tolerance)
+    found = try_step(seen, removed, tolerance, added=added)
+    return result_of(seen, found) if isinstance(found, Stepped) else (f"step passed over: {found.clause}", exact)
 
 
 def _with(seen: Snapshot, new: Quotes) -> Calibration:

@@ -85,9 +85,17 @@ def import_quotes(
     return exit_codes.FINDINGS if done.erased else exit_codes.DONE
 
 
+tolerance_option = click.option(
+    "--tolerance",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    help="One step if it is certified to be within this many standard errors; otherwise all quotes are calibrated.",
+)
+
+
 @click.command("learn")
 @book_argument
 @file_argument
+@tolerance_option
 @import_options
 @reason_options
 @output_options
@@ -99,12 +107,12 @@ def learn(
     Bad rows are left out; --quarantine keeps them, as in import. Ends with 3 if nothing is new or no calibration is
     found.
     """
-    quarantine = options.pop("quarantine")
+    quarantine, tolerance = options.pop("quarantine"), options.pop("tolerance")
     with open_book(book, who=who) as held:
         reading = read_file(file, beside=held.quotes, quarantine=quarantine, **_named(options))
         kept = quarantine if reading.rejected else None
         with _removed_if_refused(kept):
-            change = held.learn(reading.quotes, quarantine=kept, reason=reason)
+            change = held.learn(reading.quotes, tolerance=tolerance, quarantine=kept, reason=reason)
     code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
     if form == "table":
         note_reading(reading, quarantine)
@@ -115,6 +123,7 @@ def learn(
 @book_argument
 @optional_file_argument
 @click.option("--window", type=click.IntRange(min=1), required=True, help="How many of the last dates stay.")
+@tolerance_option
 @import_options
 @reason_options
 @output_options
@@ -122,7 +131,7 @@ def roll(
     book: str, file: str | None, window: int, reason: Reason | None, as_json: bool, form: Format, **options: Any
 ) -> int:
     """Learn the quotes of FILE, if there is one, and forget those of BOOK older than the last dates, in one step."""
-    who, quarantine = options.pop("who"), options.pop("quarantine")
+    who, quarantine, tolerance = (options.pop(name) for name in ("who", "quarantine", "tolerance"))
     with open_book(book, who=who) as held:
         reading = None
         if file is not None:
@@ -130,7 +139,7 @@ def roll(
         kept = quarantine if reading is not None and reading.rejected else None
         quotes = None if reading is None else reading.quotes
         with _removed_if_refused(kept):
-            change = held.roll(quotes, window=window, quarantine=kept, reason=reason)
+            change = held.roll(quotes, window=window, tolerance=tolerance, quarantine=kept, reason=reason)
     code = report_change(change, as_json=as_json, form=form, **reading_counts(reading, quarantine))
     if form == "table":
         note_reading(reading, quarantine)

@@ -28,10 +28,11 @@ from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, 
 from strikeout.calibration.panels import shared_space
 from strikeout.errors import ParameterError
 from strikeout.forgetting.evidence import Evidence
+from strikeout.kernels.products import inner
 from strikeout.kernels.step_check import Judged, judged
 from strikeout.kernels.symmetric import dot
 from strikeout.models.model import ParameterSpace
-from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.second_order import SecondOrder, expand
 from strikeout.statistics.system import WHOLE, OneStep
@@ -111,7 +112,7 @@ class StepError:
     def slack(self) -> float:
         """By what factor standard errors could grow before a parameter is free at the end of the step.
 
-        A lower bound without the quotes; infinite for a panel, whose quotes are asked instead.
+        A lower bound without the quotes, from the curvature there to first order.
         """
         return self._predicted[1]
 
@@ -204,7 +205,7 @@ def step_error(step: OneStep, evidence: Evidence, *, ids: Callable[[], ArrayLike
     return StepError(
         Judged(values, known.errors, near, known.free, numbers),
         (*names, *outside),
-        lambda _: (_panel_error(step, evidence, ids, kept, sqrt(max(rest, 0.0) / freedom)), inf),
+        lambda _: _panel_error(step, evidence, ids, kept, max(rest, 0.0) / freedom),
         lambda: found,
     )
 
@@ -311,16 +312,17 @@ def _plain_error(
 
 
 def _panel_error(
-    step: OneStep, evidence: Evidence, ids: Callable[[], ArrayLike], kept: tuple[int, ...], noise: float
-) -> float:
-    """Return the worst parameter's predicted error over its standard error; infinite if nothing can be predicted."""
+    step: OneStep, evidence: Evidence, ids: Callable[[], ArrayLike], kept: tuple[int, ...], variance: float
+) -> tuple[float, float]:
+    """Return the worst parameter's predicted error over its standard error, infinite if nothing can be predicted; and
+    a lower bound of the slack of the shared parameters at the end of the step."""
     try:
         sums = _retained_sums(step, evidence, ids)
     except ParameterError:  # the parameters are at the boundary of the model
-        return inf
-    order = _columns_of(step, kept)
+        return inf, 0.0
+    order, noise = _columns_of(step, kept), sqrt(variance)
     pick = np.ix_(range(len(sums)), order, order)
-    H = np.array([block.system().curvature for block in step.system.blocks.values()])[pick]
+    H = _curvatures(step)[pick]
     S = np.array([one.residual for one in sums])[pick]
     T = np.array([one.sensitivity for one in sums])[np.ix_(range(len(sums)), order, order, order)]
     held = np.array([group in step.system.held for group in step.system.groups])
@@ -332,7 +334,25 @@ def _panel_error(
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(apart == 0.0, 0.0, apart / np.concatenate([errors[0], errors[1][~held]]))
     worst = float(np.max(np.where(np.isnan(shares), inf, shares), initial=0.0))
-    return worst if worst <= FARTHEST else inf
+    if not worst <= FARTHEST:
+        return inf, 0.0
+    # What the first order leaves out is nowhere negative (``SecondOrder.curvature_after``), and eliminating the latent
+    # parameters keeps that order.
+    turned = inner(T, d[:, None, None, :])
+    there = ArrowBlocks(H + turned + turned.transpose(0, 2, 1), held)
+    if not (there.B[~held, -1, -1] > 0.0).all():
+        return worst, 0.0
+    space = shared_space(evidence.model, evidence.latent_name)
+    at = list(step.parameters.values())
+    return worst, slack(space, at, there.reduced().tolist(), kept=kept, noise_variance=variance)
+
+
+def _curvatures(step: OneStep) -> Floats:
+    """Return the curvature of every group, (groups, q, q)."""
+    blocks = step.system.blocks.values()
+    size = next(iter(blocks)).schema.columns
+    triangles = np.array([block.solved[: len(block.words)] for block in blocks])
+    return triangles[:, np.array(places(size))][:, : size - 1, : size - 1]
 
 
 def _retained_sums(step: OneStep, evidence: Evidence, ids: Callable[[], ArrayLike]) -> list[SecondOrder]:

@@ -269,6 +269,45 @@ class System:
         kept = self._known(groups)
         return self._changed({group: block for group, block in self.blocks.items() if group in kept}, self.held)
 
+    def exchanged(self, out: Iterable[Group], blocks: Mapping[Group, NormalEquations]) -> System:
+        """Return the system without some groups and with these blocks, at a cost that depends on the change alone.
+
+        Blocks that are there already are replaced. The result is that of a new ``System``, bit for bit.
+
+        Raises:
+            UnknownIdError: a group that is not in the system.
+            UsageError: the schema of a block is another one.
+        """
+        gone = self._known(out)
+        if self.latent is None:
+            return System(dict(blocks) or self.blocks)
+        new = {group: block for group, block in blocks.items() if block.count or block.words.any()}
+        lost = {*gone, *(group for group in blocks if group not in new)}
+        for block in new.values():
+            refuse_mixing(self.schema, shared_schema(block.schema, self.latent))
+        kept = {group: block for group, block in self.blocks.items() if group not in lost}
+        is_in_order = all(group in kept for group in new)
+        kept.update(new)
+        if not is_in_order and self.groups:  # the next date is the usual case, and needs no sorting
+            fresh = [group for group in new if group not in self.blocks]
+            is_in_order = len(fresh) == 1 and rank(self.groups[-1]) < rank(fresh[0])
+        ordered = kept if is_in_order else {group: kept[group] for group in sorted(kept, key=rank)}
+        made = object.__new__(System)
+        made.__dict__.update(
+            blocks=MappingProxyType(ordered), latent=self.latent, held=frozenset(self.held) & ordered.keys()
+        )
+        known, latent = self._eliminated, self.latent
+        found = {g: Reduced.of(block, latent, held=g in made.held) for g, block in new.items()}
+        total, pieces = self._packed
+        total += sum(one.packed for one in found.values())
+        total -= sum(pieces[group] for group in {*lost, *new} if group in pieces)
+        made.__dict__["_eliminated"] = {group: found[group] if group in found else known[group] for group in ordered}
+        made.__dict__["_packed"] = (
+            total,
+            {group: found[group].packed if group in found else pieces[group] for group in ordered},
+        )
+        return made
+
     def _changed(self, blocks: Mapping[Group, NormalEquations], held: frozenset[Group]) -> System:
         """Return the system of these blocks. A block that is the same object is not eliminated again."""
         made = System(blocks, self.latent, held)
