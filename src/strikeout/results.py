@@ -19,6 +19,8 @@ from strikeout.book.results import Imported as Imported
 from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.diagnostics import Diagnostics as Diagnostics
+from strikeout.calibration.diagnostics import ProfileInterval as ProfileInterval
 from strikeout.calibration.latent_filter import VariancePath as VariancePath
 from strikeout.calibration.regime_path import RegimePath as RegimePath
 from strikeout.calibration.standard_errors import StandardErrors as StandardErrors
@@ -41,6 +43,7 @@ __all__ = [
     "Change",
     "Claim",
     "Comparison",
+    "Diagnostics",
     "Entry",
     "Erasure",
     "Features",
@@ -55,6 +58,7 @@ __all__ = [
     "Outliers",
     "Plan",
     "Preview",
+    "ProfileInterval",
     "Reading",
     "Reason",
     "Refit",

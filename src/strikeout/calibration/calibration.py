@@ -27,6 +27,7 @@ from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
 from strikeout.text import many
 
 if TYPE_CHECKING:
+    from strikeout.calibration.diagnostics import Diagnostics
     from strikeout.calibration.fit_errors import FitErrors
     from strikeout.calibration.latent_filter import VariancePath
     from strikeout.calibration.regime_path import RegimePath
@@ -432,6 +433,23 @@ class Calibration:
         from strikeout.calibration.regimes import regimes_of
 
         return regimes_of(self, count=count, switching=switching, progress=progress)
+
+    def diagnostics(self, *, profiles: str | Sequence[str] = "auto", level: float = 0.95) -> Diagnostics:
+        """Return what the residuals share and what the quotes determine: autocorrelation, leverage, profile intervals.
+
+        Args:
+            profiles: parameters whose intervals are profiled: "auto" for those with a standard error above a quarter of
+                their value, "all", "none", or names. Each takes some twenty refits.
+            level: the probability of these intervals.
+
+        Raises:
+            UsageError: an unknown parameter, a level that is not between 0 and 1, a profile under a robust loss, or the
+                calibration was made from moments.
+            RefusedError: the quotes do not determine the parameters.
+        """
+        from strikeout.calibration.diagnostics import diagnostics
+
+        return diagnostics(self, profiles=profiles, level=level)
 
     @cached_property
     def identifiability(self) -> dict[str, str]:

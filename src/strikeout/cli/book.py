@@ -103,16 +103,19 @@ def status(book: str, keys: tuple[str, ...], as_json: bool, form: Format) -> int
 
 @click.command("summary")
 @book_argument
+@click.option("--diagnostics", is_flag=True, help="Also what residuals share and what the quotes determine.")
 @json_option
-def summary(book: str, as_json: bool) -> int:
+def summary(book: str, diagnostics: bool, as_json: bool) -> int:
     """Show in a few lines what BOOK holds, what it is calibrated to, and what its quotes are."""
     with open_book(book) as held:
         text = held.summary(one_value=ONE_VALUE)
         calibration = held.status().to_dict()["calibration"]
+        found = held.calibration().diagnostics() if diagnostics else None
     if as_json:
-        terminal.show_json({"summary": text, "calibration": calibration})
+        more = {} if found is None else {"diagnostics": found.to_dict()}
+        terminal.show_json({"summary": text, "calibration": calibration, **more})
     else:
-        terminal.show_lines(text)
+        terminal.show_lines(text if found is None else f"{text}\n\n{found.summary()}")
     return exit_codes.DONE
 
 

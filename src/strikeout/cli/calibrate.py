@@ -50,6 +50,7 @@ MOST_EXPIRIES = 16  # in the table of fit errors below the parameters
 @click.option(
     "--fit-errors", is_flag=True, help="For a file: print the fit errors of every expiry instead of parameters."
 )
+@click.option("--diagnostics", is_flag=True, help="For a file: also what residuals share and the quotes determine.")
 @click.option("--by", metavar="LABELS", help="Calibrate each group apart: labels, such as underlying,date.")
 @click.option("--report", is_flag=True, help="Show every start and every step too.")
 @reason_options
@@ -67,8 +68,9 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
         from strikeout.plots.writing import check_ending
 
         check_ending(plot)
-    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "fit_errors", "by")}
+    asked = {name: options.pop(name) for name in (*OF_BOOKS, "reason", "who", "fit_errors", "diagnostics", "by")}
     if is_book(file):
+        refuse_given(("diagnostics",), "The diagnostics of a book are in strikeout summary --diagnostics:")
         refuse_given(("report", "fit_errors", "by", *READING), "A book was read when it was imported:")
         if options["only"] is not None:
             return _calibrate_part(file, options["only"], as_json=as_json, form=form)
@@ -80,7 +82,9 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
             return calibrate_book(book, how, **own, plot=plot, as_json=as_json, form=form)
     refuse_given(("reason", "note", "ticket", *OF_BOOKS), "A file keeps nothing:")
     if asked["by"] is not None:
-        refuse_given(("plot", "report", "fit_errors"), "A table of calibrations has no picture and no steps:")
+        refuse_given(
+            ("plot", "report", "fit_errors", "diagnostics"), "A table of calibrations has no picture and no steps:"
+        )
         return _calibrate_each(file, asked["by"], as_json=as_json, form=form, options=options)
     reading, calibration = calibrate_file(file, **options)
     if plot is not None:
@@ -88,8 +92,10 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
 
         write_plot(calibration, plot, view=View(source=Path(file).name))
     quarantine = options["quarantine"]
+    found = calibration.diagnostics() if asked["diagnostics"] else None
     if as_json:
         result = {**calibration.to_dict(), **reading_counts(reading, quarantine), "plot": plot}
+        result |= {} if found is None else {"diagnostics": found.to_dict()}
         if report:
             result["history"] = [exit_codes.plain(step) for step in calibration.history]
         terminal.show_json(result)
@@ -98,6 +104,8 @@ def calibrate(file: str, plot: str | None, report: bool, as_json: bool, form: Fo
             terminal.show_result(form, calibration.fit_errors.to_table())
         else:
             _show(calibration, report=report, form=form)
+        if found is not None:
+            terminal.show_lines(f"\n{found.summary()}")
         note_reading(reading, quarantine)
         if plot:
             terminal.note(f"the picture is in {plot}.")

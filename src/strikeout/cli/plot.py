@@ -17,7 +17,14 @@ from strikeout.errors import UsageError
 if TYPE_CHECKING:
     from strikeout.book import Book
 
-PICTURES = ("smiles", "residuals", "variance", "influence", "path")  # a test compares them with those of plots
+PICTURES = (
+    "smiles",
+    "residuals",
+    "variance",
+    "influence",
+    "diagnostics",
+    "path",
+)  # as in plots, by a test
 CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
 
 

@@ -93,7 +93,7 @@ def book_page(book: Book, *, by: str | None = None) -> str:
         parts += ["<h2>Calibration</h2>", f'<p class="wrong">{escape(error.sentence)}</p>']
     else:
         view = View(source=name)
-        parts += [*_fit(calibration, view), *_influence(calibration, by, view)]
+        parts += [*_fit(calibration, view), *_influence(calibration, by, view), *_diagnostics(calibration, view)]
     return page_of(f"strikeout: {name}", [*parts, *_certified(book, entries), *_log(entries)])
 
 
@@ -135,6 +135,19 @@ def _influence(calibration: Calibration, asked: str | None, view: View) -> list[
         table_of((by, "quotes", "Cook's distance", "a price moves by at most"), rows),
         figure_of(to_inline(drawn), "Cook's distance of each cell: the darker, the larger its influence."),
     ]
+
+
+def _diagnostics(calibration: Calibration, view: View) -> list[str]:
+    from strikeout.plots.diagnostics import plot_diagnostics
+    from strikeout.plots.page import CAPTIONS, figure_of
+    from strikeout.plots.style import to_inline
+
+    heading, caption = CAPTIONS["diagnostics"]
+    try:
+        found, drawn = calibration.diagnostics(), plot_diagnostics(calibration, view=view)
+    except StrikeoutError as error:
+        return [f"<h2>{heading}</h2>", f"<p>{escape(error.sentence)}</p>"]
+    return [f"<h2>{heading}</h2>", found._repr_html_(), figure_of(to_inline(drawn), caption)]
 
 
 def _label(calibration: Calibration) -> str:

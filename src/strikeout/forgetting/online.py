@@ -41,7 +41,7 @@ from strikeout.statistics.linearize import linearizer
 from strikeout.statistics.objective import objective_of
 from strikeout.statistics.second_order import SecondOrder, second_order_of
 from strikeout.statistics.system import WHOLE, Group, OneStep, System
-from strikeout.wording import as_lines, many
+from strikeout.text import as_lines, many
 
 OPERATOR = "update"
 

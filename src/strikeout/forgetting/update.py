@@ -22,7 +22,7 @@ from strikeout.quotes.joining import join
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
-from strikeout.wording import Argument
+from strikeout.text import Argument
 
 
 def restore(forgetting: Forgetting, calibration: Calibration | None = None) -> Calibration:

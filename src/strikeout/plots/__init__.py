@@ -5,6 +5,7 @@ Each takes a calibration and returns a figure or plain values for JSON, or write
 
 from __future__ import annotations
 
+from strikeout.plots.diagnostics import plot_diagnostics
 from strikeout.plots.draw import draw
 from strikeout.plots.drawing import Drawing
 from strikeout.plots.influence_map import plot_influence_map
@@ -26,6 +27,7 @@ __all__ = [
     "draw",
     "plot",
     "plot_data",
+    "plot_diagnostics",
     "plot_influence_map",
     "plot_latent_path",
     "plot_regimes",

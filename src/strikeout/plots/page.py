@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from strikeout.errors import RefusedError
+from strikeout.plots.diagnostics import plot_diagnostics
 from strikeout.plots.influence_map import plot_influence_map
 from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.residual_map import plot_residual_map
@@ -71,6 +72,11 @@ CAPTIONS = {
         "Total variance",
         "Volatility squared times expiry: dots are the market, lines the model. Slices that cross are calendar "
         "arbitrage.",
+    ),
+    "diagnostics": (
+        "Diagnostics",
+        "Autocorrelation of residuals from strike to strike, with the band of independent ones; leverage; and the "
+        "correlation of the parameters.",
     ),
     "influence": (
         "Influence",
@@ -174,6 +180,7 @@ def _every_figure(calibration: Calibration, view: View) -> dict[str, Figure]:
     drawn = fit_figures(calibration, view)
     with suppress(RefusedError):  # the summary above names what the quotes do not determine
         drawn["influence"] = plot_influence_map(calibration, view=view)
+        drawn["diagnostics"] = plot_diagnostics(calibration, view=view)
     return drawn
 
 

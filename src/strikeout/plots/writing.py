@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from strikeout.errors import UsageError
 from strikeout.plots import style
+from strikeout.plots.diagnostics import diagnostics_data, plot_diagnostics
 from strikeout.plots.influence_map import influence_map, plot_influence_map
 from strikeout.plots.latent_path import path_data, plot_latent_path
 from strikeout.plots.page import calibration_page
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
 
 
-Picture = Literal["smiles", "residuals", "variance", "influence", "path"]
-OF_QUOTES: tuple[Picture, ...] = ("smiles", "residuals", "variance", "influence")  # of any calibration
+Picture = Literal["smiles", "residuals", "variance", "influence", "diagnostics", "path"]
+OF_QUOTES: tuple[Picture, ...] = ("smiles", "residuals", "variance", "influence", "diagnostics")  # of any calibration
 PICTURES: tuple[Picture, ...] = (*OF_QUOTES, "path")  # of a panel
 ENDINGS = (".png", ".svg", ".pdf", ".html", ".json")
 
@@ -43,7 +44,7 @@ def first_kind(calibration: Calibration) -> Picture:
 
 
 def plot(calibration: Calibration, kind: Picture | None = None, *, by: str | None = None, view: View = WHOLE) -> Figure:
-    """Return a figure of one kind: smiles, residuals (a heat map), variance (total variance), influence, or path.
+    """Return a figure of one kind: smiles, residuals (a map), total variance, influence, diagnostics, or path.
 
     Without a kind it is the smiles, for a panel its path.
 
@@ -62,6 +63,7 @@ def plot(calibration: Calibration, kind: Picture | None = None, *, by: str | Non
         "smiles": plot_smiles,
         "residuals": plot_residual_map,
         "variance": plot_variance,
+        "diagnostics": plot_diagnostics,
         "path": plot_latent_path,
     }
     return drawn[kind](calibration, view=view)
@@ -81,6 +83,7 @@ def plot_data(
         "residuals": lambda: residual_map(calibration, view=view).to_dict(),
         "variance": lambda: variance_data(calibration, view=view),
         "influence": lambda: influence_map(calibration, by=by, view=view).to_dict(),
+        "diagnostics": lambda: diagnostics_data(calibration),
         "path": lambda: path_data(calibration),
     }
     facts = {"kind": kind, "model": calibration.model.name, "quotes": calibration.count}
