@@ -96,7 +96,7 @@ def test_a_picture_of_a_panel_is_its_path_and_its_page_has_every_picture(file, t
     assert "initial_variance by date, 8 values" in (tmp_path / "path.svg").read_text()
     assert run("calibrate", file, "--panel", "date", "--plot", tmp_path / "page.html").exit_code == 0
     page = (tmp_path / "page.html").read_text()
-    assert page.count("<svg") == 7  # path, smiles, residuals three times, total variance, influence
+    assert page.count("<svg") == 8  # path, smiles, residuals three times, total variance, influence, diagnostics
     assert "Heston against the market, 2024-01-11" in page
 
 

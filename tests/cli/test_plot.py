@@ -44,7 +44,7 @@ def test_every_kind_can_be_asked_for_and_is_what_python_gives(folder, kind):
 
 def test_a_page_without_a_kind_holds_all_of_them(folder):
     assert "The page is in all.html" in run("plot", "quotes.csv", "--out", "all.html").stdout
-    assert (folder / "all.html").read_text().count("<svg") == 6
+    assert (folder / "all.html").read_text().count("<svg") == 7
 
 
 def test_another_label_goes_across_a_map_of_influence(folder):

@@ -42,7 +42,7 @@ def test_the_page_holds_fit_influence_certificate_and_log_and_loads_nothing(path
     page = written(path)
     for heading in ("Calibration", "Smiles", "Residuals", "Total variance", "Influence", "Last certificate", "Log"):
         assert f"<h2>{heading}</h2>" in page
-    assert page.count("<svg") == 7  # the path of a panel besides, for the book has many dates
+    assert page.count("<svg") == 8  # the path of a panel besides, for the book has many dates
     assert certificate.digest() in page
     assert root in page
     assert "bad-feed" in page

@@ -68,7 +68,7 @@ def test_a_panel_is_drawn_as_its_path_and_every_other_kind(tmp_path):
     for kind in PICTURES:
         written = json.loads(write_plot(panel, tmp_path / "a.json", kind).read_text(), parse_constant=pytest.fail)
         assert written == json.loads(json.dumps(plot_data(panel, kind)))
-    assert write_plot(panel, tmp_path / "all.html").read_text().count("<svg") == 7
+    assert write_plot(panel, tmp_path / "all.html").read_text().count("<svg") == 8
 
 
 def test_a_plain_calibration_has_no_path():

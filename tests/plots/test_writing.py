@@ -33,7 +33,7 @@ def test_a_pdf_is_a_pdf(calibration, tmp_path):
 def test_a_page_holds_the_parameters_and_every_picture(calibration, tmp_path):
     write_plot(calibration, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 7
     assert all(name in page for name in calibration.parameters)
     assert f"{calibration.parameters['mean_reversion']:.6g}" in page
 

@@ -383,7 +383,7 @@ def _profile(calibration: Calibration, name: str, level: float) -> ProfileInterv
     moving = len(free_names(calibration)) + len(calibration.latent) - len(calibration.latent_on_bound)
     noise = calibration.cost / max(calibration.count - moving, 1)
     # In clusters the cost rises ratio^2 times slower than its likelihood would: the same limit, scaled.
-    limit = noise * (q * ratio) ** 2
+    limit = noise * (q * ratio) * (q * ratio)
     space = calibration.model.parameters
     place = space.names.index(name)
     own = (calibration.settings.bounds or {}).get(name, (float(space.lower[place]), float(space.upper[place])))
