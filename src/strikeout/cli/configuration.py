@@ -13,7 +13,6 @@ from typing import Any
 
 from strikeout.errors import UsageError
 from strikeout.quotes.toml_files import SHOWN, read_toml, shown
-from strikeout.statistics import losses
 
 FILE = "strikeout.toml"
 PREFIX = "STRIKEOUT_"
@@ -72,7 +71,7 @@ SETTINGS: Mapping[str, Setting] = {
     "feller": Setting(words=("warn", "enforce", "ignore")),
     "kernel": Setting(words=("native", "numpy"), is_read_from_the_environment=True),
     "key_file": Setting(is_read_from_the_environment=True),
-    "loss": Setting(words=losses.NAMES),
+    "loss": Setting(words=("squared", "huber", "soft-l1", "cauchy", "tukey")),
     "max_reject": Setting(kind=float, most=1.0),
     "residual": Setting(words=("price", "implied_vol")),
     "select": Setting(words=("all", "otm")),
