@@ -47,7 +47,7 @@ def test_a_thousand_columns_are_read(tmp_path):
 
 
 def test_names_that_repeat_are_numbered_as_before():
-    assert text_files._told_apart(("a", "b", "a", "a", "b")) == ("a", "b", "a (2)", "a (3)", "b (2)")
+    assert text_files._distinct(("a", "b", "a", "a", "b")) == ("a", "b", "a (2)", "a (3)", "b (2)")
 
 
 @pytest.mark.parametrize(

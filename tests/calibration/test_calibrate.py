@@ -248,7 +248,7 @@ def test_progress_sees_every_start_and_ends_where_the_calibration_does():
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"loss": "cauchy"}, UsageError, "squared, huber"),
+        ({"loss": "l7"}, UsageError, "squared, huber"),
         ({"feller": "maybe"}, UsageError, "warn, enforce, ignore"),
         ({"starts": 0}, UsageError, "at least one is needed; smile has 2"),
         ({"starts": []}, UsageError, "starts is empty"),

@@ -45,7 +45,8 @@ def test_one_step_after_most_corrupt_feeds_is_no_heston_model_at_all(cleaned):
 
 
 def test_the_papers_own_measure_cannot_tell_a_good_step_from_a_ruined_one(cleaned):
-    assert max(one.agreement for one in cleaned) < 1e-8
+    # Rounding of both sides: a condition number of 1.2e8 times 1.1e-16, and sums of thousands of terms.
+    assert max(one.agreement for one in cleaned) < 1e-7
     assert max(one.one_step for one in cleaned) > 1e4
 
 

@@ -243,7 +243,7 @@ def test_a_file_with_bad_rows_is_looked_at_then_imported(served, at_browser, tmp
     quant.click("Import 38 quotes")
     quant.sees("quarantined rows")
     with quant.page.expect_download() as download:
-        quant.click("The bad rows as CSV", "link")
+        quant.click("The 2 bad rows as CSV", "link")
     assert len(Path(download.value.path()).read_text().strip().splitlines()) == 3
     quant.click("Book", "link")
     assert quant.page.locator(".counts dd").nth(2).inner_text() == "2"

@@ -173,10 +173,9 @@ def test_a_session_expires_and_cannot_be_forged_or_changed():
     cookie = sessions.seal(sessions.begin("proof"))
     assert sessions.read(cookie).proof == "proof"
     text, _, mark = cookie.rpartition(".")
+    wrong = mark[:-1] + ("1" if mark.endswith("0") else "0")
     other = Sessions(clock=lambda: now[0])
-    assert [sessions.read(each) for each in (None, "", "x", f"{text}x.{mark}", f"{text}.{mark[:-1]}0", "é.é")] == [
-        None
-    ] * 6
+    assert [sessions.read(each) for each in (None, "", "x", f"{text}x.{mark}", f"{text}.{wrong}", "é.é")] == [None] * 6
     assert sessions.read(other.seal(other.begin("proof"))) is None
     now[0] += SECONDS + 1
     assert sessions.read(cookie) is None

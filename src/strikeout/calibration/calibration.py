@@ -449,6 +449,7 @@ class Calibration:
         """
         from strikeout.calibration.diagnostics import diagnostics
 
+        _ = self.used  # raises if there are none
         return diagnostics(self, profiles=profiles, level=level)
 
     @cached_property

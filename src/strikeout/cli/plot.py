@@ -33,7 +33,8 @@ CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
 @click.option(
     "--kind",
     type=click.Choice(PICTURES),
-    help="The picture; by default the smiles (for a panel its path), and in an .html all of them.",
+    metavar="KIND",
+    help=f"The picture: {', '.join(PICTURES)}; by default the smiles (for a panel its path), and in an .html all of them.",
 )
 @click.option(
     "--out",

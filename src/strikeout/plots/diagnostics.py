@@ -100,7 +100,7 @@ def _draw_correlation(figure: Figure, panel: Axes, found: Diagnostics) -> None:
         for j in range(i + 1):
             ink = "white" if abs(shown[i, j]) > PALE else style.INK
             panel.text(j, i, f"{shown[i, j]:+.2f}", ha="center", va="center", fontsize=6.5, color=ink)
-    panel.set_xticks(range(size - 1), [_short(name) for name in found.names[:-1]], rotation=30, ha="right")
+    panel.set_xticks(range(size - 1), [_short(name) for name in found.names[:-1]], rotation=90)
     panel.set_yticks(range(size - 1), [_short(name) for name in found.names[1:]])
     figure.colorbar(drawn, ax=panel, shrink=0.8, aspect=18, pad=0.02)
 
