@@ -34,7 +34,8 @@ CALLED = {".html": "The page is", ".json": "The numbers of the picture are"}
     "--kind",
     type=click.Choice(PICTURES),
     metavar="KIND",
-    help=f"The picture: {', '.join(PICTURES)}; by default the smiles (for a panel its path), and in an .html all of them.",
+    help=f"The picture: {', '.join(PICTURES)}. By default the smiles (for a panel its path), and in an .html all of "
+    "them.",
 )
 @click.option(
     "--out",
