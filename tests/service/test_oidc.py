@@ -139,6 +139,13 @@ def test_a_signed_token_of_a_program_is_a_person(people):
     assert people.of_token(token(people)) == Person("program", Role.OPERATOR)
 
 
+def test_a_token_of_another_sign_in_is_refused(people):
+    assert people._claims(token(people, nonce="mine"), "desk", "mine")["sub"] == CLAIMS["sub"]
+    for nonce in ("other", None):
+        with pytest.raises(SignInError):
+            people._claims(token(people, nonce=nonce), "desk", "mine")
+
+
 def test_of_several_roles_the_one_that_permits_most_counts(people):
     assert people.of_token(token(people, groups=["risk", "quants"])).role is Role.OPERATOR
 
@@ -226,15 +233,18 @@ def test_a_provider_that_does_not_answer_is_named():
     assert caught.value.facts["address"].startswith("http://127.0.0.1:1/")
 
 
-def test_a_sign_in_that_is_never_finished_is_forgotten(served):
+def test_a_sign_in_that_is_never_finished_is_forgotten(served, monkeypatch):
     people = served.desk.people
     _, state = people.begin("/")
+    asked = []
+    monkeypatch.setattr("strikeout.service.oidc._fetched", asked.append)
     people._clock, before = (lambda: time() + 3600), people._clock
     try:
         with pytest.raises(SignInError):
             people.finish(state, state, "code")
     finally:
         people._clock = before
+    assert asked == []  # the code of a sign-in that is over is not exchanged
 
 
 def test_two_ways_to_sign_in_are_refused(tmp_path):
