@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import strikeout as so
+from strikeout.calibration import misfit as guard
 from strikeout.calibration.misfit import far_from_smooth
 from strikeout.statistics.objective import objective_of
 from strikeout.synthetic import random_quotes
@@ -139,6 +142,32 @@ def test_noise_is_no_misfit_and_a_wrong_parameter_is(residual):
     assert misfit(
         quotes, {**right.parameters, "initial_variance": 2.0 * right.parameters["initial_variance"]}, residual
     )
+
+
+@pytest.mark.parametrize("residual", ["price", "implied_vol"])
+def test_looking_at_the_slices_in_parts_gives_the_same_answer(residual, monkeypatch):
+    quotes = random_quotes(300, seed=3, noise=1e-3, maturities=7)
+    right = so.calibrate(quotes, so.Heston(), residual=residual).parameters
+    wrong = {**right, "initial_variance": 2.0 * right["initial_variance"]}
+    for rows in (300, 150, 1):
+        monkeypatch.setattr(guard, "PART", rows)
+        assert not misfit(quotes, right, residual)
+        assert misfit(quotes, wrong, residual)
+    objective, _ = objective_of(quotes)
+    assert [len(part) for part in guard._parts(objective)] == np.diff(objective.contracts.slices.offsets).tolist()
+
+
+def test_the_memory_that_it_takes_does_not_grow_with_the_book():
+    model, theta = so.Heston(), so.Heston().parameters.starts[0]
+    objective, _ = objective_of(random_quotes(8 * guard.PART, seed=3, maturities=32))
+    far_from_smooth(objective, model, theta, 5)  # keeps the sorted columns, as every search has done before
+    tracemalloc.start()
+    try:
+        far_from_smooth(objective, model, theta, 5)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 250 * guard.PART
 
 
 def test_exact_quotes_and_lone_quotes_are_no_misfit():

@@ -17,13 +17,16 @@ from the set of quotes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.features import Features
-from strikeout.statistics.linearize import rows
+from strikeout.statistics.linearize import residuals
 from strikeout.statistics.objective import Objective
 
 Floats = NDArray[np.float64]
@@ -32,6 +35,7 @@ Floats = NDArray[np.float64]
 FAR = 200.0
 TERMS = 9  # polynomials per slice at most, and at most one for two strikes
 FEWEST = 4  # quotes per expiry, on average, for a curve through an expiry to mean anything
+PART = 65_536  # rows looked at together, but for a larger slice
 SPARE = 8  # degrees of freedom that the curves must leave
 ROOT_TWO_PI = 2.5066282746310002
 
@@ -44,23 +48,48 @@ def far_from_smooth(objective: Objective, model: Model, theta: Floats, free: int
     """
     if isinstance(objective.book, Features):
         return False
-    contracts = objective.contracts
-    layout = contracts.slices
-    if len(contracts) < FEWEST * len(layout.expiries):
+    layout = objective.contracts.slices
+    if len(objective) < FEWEST * len(layout.expiries):
         return False
-    residual, weight = rows(objective, model, theta)[0], objective.weight
+    total, left, used = 0.0, 0.0, 0
+    for part in _parts(objective):
+        x, r, w = _smile(part, model, theta)
+        total += float(np.add.reduce(w * r * r))
+        unexplained, terms = _smoothed(x, part.contracts.slices.offsets, r, w)
+        left, used = left + unexplained, used + terms
+    spare, rounding = len(objective) - used, 10.0 * objective.rounding
+    if spare < SPARE:
+        return False
+    mean = total / max(len(objective) - free, 1)
+    return mean > FAR * max(left / spare, rounding * rounding)
+
+
+def _parts(objective: Objective) -> Iterator[Objective]:
+    """Yield the objective in runs of whole slices, up to `PART` rows or one slice each, to bound the memory."""
+    offsets = objective.contracts.slices.offsets
+    if len(objective) <= PART:
+        yield objective
+        return
+    begin = 0
+    while begin < len(objective):
+        end = int(
+            offsets[max(np.searchsorted(offsets, begin + PART, "right") - 1, np.searchsorted(offsets, begin) + 1)]
+        )
+        yield replace(objective, order=objective.order[begin:end])
+        begin = end
+
+
+def _smile(objective: Objective, model: Model, theta: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return x, r and w of the table above, in canonical order."""
+    contracts, weight = objective.contracts, objective.weight
+    residual = residuals(objective, model, theta)
     if objective.residual == "price":
         residual, weight = residual / contracts.scale, weight * contracts.scale * contracts.scale
+    layout = contracts.slices
     at_the_money = Contracts(forward=1.0, strike=1.0, expiry=layout.expiries, discount=1.0, is_call=True)
     deviation = np.repeat(ROOT_TWO_PI * model.price(theta, at_the_money), np.diff(layout.offsets))
     x = layout.k / np.sqrt(layout.k * layout.k + 4.0 * deviation * deviation)
-    r, w = layout.sorted(residual), layout.sorted(weight)
-    left, used = _smoothed(x, layout.offsets, r, w)
-    spare, rounding = len(r) - used, 10.0 * objective.rounding
-    if spare < SPARE:
-        return False
-    mean = float(np.add.reduce(w * r * r)) / max(len(r) - free, 1)
-    return mean > FAR * max(left / spare, rounding * rounding)
+    return x, layout.sorted(residual), layout.sorted(weight)
 
 
 def _smoothed(x: Floats, offsets: NDArray[np.int64], r: Floats, w: Floats) -> tuple[float, int]:

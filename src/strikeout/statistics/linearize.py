@@ -66,6 +66,13 @@ def rows(objective: Objective, model: Model, theta: Floats) -> tuple[Floats, Flo
     return objective.target - vol, jacobian * slope[:, None]
 
 
+def residuals(objective: Objective, model: Model, theta: Floats) -> Floats:
+    """``rows`` without the sensitivities."""
+    if objective.residual == "price":
+        return objective.target - model.price(theta, objective.contracts)
+    return objective.target - _volatilities(model.price(theta, objective.out_of_the_money), [objective])[0]
+
+
 def linearize_each(posed: Sequence[tuple[Objective, Sequence[float]]], model: Model) -> list[Linearization]:
     """``linearize`` of several objectives of one kind, each at its own theta: the same bits, in fewer calls.
 
