@@ -28,7 +28,7 @@ from strikeout.calibration.termination import Termination as Termination
 from strikeout.forgetting.online import Update as Update
 from strikeout.forgetting.preview import Preview as Preview
 from strikeout.models.check import ModelCheck as ModelCheck
-from strikeout.quotes.features import Features as Features
+from strikeout.quotes.contracts import Features as Features
 from strikeout.quotes.forwards import Refit as Refit
 from strikeout.quotes.reading import Reading as Reading
 from strikeout.scale.fleet import Fit as Fit

@@ -13,7 +13,7 @@ from strikeout.assurance.certificate import Claim
 from strikeout.assurance.issue import THROUGH_MOMENTS
 from strikeout.calibration.moment_error import COARSEST
 from strikeout.errors import UsageError
-from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import join
 
 CORNERED = [0.5, 0.04, 1.0, -0.9, 0.04]  # its smile has all but a corner: 32 polynomials do not resolve it
 SHARP = [2.0, 0.02, 0.5, -0.7, 0.01]

@@ -18,10 +18,10 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import UnreadableFileError, UsageError
-from strikeout.quotes.file_formats import sheet_of
 from strikeout.quotes.limits import MOST_GROWTH
 from strikeout.quotes.parquet_metadata import check_parquet
 from strikeout.quotes.rates import RateCurve
+from strikeout.quotes.tables import sheet_of
 from tests.quotes.workbooks import worksheet, write_workbook
 
 QUOTES = so.paper.quotes("small", seed=4)[:60]

@@ -11,7 +11,7 @@ import pytest
 import strikeout as so
 from strikeout.assurance.state_codec import ShardRows, encode_footprints
 from strikeout.book import state_store
-from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import join
 from strikeout.store.sqlite import SqliteStore
 from tests.book.behind import entered
 

@@ -8,7 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.book.state_store import MissingFootprints
 from strikeout.errors import UsageError
-from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import join
 
 PANEL = so.synthetic.panel_quotes(3, seed=3)
 FIRST = PANEL[PANEL.labels["date"] == "2024-01-02"]

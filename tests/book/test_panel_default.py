@@ -14,7 +14,7 @@ from strikeout.book.spec import CalibrationSpec
 from strikeout.book.version import Version
 from strikeout.cli import strikeout
 from strikeout.errors import RefusedError, UsageError
-from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import join
 from strikeout.store.sqlite_reading import SqliteReading
 
 QUOTES = so.synthetic.panel_quotes(8, seed=3)

@@ -17,7 +17,7 @@ from strikeout.models.bates import Bates
 from strikeout.models.double_heston import DoubleHeston
 from strikeout.models.heston import Heston
 from strikeout.models.variance_gamma import VarianceGamma
-from strikeout.quotes import sorting
+from strikeout.quotes import names
 from strikeout.quotes.contracts import Contracts
 
 
@@ -74,7 +74,7 @@ def drive_exact(rng: np.random.Generator) -> None:
             int192.read(table.sums, -120)
             int192.sums(table.sums, np.arange(len(table.counts)))
         chebyshev.polynomials(factors[0], 1), chebyshev.polynomials(factors[0], 7)
-        sorting.sorted_rows(*np.repeat(factors, 500, axis=1)[:3])
+        names.sorted_rows(*np.repeat(factors, 500, axis=1)[:3])
         prices = np.abs(factors[0]) + 1.0
         black.price(prices, prices[::-1], prices, 0.2, 1.0, True)
     one = np.ones((1, 1))

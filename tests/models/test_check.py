@@ -12,7 +12,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.check import KEPT
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 
 SOUND = so.BlackScholes()
 

@@ -13,8 +13,8 @@ import strikeout as so
 from strikeout.errors import ParameterError, RefusedError, UnidentifiedError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.recompute import restep
-from strikeout.quotes.features import Features
-from strikeout.quotes.joining import join
+from strikeout.quotes.contracts import Features
+from strikeout.quotes.quotes import join
 from strikeout.quotes.selection import select
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.system import FootprintBlocks, System

@@ -10,7 +10,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import UsageError
 from strikeout.models.jax_function import BLOCK
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from tests.raising import raises
 
 K = np.linspace(-0.5, 0.5, 2 * BLOCK + 41)

@@ -12,7 +12,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import ParameterError, RefusedError, UsageError
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.results import Claim
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.schema import schema_of

@@ -8,7 +8,7 @@ import pytest
 import strikeout as so
 from benchmarks import chains
 from strikeout.plots import plot, plot_data
-from strikeout.plots.cells import TALL
+from strikeout.plots.influence_map import TALL
 from strikeout.plots.writing import OF_QUOTES
 
 NAME = "SPX 2026-07-22"

@@ -10,10 +10,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import strikeout as so
-from strikeout.plots.cells import expiry_axis, ratio_axis, shortest_between
+from strikeout.plots.drawing import round_values
+from strikeout.plots.influence_map import expiry_axis, ratio_axis, shortest_between
 from strikeout.plots.maps import draw_influence, map_for_page
 from strikeout.plots.panels import After, Track, draw_smiles, draw_tracks
-from strikeout.plots.svg import round_values
 from strikeout.quotes.selection import select
 
 EVIL = "<img src=x onerror=alert(1)>"

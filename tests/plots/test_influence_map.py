@@ -11,7 +11,7 @@ from strikeout.calibration.fit_errors import expiry_names
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.plots.influence_map import influence_map, plot_influence_map
-from strikeout.plots.view import View
+from strikeout.plots.style import View
 from strikeout.plots.writing import write_plot
 from tests.raising import raises
 

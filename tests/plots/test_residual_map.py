@@ -7,7 +7,7 @@ import pytest
 
 import strikeout as so
 from strikeout.kernels import black
-from strikeout.plots.residual_map import plot_residual_map, residual_map
+from strikeout.plots.residuals import plot_residual_map, residual_map
 
 
 def with_spread(book: so.Quotes, spread) -> so.Quotes:

@@ -7,8 +7,7 @@ import pytest
 
 import strikeout as so
 from strikeout.kernels import black
-from strikeout.plots.smiles import smiles_of
-from strikeout.plots.variance import MOST_SLICES, plot_variance, variance_data
+from strikeout.plots.smiles import MOST_SLICES, plot_variance, smiles_of, variance_data
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.paper import quotes as paper_quotes
 from strikeout.plots import View, plot, plot_data
-from strikeout.plots.view import caption
+from strikeout.plots.style import caption
 from strikeout.synthetic.sample_files import write_sample
 
 

@@ -13,8 +13,7 @@ import pytest
 
 from strikeout.errors import ColumnError, UnreadableFileError, UsageError
 from strikeout.quotes import chunked_reader
-from strikeout.quotes.columns import QUARANTINE, quotient
-from strikeout.quotes.derivation import paired_rows
+from strikeout.quotes.columns import QUARANTINE, paired_rows, quotient
 from strikeout.quotes.forwards import underived
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.spill import Spill

@@ -10,8 +10,7 @@ import pytest
 
 from strikeout.errors import RefusedError
 from strikeout.quotes.forwards import derived, is_derived, refits, underived
-from strikeout.quotes.joining import join
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, join
 from strikeout.quotes.reading import inspect_quotes
 from strikeout.quotes.writing import write_quotes
 from tests.quotes.chains import chain

@@ -7,7 +7,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import UsageError
-from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import join
 
 BOOK = so.paper.quotes("small", seed=3)
 

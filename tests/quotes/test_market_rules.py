@@ -13,9 +13,8 @@ import pytest
 
 from strikeout.errors import UsageError
 from strikeout.kernels import black
-from strikeout.quotes.checks.catalogue import RULES
+from strikeout.quotes.checks.catalogue import RULES, Checks
 from strikeout.quotes.checks.market import CHECKED, applies, check_market
-from strikeout.quotes.checks.settings import Checks
 from strikeout.quotes.reading import accept, inspect_quotes
 
 FORWARD, DISCOUNT = 100.0, 0.99

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from strikeout.errors import UsageError
-from strikeout.quotes.atomic_write import replace_file
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.reading import read_quotes
-from strikeout.quotes.writing import write_quotes
+from strikeout.quotes.writing import replace_file, write_quotes
 
 
 def book(**labels: object) -> Quotes:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from strikeout.errors import BusyError, UnknownIdError, UsageError
-from strikeout.quotes.joining import join
+from strikeout.quotes.quotes import join
 from strikeout.store.store import PAGE_KINDS, Counts, Store
 from tests.store.books import bits, features, quotes
 

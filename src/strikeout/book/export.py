@@ -31,7 +31,7 @@ def export(seen: Snapshot, path: Path) -> Path:
         return hand_out(seen, path, partial(write_quotes, seen.quotes))
     if ending not in (".json", ".py"):
         raise UsageError(f"{path.name}: exports are .csv, .parquet, .json or .py. Give the file one of them.")
-    from strikeout.quotes.atomic_write import replace_file
+    from strikeout.quotes.writing import replace_file
 
     written = as_json if ending == ".json" else as_quantlib
     text = written(seen.check_calibrated(), book=seen.name, is_current=seen.is_current)

@@ -20,9 +20,8 @@ from strikeout.book.records import Snapshot
 from strikeout.errors import NothingMeantError, RefusedError, UnknownIdError, UsageError
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import as_given, derived, is_derived, touched_by
-from strikeout.quotes.joining import join
 from strikeout.quotes.names import as_names
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, join
 from strikeout.store.store import ENCRYPTION, Reading, Store
 from strikeout.text import Argument, agreeing, many, part
 

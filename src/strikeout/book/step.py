@@ -31,9 +31,8 @@ from strikeout.forgetting.online import latent_of_least_cost
 from strikeout.forgetting.step_error import StepError, latent_errors
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived
-from strikeout.quotes.joining import join
 from strikeout.quotes.names import Names
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, join
 from strikeout.statistics.losses import Squared
 from strikeout.statistics.second_order import SecondOrder
 from strikeout.statistics.system import Group, OneStep, System

@@ -19,8 +19,7 @@ from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.errors import RefusedError, UsageError
 from strikeout.forgetting.refusal import determined
 from strikeout.quotes.forwards import is_derived
-from strikeout.quotes.joining import join
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, join
 from strikeout.statistics.moments import moments_of
 from strikeout.text import agreeing, many
 

@@ -25,7 +25,7 @@ from strikeout.calibration.summary import html_table
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.student import two_sided
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.statistics.losses import SQUARED
 from strikeout.text import Argument, as_lines, many
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.kernels import black
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.tables import Table, number
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from strikeout.calibration.problem import SearchEnd, follow_robust
 from strikeout.calibration.settings import Settings
 from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.model import Model, ParameterSpace
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.statistics.linearization import Linearization, places
 from strikeout.statistics.linearize import linearize_each, rows, summed
 from strikeout.statistics.losses import LEAST_SQUARES, TUNING, AskedLoss, Huber, Loss, Reweighted, RobustLoss, Squared

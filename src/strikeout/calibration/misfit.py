@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.models.model import Model
-from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Contracts, Features
 from strikeout.statistics.linearize import residuals
 from strikeout.statistics.objective import Objective
 

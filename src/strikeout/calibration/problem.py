@@ -18,7 +18,7 @@ from strikeout.calibration.loop import Descent, Evaluation, Visit, Watch, descen
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError
 from strikeout.models.model import Model
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearizer, rows
 from strikeout.statistics.losses import LEAST_SQUARES, AskedLoss, Loss, Reweighted, RobustLoss, robust_scale

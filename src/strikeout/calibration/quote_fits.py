@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.fit_errors import implied_volatilities
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.statistics.objective import objective_of
 
 if TYPE_CHECKING:

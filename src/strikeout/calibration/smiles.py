@@ -9,7 +9,7 @@ import numpy as np
 from strikeout.calibration.quote_fits import quote_fits
 from strikeout.models.expiries import label
 from strikeout.models.svi import SVI
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.tables import Table, number
 from strikeout.text import many
 

@@ -205,7 +205,7 @@ def certificate(source: str, entry: int | None, out: str | None, as_json: bool) 
                 path=source,
             ) from error
     if out is not None:
-        from strikeout.quotes.atomic_write import replace_file
+        from strikeout.quotes.writing import replace_file
 
         replace_file(out, lambda part: part.write_bytes(issued.to_bytes()))
     if as_json:

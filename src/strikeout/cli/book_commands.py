@@ -248,7 +248,7 @@ def forget_from_book(
 
 def _report_plan(book: Book, plan: Plan, *, as_json: bool) -> int:
     """Write a plan beside the book and show it."""
-    from strikeout.quotes.atomic_write import replace_file
+    from strikeout.quotes.writing import replace_file
 
     path = replace_file(book.plan_path, lambda part: part.write_bytes(plan.to_bytes()))
     path.chmod(0o600)

@@ -25,7 +25,7 @@ from strikeout.plots.page import figure_of, page_of, table_of
 from strikeout.plots.residuals import plot_residuals
 from strikeout.plots.smiles import plot_smiles
 from strikeout.plots.style import to_bytes, to_inline
-from strikeout.quotes.atomic_write import replace_file
+from strikeout.quotes.writing import replace_file
 from strikeout.tables import Table, cell_text
 
 if TYPE_CHECKING:

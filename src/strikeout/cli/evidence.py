@@ -31,8 +31,8 @@ def evidence(book: str, request: int | None, out: str | None, keys: tuple[str, .
         raise UsageError(f"{Path(out).name}: evidence is one page and ends in .html.", path=out)
     from strikeout.book import Book
     from strikeout.book.evidence import evidence_facts
-    from strikeout.plots.evidence import evidence_page
-    from strikeout.quotes.atomic_write import replace_file
+    from strikeout.plots.page import evidence_page
+    from strikeout.quotes.writing import replace_file
 
     with open_book(book, keys=keys) as held:
         audit = Book.verify_copy(book, key=public_keys_of(keys)) if keys else held.verify()

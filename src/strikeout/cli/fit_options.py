@@ -240,8 +240,7 @@ def with_headers_of(reading: Reading, where: str) -> str:
     Raises:
         UsageError: it names a column of the file that is left out, or that is read as several.
     """
-    from strikeout.quotes.conditions import with_headers
-    from strikeout.quotes.vocabulary import computed_columns, header_names, own_columns
+    from strikeout.quotes.conditions import computed_columns, header_names, own_columns, with_headers
 
     quotes = reading.quotes
     known = (*own_columns(quotes), *computed_columns(quotes), *quotes.labels)

@@ -112,8 +112,8 @@ def evidence(folder: str, asked: str | None, out: str, as_json: bool) -> int:
     if not out.lower().endswith(".html"):
         raise UsageError(f"{Path(out).name}: evidence is one page and ends in .html.", path=out)
     from strikeout.book.folder import evidence_of_folder
-    from strikeout.plots.evidence import evidence_page
-    from strikeout.quotes.atomic_write import replace_file
+    from strikeout.plots.page import evidence_page
+    from strikeout.quotes.writing import replace_file
 
     found = evidence_of_folder(Path(folder), ticket=asked)
     page = evidence_page(*found)

@@ -233,7 +233,7 @@ def _write(
     settings = {**options["constants"], **(options["checks"] or {})}
     issued = with_reading(issued, retained, layout=reading.layout.partition(",")[0], settings=settings, file=out)
     if certificate_path is not None:
-        from strikeout.quotes.atomic_write import replace_file
+        from strikeout.quotes.writing import replace_file
 
         content = issued.to_bytes()
         replace_file(certificate_path, lambda target: target.write_bytes(content))

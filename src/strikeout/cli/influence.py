@@ -96,7 +96,7 @@ def influence(
 
 def _draw(file: str, calibration: Calibration, path: str, *, by: str | None, only: str | None) -> None:
     from strikeout.cli.plot import write_book_plot
-    from strikeout.plots.view import View
+    from strikeout.plots.style import View
     from strikeout.plots.writing import write_plot
 
     if is_book(file):

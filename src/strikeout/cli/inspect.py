@@ -15,7 +15,7 @@ from strikeout.text import many, printable
 
 if TYPE_CHECKING:
     from strikeout.cli.terminal import Format
-    from strikeout.quotes.forward_table import Forwards
+    from strikeout.quotes.forwards import Forwards
     from strikeout.quotes.profile import Origin, Profile
     from strikeout.quotes.quotes import Quotes
     from strikeout.quotes.reading import Reading
@@ -48,7 +48,7 @@ def inspect(file: str, only: str | None, out: str | None, as_json: bool, form: F
             if only is not None:
                 terminal.note(f"{count_matching(reading, only):,} of {many(reading.count, 'quote')} match {only}")
         if out is not None:
-            from strikeout.quotes.atomic_write import replace_file
+            from strikeout.quotes.writing import replace_file
 
             replace_file(out, reading.all_forwards().to_frame().write_csv)
     if not as_json:

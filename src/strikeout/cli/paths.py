@@ -47,7 +47,7 @@ def filter_path(file: str, strength: float, dates: str | None, plot: str | None,
     The quotes are calibrated as a panel. Each date's own variance is then an observation, and the model's dynamics tie
     the dates to each other. Ends with 3 if the search did not converge; the path is shown nevertheless.
     """
-    from strikeout.plots.variance_path import plot_variance_path
+    from strikeout.plots.paths import plot_variance_path
 
     asked = tuple(name.strip() for name in (dates or "").split(",") if name.strip())
     return _show(
@@ -80,7 +80,7 @@ def regimes(file: str, count: int, switching: str, plot: str | None, **options: 
     The quotes are calibrated as a panel. A Markov chain decides on the regime of each date; the table shows the
     probabilities given all dates. Compare the BIC of several --count. Ends with 3 if the search did not converge.
     """
-    from strikeout.plots.regime_path import plot_regimes
+    from strikeout.plots.paths import plot_regimes
 
     names = [name.strip() for name in switching.split(",") if name.strip()]
 
@@ -144,7 +144,7 @@ def _check_ending(path: str) -> None:
 def _write(file: str, path: str, found: Any, draw: Callable[[Any], Figure]) -> None:
     """Write a picture or its numbers. That of a book is entered in its ledger, so that erasing finds it."""
     from strikeout.plots import style
-    from strikeout.quotes.atomic_write import replace_file
+    from strikeout.quotes.writing import replace_file
 
     ending = Path(path).suffix.lower()
     if ending == ".json":

@@ -57,7 +57,7 @@ def plot(file: str, kind: Any, out: str | None, by: str | None, who: str | None,
     A picture of a book shows its quotes: it is entered in the ledger, and erasing quotes removes it. Ends with 3 if
     the search did not converge or the quotes do not determine the parameters; it is drawn nevertheless.
     """
-    from strikeout.plots.view import View
+    from strikeout.plots.style import View
     from strikeout.plots.writing import check_ending, first_kind, write_plot
 
     if out is not None:
@@ -107,7 +107,7 @@ def write_book_plot(
         UsageError: an unknown ending or kind, or the file cannot be written.
         RefusedError: the book is not calibrated, or changed meanwhile.
     """
-    from strikeout.plots.view import View
+    from strikeout.plots.style import View
     from strikeout.plots.writing import write_plot
 
     def prepared() -> Callable[[Path], Path]:

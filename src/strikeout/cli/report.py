@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from strikeout.assurance.certificate import Certificate
     from strikeout.book import Book
     from strikeout.calibration.calibration import Calibration
-    from strikeout.plots.view import View
+    from strikeout.plots.style import View
     from strikeout.store.entry import Entry
 
 MOST_GROUPS = 10
@@ -43,7 +43,7 @@ def report(book: str, out: str, force: bool, by: str | None, who: str | None, as
         raise UsageError(f"{Path(out).name}: a report is one page and ends in .html.", path=out)
     if not force and Path(out).exists():
         raise UsageError(f"{out}: there is a file of this name already. Give another --out, or --force.", path=out)
-    from strikeout.quotes.atomic_write import replace_file
+    from strikeout.quotes.writing import replace_file
 
     with open_book(book, who=who) as held:
 
@@ -69,7 +69,7 @@ def book_page(book: Book, *, by: str | None = None) -> str:
         RefusedError: an entry of its ledger cannot be read.
     """
     from strikeout.plots.page import page_of, table_of
-    from strikeout.plots.view import View
+    from strikeout.plots.style import View
 
     status, entries = book.status(), book.log()
     name = book.path.name
@@ -99,7 +99,7 @@ def book_page(book: Book, *, by: str | None = None) -> str:
 
 def _fit(calibration: Calibration, view: View) -> list[str]:
     from strikeout.plots.page import error_table, fit_figures, picture_parts
-    from strikeout.plots.view import caption
+    from strikeout.plots.style import caption
 
     return [
         "<h2>Calibration</h2>",

@@ -35,8 +35,7 @@ from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.step_error import StepError
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
-from strikeout.quotes.joining import stacked
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, stacked
 from strikeout.statistics.linearize import linearizer
 from strikeout.statistics.objective import objective_of
 from strikeout.statistics.second_order import SecondOrder, second_order_of

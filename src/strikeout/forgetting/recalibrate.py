@@ -17,7 +17,7 @@ from strikeout.errors import RefusedError
 from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.request import Request
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.system import Group
 

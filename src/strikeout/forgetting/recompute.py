@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import RefusedError, UsageError
 from strikeout.models.model import Model
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints

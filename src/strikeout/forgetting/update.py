@@ -18,9 +18,8 @@ from strikeout.forgetting.online import Update, begin, update
 from strikeout.forgetting.recalibrate import calibrate_again
 from strikeout.forgetting.refusal import determined
 from strikeout.forgetting.request import moments_for, names_of, refuse_derived
-from strikeout.quotes.joining import join
 from strikeout.quotes.names import as_names
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, join
 from strikeout.statistics.moments import Moments
 from strikeout.text import Argument
 

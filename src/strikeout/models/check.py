@@ -13,8 +13,7 @@ from strikeout.kernels import elementary
 from strikeout.models import conformance
 from strikeout.models.characteristic import CharacteristicModel
 from strikeout.models.model import Model, ParameterSpace
-from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Contracts, Features
 from strikeout.text import as_lines
 
 POINTS = 12  # inside the bounds, beside the starts

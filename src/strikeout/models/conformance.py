@@ -15,8 +15,7 @@ from strikeout.kernels import derivatives, fourier_trapezoid
 from strikeout.kernels.elementary import nearest_exponent, power
 from strikeout.models.characteristic import MARTINGALE, CharacteristicModel
 from strikeout.models.model import Model
-from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Contracts, Features
 
 Floats = NDArray[np.float64]
 Wares = Any  # contracts, or rows of named columns

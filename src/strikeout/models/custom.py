@@ -18,8 +18,7 @@ from strikeout.kernels.elementary import nearest_exponent
 from strikeout.models import jax_function
 from strikeout.models.jax_function import is_jax
 from strikeout.models.model import ParameterSpace, Theta
-from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Contracts, Features
 
 Floats = NDArray[np.float64]
 Function = Callable[..., Any]

@@ -9,15 +9,11 @@ from strikeout.plots.diagnostics import plot_diagnostics
 from strikeout.plots.draw import draw
 from strikeout.plots.drawing import Drawing
 from strikeout.plots.influence_map import plot_influence_map
-from strikeout.plots.latent_path import plot_latent_path
 from strikeout.plots.page import calibration_page
-from strikeout.plots.regime_path import plot_regimes
-from strikeout.plots.residual_map import plot_residual_map
-from strikeout.plots.residuals import plot_residuals
-from strikeout.plots.smiles import plot_smiles
-from strikeout.plots.variance import plot_variance
-from strikeout.plots.variance_path import plot_variance_path
-from strikeout.plots.view import View
+from strikeout.plots.paths import plot_latent_path, plot_regimes, plot_variance_path
+from strikeout.plots.residuals import plot_residual_map, plot_residuals
+from strikeout.plots.smiles import plot_smiles, plot_variance
+from strikeout.plots.style import View
 from strikeout.plots.writing import plot, plot_data, write_plot
 
 __all__ = [

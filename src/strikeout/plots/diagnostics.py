@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from strikeout.plots import style
-from strikeout.plots.view import WHOLE, View, caption
+from strikeout.plots.style import WHOLE, View, caption
 from strikeout.text import many
 
 if TYPE_CHECKING:

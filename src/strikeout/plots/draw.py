@@ -8,12 +8,11 @@ import numpy as np
 
 from strikeout.assurance.influence import Influence
 from strikeout.errors import UsageError
-from strikeout.plots.cells import Axis
 from strikeout.plots.drawing import Drawing
-from strikeout.plots.influence_map import InfluenceMap, figure_of_map
+from strikeout.plots.influence_map import Axis, InfluenceMap, figure_of_map
 from strikeout.plots.maps import draw_influence, draw_residuals, map_for_page
 from strikeout.plots.panels import draw_path, draw_smiles
-from strikeout.plots.view import WHOLE, View, caption, is_panel
+from strikeout.plots.style import WHOLE, View, caption, is_panel
 from strikeout.plots.writing import PICTURES, plot
 from strikeout.quotes.conditions import literal
 

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.plots.cells import Axis
-from strikeout.plots.drawing import Drawing
-from strikeout.plots.influence_map import DECADES, InfluenceMap, influence_map
-from strikeout.plots.residual_map import residual_map
-from strikeout.plots.svg import element, short, text
-from strikeout.plots.view import WHOLE, View
+from strikeout.plots.drawing import Drawing, element, short, text
+from strikeout.plots.influence_map import DECADES, Axis, InfluenceMap, influence_map
+from strikeout.plots.residuals import residual_map
+from strikeout.plots.style import WHOLE, View
 from strikeout.tables import Cell, Table, number
 from strikeout.text import many
 

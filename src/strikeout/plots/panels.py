@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 import numpy as np
 
-from strikeout.plots.drawing import Drawing
+from strikeout.plots.drawing import Drawing, Scale, element, path_of, scale_over, short, text, tip
 from strikeout.plots.smiles import Day, Smile, curve_of, seen_in, smiles_of
-from strikeout.plots.svg import Scale, element, path_of, scale_over, short, text, tip
-from strikeout.plots.view import WHOLE, View
+from strikeout.plots.style import WHOLE, View
 from strikeout.tables import Cell, Table, number
 from strikeout.text import many
 

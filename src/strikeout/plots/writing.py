@@ -11,13 +11,12 @@ from strikeout.errors import UsageError
 from strikeout.plots import style
 from strikeout.plots.diagnostics import diagnostics_data, plot_diagnostics
 from strikeout.plots.influence_map import influence_map, plot_influence_map
-from strikeout.plots.latent_path import path_data, plot_latent_path
 from strikeout.plots.page import calibration_page
-from strikeout.plots.residual_map import plot_residual_map, residual_map
-from strikeout.plots.smiles import plot_smiles, smiles_data
-from strikeout.plots.variance import plot_variance, variance_data
-from strikeout.plots.view import WHOLE, View, caption, is_panel
-from strikeout.quotes.atomic_write import replace_file
+from strikeout.plots.paths import path_data, plot_latent_path
+from strikeout.plots.residuals import plot_residual_map, residual_map
+from strikeout.plots.smiles import plot_smiles, plot_variance, smiles_data, variance_data
+from strikeout.plots.style import WHOLE, View, caption, is_panel
+from strikeout.quotes.writing import replace_file
 from strikeout.text import Argument
 
 if TYPE_CHECKING:

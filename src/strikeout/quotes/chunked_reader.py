@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from strikeout.errors import ColumnError
 from strikeout.quotes.applying import filled_columns, stacked
 from strikeout.quotes.clock import Clock
-from strikeout.quotes.columns import Layout, with_constants
-from strikeout.quotes.derivation import BESIDE, NO_ROAD, SLICE, paired_rows, rights
+from strikeout.quotes.columns import BESIDE, NO_ROAD, SLICE, Layout, paired_rows, rights, with_constants
 from strikeout.quotes.dividends import Dividends
 from strikeout.quotes.issues import BY_ITSELF, IssueLog, Issues
 from strikeout.quotes.limits import check_bad

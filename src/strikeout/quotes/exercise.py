@@ -24,7 +24,7 @@ from strikeout.errors import UsageError
 from strikeout.kernels import american, black, dividends, elementary
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.dividends import DIVIDENDS, cash_flows
-from strikeout.quotes.slices import AMERICAN_MID
+from strikeout.quotes.parity import AMERICAN_MID
 from strikeout.text import many
 
 if TYPE_CHECKING:

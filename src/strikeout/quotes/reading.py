@@ -23,14 +23,13 @@ import numpy as np
 import polars as pl
 
 from strikeout.errors import RejectedError, UsageError
-from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.checks.catalogue import Checks
 from strikeout.quotes.chunked_reader import Chunks, ReadOptions, read_chunks
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.columns import Column
 from strikeout.quotes.dividends import Dividends
 from strikeout.quotes.exercise import check_style
-from strikeout.quotes.forward_table import Forwards
-from strikeout.quotes.forwards import forwards_of, with_given
+from strikeout.quotes.forwards import Forwards, forwards_of, with_given
 from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarning, Screening
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rates import DatedCurves, RateCurve

@@ -20,10 +20,10 @@ from strikeout.quotes.dividends import DIVIDENDS, Dividends, less_dividends
 from strikeout.quotes.exercise import european_prices, is_american
 from strikeout.quotes.forwards import DISCOUNT_FROM, FORWARD_FROM, PLAIN
 from strikeout.quotes.issues import SCHEMA
+from strikeout.quotes.parity import AMERICAN_MID
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rates import DatedCurves, RateCurve
 from strikeout.quotes.rules import DAYS, DAYS_PER_YEAR, Rules, to_dates
-from strikeout.quotes.slices import AMERICAN_MID
 from strikeout.quotes.tables import Table
 
 LAST_DAY = Clock()  # when trading ends on the last day: 16:00, settled in the morning 9:30, in the zone of the times

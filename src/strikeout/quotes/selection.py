@@ -14,11 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import NothingMeantError, UsageError
-from strikeout.quotes.conditions import Unmatched, check_closed, misspelt, typed, unmatched
-from strikeout.quotes.features import Features
+from strikeout.quotes.conditions import (
+    Column,
+    Unmatched,
+    check_closed,
+    computed_columns,
+    misspelt,
+    own_columns,
+    typed,
+    unmatched,
+)
+from strikeout.quotes.contracts import Features
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
-from strikeout.quotes.vocabulary import Column, computed_columns, own_columns
 from strikeout.text import did_you_mean
 
 # A condition may look at the book and compute; it may not write, attach a file, load code or run for ever.

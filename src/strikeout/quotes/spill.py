@@ -18,9 +18,9 @@ from strikeout.errors import UsageError
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.dividends import DIVIDENDS
 from strikeout.quotes.forwards import FORWARD_FROM, NEEDED
+from strikeout.quotes.parity import KEYS
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.row_values import label_array
-from strikeout.quotes.slices import KEYS
 
 
 @dataclass(frozen=True)

@@ -13,21 +13,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from strikeout.quotes.checks.catalogue import RULES
+from strikeout.quotes.checks.catalogue import RULES, Checks
 from strikeout.quotes.checks.frames import KNOWN, market_by
 from strikeout.quotes.checks.market import CHECKED, applies, check_market, unchecked
-from strikeout.quotes.checks.settings import Checks
-from strikeout.quotes.checks.stale import LOOKED_AT
+from strikeout.quotes.checks.slices import LOOKED_AT
 from strikeout.quotes.chunked_reader import LABEL, WORK, Chunks, row_hash, unpacked
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.forward_table import Forwards
-from strikeout.quotes.forwards import FORWARD_FROM, NEEDED, derived, is_derived, with_forwards
+from strikeout.quotes.forwards import FORWARD_FROM, NEEDED, Forwards, derived, is_derived, with_forwards
 from strikeout.quotes.issues import DUPLICATE, IN_THE_MARKET, WITHOUT_FORWARD, WITHOUT_FORWARD_NOW
-from strikeout.quotes.joining import stacked
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.parity import MOMENT_LABELS, slice_numbers
+from strikeout.quotes.quotes import Quotes, stacked
 from strikeout.quotes.row_values import book_of, duplicate_issues, duplicates
 from strikeout.quotes.rules import Rules
-from strikeout.quotes.slices import MOMENT_LABELS, slice_numbers
 from strikeout.quotes.spill import Place
 from strikeout.text import printable
 

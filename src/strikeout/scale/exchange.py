@@ -18,7 +18,7 @@ from pathlib import Path
 from strikeout.assurance.canonical import canonical, parse
 from strikeout.assurance.state_codec import decode_moments, encode_moments
 from strikeout.errors import RefusedError, UsageError
-from strikeout.quotes.atomic_write import replace_file
+from strikeout.quotes.writing import replace_file
 from strikeout.statistics.moments import Moments
 from strikeout.store.keyring import Keyring
 from strikeout.store.keys import verify

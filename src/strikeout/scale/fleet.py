@@ -20,9 +20,9 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.model import Model
-from strikeout.quotes.atomic_write import replace_file
 from strikeout.quotes.frames import frame_from
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.writing import replace_file
 from strikeout.scale.engines import Engine, Here, engine_named
 from strikeout.scale.lake import Lake
 from strikeout.scale.partition import canary

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import polars as pl
 
 from strikeout.errors import UnreadableFileError, UsageError
-from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.checks.catalogue import Checks
 from strikeout.quotes.clock import Clock
 from strikeout.quotes.reading import Reading, inspect_quotes
 

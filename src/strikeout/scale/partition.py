@@ -22,11 +22,11 @@ from strikeout.assurance.canonical import canonical, parse
 from strikeout.assurance.state_codec import decode_moments, encode_moments, refuse_damage
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.heston import Heston
-from strikeout.quotes.atomic_write import replace_file
 from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.forwards import touched_by
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
+from strikeout.quotes.writing import replace_file
 from strikeout.scale.lake import Lake
 from strikeout.statistics.basis import Basis
 from strikeout.statistics.footprinting import footprints_of

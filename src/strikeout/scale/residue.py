@@ -19,8 +19,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.errors import StrikeoutError, UsageError
-from strikeout.quotes.atomic_write import replace_file
 from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.writing import replace_file
 from strikeout.scale.fleet import groups
 from strikeout.scale.lake import DELTA_LOG, ENDINGS, Lake
 from strikeout.scale.strike_out import certificate_name

@@ -17,7 +17,7 @@ from strikeout.plots.drawing import MOST_ROWS, Drawing, table_html
 from strikeout.plots.influence_map import InfluenceMap
 from strikeout.plots.maps import draw_influence, draw_residuals, map_for_page
 from strikeout.plots.panels import After, Track, draw_smiles, draw_tracks
-from strikeout.plots.view import View
+from strikeout.plots.style import View
 from strikeout.tables import plain
 
 Facts = dict[str, Any]

@@ -128,7 +128,7 @@ def chart(
     date: str | None = None,
 ) -> Facts:
     """Return the numbers of a picture: smiles, residuals, variance, influence or path."""
-    from strikeout.plots.view import View
+    from strikeout.plots.style import View
     from strikeout.plots.writing import plot_data
 
     return plot_data(book.calibration(), kind, by=by, view=View(date=date or None))  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def verify(book: Book, tell: Tell, *, head: str | None = None) -> Facts:  # noqa
 def evidence(book: Book, tell: Tell, *, number: int | None = None) -> Facts:  # noqa: ARG001
     """Verify the book, and return the printable page on its removals, or on that of one request."""
     from strikeout.book.evidence import evidence_facts
-    from strikeout.plots.evidence import evidence_page
+    from strikeout.plots.page import evidence_page
 
     return {"page": evidence_page(evidence_facts(book, book.verify(), request=number))}
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.quotes.vocabulary import Column, computed_columns, full_name, own_columns
+from strikeout.quotes.conditions import Column, computed_columns, full_name, own_columns
 from strikeout.statistics.shards import OWN, cut_names, split_cuts
 from strikeout.text import did_you_mean
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels import black
-from strikeout.quotes.contracts import Contracts, Layout, Rows
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Contracts, Features, Layout, Rows
 from strikeout.statistics.losses import Loss, Squared
 from strikeout.statistics.rounding import FLATTEST, JITTER, PLAIN
 from strikeout.statistics.weights import OF_PRICES, OF_VOLATILITIES, Weighting, implied_volatilities, weights_of

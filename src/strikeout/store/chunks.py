@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Contracts, Features
 from strikeout.quotes.forwards import FORWARD_FROM, is_derived, refitted, underived
-from strikeout.quotes.joining import stacked
-from strikeout.quotes.quotes import Quotes
+from strikeout.quotes.quotes import Quotes, stacked
 
 MAGIC = b"SQC1"
 OPTION = ("forward", "strike", "expiry", "discount", "is_call")

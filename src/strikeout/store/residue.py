@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strikeout.kernels.byte_search import ByteSearch
-from strikeout.quotes.features import Features
+from strikeout.quotes.contracts import Features
 from strikeout.quotes.quotes import Quotes
 from strikeout.store.bookfile import damaged
 from strikeout.store.holding import borrowed, bytes_at

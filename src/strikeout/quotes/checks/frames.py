@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from strikeout.quotes.slices import AMERICAN_MID, LABELS, MOMENT
+from strikeout.quotes.parity import AMERICAN_MID, LABELS, MOMENT
 
 if TYPE_CHECKING:
     pass

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from strikeout.quotes.checks import rows, slices, spreads, stale
-from strikeout.quotes.checks.catalogue import RULES
-from strikeout.quotes.checks.cover import PAIRED, explained, with_shared
+from strikeout.quotes.checks import rows, slices
+from strikeout.quotes.checks.catalogue import RULES, Checks
 from strikeout.quotes.checks.frames import FINDING, with_slices
-from strikeout.quotes.checks.settings import Checks
+from strikeout.quotes.checks.slices import PAIRED, explained, with_shared
 from strikeout.quotes.issues import SCHEMA
 
 Numbers = Callable[[pl.Series], pl.Series]
@@ -24,7 +23,7 @@ CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
     "Q207": rows.zero_bid,
     "Q208": rows.wide_spread,
     "Q209": rows.far_from_money,
-    "Q210": stale.stale,
+    "Q210": slices.stale,
     "Q211": rows.odd_deliverable,
     "Q212": rows.settlement_unknown,
     "Q213": rows.untraded,
@@ -39,8 +38,8 @@ CHECKED: Mapping[str, Callable[[pl.DataFrame, float], pl.DataFrame]] = {
     "Q222": rows.far_in_deviations,
     "Q301": slices.odd_units,
     "Q302": slices.broken_parity,
-    "Q303": spreads.vertical,
-    "Q304": spreads.butterfly,
+    "Q303": slices.vertical,
+    "Q304": slices.butterfly,
     "Q305": slices.calendar,
 }
 WHOLE = ("Q301",)  # set to reject, these reject every quote involved; PAIRED the fewest that explain the findings

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import black, elementary, normal
 from strikeout.quotes.checks.frames import FINDING, found, is_american, shown
-from strikeout.quotes.slices import AMERICAN_MID
+from strikeout.quotes.parity import AMERICAN_MID
 
 ONE_DAY = 1.0 / 365.0  # years
 DAY_ROUNDING = 1e-9  # days: 7 / 365 years may be a little less than 7 days
