@@ -77,25 +77,29 @@ void normal_density(const double* x, double* out, int64_t count) {
     over([](vd a) { return normal_density(a); }, x, out, count);
 }
 
+INLINE vi calls_of(const Options& given, int64_t i, int64_t left) {
+    vi call = {0, 0, 0, 0};
+    for (int j = 0; j < LANES && j < left; j++) call[j] = given.is_call[i + j] ? -1 : 0;
+    return call;
+}
+
 void black_prices(const Options& given, const Erfcx& erfcx, double* out, int64_t count) {
     for (int64_t i = 0; i < count; i += LANES) {
         const int64_t left = count - i;
-        vi call = {0, 0, 0, 0};
-        for (int j = 0; j < LANES && j < left; j++) call[j] = given.is_call[i + j] ? -1 : 0;
         const vd found = price(load_some(given.forward + i, left), load_some(given.strike + i, left),
                                load_some(given.expiry + i, left), load_some(given.volatility + i, left),
-                               load_some(given.discount + i, left), call, erfcx);
+                               load_some(given.discount + i, left), calls_of(given, i, left), erfcx);
         store_some(out + i, found, left);
     }
 }
 
-void black_normalised(const double* x, const double* s, const double* b_max, const Erfcx& erfcx, double* out,
-                      int64_t count) {
+void black_volatilities(const Options& given, const double* price, const Erfcx& erfcx, double* out, int64_t count) {
     for (int64_t i = 0; i < count; i += LANES) {
         const int64_t left = count - i;
-        const Normalised found = normalised(load_some(x + i, left), load_some(s + i, left), load_some(b_max + i, left), erfcx);
-        store_some(out + i, found.b, left), store_some(out + count + i, found.b_bar, left);
-        store_some(out + 2 * count + i, found.e, left);
+        const vd found = implied_volatility(load_some(price + i, left), load_some(given.forward + i, left),
+                                            load_some(given.strike + i, left), load_some(given.expiry + i, left),
+                                            load_some(given.discount + i, left), calls_of(given, i, left), erfcx);
+        store_some(out + i, found, left);
     }
 }
 

@@ -42,12 +42,12 @@ void bind_black(nb::module_& m) {
         const Options given = {f.data(), k.data(), t.data(), s.data(), d.data(), is_call.data()};
         DISPATCH_ARRAYS(black_prices)(given, erfcx_of(c, centre), to.data(), static_cast<int64_t>(f.size()));
     });
-    m.def("black_normalised", [](nb::handle x, nb::handle s, nb::handle b_max, nb::handle coefficients, double centre,
-                                 nb::handle out) {
-        const Doubles of(x), total(s), most(b_max), c(coefficients);
-        check(of.size(), {total.size(), most.size()});
-        const Result to(out, 3 * of.size());
-        DISPATCH_ARRAYS(black_normalised)
-        (of.data(), total.data(), most.data(), erfcx_of(c, centre), to.data(), static_cast<int64_t>(of.size()));
+    m.def("black_volatilities", [](nb::handle price, nb::handle F, nb::handle K, nb::handle T, nb::handle D, Booleans is_call,
+                                   nb::handle coefficients, double centre, nb::handle out) {
+        const Doubles p(price), f(F), k(K), t(T), d(D), c(coefficients);
+        check(p.size(), {f.size(), k.size(), t.size(), d.size(), is_call.shape(0)});
+        const Result to(out, p.size());
+        const Options given = {f.data(), k.data(), t.data(), nullptr, d.data(), is_call.data()};
+        DISPATCH_ARRAYS(black_volatilities)(given, p.data(), erfcx_of(c, centre), to.data(), static_cast<int64_t>(p.size()));
     });
 }

@@ -19,9 +19,9 @@ struct Options {
     void black_prices(const Options& given, const Erfcx& erfcx, double* out, int64_t count);                           \
     void normal_cdf(const double* x, const Erfcx& erfcx, double* out, int64_t count);                                  \
     void normal_density(const double* x, double* out, int64_t count);                                                  \
-    /* b, b_bar and e, one after the other */                                                                          \
-    void black_normalised(const double* x, const double* s, const double* b_max, const Erfcx& erfcx, double* out,      \
-                          int64_t count);                                                                              \
+    /* `given.volatility` is not read */                                                                               \
+    void black_volatilities(const Options& given, const double* price, const Erfcx& erfcx, double* out,                \
+                            int64_t count);                                                                            \
     }
 STRIKEOUT_DECLARE_BLACK(plain)
 STRIKEOUT_DECLARE_BLACK(avx2)

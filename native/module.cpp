@@ -218,6 +218,7 @@ void bind_american(nb::module_& m);
 void bind_black(nb::module_& m);
 void bind_exact(nb::module_& m);
 void bind_search(nb::module_& m);
+void bind_smooth_curves(nb::module_& m);
 void bind_sorting(nb::module_& m);
 void bind_symmetric(nb::module_& m);
 
@@ -228,6 +229,7 @@ NB_MODULE(_native, m) {
     bind_black(m);
     bind_exact(m);
     bind_search(m);
+    bind_smooth_curves(m);
     bind_sorting(m);
     bind_symmetric(m);
     m.def("heston_rows", &heston_rows, nb::arg("theta"), nb::arg("expiries"), nb::arg("offsets"), nb::arg("k"),

@@ -106,7 +106,7 @@ static void elementary_functions() {
 
 static void black_formula(const Erfcx& erfcx) {
     Draw draw(5);
-    Doubles columns[5], out(POINTS), wide(3 * POINTS);
+    Doubles columns[5], out(POINTS);
     for (auto& column : columns) column.resize(POINTS);
     std::vector<uint8_t> is_call(POINTS);
     for (int64_t i = 0; i < POINTS; i++) {
@@ -119,6 +119,9 @@ static void black_formula(const Erfcx& erfcx) {
                            reinterpret_cast<const bool*>(is_call.data())};
     STRIKEOUT_BUILD::black_prices(given, erfcx, out.data(), POINTS);
     print("Black prices", out);
+    const Doubles prices = out;
+    STRIKEOUT_BUILD::black_volatilities(given, prices.data(), erfcx, out.data(), POINTS);
+    print("Black volatilities", out);
     const Doubles x = points(6, -40.0, 40.0);
     STRIKEOUT_BUILD::normal_cdf(x.data(), erfcx, out.data(), POINTS);
     print("normal cdf", out);

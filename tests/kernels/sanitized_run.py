@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from strikeout.kernels import _native, black, chebyshev, exact, int192, symmetric
+from strikeout.kernels import _native, black, chebyshev, exact, int192, smooth_curves, symmetric
 from strikeout.models.bates import Bates
 from strikeout.models.double_heston import DoubleHeston
 from strikeout.models.heston import Heston
@@ -76,7 +76,9 @@ def drive_exact(rng: np.random.Generator) -> None:
         chebyshev.polynomials(factors[0], 1), chebyshev.polynomials(factors[0], 7)
         names.sorted_rows(*np.repeat(factors, 500, axis=1)[:3])
         prices = np.abs(factors[0]) + 1.0
-        black.price(prices, prices[::-1], prices, 0.2, 1.0, True)
+        found = black.price(prices, prices[::-1], prices, 0.2, 1.0, True)
+        black.implied_volatility(found, prices, prices[::-1], prices, 1.0, True)
+        smooth_curves.unexplained(np.sort(prices), np.array([0, 0, len(prices)]), prices, prices, 9)
     one = np.ones((1, 1))
     for cell, place, factor in (
         (np.nan, 0, 0),

@@ -312,6 +312,16 @@ def test_compiled_prices_have_the_bits_of_their_twin() -> None:
     with np.errstate(all="ignore"):
         used, twin = (price(F, K, T, sigma, D, is_call) for price in (black._price, black.price_twin))
         assert np.array_equal(used, twin, equal_nan=True)
-        x, s, b_max = black._log_moneyness(F, K), black._total_volatility(F, K, T, sigma, D), black._upper_bound(F, K)
-        for one, other in zip(black._normalised_price(x, s, b_max), black.normalised_twin(x, s, b_max), strict=True):
-            assert np.array_equal(one, other, equal_nan=True)
+        # Prices of Black's formula, both bounds, beyond the bounds, and far below what a volatility follows from.
+        bound = D * np.where(is_call, F, K)
+        share = rng.choice([1.0, 1.0, 1.0, 1e-290, 1e-3, 0.0, 1.5], count)
+        prices = np.where(rng.random(count) < 0.9, used * share, bound - (bound - used) * share)
+        found, defined = (
+            volatility(prices, F, K, T, D, is_call)
+            for volatility in (black._implied_volatility, black.implied_volatility_twin)
+        )
+        assert np.array_equal(found, defined, equal_nan=True)
+        known = defined[np.isfinite(defined)]
+        assert 0.2 * count < known.size < 0.9 * count
+        assert np.isinf(defined).any()
+        assert (known == 0.0).any()

@@ -142,6 +142,28 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "different lengths",
     ),
+    "slices that end beyond their rows": (
+        lambda m: m.smooth_curves(np.zeros(3), np.array([0, 4]), np.zeros(3), np.zeros(3), 2),
+        ValueError,
+        "number of rows",
+    ),
+    "slices that fall": (
+        lambda m: m.smooth_curves(np.zeros(3), np.array([0, 5, 1, 3]), np.zeros(3), np.zeros(3), 2),
+        ValueError,
+        "do not fall",
+    ),
+    "fewer weights than rows": (
+        lambda m: m.smooth_curves(np.zeros(3), np.array([0, 3]), np.zeros(3), np.zeros(2), 2),
+        ValueError,
+        "different lengths",
+    ),
+    "fewer volatilities than prices": (
+        lambda m: m.black_volatilities(
+            np.ones(3), np.ones(3), np.ones(2), np.ones(3), np.ones(3), np.ones(3, bool), np.ones(4), 1.0, np.ones(3)
+        ),
+        ValueError,
+        "different lengths",
+    ),
     "instructions nobody has": (lambda m: m.use_instructions("abacus"), ValueError, "available"),
 }
 

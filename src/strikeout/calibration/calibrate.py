@@ -128,12 +128,18 @@ def calibrate(
         RefusedError: a quote lacks what the residual or the weighting needs.
         UnidentifiedError: there are too few different contracts for the free parameters.
     """
-    quotes = quotes.total(pool=pool) if isinstance(quotes, Gathering) else quotes
-    _check_arguments(quotes, model)
-    if not pool and not isinstance(quotes, Moments):
-        check_one_underlying(quotes)
+    given = _added_up(quotes, pool=pool)
+    _check_arguments(given, model)
+    if not pool and not isinstance(given, Moments):
+        check_one_underlying(given)
     full: Any = named_in_full(model, settings)
-    return fit(quotes, model, progress=progress, **full)
+    return fit(given, model, progress=progress, **full)
+
+
+def _added_up(quotes: Quotes | Moments | Gathering, *, pool: bool) -> Quotes | Moments:
+    if hasattr(quotes, "contracts"):  # the usual case first: a protocol takes longer to check than a start
+        return quotes  # type: ignore[return-value]
+    return quotes.total(pool=pool) if isinstance(quotes, Gathering) else quotes
 
 
 def fit(

@@ -84,14 +84,28 @@ def fit_errors(calibration: Calibration) -> FitErrors:
     Raises:
         UsageError: the calibration was made from moments and holds no quotes.
     """
-    quotes, residual = calibration.used, calibration.residuals
-    market, model = implied_volatilities(quotes, residual)
-    points = 100.0 * (market - model)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spreads = np.where(quotes.spread > 0.0, residual / quotes.spread, np.nan)
-    names, place = expiry_names(quotes)
+    points, spreads, residual = _measures(calibration)
+    names, place = expiry_names(calibration.used)
     errors = [_error(points[rows], spreads[rows], residual[rows]) for rows in (place == n for n in range(len(names)))]
     return FitErrors(_error(points, spreads, residual), dict(zip(names, errors, strict=True)))
+
+
+def overall_error(calibration: Calibration) -> FitError:
+    """Return ``fit_errors(calibration).overall``, without the errors of each expiry.
+
+    Raises:
+        UsageError: the calibration was made from moments and holds no quotes.
+    """
+    return _error(*_measures(calibration))
+
+
+def _measures(calibration: Calibration) -> tuple[Floats, Floats, Floats]:
+    """Return the residual of each quote in volatility points, in spreads and in price."""
+    quotes, residual = calibration.used, calibration.residuals
+    market, model = implied_volatilities(quotes, residual)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spreads = np.where(quotes.spread > 0.0, residual / quotes.spread, np.nan)
+    return 100.0 * (market - model), spreads, residual
 
 
 def implied_volatilities(quotes: Quotes, residual: Floats) -> tuple[Floats, Floats]:

@@ -10,19 +10,21 @@ it only asks for more starts.
   r       residual; of prices, over discount * forward                (n,)
   w       weight of r^2                                               (n,)
 
-Per slice r is fitted by orthogonal polynomials in x (Forsythe, 1957): x is linear in k at the money and flat far from
-it, as differences between two smiles are. The sums are NumPy's pairwise ones, in canonical order, so the answer follows
-from the set of quotes.
+Per slice r is fitted by orthogonal polynomials in x (kernels/smooth_curves.py): x is linear in k at the money and flat
+far from it, as differences between two smiles are. Rows are in canonical order, so the answer follows from the set of
+quotes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.kernels import smooth_curves
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts, Features
 from strikeout.statistics.linearize import residuals
@@ -54,7 +56,7 @@ def far_from_smooth(objective: Objective, model: Model, theta: Floats, free: int
     for part in _parts(objective):
         x, r, w = _smile(part, model, theta)
         total += float(np.add.reduce(w * r * r))
-        unexplained, terms = _smoothed(x, part.contracts.slices.offsets, r, w)
+        unexplained, terms = smooth_curves.unexplained(x, part.contracts.slices.offsets, r, w, TERMS)
         left, used = left + unexplained, used + terms
     spare, rounding = len(objective) - used, 10.0 * objective.rounding
     if spare < SPARE:
@@ -85,29 +87,13 @@ def _smile(objective: Objective, model: Model, theta: Floats) -> tuple[Floats, F
     if objective.residual == "price":
         residual, weight = residual / contracts.scale, weight * contracts.scale * contracts.scale
     layout = contracts.slices
-    at_the_money = Contracts(forward=1.0, strike=1.0, expiry=layout.expiries, discount=1.0, is_call=True)
-    deviation = np.repeat(ROOT_TWO_PI * model.price(theta, at_the_money), np.diff(layout.offsets))
+    at_the_money = model.price(theta, _at_the_money(layout.expiries.tobytes()))
+    deviation = np.repeat(ROOT_TWO_PI * at_the_money, np.diff(layout.offsets))
     x = layout.k / np.sqrt(layout.k * layout.k + 4.0 * deviation * deviation)
     return x, layout.sorted(residual), layout.sorted(weight)
 
 
-def _smoothed(x: Floats, offsets: NDArray[np.int64], r: Floats, w: Floats) -> tuple[float, int]:
-    """Return the sum of w r^2 that polynomials in x leave, slice by slice, and the number of polynomials."""
-    begin, count = offsets[:-1], np.diff(offsets)
-    of = np.repeat(np.arange(len(count)), count)  # slice of each row
-    is_new = np.ones(len(x))
-    is_new[1:] = (x[1:] != x[:-1]) | (of[1:] != of[:-1])
-    terms = np.minimum(np.add.reduceat(is_new, begin) // 2.0, TERMS)
-    polynomial, last, last_norm = np.ones_like(x), np.zeros_like(x), np.ones(len(count))
-    for degree in range(int(terms.max(initial=0.0))):
-        weighted = w * polynomial
-        norm = np.add.reduceat(weighted * polynomial, begin)
-        is_used = (degree < terms) & (norm > 0.0)
-        norm = np.where(is_used, norm, 1.0)
-        share = np.where(is_used, np.add.reduceat(weighted * r, begin) / norm, 0.0)
-        r = r - share[of] * polynomial
-        centre = np.add.reduceat(weighted * polynomial * x, begin) / norm
-        following = (x - centre[of]) * polynomial - (norm / last_norm)[of] * last
-        following = np.where(is_used[of], following, 0.0)  # a slice with no term left stays out of the next ones
-        polynomial, last, last_norm = following, polynomial, norm
-    return float(np.add.reduce(w * r * r)), int(terms.sum())
+@lru_cache(maxsize=16)
+def _at_the_money(expiries: bytes) -> Contracts:
+    """Return one option per expiry. Kept, with its layout: the books of a fleet have the same expiries day by day."""
+    return Contracts(forward=1.0, strike=1.0, expiry=np.frombuffer(expiries), discount=1.0, is_call=True)

@@ -69,14 +69,20 @@ def black_price(
     centre: float,
     out: NDArray[float64],
 ) -> None: ...
-def black_normalised(
-    x: NDArray[float64],
-    s: NDArray[float64],
-    b_max: NDArray[float64],
+def black_volatilities(
+    price: NDArray[float64],
+    forward: NDArray[float64],
+    strike: NDArray[float64],
+    expiry: NDArray[float64],
+    discount: NDArray[float64],
+    is_call: NDArray[bool_],
     coefficients: NDArray[float64],
     centre: float,
     out: NDArray[float64],
 ) -> None: ...
+def smooth_curves(
+    x: NDArray[float64], offsets: NDArray[intp], r: NDArray[float64], w: NDArray[float64], most: int
+) -> tuple[float, int]: ...
 def exact_change(
     state: NDArray[uint64], rows: NDArray[int64], pick: NDArray[int64] | None, subtract: bool
 ) -> NDArray[uint64]: ...

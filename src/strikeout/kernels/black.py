@@ -133,7 +133,7 @@ def price_twin(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_cal
     """Return prices without compiled code, and their definition: what is compiled has these bits."""
     s = _total_volatility(F, K, T, sigma, D)
     x, b_max = _log_moneyness(F, K), _upper_bound(F, K)
-    b, _, _ = normalised_twin(x, s, b_max)
+    b, _, _ = _normalised_price(x, s, b_max)
     # The bound is not left to rounding: a price above it would have no implied volatility.
     return np.minimum(D * (_intrinsic(F, K, is_call) + np.sqrt(F) * np.sqrt(K) * b), D * np.where(is_call, F, K))
 
@@ -146,6 +146,16 @@ def _vega(F: Floats, K: Floats, T: Floats, sigma: Floats, D: Floats, is_call: Bo
 
 
 def _implied_volatility(price: Floats, F: Floats, K: Floats, T: Floats, D: Floats, is_call: Booleans) -> Floats:
+    module = native()
+    if module is None:
+        return implied_volatility_twin(price, F, K, T, D, is_call)
+    found = np.empty(len(F))
+    module.black_volatilities(price, F, K, T, D, is_call, _ERFCX, CENTRE, found)
+    return found
+
+
+def implied_volatility_twin(price: Floats, F: Floats, K: Floats, T: Floats, D: Floats, is_call: Booleans) -> Floats:
+    """Return implied volatilities without compiled code, and their definition: what is compiled has these bits."""
     time_value = price - D * _intrinsic(F, K, is_call)
     room = D * np.where(is_call, F, K) - price  # up to the upper bound; the same for the out-of-the-money twin
     answerable = (time_value >= 0) & (room >= 0) & _all_positive(F, K, T, D)
@@ -193,18 +203,7 @@ def _h_and_t(x: Floats, s: Floats) -> tuple[Floats, Floats]:
 
 
 def _normalised_price(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floats, Floats]:
-    """b, b_bar and e at total volatility s."""
-    module = native()
-    if module is None:
-        return normalised_twin(x, s, b_max)
-    found = np.empty(3 * len(x))
-    module.black_normalised(x, s, b_max, _ERFCX, CENTRE, found)
-    b, b_bar, e = found.reshape(3, -1)
-    return b, b_bar, e
-
-
-def normalised_twin(x: Floats, s: Floats, b_max: Floats) -> tuple[Floats, Floats, Floats]:
-    """``_normalised_price`` without compiled code, and its definition."""
+    """Return b, b_bar and e at total volatility s."""
     h, t = _h_and_t(x, s)
     e = elementary.exp(-0.5 * (h * h + t * t))
     b, b_bar = np.empty_like(x), np.empty_like(x)

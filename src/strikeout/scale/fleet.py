@@ -17,6 +17,7 @@ import polars as pl
 
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
+from strikeout.calibration.fit_errors import overall_error
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
 from strikeout.models.model import Model
@@ -80,7 +81,7 @@ class Fit:
             found = calibrate(quotes, model, **settings)
         except RefusedError as error:
             return Fit.refused(group, len(quotes), error)
-        points = found.fit_errors.overall.vol_points
+        points = overall_error(found).vol_points
         return Fit(
             group,
             len(quotes),
