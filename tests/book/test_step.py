@@ -146,6 +146,7 @@ def test_what_one_step_cannot_replace_is_calibrated_and_the_path_names_the_reaso
         ({"loss": "huber", "panel": "date"}, Unsupported.ROBUST_LOSS),
         ({"feller": "enforce", "panel": None}, Unsupported.FELLER),
         ({"feller": "enforce", "panel": "date"}, Unsupported.FELLER),
+        ({"latent": "smoothed", "panel": "date"}, Unsupported.PRIOR),
     ],
 )
 def test_settings_that_one_step_ignores_are_named(tmp_path, quotes, settings, why):

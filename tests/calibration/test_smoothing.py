@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 import strikeout as so
 from strikeout.calibration.smoothing import Smoothing, _smoothing
+from strikeout.calibration.standard_errors import Reason
+from strikeout.calibration.termination import Termination
 from strikeout.errors import UsageError
+from tests.raising import raises
 
 HESTON = so.Heston()
 ROUGH = 0.3  # standard deviation of the one quote that every second day has
@@ -31,8 +37,14 @@ def thinned(days: int, seed: int) -> so.Quotes:
 
 
 QUOTES = thinned(40, seed=4)
-PANEL = so.calibrate(QUOTES, HESTON, panel="date", starts=1)
-SMOOTH = PANEL.smoothed()
+
+
+def panel_of(quotes: so.Quotes, latent: str = "free", **settings: Any) -> so.Calibration:
+    return so.calibrate(quotes, HESTON, **{"panel": "date", "starts": 1, **settings}, latent=latent)
+
+
+PANEL = panel_of(QUOTES)
+SMOOTH = panel_of(QUOTES, "smoothed")
 VALUES = np.array(list(SMOOTH.latent.values()))
 
 
@@ -49,8 +61,7 @@ def test_days_with_one_rough_quote_lean_on_their_neighbours():
     rough, smooth, scores = [], [], []
     for seed in range(5):
         quotes = thinned(40, seed)
-        panel = so.calibrate(quotes, HESTON, panel="date", starts=1)
-        found = panel.smoothed()
+        panel, found = panel_of(quotes), panel_of(quotes, "smoothed")
         assert found.converged
         rough.append(errors_of(panel.latent, quotes)[1::2])
         smooth.append(errors_of(found.latent, quotes)[1::2])
@@ -110,8 +121,8 @@ def test_standard_errors_are_those_of_a_dense_inverse():
 
 def test_a_panel_known_to_the_noise_converges_too():
     # Residuals of 5e-4: the cost itself is known to thirteen digits only, and the last steps are smaller than that.
-    panel = so.calibrate(so.synthetic.panel_quotes(30, seed=1), HESTON, panel="date", starts=1)
-    found = panel.smoothed()
+    quotes = so.synthetic.panel_quotes(30, seed=1)
+    panel, found = panel_of(quotes), panel_of(quotes, "smoothed")
     assert found.converged
     moves = [abs(found.latent[day] - x) / panel.latent_standard_errors[day] for day, x in panel.latent.items()]
     assert 0.0 < max(moves) < 0.1
@@ -119,7 +130,8 @@ def test_a_panel_known_to_the_noise_converges_too():
 
 def test_the_order_of_the_rows_changes_no_bit():
     shuffled = QUOTES[np.random.default_rng(1).permutation(len(QUOTES))]
-    again = so.calibrate(shuffled, HESTON, panel="date", starts=1).smoothed()
+    again = panel_of(shuffled, "smoothed")
+    assert again.cost == SMOOTH.cost
     assert again.parameters == SMOOTH.parameters
     assert again.latent == SMOOTH.latent
     assert again.latent_standard_errors == SMOOTH.latent_standard_errors
@@ -128,37 +140,116 @@ def test_the_order_of_the_rows_changes_no_bit():
 def test_a_day_on_its_bound_stays_there_or_is_pulled_inside():
     ceiling = float(np.median(VALUES))
     fixed = {name: PANEL.parameters[name] for name in ("mean_reversion", "long_variance", "vol_of_vol")}
-    bound = so.calibrate(QUOTES, HESTON, panel="date", fixed=fixed, bounds={"initial_variance": (1e-3, ceiling)})
-    found = bound.smoothed()
+    settings: Any = {"fixed": fixed, "bounds": {"initial_variance": (1e-3, ceiling)}}
+    bound, found = panel_of(QUOTES, **settings), panel_of(QUOTES, "smoothed", **settings)
+    assert found.termination is Termination.CONVERGED_ON_BOUND
+    assert found.latent_on_bound
     assert bound.latent_on_bound
     assert max(found.latent.values()) <= ceiling
     assert {n: found.parameters[n] for n in fixed} == fixed
     assert any(np.isnan(error) for error in found.latent_standard_errors.values())
 
 
-def test_what_has_no_prior_is_said():
-    with pytest.raises(UsageError, match="dates"):
-        so.calibrate(QUOTES, HESTON, panel="day", starts=1).smoothed()
-    with pytest.raises(UsageError, match="Feller"):
-        so.calibrate(QUOTES, HESTON, panel="date", starts=1, feller="enforce").smoothed()
-    assert "SmoothedPanel" in repr(SMOOTH)
-    with pytest.raises(UsageError, match="loss"):
-        so.calibrate(QUOTES, HESTON, panel="date", starts=1, loss="huber").smoothed()
-    with pytest.raises(UsageError, match="panel"):
-        PANEL.smoothed(strength=float("inf"))
+@pytest.mark.parametrize(
+    ("latent", "settings", "mentions"),
+    [
+        ("smoothed", {"panel": "day"}, ()),
+        ("filtered", {"panel": "day"}, ()),
+        ("smoothed", {"feller": "enforce"}, {"latent", "loss", "feller"}),
+        ("smoothed", {"loss": "huber"}, {"latent", "loss", "feller"}),
+        ("filtered", {"loss": "huber"}, {"loss"}),
+        ("smoothed", {"panel": None}, {"latent", "panel"}),
+        ("smoothed:inf", {}, {"latent", "panel"}),
+        ("smoothed:-1", {}, {"latent"}),
+        ("smoothed:much", {}, {"latent"}),
+        ("free:1", {}, {"latent"}),
+        ("rough", {}, {"latent"}),
+    ],
+)
+def test_what_has_no_prior_is_refused(latent, settings, mentions):
+    with raises(UsageError, mentions=mentions):
+        panel_of(QUOTES, latent, **settings)
+
+
+def test_moments_have_no_path():
+    with raises(UsageError, mentions={"latent", "panel"}):
+        so.calibrate(so.moments_of(QUOTES), HESTON, latent="smoothed")
 
 
 def test_without_a_prior_the_answer_is_the_panel():
-    free = PANEL.smoothed(strength=0.0)
-    assert free.parameters == PANEL.parameters
-    assert free.latent == PANEL.latent
-    np.testing.assert_allclose(list(free.standard_errors.values()), list(PANEL.standard_errors.values()), rtol=1e-6)
+    for latent in ("smoothed:0", "filtered:0"):
+        free = panel_of(QUOTES, latent)
+        assert free.parameters == PANEL.parameters
+        assert free.latent == PANEL.latent
+        np.testing.assert_allclose(list(free.standard_errors.values()), list(PANEL.standard_errors.values()), rtol=1e-6)
+
+
+def test_a_filtered_panel_has_the_path_of_the_filter_and_its_own_shared_parameters():
+    found, path = panel_of(QUOTES, "filtered:2"), PANEL.filter(strength=2.0)
+    assert found.parameters == PANEL.parameters
+    assert found.latent == path.filtered
+    assert found.latent_standard_errors == path.filtered_errors
+    assert found.cost > PANEL.cost
+    assert found.rmse == pytest.approx(np.sqrt(np.mean(np.square(found.residuals))), rel=1e-12)
+
+
+@pytest.mark.parametrize("latent", ["smoothed", "filtered"])
+def test_a_forgotten_day_was_never_seen_and_the_certificate_names_the_prior(latent):
+    panel, day = panel_of(QUOTES, latent), PANEL.groups[6]
+    gone = so.forget(panel, where=f"date = '{day}'", tolerance=0.5)
+    kept = QUOTES[QUOTES.labels["date"] != day]
+    never = panel_of(kept, latent)
+    assert gone.operator == "recalibrate"
+    assert gone.calibration.to_dict() == never.to_dict()
+    assert gone.calibration.state.digest() == never.state.digest() == panel_of(kept).state.digest()
+    certificate = gone.certificate
+    assert certificate.claims.keys() == {"STATE", "NEVER_SEEN"}
+    assert certificate.obstacles["OPTIMUM"] == "PRIOR"
+    assert certificate.objective["panel"]["prior"] == latent
+    assert so.verify(certificate, kept).holds
+    assert so.verify(certificate.to_bytes(), kept).holds
+    other = replace(certificate, objective=certificate.objective | {"panel": _without_prior(certificate)})
+    assert not so.verify(other, kept).holds
+
+
+def _without_prior(certificate: so.Certificate) -> dict[str, Any]:
+    return {name: value for name, value in certificate.objective["panel"].items() if name != "prior"}
+
+
+def test_a_prior_goes_with_no_claim_about_an_optimum():
+    gone = so.forget(PANEL, where=f"date = '{PANEL.groups[6]}'").certificate
+    panel = gone.objective["panel"] | {"prior": "smoothed"}
+    forged = replace(gone, objective=gone.objective | {"panel": panel})
+    with pytest.raises(UsageError):
+        so.Certificate.from_bytes(forged.to_bytes())
+
+
+def test_what_needs_the_optimum_of_the_quotes_refuses_a_prior():
+    for refused in (
+        lambda: SMOOTH.filter(),
+        lambda: SMOOTH.regimes(),
+        lambda: SMOOTH.diagnostics(),
+        lambda: SMOOTH.footprints,
+        lambda: so.influence(SMOOTH),
+        lambda: so.robustness(SMOOTH, "vol_of_vol", count=1),
+    ):
+        with raises(UsageError, mentions={"latent"}):
+            refused()
+
+
+def test_the_summary_states_the_prior_and_the_unit_of_the_errors():
+    assert SMOOTH.errors.basis.reason is Reason.PRIOR
+    assert SMOOTH.errors.standard_errors == SMOOTH.standard_errors
+    assert SMOOTH.to_dict()["latent"]["prior"] == "smoothed"
+    facts = [line.split()[0] for line in SMOOTH.summary().splitlines() if line]
+    assert "prior" in facts
+    assert "prior" not in [line.split()[0] for line in PANEL.summary().splitlines() if line]
 
 
 def test_a_strong_prior_leads_to_the_calibration_with_one_variance():
     quotes = so.paper.quotes("small")  # whose variance never moves
     plain = so.calibrate(quotes, HESTON, starts=1)
-    strong = so.calibrate(quotes, HESTON, panel="date", starts=1).smoothed(strength=1e6)
+    strong = panel_of(quotes, "smoothed:1e6")
     assert strong.converged
     for name, value in strong.parameters.items():
         assert abs(value - plain.parameters[name]) < 1e-4 * plain.standard_errors[name]
@@ -167,5 +258,6 @@ def test_a_strong_prior_leads_to_the_calibration_with_one_variance():
 
 def test_a_step_that_leaves_the_model_is_cut_short():
     quotes = so.synthetic.panel_quotes(20, seed=3, noise=0.1)  # one variance for all would need mean_reversion below 0
-    found = so.calibrate(quotes, HESTON, panel="date", starts=1).smoothed(strength=1e3)
+    found = panel_of(quotes, "smoothed:1e3")
+    assert not found.converged
     assert all(value > 0.0 for name, value in found.parameters.items() if name != "correlation")

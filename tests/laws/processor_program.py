@@ -257,7 +257,7 @@ def panel_of(model: str) -> so.Calibration:
 def panels() -> Found:
     found = panel_of("heston")
     yield from of_calibration(found)
-    smooth = found.smoothed()
+    smooth = so.calibrate(days(), MODELS["heston"](), panel="date", latent="smoothed")
     yield "smoothed", f"{bits(smooth.parameters)} {bits(list(smooth.latent.values()))}"
     ids = found.quotes.ids[[1, 2, 40]]
     for operator in ("downdate", "recalibrate"):

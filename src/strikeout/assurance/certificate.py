@@ -53,6 +53,7 @@ class Obstacle(StrEnum):
     NO_CALIBRATION = "the parameters are not those of a calibration of the retained quotes"
     NOT_CONVERGED = "the calibration of the retained quotes did not converge"
     ON_FELLER = "the parameters lie on Feller's condition, where the gradient need not vanish"
+    PRIOR = "the path of the panel has a prior, and so the parameters are not at the optimum of the quotes alone"
     FAR = "the parameters are not within one standard error of an optimum that the retained quotes determine"
     LOOSE_GROUP = "the quotes of a group do not determine its latent parameter"
     COARSE_MOMENTS = (

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from strikeout.assurance.build import NAMED, ROUNDING
+from strikeout.calibration.latent_prior import Prior
 from strikeout.errors import UsageError
 from strikeout.statistics.losses import SQUARED, AskedLoss
 
@@ -125,7 +126,7 @@ def _is_objective(how: object, made: Collection[str], is_at_reference: bool) -> 
         "feller": lambda is_enforced: type(is_enforced) is bool,
         "starts": _is_starts,
     }
-    is_panel = "panel" not in how or _is_panel(how["panel"], _is_of_parameters(made) or is_at_reference)
+    is_panel = "panel" not in how or _is_panel(how["panel"], made, _is_of_parameters(made) or is_at_reference)
     return is_panel and all(checks[part](how[part]) for part in parts)
 
 
@@ -136,8 +137,21 @@ def _is_loss(loss: object) -> bool:
         return False
 
 
-def _is_panel(panel: object, has_held: bool) -> bool:
-    if not isinstance(panel, dict) or panel.keys() != {"label", "latent"} | ({"held"} if has_held else set()):
+def _is_prior(latent: object) -> bool:
+    try:
+        return isinstance(latent, str) and Prior.asked(latent) is not None
+    except UsageError:
+        return False
+
+
+def _is_panel(panel: object, made: Collection[str], has_held: bool) -> bool:
+    if not isinstance(panel, dict):
+        return False
+    if panel.keys() - {"prior"} != {"label", "latent"} | ({"held"} if has_held else set()):
+        return False
+    # With a prior the parameters are not at the optimum of the quotes: only a calibration can show them.
+    is_searched = "NEVER_SEEN" in made and not {"STEP", "OPTIMUM"} & {*made}
+    if "prior" in panel and not (is_searched and _is_prior(panel["prior"])):
         return False
     held = panel.get("held", [])
     is_list = isinstance(held, list) and all(map(_is_count, held)) and sorted(set(held)) == held

@@ -18,7 +18,7 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.otm_filter import Choice, chosen, weights_for
 from strikeout.calibration.panels import grouped, latent_of, shared_space
-from strikeout.calibration.settings import STARTS, Settings
+from strikeout.calibration.settings import FREE, STARTS, Settings
 from strikeout.errors import StrikeoutError, UsageError
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
@@ -218,6 +218,9 @@ class ClaimChecker:
             limit is not None
             and f"large residuals count less (loss {how['loss']!r}, threshold {float.fromhex(limit):g})",
             how.get("feller", False) and "Feller's condition is enforced",
+            self.panel is not None
+            and "prior" in self.panel
+            and f"the path of the panel has a prior (latent {self.panel['prior']!r})",
             starts != STARTS and f"the search begins at {many(count, 'start')} {several}",
         )
         return tuple(clause for clause in clauses if clause)
@@ -316,8 +319,9 @@ class ClaimChecker:
         how = Settings(bounds=self.bounds or None, fixed=self.fixed or None, feller=feller, starts=starts)
         if self.certificate.claims.get(Claim.NEVER_SEEN.name, {}).get("source") == "moments":
             return calibrate_moments(self._moments(), self.asked, how)
-        panel = None if self.panel is None else self.panel["label"]
-        how = replace(how, residual=self.residual, loss=self.how["loss"], weights=self.weights, panel=panel)
+        how = replace(how, residual=self.residual, loss=self.how["loss"], weights=self.weights)
+        if self.panel is not None:
+            how = replace(how, panel=self.panel["label"], latent=self.panel.get("prior", FREE))
         return fit(self.retained, self.asked, **how.keywords())
 
     def _moments(self) -> Moments:

@@ -120,6 +120,8 @@ def issue(
     objective = asked_of(before.settings, made, held=held, threshold=after.threshold if same and after else None)
     if posed.panel is not None:
         panel: dict[str, Any] = {"label": posed.panel, "latent": posed.latent_name}
+        if same and after is not None and after.has_prior and not isinstance(seen, Obstacle):
+            panel["prior"] = after.settings.latent
         numbers = _held_groups(after, system)
         objective["panel"] = {**panel, "held": numbers} if _reads_held(made, described) else panel
     claims = {claim.name: facts for claim, facts in made.items() if not isinstance(facts, Obstacle)}
@@ -265,6 +267,8 @@ def _optimum_of(after: Calibration) -> float | Obstacle:
         return Obstacle.NOT_CONVERGED
     if after.feller == "enforce" and after.feller_ratio is not None and after.feller_ratio < 1.0 + 1e-9:
         return Obstacle.ON_FELLER
+    if after.has_prior:
+        return Obstacle.PRIOR
     if _has_loose_group(after):
         return Obstacle.LOOSE_GROUP
     if after.moments is None:
@@ -279,7 +283,12 @@ def _optimum_of(after: Calibration) -> float | Obstacle:
 
 def _measured(after: Calibration, answer: Answer, held: Mapping[str, float]) -> Optimality | None:
     """Return what the quotes of a calibration show of other parameters; None if they are not of least squares."""
-    if after.feller == "enforce" or after.loss != "squared" or after.latent.keys() != answer.latent.keys():
+    if (
+        after.has_prior
+        or after.feller == "enforce"
+        or after.loss != "squared"
+        or after.latent.keys() != answer.latent.keys()
+    ):
         return None
     return Question.of(after).optimality(
         answer.parameters, answer.latent, on_bound=held, held=[g for g in after.latent_on_bound if g in answer.latent]

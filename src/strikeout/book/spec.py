@@ -29,7 +29,7 @@ from strikeout.text import Argument, many
 
 Through = Literal["quotes", "moments"]
 NAMING = ("bounds", "fixed", "starts")  # settings that may name parameters
-UNKNOWN_TO_MOMENTS = {"loss", "residual", "select", "panel"}
+UNKNOWN_TO_MOMENTS = {"loss", "residual", "select", "panel", "latent"}
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ class CalibrationSpec:
         }
         errors = how.errors if isinstance(how.errors, str) else list(how.errors)
         plain |= {} if errors == Settings.errors else {"errors": errors}
+        plain |= {"latent": how.latent} if how.has_prior else {}
         return plain if how.panel is None else {**plain, "panel": how.panel}
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
@@ -14,18 +14,21 @@ from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_o
 from strikeout.calibration.feller import CHOICES
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.identifiability import INFLATION
+from strikeout.calibration.latent_prior import Prior
 from strikeout.calibration.latent_problem import (
     PanelObjective,
     PanelProblem,
     Settling,
     latent_bounds,
     latent_errors,
+    panel_rmse,
     parts_of,
 )
 from strikeout.calibration.misfit import far_from_smooth
 from strikeout.calibration.otm_filter import Choice, chosen, weights_for
 from strikeout.calibration.panels import (
     AUTO,
+    LABEL,
     chosen_panel,
     counted_groups,
     grouped,
@@ -34,12 +37,12 @@ from strikeout.calibration.panels import (
     shared_space,
 )
 from strikeout.calibration.problem import Posed, Problem, SearchEnd
-from strikeout.calibration.result import concluded
-from strikeout.calibration.settings import STARTS, Settings, settings_of
+from strikeout.calibration.result import concluded, panel_termination
+from strikeout.calibration.settings import FREE, STARTS, Settings, settings_of
 from strikeout.calibration.smile_search import is_by_smile, search_by_smile
+from strikeout.calibration.smoothing import with_prior
 from strikeout.calibration.standard_errors import Errors, check_errors
 from strikeout.calibration.starts import Progress, Start, best_of, search, searched, starting_points
-from strikeout.calibration.termination import Termination
 from strikeout.errors import UnidentifiedError, UsageError
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.models.named import with_full_names
@@ -67,6 +70,7 @@ class Keywords(TypedDict, total=False):
     select: Choice
     panel: str | None
     errors: str | Sequence[str]
+    latent: str
 
 
 @runtime_checkable
@@ -121,6 +125,11 @@ def calibrate(
         errors: the unit of ``Calibration.errors``: "independent", "cluster:LABEL" (several labels for two-way
             clustering: "cluster:date,source") or "jackknife:LABEL". Default "auto": clusters are the groups of a panel,
             dates if there are several, or expiries. No choice changes parameters or states.
+        latent: what ties the dates of a panel to each other: "free" (default), nothing; "smoothed", shared parameters
+            and path are estimated together with a prior, that the variance moves from date to date as in the model;
+            "filtered", each date follows from its own quotes and those of earlier dates, at the shared parameters of
+            "free". "smoothed:2" has a prior of twice the strength: 0 is none, 1 (default) the model's. States do not
+            depend on it.
 
     Raises:
         UsageError: an unknown option, weights that do not match the quotes, or several underlyings without ``pool``.
@@ -158,6 +167,7 @@ def fit(
         raise UsageError(Argument("feller", how.feller), f" is unknown. Use one of {', '.join(CHOICES)}.")
     AskedLoss.of(how.loss)
     check_errors(quotes, how.errors)
+    _check_prior(how)
     label = None if how.panel is None else chosen_panel(quotes, model, how)
     return calibrate_as(quotes, model, how, label, progress=progress)
 
@@ -173,15 +183,18 @@ def calibrate_as(
     found = (
         _fit_plain(quotes, model, how, progress) if label is None else _fit_panel(quotes, model, how, label, progress)
     )
-    return Calibration(
+    settings, prior = settings_of(quotes, **how.keywords()), Prior.asked(how.latent)
+    free = Calibration(
         **found,
         residual=how.residual,
         loss=how.loss,
         feller=how.feller,
-        settings=settings_of(quotes, **how.keywords()),
+        settings=replace(settings, latent=FREE),
         asked=model,
         given=quotes,
     )
+    path = free if prior is None or label is None else with_prior(free, prior)
+    return replace(path, settings=settings)
 
 
 def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress | None) -> dict[str, Any]:
@@ -280,14 +293,14 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
     return {
         **found,
         "model": formed,
-        "termination": _panel_termination(found["termination"], on_bound, how.bounds, latent, space),
+        "termination": panel_termination(found["termination"], on_bound, how.bounds, latent, space),
         "quotes": used,
         "panel": label,
         "latent": dict(zip(names, values, strict=True)),
         "latent_standard_errors": dict(zip(names, latent_errors(problem, at, best.descent, noise), strict=True)),
         "latent_on_bound": on_bound,
         "counts": {group: len(part) for group, part in objective.parts.items()},
-        "rmse": _panel_rmse(problem, at),
+        "rmse": panel_rmse(problem.objective.parts.values(), formed, k, at.theta, at.latents),
         "count": objective.count,
         "weights": rule,
         "threshold": _threshold(best),
@@ -297,22 +310,6 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
 def _threshold(best: SearchEnd[Posed]) -> float | None:
     loss = best.objective.loss
     return loss.threshold if isinstance(loss, RobustLoss) else None
-
-
-def _panel_termination(
-    ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | None, latent: str, space: ParameterSpace
-) -> Termination:
-    """Return the end of the search for the shared parameters, unless a latent one is on a bound.
-
-    As in a plain calibration, a bound that was asked for and an edge of the model are answers.
-    """
-    if not on_bound or not ended.converged:
-        return ended
-    if latent in (bounds or {}):
-        return Termination.CONVERGED_ON_BOUND
-    lowest = float(space.lower[space.names.index(latent)])
-    is_edge = latent in space.edges and all(value == lowest for value in on_bound.values())
-    return Termination.CONVERGED_ON_EDGE if is_edge else Termination.AT_BOUND
 
 
 def check_one_underlying(quotes: Quotes, *, can_pool: bool = True) -> None:
@@ -364,8 +361,20 @@ def _check_arguments(quotes: object, model: object) -> None:
         raise UsageError(f"calibrate takes a model, such as Heston(); got {type(model).__name__}.")
 
 
+def _check_prior(how: Settings) -> None:
+    prior = Prior.asked(how.latent)
+    if prior is not None and how.panel is None:
+        raise UsageError(
+            Argument("latent", how.latent),
+            " needs a panel of dates. Add ",
+            Argument("panel", LABEL),
+            ", or leave it out.",
+        )
+
+
 def _check_moments(moments: Moments, how: Settings) -> None:
     Errors.asked(how.errors)
+    _check_prior(how)
     if how.panel not in (None, AUTO):
         raise UsageError(
             Argument("panel", how.panel),
@@ -443,14 +452,6 @@ def _rmse(best: SearchEnd[Objective], model: Model, theta: list[float]) -> float
         return sqrt(best.descent.system.cost / len(posed))
     errors = price_residuals(posed, model, theta)
     return sqrt(float(np.add.reduce(errors * errors)) / len(posed))
-
-
-def _panel_rmse(problem: PanelProblem, at: Settling) -> float:
-    squares = []
-    for part, x in zip(problem.objective.parts.values(), at.latents.tolist(), strict=True):
-        errors = price_residuals(part, problem.model, [*at.theta[: problem.latent], x, *at.theta[problem.latent :]])
-        squares.append(float(np.add.reduce(errors * errors)))
-    return sqrt(fsum(squares) / problem.objective.count)
 
 
 def _noise(best: SearchEnd[Objective], model: Model, theta: list[float]) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from strikeout.calibration.coordinates import Coordinates
 from strikeout.calibration.feller import feller_ratio
+from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.loop import Visit
 from strikeout.calibration.panels import Rows, grouped, latent_of
 from strikeout.calibration.settings import Settings
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from strikeout.calibration.fit_errors import FitErrors
     from strikeout.calibration.latent_filter import VariancePath
     from strikeout.calibration.regime_path import RegimePath
-    from strikeout.calibration.smoothing import SmoothedPanel
     from strikeout.calibration.standard_errors import StandardErrors
     from strikeout.plots.drawing import Drawing
     from strikeout.quotes.quotes import Quotes
@@ -85,7 +85,9 @@ class Calibration:
     parameters; in a panel those of the shared parameters, the latent ones eliminated.
 
     A panel has a ``panel`` label, and for every group of quotes a value of the latent parameter: ``parameters`` are the
-    shared ones, ``latent`` the others by group. A plain calibration has ``panel`` None and empty ``latent``.
+    shared ones, ``latent`` the others by group. A plain calibration has ``panel`` None and empty ``latent``. With a
+    prior on the path (``latent`` of ``calibrate``) ``cost`` is that of the quotes alone, and ``starts`` and ``history``
+    are those of the search without it.
 
     ``quotes`` are the quotes of the objective, ``book`` all that were given: see ``select`` of ``calibrate``.
     ``calibrate(quotes, asked, **settings.keywords())`` calibrates other quotes the same way.
@@ -163,6 +165,11 @@ class Calibration:
     def latent_name(self) -> str | None:
         """The parameter that every group of a panel has for itself; None for a plain calibration."""
         return None if self.panel is None else latent_of(self.model)
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether the latent path has a prior (``latent`` of ``calibrate``)."""
+        return self.is_panel and self.settings.has_prior
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -299,12 +306,14 @@ class Calibration:
 
         Raises:
             RefusedError: a quote is too large for the grid, or there are no quotes but moments.
+            UsageError: the path of the panel has a prior.
         """
         if self.moments is not None:
             raise RefusedError(
                 "Footprints of a calibration made from moments: it holds no quotes to take them from. "
                 "Calibrate from the quotes, or forget through the moments."
             )
+        refuse_prior(self, "footprints")
         blocks = {
             group: self.footprints_of(self.quotes_of(group), reference) for group, reference in self.references.items()
         }
@@ -369,25 +378,6 @@ class Calibration:
     def _second_order_of(self, group: Group, quotes: Quotes) -> SecondOrder:
         how = self.settings
         return second_order_of(quotes, self.model, self.references[group], residual=how.residual, weights=how.weights)
-
-    def smoothed(self, *, strength: float = 1.0) -> SmoothedPanel:
-        """Return the panel with a prior on its path: the variance moves from date to date as in the model.
-
-        Dates with many quotes hardly change; those with few follow their neighbours. The calibration itself has no such
-        prior. The smoothed path is computed from it and its quotes, so what is forgotten here is forgotten there.
-        ``filter`` keeps the shared parameters; here they are estimated again, together with the path.
-
-        Args:
-            strength: of the prior, as for ``filter``. 0 returns the panel; a large one leads to the calibration with
-                one variance for all dates.
-
-        Raises:
-            UsageError: this is not a panel of dates under squared loss, the model has no mean_reversion, long_variance
-                and vol_of_vol, Feller's condition is enforced, or the strength is below zero or infinite.
-        """
-        from strikeout.calibration.smoothing import smoothed
-
-        return smoothed(self, strength=strength)
 
     def filter(self, *, strength: float = 1.0, dates: Iterable[str] = ()) -> VariancePath:
         """Return the variance of every date of a panel, filtered and smoothed by the model's own dynamics.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import fit
 from strikeout.calibration.deletions import QuoteRows, cells_of, days_of, deletions, panel_deletions
+from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.panels import LABEL
 from strikeout.calibration.quote_rows import free_names, panel_rows, quote_rows
 from strikeout.calibration.summary import html_table
@@ -217,6 +218,7 @@ def diagnostics(
     """
     if not 0.0 < level < 1.0:
         raise UsageError(f"diagnostics: level {level:g} is not between 0 and 1. Give 0.95, for example.")
+    refuse_prior(calibration, "diagnostics")
     asked = _profiled(calibration, profiles)
     e, place = _weighted_residuals(calibration)
     rho = _along_strikes(e, place)

@@ -62,10 +62,15 @@ def precision_of(
         unscaled = invert([[H[i][j] for j in kept] for i in kept])
     variances = coordinates.variances(unscaled, u, kept)
     errors = tuple(sqrt(noise_variance * v) if v >= 0.0 else nan for v in variances)
-    scales = map(_scale, theta, space.lower.tolist(), space.upper.tolist())
-    relative = tuple(error / scale if scale > 0.0 else nan for error, scale in zip(errors, scales, strict=True))
+    relative = relative_errors(space, theta, errors)
     free |= {i for i, error in enumerate(errors) if error > FREE * beyond[i]}
     return Precision(errors, relative, tuple(sorted(free)), bool(lost))
+
+
+def relative_errors(space: ParameterSpace, theta: Sequence[float], errors: Sequence[float]) -> tuple[float, ...]:
+    """Return standard errors over the size of each parameter; of a correlation over ``1 - rho^2``."""
+    scales = map(_scale, theta, space.lower.tolist(), space.upper.tolist())
+    return tuple(error / scale if scale > 0.0 else nan for error, scale in zip(errors, scales, strict=True))
 
 
 def inverse_by_block(H: list[list[float]]) -> list[list[float]]:

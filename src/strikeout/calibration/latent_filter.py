@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.latent_problem import problem_again
 from strikeout.calibration.panels import grouped
 from strikeout.calibration.settings import Settings
@@ -312,6 +313,7 @@ def filter_panel(panel: Calibration, *, strength: float = 1.0, dates: Iterable[s
     dates_of(panel)
     assert panel.latent_name is not None
     assert panel.panel is not None
+    refuse_prior(panel, "filter")
     if panel.loss != "squared":
         raise UsageError(
             "filter: the states of dates are those of squared loss. Use ", Argument("loss", "squared"), "."

@@ -14,7 +14,7 @@ coordinates as shared parameters, and one evaluation takes a few passes over the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum, isfinite, nan, sqrt
@@ -35,7 +35,7 @@ from strikeout.kernels.symmetric import inverse, length
 from strikeout.models.model import Model, ParameterSpace
 from strikeout.quotes.contracts import Features
 from strikeout.statistics.linearization import Linearization, places
-from strikeout.statistics.linearize import linearize_each, rows, summed
+from strikeout.statistics.linearize import linearize_each, price_residuals, rows, summed
 from strikeout.statistics.losses import LEAST_SQUARES, TUNING, AskedLoss, Huber, Loss, Reweighted, RobustLoss, Squared
 from strikeout.statistics.objective import Objective, canonical_order, objective_of
 from strikeout.statistics.schur import eliminate_each
@@ -365,3 +365,13 @@ def _chain(coordinates: Coordinates, u: Sequence[float]) -> list[list[float]]:
         slopes = share.slopes(coordinates.theta(u), u[place[share.replaced]])
         rows[share.replaced] = [slopes.get(i, 0.0) for i in coordinates.free]
     return rows
+
+
+def panel_rmse(parts: Iterable[Objective], model: Model, latent: int, theta: Sequence[float], x: Floats) -> float:
+    """Return the root mean square of price residuals, unweighted, at these shared parameters and this path."""
+    squares, count, ahead, behind = [], 0, list(theta[:latent]), list(theta[latent:])
+    for part, own in zip(parts, x.tolist(), strict=True):
+        errors = price_residuals(part, model, [*ahead, own, *behind])
+        squares.append(float(np.add.reduce(errors * errors)))
+        count += len(part)
+    return sqrt(fsum(squares) / count)

@@ -109,7 +109,7 @@ def one_value(panel: Calibration) -> LatentTest | None:
     """
     how, names = panel.settings, panel.model.parameters.names
     groups, left = len(panel.latent), panel.count - len(panel.parameters) - len(panel.latent)
-    if groups < 2 or left < 1 or not isfinite(panel.cost) or panel.loss != "squared":
+    if groups < 2 or left < 1 or not isfinite(panel.cost) or panel.loss != "squared" or panel.has_prior:
         return None
     whole, _ = objective_of(panel.quotes, residual=how.residual, weights=how.weights)
     parts = parts_of(whole, panel.rows)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.deletions import PanelRows, QuoteRows
 from strikeout.calibration.identifiability import INFLATION
+from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.latent_problem import parts_of
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.losses import Loss, Squared, loss_with, noise_variance
@@ -67,8 +68,9 @@ def panel_rows(calibration: Calibration) -> PanelRows:
     A latent parameter on a bound is held: its column is zero.
 
     Raises:
-        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights.
+        UsageError, RefusedError: as ``calibrate``, of the quotes and the weights; or the path has a prior.
     """
+    refuse_prior(calibration, "influence of quotes")
     model, quotes, loss, how = calibration.model, calibration.quotes, loss_of(calibration), calibration.settings
     space, latent = model.parameters, calibration.latent_name
     columns = [space.names.index(name) for name in (*free_names(calibration), str(latent))]

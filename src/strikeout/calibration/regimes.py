@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from strikeout.calibration.convergence import TOLERANCE, Convergence
 from strikeout.calibration.coordinates import Coordinates, coordinates_of
+from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.latent_problem import PanelProblem, Settling, problem_again
 from strikeout.calibration.loop import Descent, Evaluation, descend
 from strikeout.calibration.panels import shared_space
@@ -94,6 +95,7 @@ def _checked(panel: Calibration, count: int, switching: Sequence[str]) -> tuple[
         )
     if not 1 <= count <= MOST:
         raise UsageError(Argument("count", count), f": give 1 to {MOST} regimes.")
+    refuse_prior(panel, "regimes")
     if panel.loss != "squared" or panel.feller == "enforce":
         raise UsageError(
             "regimes: the costs of dates are those of squared loss without Feller's condition. Use ",

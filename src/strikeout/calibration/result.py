@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strikeout.calibration.calibration import StartEnd, Trace
@@ -12,7 +12,7 @@ from strikeout.calibration.loop import Descent
 from strikeout.calibration.problem import Posed, SearchEnd
 from strikeout.calibration.starts import agrees
 from strikeout.calibration.termination import Termination
-from strikeout.models.model import Model
+from strikeout.models.model import Model, ParameterSpace
 from strikeout.statistics.losses import Loss, redescends
 
 
@@ -88,6 +88,22 @@ def termination_of(
         return Termination.CONVERGED_ON_BOUND
     beyond = set() if is_curve else own - coordinates.on_edge(own, descent.point)
     return Termination.AT_BOUND if beyond else Termination.CONVERGED_ON_EDGE
+
+
+def panel_termination(
+    ended: Termination, on_bound: Mapping[Any, float], bounds: Bounds | None, latent: str, space: ParameterSpace
+) -> Termination:
+    """Return the end of the search for the shared parameters, unless a latent one is on a bound.
+
+    As in a plain calibration, a bound that was asked for and an edge of the model are answers.
+    """
+    if not on_bound or not ended.converged:
+        return ended
+    if latent in (bounds or {}):
+        return Termination.CONVERGED_ON_BOUND
+    lowest = float(space.lower[space.names.index(latent)])
+    is_edge = latent in space.edges and all(value == lowest for value in on_bound.values())
+    return Termination.CONVERGED_ON_EDGE if is_edge else Termination.AT_BOUND
 
 
 def _locally(ended: Termination, loss: Loss) -> Termination:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 
+FREE = "free"  # the latent path of a panel has no prior
 STARTS = 4  # canonical starts of a search, unless others are asked for
 
 
@@ -41,6 +42,12 @@ class Settings:
     select: Choice = "all"
     panel: str | None = None
     errors: str | Sequence[str] = "auto"
+    latent: str = FREE
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether the path of a panel has a prior, so that its parameters are not those of least cost."""
+        return self.latent != FREE
 
     def keywords(self) -> dict[str, Any]:
         """For ``calibrate(quotes, model, **settings.keywords())``."""

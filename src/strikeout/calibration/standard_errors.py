@@ -64,6 +64,7 @@ class Reason(Enum):
     ONE_CLUSTER = "one_cluster"
     FEW_CLUSTERS = "few_clusters"  # no more than parameters: their scores cannot span the covariance
     NO_LABEL = "no_label"  # neither dates nor expiries
+    PRIOR = "prior"  # the path of a panel has one: the errors are those of the posterior
     FELLER = "feller"  # the condition is enforced and binds: it ties parameters to each other
 
 
@@ -236,6 +237,7 @@ _INDEPENDENT = {
     Reason.ONE_CLUSTER: "independent quotes: there is one {label} only, so errors that its quotes share are not seen",
     Reason.FEW_CLUSTERS: "independent quotes: {clusters} of {label} are too few to see shared errors",
     Reason.NO_LABEL: "independent quotes: they have neither dates nor expiries to cluster by",
+    Reason.PRIOR: "independent quotes, and the prior on the path: clusters are not supported with a prior",
     Reason.FELLER: "independent quotes: clusters are not supported where Feller's condition is enforced and binds",
 }
 
@@ -251,6 +253,8 @@ def standard_errors(calibration: Calibration) -> StandardErrors:
         return _independent(calibration, Reason.MOMENTS)
     if asked.unit is Unit.INDEPENDENT:
         return _independent(calibration, Reason.ASKED)
+    if calibration.has_prior:
+        return _independent(calibration, Reason.PRIOR)
     if calibration.feller == "enforce" and (calibration.feller_ratio or 0.0) < 1.0 + BINDING:
         return _independent(calibration, Reason.FELLER)
     if asked.unit is not None:

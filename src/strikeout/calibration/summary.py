@@ -7,6 +7,7 @@ from html import escape
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
+from strikeout.calibration.latent_prior import Prior
 from strikeout.calibration.latent_test import latent_test, one_value
 from strikeout.calibration.panels import AUTO, counted_groups
 from strikeout.calibration.smiles import has_smiles, smile_records, smile_table
@@ -101,6 +102,8 @@ def fit_facts(calibration: Calibration) -> Facts:
         ("condition", f"{calibration.condition:.3g} (scaled curvature{of})"),
         ("starts", f"{calibration.agreement} of {len(calibration.starts)} ended here"),
     ]
+    prior = Prior.asked(calibration.settings.latent) if calibration.is_panel else None
+    facts += [] if prior is None else [("prior", prior.sentence)]
     ratio = calibration.feller_ratio
     if ratio is not None and calibration.feller != "ignore":
         binds = calibration.feller == "enforce" and ratio < 1.0 + 1e-9
@@ -248,6 +251,7 @@ def to_dict(calibration: Calibration) -> dict[str, Any]:
 def _latent(calibration: Calibration) -> dict[str, Any]:
     return {
         "name": calibration.latent_name,
+        "prior": calibration.settings.latent,
         "values": plain(calibration.latent),
         "standard_errors": plain(calibration.latent_standard_errors),
         "identifiability": {str(group): text for group, text in calibration.latent_identifiability.items()},

@@ -19,6 +19,7 @@ class Termination(Enum):
         "converged to a local optimum",
         "the loss redescends, so there may be others; no start ended at a lower cost",
     )
+    CONVERGED_WITH_PRIOR = "converged", "the next step would move no latent parameter by more than 1e-7 standard errors"
     AT_BOUND = "not converged", "a parameter ran into the model's own bound, so the optimum may lie outside"
     NOT_IDENTIFIED = "not identified", "the quotes do not determine every parameter"
     STALLED = "stalled", "no step lowers the cost, though the gradient is not zero"
@@ -46,6 +47,7 @@ class Termination(Enum):
             Termination.CONVERGED_ON_BOUND,
             Termination.CONVERGED_ON_EDGE,
             Termination.CONVERGED_LOCALLY,
+            Termination.CONVERGED_WITH_PRIOR,
         )
 
     def __str__(self) -> str:

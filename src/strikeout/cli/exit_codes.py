@@ -46,6 +46,8 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "approval": ("--approval", "POLICY"),
     "fresh": ("--fresh", ""),
     "fixed": ("--fix", "NAME=VALUE"),
+    "errors": ("--errors", "UNIT"),
+    "latent": ("--latent", "PRIOR"),
     "loss": ("--loss", "NAME"),
     "max_reject": ("--max-reject", "SHARE"),
     "operator": ("--operator", "NAME"),

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 READING = ("checks", "constants", "exercise", "max_reject", "profile", "quarantine")
 REPEATED = (  # what a following command needs again
     "model", "weights", "residual", "loss", "bounds", "fixed", "feller", "starts", "select", "panel", "errors",
-    "max_reject", "profile", "constants", "rates", "exercise", "dividends", "dividend_model", "checks", "only",
+    "latent", "max_reject", "profile", "constants", "rates", "exercise", "dividends", "dividend_model", "checks",
+    "only",
 )  # fmt: skip
 OF_OBJECTIVE = ("weights", "residual", "loss", "select")  # options that mean the same for every model
 
@@ -158,6 +159,14 @@ calibration_options = with_options(
         show_default=True,
         help="What the standard errors take to be independent: independent (quotes), cluster:LABELS, jackknife:LABEL. "
         "auto clusters by the panel's label, by date if there are several, or by expiry.",
+    ),
+    click.option(
+        "--latent",
+        metavar="PRIOR",
+        default="free",
+        show_default=True,
+        help="What ties the dates of a panel to each other by the model's dynamics: free (nothing), smoothed (all "
+        "dates) or filtered (each to earlier ones). smoothed:2 gives the strength.",
     ),
     click.option("--pool", is_flag=True, help="Fit quotes of several underlyings as one; they are refused otherwise."),
     max_reject_option,

@@ -9,7 +9,8 @@
     recalibrate   plain, panel            plain, panel             plain, panel       no: NO_QUOTES
     paper         plain; panel: PAPER     no: ROBUST_LOSS          no: FELLER         no: NO_QUOTES
 
-``unsupported`` is this table, for calibrations in memory and for books. Reasons that depend on the quotes to strike out
+``unsupported`` is this table, for calibrations in memory and for books. A panel whose path has a prior is recalibrated
+(PRIOR). Reasons that depend on the quotes to strike out
 are checked with the request. In a book a downdate also needs stored footprints without noise (NO_FOOTPRINTS, NOISE).
 """
 
@@ -36,6 +37,7 @@ class Unsupported(StrEnum):
 
     ROBUST_LOSS = "a robust loss changes its weights, which a step does not"
     FELLER = "Feller's condition is enforced, which a step ignores"
+    PRIOR = "the path of the panel has a prior, which a step ignores"
     NO_QUOTES = "it needs the quotes, and this calibration was made from moments"
     NOT_SQUARED_PRICES = "moments support squared price residuals only"
     PAPER = "the paper's step has no latent parameters"
@@ -110,6 +112,8 @@ def unsupported(operator: str, settings: Settings, *, is_panel: bool, has_quotes
         return Unsupported.PAPER
     if settings.loss != "squared":
         return Unsupported.ROBUST_LOSS
+    if is_panel and settings.has_prior:
+        return Unsupported.PRIOR
     return Unsupported.FELLER if settings.feller == "enforce" else None
 
 
