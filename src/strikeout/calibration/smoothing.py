@@ -211,11 +211,11 @@ class Smoothing:
         return self.noise / self.chain.variances(x)
 
     def cost(self, theta: Floats, x: Floats) -> float:
-        """The cost of the quotes alone."""
+        """Return the cost of the quotes alone."""
         return fsum(equations.cost for equations in linearize_each(self.posed(theta, x), self.model))
 
     def posed(self, theta: Floats, x: Floats) -> list[tuple[Objective, list[float]]]:
-        """The objective of every date, and all its parameters."""
+        """Return the objective of every date with all its parameters."""
         ahead, behind = theta[: self.latent].tolist(), theta[self.latent :].tolist()
         return [(part, [*ahead, at, *behind]) for part, at in zip(self.parts, x.tolist(), strict=True)]
 
