@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]

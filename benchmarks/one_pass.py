@@ -13,7 +13,7 @@ from benchmarks import accuracy, books, ours
 from benchmarks.peers import jax_peer, numpy_peer, paper_peer, quantlib_peer
 from benchmarks.rows import Result, Row
 from benchmarks.timing import Candidate, Timing, interleave, same
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 
 Floats = NDArray[np.float64]
 

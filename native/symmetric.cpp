@@ -55,7 +55,7 @@ static nb::list forward(nb::list d, nb::list L, nb::list b) {
 }
 
 // Solves A x = G for the coordinates that are free, given the steps of those that have stopped; the order of operations is
-// that of calibration/box.py.
+// that of calibration/loop.py.
 static void solve_free(const double* A, const double* G, const std::vector<int>& free, const std::vector<int>& stops,
                        const double* s, int p, double* x) {
     const int n = static_cast<int>(free.size());
@@ -127,7 +127,7 @@ static int place(PyObject* pair, Py_ssize_t which, Py_ssize_t p) {
     return static_cast<int>(k);
 }
 
-// Where the damped Gauss-Newton step leads, and the fall of the cost it promises: Box.step of calibration/box.py.
+// Where the damped Gauss-Newton step leads, and the fall of the cost it promises: Box.step of calibration/loop.py.
 static nb::tuple step(nb::list u_, nb::list H_, nb::list G_, double damping, nb::handle scale, nb::list low_, nb::list high_,
                       nb::tuple pairs_, double factor, double share, double near) {
     const Py_ssize_t p = PyList_GET_SIZE(u_.ptr());
@@ -237,7 +237,7 @@ static nb::list inverse(nb::list A) {
     return rows;
 }
 
-// What a Gauss-Newton step comes to: judged_twin of kernels/step_check.py. `solved` is the triangle and the step, `limits` five
+// What a Gauss-Newton step comes to: judged_twin of kernels/symmetric.py. `solved` is the triangle and the step, `limits` five
 // numbers for each parameter, the parameters of one kind together.
 static nb::tuple judged(nb::handle solved_, nb::handle limits_, int64_t freedom, double inflation, double far) {
     const Column<double> solved(solved_), limits(limits_);

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 
 Floats = NDArray[np.float64]
 

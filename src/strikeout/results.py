@@ -6,10 +6,8 @@ from strikeout.assurance.influence import Influence as Influence
 from strikeout.assurance.outliers import Outliers as Outliers
 from strikeout.assurance.robustness import Removal as Removal
 from strikeout.assurance.robustness import Robustness as Robustness
-from strikeout.assurance.verification import Verification as Verification
+from strikeout.assurance.verify import Verification as Verification
 from strikeout.book.approvals import Request as Request
-from strikeout.book.history import History as History
-from strikeout.book.history import Stage as Stage
 from strikeout.book.plan import Plan as Plan
 from strikeout.book.results import Audit as Audit
 from strikeout.book.results import Change as Change
@@ -18,6 +16,8 @@ from strikeout.book.results import Erasure as Erasure
 from strikeout.book.results import Imported as Imported
 from strikeout.book.results import Rotation as Rotation
 from strikeout.book.results import Status as Status
+from strikeout.book.status import History as History
+from strikeout.book.status import Stage as Stage
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.diagnostics import Diagnostics as Diagnostics
 from strikeout.calibration.diagnostics import ProfileInterval as ProfileInterval

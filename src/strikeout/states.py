@@ -1,10 +1,10 @@
 """Exact states of quotes: footprints, normal equations, moments and shards, which are added and subtracted."""
 
-from strikeout.calibration.moment_error import interpolation_bound as interpolation_bound
-from strikeout.calibration.moment_error import interpolation_error as interpolation_error
-from strikeout.statistics.basis import Basis as Basis
+from strikeout.calibration.from_moments import interpolation_bound as interpolation_bound
+from strikeout.calibration.from_moments import interpolation_error as interpolation_error
 from strikeout.statistics.footprinting import footprints_of as footprints_of
 from strikeout.statistics.footprints import Footprints as Footprints
+from strikeout.statistics.moments import Basis as Basis
 from strikeout.statistics.moments import Moments as Moments
 from strikeout.statistics.moments import moments_of as moments_of
 from strikeout.statistics.normal_equations import NormalEquations as NormalEquations

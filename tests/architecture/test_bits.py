@@ -38,7 +38,7 @@ ROOMS = (
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "strikeout"
 FILES = [
     *sorted(path for room in ROOMS for path in (SOURCE / room).rglob("*.py")),
-    *(SOURCE / name for name in ("paper/scheme.py", "paper/sets.py")),
+    *(SOURCE / name for name in ("paper/heston.py", "paper/sets.py")),
 ]
 
 LIBRARIES = ("numpy", "math", "cmath", "scipy", "statistics", "polars", "random")
@@ -69,11 +69,11 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
     "kernels/heston_cf.py": ("arctan2 cos exp expm1 log log1p sin", TWIN),
     "kernels/fourier_series.py": ("exp log log2", TWIN),
     "kernels/fourier_samples.py": ("** @ exp vecdot", TWIN),
-    "paper/scheme.py": (
+    "paper/heston.py": (
         "** cos exp expm1 log sin",
         "the paper's scheme, as published: its certificates name the processor",
     ),
-    "kernels/dual.py": (
+    "kernels/derivatives.py": (
         "arcsin arcsinh arctan arctanh cos cosh exp expm1 log log1p power sin sinh tan tanh",
         "derivatives of functions that users bring, which call NumPy themselves",
     ),

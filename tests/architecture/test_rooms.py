@@ -17,6 +17,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 SOURCES = sorted(path for path in (ROOT / "native").rglob("*") if path.suffix in (".cpp", ".hpp", ".h", ".cc"))
 
 LONGEST = 600
+MOST_PARAMETERS = 8
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
 
 
@@ -66,6 +67,23 @@ def test_mypy_strict_finds_nothing():
 def test_no_file_is_longer_than_one_idea(path):
     lines = len((ROOT / path).read_text().splitlines())
     assert lines <= LONGEST, f"{path} has {lines} lines; {LONGEST} is too many: it holds more than one idea, split it"
+
+
+def long_signatures(source: str) -> list[str]:
+    """Functions with more parameters than a reader keeps in mind, self and cls not counted."""
+    functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    named = {f: [a.arg for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)] for f in functions}
+    return [f.name for f, names in named.items() if len(set(names) - {"self", "cls"}) > MOST_PARAMETERS]
+
+
+@pytest.mark.parametrize("path", named(MODULES))
+def test_no_function_takes_more_than_eight_parameters(path):
+    assert long_signatures((ROOT / path).read_text()) == []
+
+
+def test_a_ninth_parameter_would_be_noticed():
+    assert long_signatures("def f(self, a, b, c, d, *, e, f, g, h): ...") == []
+    assert long_signatures("def f(a, b, c, d, e, /, f, g, h, i): ...") == ["f"]
 
 
 def test_no_file_or_folder_has_a_name_that_says_nothing():

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strikeout as so
-from strikeout.assurance.bounds import huber, neumann, stability, weyl
-from strikeout.assurance.relinearization import relinearization
-from strikeout.assurance.spectrum import leverages
+from strikeout.assurance.bounds import huber, leverages, neumann, relinearization, stability, weyl
 from strikeout.errors import UsageError
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.linearize import linearize

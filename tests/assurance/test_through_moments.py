@@ -11,7 +11,7 @@ import pytest
 import strikeout as so
 from strikeout.assurance.certificate import Claim
 from strikeout.assurance.issue import THROUGH_MOMENTS
-from strikeout.calibration.moment_error import COARSEST
+from strikeout.calibration.from_moments import COARSEST
 from strikeout.errors import UsageError
 from strikeout.quotes.quotes import join
 

@@ -13,7 +13,7 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.verification import Verdict
+from strikeout.assurance.verify import Verdict
 from strikeout.kernels.compiled import native
 
 needs_compiled = pytest.mark.skipif(native() is None, reason="certificates of the compiled kernel are needed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strikeout.assurance.verification import Check, Verification
+from strikeout.assurance.verify import Check, Verification
 
 
 def made(**holds: bool | None) -> Verification:

@@ -13,8 +13,7 @@ import strikeout as so
 from strikeout.assurance.independent_state import independent_block
 from strikeout.assurance.issue import Answer, issue
 from strikeout.forgetting.forget import forget
-from strikeout.statistics.basis import Basis
-from strikeout.statistics.moments import moments_of
+from strikeout.statistics.moments import Basis, moments_of
 from strikeout.statistics.system import System
 from strikeout.store.signing import verify
 from tests.calibration.smile_model import Smile

@@ -16,7 +16,7 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.canonical import canonical
-from strikeout.assurance.verification import Verification
+from strikeout.assurance.verify import Verification
 from tests.attacks.certificates import issued
 
 KINDS = ("recalibrated", "step", "moments", "panel", "panel step")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.peers import jax_peer, numpy_peer, paper_peer, scipy_peer
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 from strikeout.quotes.contracts import Contracts
 
 pytest.importorskip("scipy", reason="the NumPy peer takes its normal distribution from SciPy")

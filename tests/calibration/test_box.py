@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strikeout.calibration.box import FACTOR, Box
+from strikeout.calibration.loop import FACTOR, Box
 
 H = [[4.0, 1.0], [1.0, 9.0]]
 OPEN = Box((-100.0, -100.0), (100.0, 100.0))

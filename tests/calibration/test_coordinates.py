@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.calibration.coordinates import Coordinates, coordinates_of
-from strikeout.calibration.feller import feller_ratio
+from strikeout.calibration.coordinates import Coordinates, coordinates_of, feller_ratio
 from strikeout.errors import ParameterError
 from strikeout.statistics.linearize import linearize
 from strikeout.statistics.objective import objective_of

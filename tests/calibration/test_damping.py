@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strikeout.calibration.damping import SMALLEST, Damping, WaryDamping
+from strikeout.calibration.loop import SMALLEST, Damping, WaryDamping
 
 
 def test_a_step_that_delivers_what_it_promised_divides_the_damping_by_fifty():

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.calibration.box import Box
-from strikeout.calibration.convergence import Convergence
 from strikeout.calibration.coordinates import coordinates_of
-from strikeout.calibration.early_stop import Basin, basin_of, joins
-from strikeout.calibration.loop import Evaluation, descend
+from strikeout.calibration.loop import Box, Convergence, Evaluation, descend
 from strikeout.calibration.problem import Problem
-from strikeout.calibration.starts import agrees, best_of, search, starting_points
+from strikeout.calibration.starts import Basin, agrees, basin_of, best_of, joins, search, starting_points
 from strikeout.calibration.termination import Termination
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.objective import objective_of

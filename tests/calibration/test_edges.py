@@ -9,10 +9,9 @@ import pytest
 
 import strikeout as so
 from strikeout.assurance.issue import Answer, issue
-from strikeout.calibration.box import EDGE, FACTOR, Box
 from strikeout.calibration.coordinates import coordinates_of
 from strikeout.calibration.identifiability import precision_of
-from strikeout.calibration.loop import Descent, Evaluation
+from strikeout.calibration.loop import EDGE, FACTOR, Box, Descent, Evaluation
 from strikeout.calibration.termination import Termination
 from strikeout.statistics.linearization import Linearization
 

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.calibration import moment_error
-from strikeout.calibration.from_moments import calibrate_moments
-from strikeout.calibration.moment_error import interpolation_error
+from strikeout.calibration import from_moments
+from strikeout.calibration.from_moments import calibrate_moments, interpolation_error
 from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels.compiled import default_kernel
 from strikeout.plots.writing import write_plot
-from strikeout.statistics.basis import Basis
-from strikeout.statistics.moments import moments_of
+from strikeout.statistics.moments import Basis, moments_of
 from strikeout.statistics.weights import weights_of
 
 LARGE = so.paper.quotes("large")
@@ -212,8 +210,8 @@ def test_the_root_mean_square_of_moments_is_weighted_and_says_so():
 
 def test_how_far_moments_can_be_off_is_found_once_a_calibration(monkeypatch):
     found = []
-    once = moment_error._bound
-    monkeypatch.setattr(moment_error, "_bound", lambda calibration: found.append(calibration) or once(calibration))
+    once = from_moments._bound
+    monkeypatch.setattr(from_moments, "_bound", lambda calibration: found.append(calibration) or once(calibration))
     book = so.synthetic.random_quotes(200, maturities=4, seed=1, noise=1e-3)
     before = so.calibrate(so.moments_of(book), so.Heston())
     done = so.forget(before, quotes=book[:20])

@@ -9,10 +9,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from strikeout.calibration.box import Box
-from strikeout.calibration.convergence import Convergence
-from strikeout.calibration.limits import BUILTIN, CUSTOM
-from strikeout.calibration.loop import Evaluation, descend
+from strikeout.calibration.loop import BUILTIN, CUSTOM, Box, Convergence, Evaluation, descend
 from strikeout.calibration.termination import Termination
 from strikeout.statistics.linearization import Linearization
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from strikeout.calibration.sr1 import corrected, updated
+from strikeout.calibration.loop import corrected, updated
 
 
 def test_steps_on_a_quadratic_teach_the_whole_neglected_part():

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import strikeout as so
-from strikeout.assurance.confirmation import Confirmation
+from strikeout.assurance.influence import Confirmation
 from strikeout.cli.influence import OUTCOMES
 from strikeout.synthetic.sample_files import write_sample
 from tests.cli.typed import run, told

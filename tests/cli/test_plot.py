@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import strikeout as so
 from strikeout.cli import strikeout
-from strikeout.cli.plot import PICTURES
+from strikeout.cli.report import PICTURES
 from strikeout.plots import View, plot_data, writing
 
 EARLY = "date < '2024-01-10'"

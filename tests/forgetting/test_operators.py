@@ -11,8 +11,7 @@ import strikeout as so
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.paper_variants import cholesky_downdate
-from strikeout.forgetting.recompute import recompute, recompute_shards, restep
-from strikeout.forgetting.refine import refine
+from strikeout.forgetting.recompute import recompute, recompute_shards, refine, restep
 from strikeout.kernels import exact
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.normal_equations import NormalEquations

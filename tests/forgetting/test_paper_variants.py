@@ -8,7 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError
 from strikeout.forgetting.paper_variants import huber_step, paper_step
-from strikeout.forgetting.refine import refine
+from strikeout.forgetting.recompute import refine
 from strikeout.statistics.shards import Shards
 
 BOOK = so.paper.quotes("large", seed=42)

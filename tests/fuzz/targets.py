@@ -37,15 +37,13 @@ from strikeout.quotes.rates import RateCurve
 from strikeout.quotes.selection import select
 from strikeout.scale import exchange, read_states
 from strikeout.scale.partition import is_whole, unseal
-from strikeout.service.answers import ExactJSON
 from strikeout.service.api import PlanBody
 from strikeout.service.changes import CalibrateBody, EraseBody, ForgetBody, RequestBody, RestoreBody
 from strikeout.service.people import parse_tokens
-from strikeout.service.problems import INTERNAL
+from strikeout.service.problems import INTERNAL, ExactJSON
 from strikeout.service.worker import Worker
 from strikeout.statistics.moments import Moments
-from strikeout.store.keyring import Keyring
-from strikeout.store.keys import Signer
+from strikeout.store.keyring import Keyring, Signer
 from strikeout.store.ledger import Head
 from tests.fuzz.mutations import mutated, mutated_json, seeds
 from tests.quotes.in_chunks import in_chunks

@@ -8,13 +8,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from strikeout.kernels import dual
+from strikeout.kernels import derivatives
 
 EPS = np.finfo(float).eps
 POINTS = np.array([0.3 + 0.2j, 0.7 - 0.4j, 0.45 + 0.0j])
 
 
-@pytest.mark.parametrize("function", list(dual.SLOPES), ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", list(derivatives.SLOPES), ids=lambda function: function.__name__)
 def test_every_slope_is_the_derivative_that_mpmath_finds(function):
     """Of x z by x, at x = 1: z f'(z)."""
     names = {
@@ -27,7 +27,7 @@ def test_every_slope_is_the_derivative_that_mpmath_finds(function):
     theirs = names.get(function.__name__) or getattr(mpmath, function.__name__)
     with mpmath.workdps(40):
         expected = [complex(z * mpmath.diff(theirs, mpmath.mpc(z))) for z in POINTS]
-    value, slopes = dual.parts(function(dual.variables(np.array([1.0]))[0] * POINTS), 1)
+    value, slopes = derivatives.parts(function(derivatives.variables(np.array([1.0]))[0] * POINTS), 1)
     np.testing.assert_array_equal(value, function(POINTS))
     np.testing.assert_allclose(slopes[0], expected, rtol=32 * EPS)  # a handful of roundings
 
@@ -46,16 +46,16 @@ def test_every_slope_is_the_derivative_that_mpmath_finds(function):
     ],
 )
 def test_two_operands_give_the_slopes_of_the_textbook(formula, by_a, by_b):
-    a, b = dual.variables(np.array([0.6, -1.7]))
-    value, slopes = dual.parts(formula(a, b), 2)
+    a, b = derivatives.variables(np.array([0.6, -1.7]))
+    value, slopes = derivatives.parts(formula(a, b), 2)
     assert value == formula(np.float64(0.6), np.float64(-1.7))
     np.testing.assert_allclose(slopes, [by_a, by_b], rtol=8 * EPS)
 
 
 def test_numbers_spread_over_arrays_like_numpy_s_own():
-    theta = dual.variables(np.array([2.0, 3.0]))
+    theta = derivatives.variables(np.array([2.0, 3.0]))
     z = np.arange(6.0).reshape(2, 3)
-    value, slopes = dual.parts(theta[0] * z + theta[1], 2)
+    value, slopes = derivatives.parts(theta[0] * z + theta[1], 2)
     np.testing.assert_array_equal(value, 2.0 * z + 3.0)
     np.testing.assert_array_equal(slopes, [z, np.ones((2, 3))])
     squares = theta**2
@@ -64,29 +64,29 @@ def test_numbers_spread_over_arrays_like_numpy_s_own():
 
 
 def test_a_choice_takes_the_slopes_of_what_it_takes():
-    (a,) = dual.variables(np.array([2.0]))
+    (a,) = derivatives.variables(np.array([2.0]))
     z = np.array([1.0, 2.0, 3.0])
-    value, slopes = dual.parts(np.where(z > 1.5, a * z, 7.0), 1)
+    value, slopes = derivatives.parts(np.where(z > 1.5, a * z, 7.0), 1)
     np.testing.assert_array_equal(value, [7.0, 4.0, 6.0])
     np.testing.assert_array_equal(slopes, [[0.0, 2.0, 3.0]])
 
 
 def test_comparisons_and_branches_look_at_the_value():
-    a, b = dual.variables(np.array([0.5, 2.0]))
+    a, b = derivatives.variables(np.array([0.5, 2.0]))
     assert a < b
     assert (a * np.array([1.0, 9.0]) > b).tolist() == [False, True]
     assert np.isfinite(a)
 
 
 def test_an_addition_in_place_changes_the_name_and_no_number():
-    a, b = dual.variables(np.array([0.5, 2.0]))
+    a, b = derivatives.variables(np.array([0.5, 2.0]))
     kept = a
     a += b
     assert (float(a.value), float(kept.value)) == (2.5, 0.5)
 
 
 def test_what_used_no_parameter_is_flat():
-    value, slopes = dual.parts(np.array([1.0 + 2.0j]), 3)
+    value, slopes = derivatives.parts(np.array([1.0 + 2.0j]), 3)
     assert value.tolist() == [1.0 + 2.0j]
     assert slopes.tolist() == [[0.0], [0.0], [0.0]]
 
@@ -97,7 +97,7 @@ def test_what_used_no_parameter_is_flat():
     ids=["abs", "conj", "math.exp", "into an array", "a sum over rows"],
 )
 def test_what_has_no_rule_is_refused_and_not_guessed(crooked):
-    (a,) = dual.variables(np.array([0.5]))
+    (a,) = derivatives.variables(np.array([0.5]))
     with pytest.raises(TypeError):
         crooked(a)
 
@@ -107,7 +107,7 @@ def test_a_row_s_derivatives_are_those_it_has_alone():
     z = np.linspace(0.1, 50.0, 257) - 0.5j
 
     def f(z):
-        a, b = dual.variables(theta)
-        return dual.parts(np.exp(-a * z) / (b + np.sqrt(1.0 + b * z)), 2)[1]
+        a, b = derivatives.variables(theta)
+        return derivatives.parts(np.exp(-a * z) / (b + np.sqrt(1.0 + b * z)), 2)[1]
 
     np.testing.assert_array_equal(f(z)[:, 17:18], f(z[17:18]))

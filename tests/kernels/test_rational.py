@@ -8,7 +8,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from strikeout.kernels import exact, rational
+from strikeout.kernels import exact, symmetric
 
 
 def state(rows: np.ndarray) -> list[int]:
@@ -42,7 +42,7 @@ def test_every_number_is_the_double_nearest_to_the_true_one(parameters):
     rows = rng.integers(-(2**50), 2**50, (parameters + 6, parameters + 1))
     exponents = rng.integers(20, 60, parameters + 1).tolist()
     sums = state(rows)
-    assert rational.step(sums, exponents) == [float(x) for x in cramer(sums, exponents)]
+    assert symmetric.step(sums, exponents) == [float(x) for x in cramer(sums, exponents)]
 
 
 def test_doubles_agree_where_the_curvature_is_well_conditioned():
@@ -51,25 +51,25 @@ def test_doubles_agree_where_the_curvature_is_well_conditioned():
     words = exact.change(exact.zero(4), rows)
     doubles = exact.solve(exact.read(words, exponents))
     # Condition below 3, four unknowns: a dozen roundings.
-    assert rational.step(exact.to_integers(words), exponents.tolist()) == pytest.approx(doubles, rel=1e-14)
+    assert symmetric.step(exact.to_integers(words), exponents.tolist()) == pytest.approx(doubles, rel=1e-14)
 
 
 def test_a_direction_that_doubles_cannot_see_is_solved():
     near = np.array([[2**40, 2**40, 2**40], [0, 1, 1], [0, 0, 5]])  # the second column differs by 2^-40 of itself
     sums = state(near)
-    assert rational.step(sums, [0, 0, 0]) == [0.0, 1.0]
+    assert symmetric.step(sums, [0, 0, 0]) == [0.0, 1.0]
     matrix = np.array([[sums[0], sums[1]], [sums[1], sums[3]]], float)
     assert np.linalg.det(matrix) != pytest.approx(2.0**80, rel=0.5)  # what doubles make of it
 
 
 @pytest.mark.parametrize("rows", [[[1, 1, 2], [2, 2, 3]], [[0, 0, 0]]], ids=["dependent", "empty"])
 def test_a_state_that_determines_nothing_gives_no_number(rows):
-    assert all(isnan(x) for x in rational.step(state(np.array(rows)), [0, 0, 0]))
+    assert all(isnan(x) for x in symmetric.step(state(np.array(rows)), [0, 0, 0]))
 
 
 def test_an_indefinite_state_gives_no_number():
-    assert all(isnan(x) for x in rational.step([-1, 0, 1, 1, 1, 1], [0, 0, 0]))
+    assert all(isnan(x) for x in symmetric.step([-1, 0, 1, 1, 1, 1], [0, 0, 0]))
 
 
 def test_a_step_beyond_doubles_is_infinite():
-    assert rational.step([1, 1 << 40, 0], [1000, 0]) == [float("inf")]
+    assert symmetric.step([1, 1 << 40, 0], [1000, 0]) == [float("inf")]

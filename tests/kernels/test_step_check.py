@@ -8,8 +8,7 @@ from math import inf, isinf, nan, sqrt
 import numpy as np
 import pytest
 
-from strikeout.kernels.step_check import Judged, judged, judged_twin
-from strikeout.kernels.symmetric import inverse_twin, solve
+from strikeout.kernels.symmetric import Judged, inverse_twin, judged, judged_twin, solve
 
 BOTH = pytest.mark.parametrize("judge", [judged, judged_twin], ids=["used", "twin"])
 

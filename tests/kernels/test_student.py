@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import t
 
-from strikeout.kernels.student import LARGE, two_sided
+from strikeout.kernels.normal import LARGE, two_sided
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 29, 100, 999, LARGE])

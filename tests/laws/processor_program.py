@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 import strikeout as so
-from strikeout.assurance.spectrum import leverages
+from strikeout.assurance.bounds import leverages
 from strikeout.kernels.compiled import native
 from strikeout.statistics.linearization import Linearization
 

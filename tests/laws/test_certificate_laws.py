@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import strikeout as so
 from strikeout.assurance.certificate import Claim
-from strikeout.calibration.moment_error import interpolation_bound, interpolation_error
+from strikeout.calibration.from_moments import interpolation_bound, interpolation_error
 from strikeout.errors import RefusedError
 from tests.raising import raises
 

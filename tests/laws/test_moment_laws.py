@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import strikeout as so
 from strikeout.calibration.from_moments import calibrate_moments
-from strikeout.statistics.basis import Basis
-from strikeout.statistics.moments import Moments, moments_of
+from strikeout.statistics.moments import Basis, Moments, moments_of
 
 BOOK = so.synthetic.random_quotes(400, maturities=5, seed=1)
 WHOLE = {expiries: moments_of(BOOK, basis=Basis(expiries)) for expiries in ("shared", "scattered")}

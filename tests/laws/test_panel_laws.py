@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.kernels import exact
-from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.schema import Schema
+from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.schur import eliminate, pack, unpack
 from strikeout.statistics.system import System
 from tests.raising import raises

@@ -15,7 +15,7 @@ from strikeout.errors import ParameterError, RefusedError, UsageError
 from strikeout.quotes.contracts import Features
 from strikeout.results import Claim
 from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.schema import schema_of
+from strikeout.statistics.normal_equations import schema_of
 
 
 def rational(b1, b2, b3, b4, b5, b6, b7, x):

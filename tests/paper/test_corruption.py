@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.paper.experiments.dependence import dependence, relinearized
+from strikeout.paper.experiments.computing_back import GOOD, rebuild, rebuilt
+from strikeout.paper.experiments.corruption import dependence, feeds, purged, relinearized
 from strikeout.paper.experiments.erasure import removals, single_maturities
-from strikeout.paper.experiments.feeds import feeds, purged
-from strikeout.paper.experiments.reconstruction import GOOD, rebuild, rebuilt
 
 CLEAN = "5 % at random, nothing bad"
 

@@ -7,9 +7,8 @@ import pytest
 
 import strikeout as so
 from strikeout.forgetting.downdate import downdate
-from strikeout.paper.experiments import curvature, curvatures
-from strikeout.paper.experiments.curvature import PLAIN, ROBUST, WAYS, gain, tried, verdict
-from strikeout.paper.experiments.curvatures import Cache, cached
+from strikeout.paper.experiments import curvature
+from strikeout.paper.experiments.curvature import PLAIN, ROBUST, WAYS, Cache, cached, gain, tried, verdict
 from strikeout.paper.experiments.report import QUICK, find
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks
@@ -39,7 +38,7 @@ def test_gauss_newton_over_the_retained_rows_is_the_downdate(calibration):
     # Footprints are rounded once to their grid. Beside a step that the struck quotes nearly leave at zero that may be
     # any share; beside what the quotes can tell it is nothing.
     errors = np.array(list(calibration.standard_errors.values()))
-    np.testing.assert_array_less(np.abs(curvatures.gauss_newton(cache) - exact), 1e-9 * errors)
+    np.testing.assert_array_less(np.abs(curvature.gauss_newton(cache) - exact), 1e-9 * errors)
 
 
 def test_the_correction_is_the_one_that_judges_a_downdate(calibration):
@@ -47,10 +46,10 @@ def test_the_correction_is_the_one_that_judges_a_downdate(calibration):
     cache = cached(
         calibration.quotes.without(ids), calibration.model, np.array(list(calibration.references[WHOLE].values()))
     )
-    d = curvatures.gauss_newton(cache)
+    d = curvature.gauss_newton(cache)
     known = (calibration.second_order[WHOLE] - calibration.second_order_of(ids)[WHOLE]).left_out(cache.curvature, d)
     # Second derivatives are differences, with steps of another size here: good to some 1e-6.
-    np.testing.assert_allclose(curvatures.corrected(cache) - d, known, rtol=1e-3)
+    np.testing.assert_allclose(curvature.corrected(cache) - d, known, rtol=1e-3)
 
 
 def test_with_one_parameter_newton_misses_by_three_times_as_much_as_gauss_newton():
@@ -60,7 +59,7 @@ def test_with_one_parameter_newton_misses_by_three_times_as_much_as_gauss_newton
     cache = Cache(np.array([b]), np.exp(x) - value, (x * value)[:, None], (x**2 * value)[:, None, None])
     gauss_newton, newton, corrected, quadratic = (
         abs(float(b + way(cache)[0]) - 1.0)
-        for way in (curvatures.gauss_newton, curvatures.newton, curvatures.corrected, curvatures.quadratic)
+        for way in (curvature.gauss_newton, curvature.newton, curvature.corrected, curvature.quadratic)
     )
     assert newton / gauss_newton == pytest.approx(3.0, rel=0.02)
     assert corrected < 0.02 * gauss_newton  # another order in the distance, which is 0.01
@@ -73,13 +72,13 @@ def test_quadratic_prices_end_where_their_own_cost_is_flat():
     cache = Cache(
         np.ones(3), 0.3 * rng.standard_normal(30), rng.standard_normal((30, 3)), 0.2 * (D + D.transpose(0, 2, 1))
     )
-    d = curvatures.quadratic(cache)
+    d = curvature.quadratic(cache)
     bent = cache.J + cache.D @ d
     score = bent.T @ (cache.r - (cache.J + 0.5 * cache.D @ d) @ d)
     assert np.abs(score).max() < 1e-4 * np.abs(cache.score).max()
 
 
-@pytest.mark.parametrize("update", [curvatures.rank_one, curvatures.bfgs])
+@pytest.mark.parametrize("update", [curvature.rank_one, curvature.bfgs])
 def test_a_secant_update_has_the_curvature_of_the_step_it_learnt_from(update):
     rng = np.random.default_rng(4)
     A = rng.standard_normal((4, 9))
@@ -89,8 +88,8 @@ def test_a_secant_update_has_the_curvature_of_the_step_it_learnt_from(update):
 
 
 def test_a_curvature_that_is_not_positive_definite_gives_no_step():
-    assert np.isnan(curvatures.step(np.diag([1.0, -1.0]), np.ones(2))).all()
-    assert np.isnan(curvatures.step(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2))).all()
+    assert np.isnan(curvature.step(np.diag([1.0, -1.0]), np.ones(2))).all()
+    assert np.isnan(curvature.step(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2))).all()
 
 
 @pytest.mark.parametrize("reference", ["least squares", "robust"])

@@ -8,7 +8,7 @@ import pytest
 from strikeout.errors import ParameterError, UsageError
 from strikeout.models.heston import Heston
 from strikeout.models.model import Model
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 from strikeout.paper.heston import Heston as PaperHeston
 from strikeout.quotes.contracts import Contracts
 from tests.raising import raises

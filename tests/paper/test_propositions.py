@@ -14,7 +14,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import UsageError
 from strikeout.forgetting.downdate import downdate
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 from strikeout.paper.experiments import complexity
 from strikeout.paper.experiments.complexity import growths
 from strikeout.paper.experiments.conditions import conditions, pulls, relinearizing, remainders

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import strikeout as so
 from strikeout.errors import UsageError
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 from strikeout.paper.sets import spot_path
 from strikeout.synthetic.heston_quotes import normal_draws
 
@@ -55,7 +55,7 @@ def test_the_vectorised_prices_are_those_of_the_loop():
 
 def test_the_vectorised_differences_are_those_of_the_loop():
     columns = book(8)
-    _, together = paper_scheme.linearize(TRUTH, **columns, **LARGE, step=1e-4)
+    _, together = paper_scheme.linearize(TRUTH, *columns.values(), **LARGE, step=1e-4)
     one_by_one = [
         paper_scheme.linearize_one(TRUTH, *(column[row] for column in columns.values()), **LARGE, step=1e-4)[1]
         for row in range(8)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import strikeout as so
-from strikeout.paper.experiments.benchmark import benchmark
 from strikeout.paper.experiments.complexity import numpy_linearize, numpy_restep
 from strikeout.paper.experiments.report import QUICK
 from strikeout.paper.experiments.tables import (
@@ -14,6 +13,7 @@ from strikeout.paper.experiments.tables import (
     JUMP,
     TABLE_1,
     TABLE_2,
+    benchmark,
     jumps,
     jumps_table,
     speed_ups_table,

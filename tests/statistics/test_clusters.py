@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strikeout.statistics.clusters import clustered_covariance, jackknife_covariance
+from strikeout.statistics.groups import clustered_covariance, jackknife_covariance
 
 statsmodels = pytest.importorskip("statsmodels.api")
 

@@ -9,7 +9,7 @@ import strikeout as so
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
-from strikeout.statistics.schema import Schema
+from strikeout.statistics.normal_equations import Schema
 from tests.raising import raises
 
 QUOTES = so.paper.quotes("small", seed=3)

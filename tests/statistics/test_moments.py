@@ -11,9 +11,8 @@ import strikeout as so
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels import exact
 from strikeout.kernels.compiled import default_kernel
-from strikeout.statistics.basis import EDGES, Basis, reference_price
 from strikeout.statistics.linearization import Linearization
-from strikeout.statistics.moments import Moments, moments_of
+from strikeout.statistics.moments import EDGES, Basis, Moments, moments_of, reference_price
 from strikeout.statistics.quadrature import quadrature_of
 from tests.raising import raises
 

@@ -14,9 +14,8 @@ from strikeout.kernels.compiled import default_kernel
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import linearize
-from strikeout.statistics.normal_equations import NormalEquations
+from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.objective import objective_of
-from strikeout.statistics.schema import Schema
 
 QUOTES = so.paper.quotes("small", seed=3)
 HESTON = so.Heston()

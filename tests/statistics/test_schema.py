@@ -9,7 +9,7 @@ import pytest
 
 import strikeout as so
 from strikeout.errors import ParameterError, UsageError
-from strikeout.statistics.schema import GRID, Schema, schema_of
+from strikeout.statistics.normal_equations import GRID, Schema, schema_of
 from tests.raising import raises
 
 HESTON = so.Heston()

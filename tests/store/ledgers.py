@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-from strikeout.store.keyring import Keyring
-from strikeout.store.keys import Signer
+from strikeout.store.keyring import Keyring, Signer
 from strikeout.store.ledger import Act, Ledger, Reason
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)

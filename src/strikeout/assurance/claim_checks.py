@@ -25,9 +25,8 @@ from strikeout.models.model import Model
 from strikeout.models.named import recognised
 from strikeout.quotes.forwards import is_derived, refitted
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.basis import Basis
 from strikeout.statistics.losses import loss_with
-from strikeout.statistics.moments import Moments, moments_of
+from strikeout.statistics.moments import Basis, Moments, moments_of
 from strikeout.statistics.objective import Objective, Residual, objective_of
 from strikeout.statistics.schur import shared_schema
 from strikeout.statistics.system import WHOLE, Group

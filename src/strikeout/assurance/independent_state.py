@@ -29,8 +29,8 @@ from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearize import rows
+from strikeout.statistics.normal_equations import Schema, schema_of
 from strikeout.statistics.objective import objective_of
-from strikeout.statistics.schema import Schema, schema_of
 from strikeout.statistics.system import Group
 from strikeout.statistics.weights import Weighting, weights_of
 

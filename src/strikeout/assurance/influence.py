@@ -1,15 +1,19 @@
-"""The influence of quotes, days, expiries or sources on the parameters."""
+"""The influence of quotes, days, expiries or sources on the parameters.
+
+``influence(confirm=...)`` compares one step with a refit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.assurance.confirmation import refit_without
 from strikeout.assurance.indicator import sizes
+from strikeout.calibration.calibrate import calibrate_as
 from strikeout.calibration.deletions import (
     Cells,
     Deletions,
@@ -23,9 +27,10 @@ from strikeout.calibration.deletions import (
 )
 from strikeout.calibration.quote_rows import free_names, panel_rows, quote_rows
 from strikeout.calibration.summary import html_table
-from strikeout.errors import RefusedError, UsageError
+from strikeout.errors import RefusedError, UnidentifiedError, UsageError
 from strikeout.kernels.products import inner, product
 from strikeout.quotes.conditions import literal
+from strikeout.quotes.names import Names
 from strikeout.statistics.groups import By, Groups, groups_of
 from strikeout.tables import plain
 from strikeout.text import Argument, as_lines, many, printable
@@ -33,8 +38,49 @@ from strikeout.text import Argument, as_lines, many, printable
 if TYPE_CHECKING:
     from strikeout.calibration.calibration import Calibration
     from strikeout.plots.drawing import Drawing
+    from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
+
+
+class Confirmation(StrEnum):
+    """How a refit without a group ended."""
+
+    REFITTED = "refitted"
+    WITHOUT_SLICES = "refitted-without-slices"  # the rest of a slice was struck out too: it gave no forward any more
+    NOT_CONVERGED = "not-converged"
+    UNIDENTIFIED = "unidentified"  # too few quotes are left for the parameters
+    REFUSED = "refused"
+
+
+def refit_without(calibration: Calibration, ids: Names) -> tuple[Calibration | None, Confirmation]:
+    """Return a calibration of the same kind without these quotes, None if there is none, and how the refit ended.
+
+    The same kind, plain or panel: a move is between parameters of the same name.
+
+    If the quotes that stay of a slice give no forward, as the in-the-money quotes of an expiry whose out-of-the-money
+    quotes are struck out, they are struck out too.
+    """
+    status = Confirmation.REFITTED
+    try:
+        try:
+            left = calibration.book.without(ids)
+        except RefusedError as error:
+            if "slices" not in error.facts:
+                raise
+            left, status = _without_slices(calibration.book, ids, error), Confirmation.WITHOUT_SLICES
+        after = calibrate_as(left, calibration.asked, calibration.settings, calibration.panel)
+    except UnidentifiedError:
+        return None, Confirmation.UNIDENTIFIED
+    except RefusedError:
+        return None, Confirmation.REFUSED
+    return (after, status) if after.converged else (None, Confirmation.NOT_CONVERGED)
+
+
+def _without_slices(book: Quotes, ids: Names, error: RefusedError) -> Quotes:
+    return book.without(np.union1d(np.asarray(ids).astype(str), np.asarray(error.ids).astype(str)))
+
+
 Columns = dict[str, NDArray[Any]]
 Found = TypeVar("Found")
 Effects = tuple[Deletions, Floats, tuple[Floats, Floats]]  # with the pull of every row, price and RMSE changes

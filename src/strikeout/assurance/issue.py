@@ -13,7 +13,7 @@ from strikeout.assurance.build import build_of
 from strikeout.assurance.certificate import Certificate, Claim, Obstacle
 from strikeout.assurance.optimality import Optimality, Question, is_other_valley
 from strikeout.calibration.calibrate import calibrate_as, fit
-from strikeout.calibration.moment_error import COARSEST, interpolation_bound
+from strikeout.calibration.from_moments import COARSEST, interpolation_bound
 from strikeout.calibration.settings import STARTS, Settings
 from strikeout.errors import RefusedError, UsageError
 from strikeout.statistics.linearize import linearize

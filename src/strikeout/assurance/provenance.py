@@ -84,3 +84,6 @@ def reading_line(reading: Mapping[str, Any]) -> str:
     """Return how the quotes were read, in one line."""
     settings = ", ".join(f"{name} {value}" for name, value in reading["settings"].items())
     return f"{reading['layout']}; {settings or 'default settings'}"
+
+
+# Models whose prices are correctly rounded operations in a fixed order where the kernel is compiled.

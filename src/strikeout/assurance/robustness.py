@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.calibration.calibrate import fit
+from strikeout.calibration.coordinates import feller_ratio
 from strikeout.calibration.deletions import PanelRows, QuoteRows, cells_of, days_of, deletions, panel_deletions
-from strikeout.calibration.feller import feller_ratio
 from strikeout.calibration.quote_rows import PANEL_ROWS, PLAIN_ROWS, free_names, panel_rows, quote_rows, taken
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError

@@ -22,10 +22,8 @@ from numpy.typing import NDArray
 from strikeout.assurance.canonical import canonical, from_canonical
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.exact import Integers
-from strikeout.statistics.basis import Basis
-from strikeout.statistics.moments import Moments
-from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.schema import Schema
+from strikeout.statistics.moments import Basis, Moments
+from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.system import Group, System
 
 FORMAT = "strikeout state 1"

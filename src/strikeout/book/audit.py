@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from strikeout.assurance.build import build_of, difference
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.state_codec import ShardRows
-from strikeout.assurance.verification import Check
-from strikeout.assurance.verify import NEEDS_COMPILED, verify_claims
+from strikeout.assurance.verify import NEEDS_COMPILED, Check, verify_claims
 from strikeout.book.approvals import approvals_of
 from strikeout.book.erasure import removed_versions
 from strikeout.book.import_quotes import PER_QUOTE, returned

@@ -26,11 +26,11 @@ from strikeout.book import (
 from strikeout.book.audit import audit, audit_copy
 from strikeout.book.export import Writer
 from strikeout.book.files import Clock, now
-from strikeout.book.history import History, history_of
 from strikeout.book.plan import Plan
 from strikeout.book.records import SMALLEST, SMALLEST_ERASURE, Session, Snapshot, Why
 from strikeout.book.results import Audit, Change, Comparison, Erasure, Imported, Rotation, Status
 from strikeout.book.spec import Asked
+from strikeout.book.status import History, history_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import UsageError
 from strikeout.models.model import Model

@@ -8,8 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
+from strikeout.book.approvals import evidence_facts
 from strikeout.book.book import Book
-from strikeout.book.evidence import evidence_facts
 from strikeout.errors import NothingMeantError, StrikeoutError, UsageError
 from strikeout.store.entry import Reason
 from strikeout.tables import Table, number

@@ -33,8 +33,7 @@ from strikeout.models.named import described, remade
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.losses import SQUARED
-from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.schema import Schema, schema_of
+from strikeout.statistics.normal_equations import NormalEquations, Schema, schema_of
 from strikeout.statistics.schur import shared_schema
 from strikeout.statistics.second_order import SecondOrder, second_order_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.verification import Check, Verdict
+from strikeout.assurance.verify import Check, Verdict
 from strikeout.book.state_store import MissingFootprints
 from strikeout.book.version import Version
 from strikeout.calibration.calibration import Calibration

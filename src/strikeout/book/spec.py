@@ -13,7 +13,7 @@ import numpy as np
 from strikeout.assurance.issue import THROUGH_MOMENTS
 from strikeout.calibration.calibrate import fit
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.moment_error import interpolation_error
+from strikeout.calibration.from_moments import interpolation_error
 from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, StrikeoutError, UsageError
@@ -23,8 +23,7 @@ from strikeout.models.model import Model
 from strikeout.models.named import MODELS, described, remade
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes
-from strikeout.statistics.basis import Basis
-from strikeout.statistics.moments import Moments, moments_of
+from strikeout.statistics.moments import Basis, Moments, moments_of
 from strikeout.text import Argument, many
 
 Through = Literal["quotes", "moments"]

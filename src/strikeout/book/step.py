@@ -25,10 +25,9 @@ from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError, RefusedError
-from strikeout.forgetting.certified_step import NoStep, certify
 from strikeout.forgetting.evidence import Unsupported, free_parameters, unsupported
 from strikeout.forgetting.online import latent_of_least_cost
-from strikeout.forgetting.step_error import StepError, latent_errors
+from strikeout.forgetting.step_error import NoStep, StepError, certify, latent_errors
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived
 from strikeout.quotes.names import Names

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, run
 import numpy as np
 
 from strikeout.calibration.calibration import Calibration
-from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
-from strikeout.calibration.feller import CHOICES
+from strikeout.calibration.coordinates import CHOICES, Bounds, Coordinates, coordinates_of
 from strikeout.calibration.from_moments import calibrate_moments
 from strikeout.calibration.identifiability import INFLATION
 from strikeout.calibration.latent_prior import Prior
@@ -39,7 +38,7 @@ from strikeout.calibration.panels import (
 from strikeout.calibration.problem import Posed, Problem, SearchEnd
 from strikeout.calibration.result import concluded, panel_termination
 from strikeout.calibration.settings import FREE, STARTS, Settings, settings_of
-from strikeout.calibration.smile_search import is_by_smile, search_by_smile
+from strikeout.calibration.smiles import is_by_smile, search_by_smile
 from strikeout.calibration.smoothing import with_prior
 from strikeout.calibration.standard_errors import Errors, check_errors
 from strikeout.calibration.starts import Progress, Start, best_of, search, searched, starting_points

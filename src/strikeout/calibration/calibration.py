@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from strikeout.calibration.coordinates import Coordinates
-from strikeout.calibration.feller import feller_ratio
+from strikeout.calibration.coordinates import Coordinates, feller_ratio
 from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.loop import Visit
 from strikeout.calibration.panels import Rows, grouped, latent_of
@@ -265,7 +264,7 @@ class Calibration:
         Raises:
             UsageError: another library, or the calibration was made from moments and holds no quotes.
         """
-        from strikeout.calibration.quote_fits import quote_fits
+        from strikeout.calibration.fit_errors import quote_fits
         from strikeout.quotes.frames import frame_from
 
         return frame_from(quote_fits(self), library)

@@ -25,7 +25,7 @@ from strikeout.calibration.quote_rows import free_names, panel_rows, quote_rows
 from strikeout.calibration.summary import html_table
 from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
-from strikeout.kernels.student import two_sided
+from strikeout.kernels.normal import two_sided
 from strikeout.quotes.contracts import Features
 from strikeout.statistics.losses import SQUARED
 from strikeout.text import Argument, as_lines, many

@@ -1,4 +1,7 @@
-"""How far a model is from the quotes: in volatility points, in bid-ask spreads and in price; overall and by expiry."""
+"""How far a model is from the quotes: in volatility points, in bid-ask spreads and in price; overall and by expiry.
+
+A calibration quote by quote: what the market and the model are, and how much each quote counts.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import black
 from strikeout.quotes.contracts import Features
+from strikeout.statistics.objective import objective_of
 from strikeout.tables import Table, number
 
 if TYPE_CHECKING:
@@ -146,3 +150,43 @@ def _root_mean_square(values: Floats) -> float | None:
     known = values[np.isfinite(values)]
     # Summed exactly: the order of the quotes does not affect a bit.
     return sqrt(fsum((known * known).tolist()) / known.size) if known.size else None
+
+
+LABELS = ("date", "expiry_date", "underlying")
+
+
+def quote_fits(calibration: Calibration) -> dict[str, NDArray[Any]]:
+    """Return columns with one row per quote, in the order of the quotes.
+
+    ``residual`` is market - model in price, ``vol_residual`` the same in implied volatility. A number that does not
+    exist, such as the implied volatility of a price outside the no-arbitrage bounds, is not-a-number.
+
+    Raises:
+        UsageError: the calibration was made from moments and holds no quotes.
+    """
+    quotes, residual = calibration.used, calibration.residuals
+    market_vol, model_vol = implied_volatilities(quotes, residual)
+    how = calibration.settings
+    weight = objective_of(quotes, residual=how.residual, weights=how.weights)[0].weights
+    columns: dict[str, NDArray[Any]] = {"id": np.asarray(quotes.ids)}
+    columns |= {name: quotes.labels[name] for name in LABELS if name in quotes.labels}
+    contracts = quotes.contracts
+    if isinstance(contracts, Features):
+        columns |= dict(contracts.columns)
+    else:
+        columns |= {
+            "expiry_years": contracts.expiry,
+            "strike": contracts.strike,
+            "right": np.where(contracts.is_call, "C", "P"),
+            "forward": contracts.forward,
+        }
+    return columns | {
+        "market": quotes.observed,
+        "model": quotes.observed - residual,
+        "residual": residual,
+        "market_vol": market_vol,
+        "model_vol": model_vol,
+        "vol_residual": market_vol - model_vol,
+        "weight": weight,
+        "spread": quotes.spread,
+    }

@@ -23,11 +23,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.convergence import Convergence
 from strikeout.calibration.coordinates import Bounds, Coordinates, coordinates_of
 from strikeout.calibration.latent_solve import FACTOR, NEGLIGIBLE, Line, settled
-from strikeout.calibration.limits import BUILTIN, CUSTOM, Limits
-from strikeout.calibration.loop import Descent, Evaluation, Watch, descend
+from strikeout.calibration.loop import BUILTIN, CUSTOM, Convergence, Descent, Evaluation, Limits, Watch, descend
 from strikeout.calibration.panels import Rows, shared_space
 from strikeout.calibration.problem import SearchEnd, follow_robust
 from strikeout.calibration.settings import Settings

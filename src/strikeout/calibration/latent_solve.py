@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.box import EDGE
+from strikeout.calibration.loop import EDGE
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

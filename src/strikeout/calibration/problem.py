@@ -11,10 +11,19 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.convergence import Convergence
 from strikeout.calibration.coordinates import Coordinates
-from strikeout.calibration.limits import BUILTIN, CURVE, CUSTOM, Limits
-from strikeout.calibration.loop import Descent, Evaluation, Visit, Watch, descend
+from strikeout.calibration.loop import (
+    BUILTIN,
+    CURVE,
+    CUSTOM,
+    Convergence,
+    Descent,
+    Evaluation,
+    Limits,
+    Visit,
+    Watch,
+    descend,
+)
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError
 from strikeout.models.model import Model

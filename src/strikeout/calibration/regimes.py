@@ -27,11 +27,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.convergence import TOLERANCE, Convergence
 from strikeout.calibration.coordinates import Coordinates, coordinates_of
 from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.latent_problem import PanelProblem, Settling, problem_again
-from strikeout.calibration.loop import Descent, Evaluation, descend
+from strikeout.calibration.loop import TOLERANCE, Convergence, Descent, Evaluation, descend
 from strikeout.calibration.panels import shared_space
 from strikeout.calibration.regime_path import RegimePath, RegimeStart
 from strikeout.errors import RefusedError, UsageError

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.convergence import Convergence
 from strikeout.calibration.identifiability import relative_errors
 from strikeout.calibration.latent_filter import filter_panel, freedom_of
 from strikeout.calibration.latent_prior import SMOOTHED, Prior
 from strikeout.calibration.latent_problem import PanelObjective, panel_rmse, parts_of
+from strikeout.calibration.loop import Convergence
 from strikeout.calibration.panels import shared_space
 from strikeout.calibration.result import panel_termination
 from strikeout.calibration.termination import Termination
 from strikeout.calibration.variance_steps import VarianceSteps, dates_of
 from strikeout.errors import UsageError
-from strikeout.kernels import tridiagonal
+from strikeout.kernels import state_space
 from strikeout.kernels.state_space import Transition
 from strikeout.kernels.symmetric import inverse, solve
 from strikeout.models.model import Model
@@ -279,7 +279,7 @@ def _step(blocks: Blocks, cost: float, held: Flags, shared: tuple[list[int], Flo
     """Return a step; shared parameters on a bound (``sides``) that are pulled out of it are held."""
     moving, sides = shared
     H, G, across = blocks.H, blocks.G, blocks.across
-    solved = tridiagonal.solve(blocks.own, blocks.beside, np.column_stack([across, blocks.pull]))
+    solved = state_space.solve(blocks.own, blocks.beside, np.column_stack([across, blocks.pull]))
     follow, latent = solved[:, :-1], solved[:, -1]
     reduced = [
         [
@@ -292,7 +292,7 @@ def _step(blocks: Blocks, cost: float, held: Flags, shared: tuple[list[int], Flo
     S = [[reduced[i][j] for j in free] for i in free]
     step, covariance = np.zeros(len(G)), inverse(S)
     step[free] = solve(S, [reduced[i][-1] for i in free])
-    variances, own = tridiagonal.inverse_diagonal(blocks.own, blocks.beside), [nan] * len(G)
+    variances, own = state_space.inverse_diagonal(blocks.own, blocks.beside), [nan] * len(G)
     for m, i in enumerate(free):
         latent = latent - follow[:, i] * step[i]
         own[i] = covariance[m][m]

@@ -28,11 +28,10 @@ from strikeout.calibration.deletions import (
 from strikeout.calibration.panels import LABEL, values_of
 from strikeout.calibration.quote_rows import free_names, in_canonical_order
 from strikeout.errors import UsageError
+from strikeout.kernels.normal import two_sided
 from strikeout.kernels.products import gram
-from strikeout.kernels.student import two_sided
 from strikeout.kernels.symmetric import inverse
-from strikeout.statistics.clusters import clustered_covariance, correction, jackknife_covariance
-from strikeout.statistics.groups import column_of
+from strikeout.statistics.groups import clustered_covariance, column_of, correction, jackknife_covariance
 from strikeout.statistics.shards import split_cuts
 from strikeout.text import Argument, many
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from strikeout.calibration.feller import MEAN_REVERSION, VOL_OF_VOL
-from strikeout.calibration.moment_error import coarseness
+from strikeout.calibration.coordinates import MEAN_REVERSION, VOL_OF_VOL
+from strikeout.calibration.from_moments import coarseness
 from strikeout.calibration.panels import NAMED
 from strikeout.calibration.smiles import dated, dates_by_label, smile_warnings
 from strikeout.calibration.summary import is_latent_free
@@ -84,7 +84,7 @@ def dominated_fit(calibration: Calibration) -> list[str]:
     """Return a warning if few quotes, with a zero bid or in their last week, dominate a fit of implied volatilities."""
     if calibration.settings.residual != "implied_vol" or calibration.moments is not None or calibration.quotes is None:
         return []
-    from strikeout.calibration.quote_fits import quote_fits
+    from strikeout.calibration.fit_errors import quote_fits
 
     fits, quotes = quote_fits(calibration), calibration.used
     if "expiry_years" not in fits:  # quotes of features, not of options

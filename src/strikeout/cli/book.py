@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import ENDING, ONE_VALUE, PARAMETER_HEADINGS, entry_table, is_book, open_book
+from strikeout.cli.book_commands import (
+    ENDING,
+    ONE_VALUE,
+    PARAMETER_HEADINGS,
+    audit_key_option,
+    entry_table,
+    is_book,
+    open_book,
+    read_bytes,
+)
 from strikeout.cli.options import book_argument, json_option, output_options, reason_options, who_option
-from strikeout.cli.public_keys import audit_key_option, read_bytes
 from strikeout.errors import UsageError
 from strikeout.tables import Table, number
 from strikeout.text import many

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.assurance.influence import Influence, influence
-from strikeout.assurance.verification import Verification
+from strikeout.assurance.verify import Verification
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.forgetting.downdate import downdate

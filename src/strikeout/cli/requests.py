@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import open_book
+from strikeout.cli.book_commands import audit_key_option, open_book
 from strikeout.cli.options import book_argument, choice_options, json_option, output_options, reason_options
-from strikeout.cli.public_keys import audit_key_option
 from strikeout.tables import Table, number
 from strikeout.text import many
 

@@ -134,10 +134,10 @@ def _run(
     workers: int,
 ) -> None:
     from strikeout.book.files import person
+    from strikeout.service.app import serve_forever
     from strikeout.service.library import Library
     from strikeout.service.limits import LOOPBACK
     from strikeout.service.people import Authentication, OnePerson, Person, Role, Tokens
-    from strikeout.service.server import serve_forever
 
     people: Authentication
     if oidc is not None:

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strikeout.cli import exit_codes, terminal
-from strikeout.cli.book_commands import is_book, verify_book
+from strikeout.cli.book_commands import is_book, public_keys_of, read_bytes, verify_book
 from strikeout.cli.fit_options import note_reading, read_file, reading_counts
 from strikeout.cli.options import layout_options, max_reject_option, output_options
-from strikeout.cli.public_keys import public_keys_of, read_bytes
 from strikeout.errors import UsageError
 from strikeout.tables import Table
 
 if TYPE_CHECKING:
-    from strikeout.assurance.verification import Verification
+    from strikeout.assurance.verify import Verification
     from strikeout.cli.terminal import Format
 
 
@@ -94,7 +93,7 @@ def verify(
         raise UsageError("Give a certificate and the file of retained quotes, or a book (NAME.book) alone.")
     _check_order(certificate, retained)
     from strikeout.assurance.certificate import MOST_BYTES
-    from strikeout.assurance.verification import word_of
+    from strikeout.assurance.verify import word_of
     from strikeout.store.signing import verify as check
 
     data = read_bytes(certificate, MOST_BYTES, "Give the file that forget --certificate wrote.")

@@ -14,19 +14,17 @@ from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import LABEL, PanelChoice, grouped, latent_of
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.certified_step import NoStep, certify
 from strikeout.forgetting.downdate import downdate
 from strikeout.forgetting.evidence import OPERATORS, Operator, Unsupported, free_parameters
 from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.forgetting import Forgetting
 from strikeout.forgetting.paper_variants import paper_step
 from strikeout.forgetting.recalibrate import new_kind, recalibrate
-from strikeout.forgetting.recompute import recompute_shards
-from strikeout.forgetting.refine import refine
+from strikeout.forgetting.recompute import recompute_shards, refine
 from strikeout.forgetting.refusal import check_step, no_step
 from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped
 from strikeout.forgetting.resolve import resolve
-from strikeout.forgetting.step_error import StepError, outside_bounds, step_error
+from strikeout.forgetting.step_error import NoStep, StepError, certify, outside_bounds, step_error
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.shards import Shards

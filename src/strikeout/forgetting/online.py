@@ -27,12 +27,11 @@ from strikeout.calibration.panels import AUTO, LABEL, grouped, panel_choice
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.certified_step import NoStep, certify
 from strikeout.forgetting.evidence import Unsupported, free_parameters, unsupported
 from strikeout.forgetting.forgetting import MOVED, aligned, move_rows, moves
 from strikeout.forgetting.recalibrate import calibrate_again
 from strikeout.forgetting.refusal import determined
-from strikeout.forgetting.step_error import StepError
+from strikeout.forgetting.step_error import NoStep, StepError, certify
 from strikeout.models.model import Model
 from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes, stacked

@@ -9,12 +9,38 @@
 Plain floats in a fixed order, because a BLAS or a fused multiply-add may change the last bit, and parameters solved
 from a curvature have to be reproducible. The compiled kernel has the same operations in the same order.
 Nothing is raised: what cannot be solved comes back as not-a-number.
+
+The Gauss-Newton step of an exact state, solved in integers: every digit of it is right.
+
+    symbol      meaning                                                                  shape
+    sums        upper triangle of (H, G; G', cost), row by row, as Python integers       (p + 1) (p + 2) / 2
+    exponents   H_ij is its integer times 2^-(e_i + e_j); the last exponent is G's       p + 1
+    A           (H, G) under elimination; its pivots are the leading minors of H         p x (p + 1)
+
+Doubles lose as many digits as the condition number of H has: of NIST's Bennett5, 3e9 after scaling, a step keeps
+seven. Bareiss' elimination divides without remainder, so nothing is lost. About 50 microseconds for five parameters.
+Bareiss (1968), "Sylvester's identity and multistep integer-preserving Gaussian elimination".
+
+Check a Gauss-Newton step: where it leads, how well that is determined, and whether it stays in bounds.
+
+    symbol     meaning                                                                          shape
+    H, G       curvature and score of the retained quotes at the reference; cost there
+    d          the step, H d = G                                                                p
+    solved     the upper triangle, row by row, of (H, G; G', cost), then d                      (p+1)(p+2)/2 + p
+    limits     of each parameter: reference, size, error beyond which it is free, bounds        5, p
+    freedom    quotes less parameters
+    inflation  of a variance by the other parameters, [H^-1]_ii H_ii, from which on they cannot be distinguished
+    far        a step is near if it moves no parameter by more than this share of its size
+    s^2        variance of a weighted residual: (cost - G'd) / freedom after a step that is near, else cost / freedom
+
+Nothing is raised. A step that is not a number is not near, and outside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, nan, sqrt
+from math import inf, isfinite, nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -278,3 +304,92 @@ def _rotate(S: list[list[float]], V: list[list[float]], i: int, j: int) -> None:
         a, b = S[i][k], S[j][k]
         S[i][k], S[j][k] = c * a - s * b, s * a + c * b
     S[i][j] = S[j][i] = 0.0
+
+
+def step(sums: Sequence[int], exponents: Sequence[int]) -> list[float]:
+    """``H^-1 G``, each number rounded once; not-a-number if H is not positive definite."""
+    p = len(exponents) - 1
+    A, at = [[0] * (p + 1) for _ in range(p)], 0
+    for i in range(p):
+        for j in range(i, p + 1):
+            A[i][j] = sums[at]
+            if j < p:
+                A[j][i] = sums[at]
+            at += 1
+    before = 1
+    for k, row in enumerate(A):
+        pivot = row[k]
+        if pivot <= 0:
+            return [nan] * p
+        for below in A[k + 1 :]:
+            for j in range(p, k, -1):
+                below[j] = (below[j] * pivot - below[k] * row[j]) // before
+        before = pivot
+    determinant, y = before, [0] * p  # the step on the grid, times the determinant
+    for i in range(p - 1, -1, -1):
+        y[i] = (A[i][p] * determinant - sum(A[i][j] * y[j] for j in range(i + 1, p))) // A[i][i]
+    return [_ratio(y[i], determinant, exponents[i] - exponents[p]) for i in range(p)]
+
+
+def _ratio(numerator: int, denominator: int, shift: int) -> float:
+    """``numerator / denominator * 2^shift``: Python divides integers with correct rounding."""
+    try:
+        return (numerator << shift) / denominator if shift >= 0 else numerator / (denominator << -shift)
+    except OverflowError:
+        return inf if numerator > 0 else -inf
+
+
+class Judged(NamedTuple):
+    """``reference + d``; ``s sqrt([H^-1]_ii)``; whether d is near; numbers of parameters not determined, not in bounds.
+
+    A parameter is free if others can imitate it, if there are no more quotes than parameters, or, where the step is
+    near, if its standard error is beyond its limit: farther away the noise is not known.
+    """
+
+    values: list[float]
+    errors: list[float]
+    is_near: bool
+    free: list[int]
+    outside: list[int]
+
+
+def judged(solved: Floats, limits: Floats, freedom: int, *, inflation: float, far: float) -> Judged:
+    """Return the step judged. One call of the kernel: it takes less time than the step itself."""
+    module = native()
+    if module is None:
+        return judged_twin(solved, limits, freedom, inflation=inflation, far=far)
+    return Judged(*module.judged(solved, limits, freedom, inflation, far))
+
+
+def judged_twin(solved: Floats, limits: Floats, freedom: int, *, inflation: float, far: float) -> Judged:
+    """``judged`` without compiled code, and its definition."""
+    p = limits.size // 5
+    numbers = solved.tolist()
+    reference, size, beyond, low, high = limits.reshape(5, p).tolist()
+    d, A, at, taken, is_near = numbers[-p:], [[0.0] * p for _ in range(p)], 0, 0.0, True
+    for i in range(p):
+        for j in range(i, p):
+            A[i][j] = A[j][i] = numbers[at]
+            at += 1
+        taken += numbers[at] * d[i]
+        at += 1
+        change = abs(d[i])
+        share = change / size[i] if size[i] > 0.0 else 0.0 if change == 0.0 else inf
+        is_near = is_near and isfinite(share) and share <= far
+    unscaled = inverse_twin(A)
+    cost = numbers[at] - taken if is_near else numbers[at]
+    noise = inf if freedom <= 0 else (0.0 if cost < 0.0 else cost) / freedom
+    found = Judged([], [], is_near, [], [])
+    for i in range(p):
+        each, value = unscaled[i][i], reference[i] + d[i]
+        variance = each * noise
+        error = sqrt(variance) if variance >= 0.0 else inf
+        found.values.append(value)
+        found.errors.append(error)
+        # As many quotes as parameters, or fewer, are met whatever the parameters are worth: nothing is known of them.
+        is_lost = freedom <= 0 or not each * A[i][i] < inflation
+        if is_lost or (is_near and not error <= beyond[i]):
+            found.free.append(i)
+        if not low[i] < value < high[i]:
+            found.outside.append(i)
+    return found

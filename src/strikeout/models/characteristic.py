@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import ParameterError, UsageError
-from strikeout.kernels import dual, fourier_trapezoid
+from strikeout.kernels import derivatives, fourier_trapezoid
 from strikeout.kernels.compiled import Kernel, default_kernel
 from strikeout.kernels.fourier_trapezoid import Complexes, LogCf
 from strikeout.models.engine import linearized
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Given = LogCf | Callable[[Complexes, float, Any], Any]
 
 VERSION = 3  # of the rule in kernels/fourier_trapezoid.py: another one moves the last bits of a price
-DUAL = 1  # of the derivatives in kernels/dual.py
+DUAL = 1  # of the derivatives in kernels/derivatives.py
 MARTINGALE = 1e-10  # a larger |ln cf(-i)| would show in prices, which are good to about that much of the forward
 PROBE = np.array([0.3 - 0.5j, 2.0 - 0.5j, 7.0 - 0.5j])  # where a gradient is held against differences
 STEP = 1e-5  # of those differences, relative: their square is what a right gradient is off by
@@ -160,7 +160,7 @@ def _with_derivatives(log_cf: Callable[[Complexes, float, Any], Any], name: str)
 
     def both(z: Complexes, T: float, theta: Floats) -> tuple[Complexes, list[Complexes]]:
         try:
-            value, slopes = dual.parts(log_cf(z, T, dual.variables(theta)), len(theta))
+            value, slopes = derivatives.parts(log_cf(z, T, derivatives.variables(theta)), len(theta))
         except TypeError as error:
             raise UsageError(
                 f"{name}: log_cf gives no derivatives, and dual numbers cannot follow it: {error}. Write it with "

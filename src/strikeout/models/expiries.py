@@ -2,21 +2,24 @@
 
 A model of smiles has ``expiries="quoted"``: ``calibrate`` then replaces it by those of its quotes, so that a book
 without an expiry has no parameters for it. Their names carry the expiry in years, as in ``alpha[0.25]``.
+
+What models of one smile an expiry share: each contract takes the parameters of its own smile.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.errors import UsageError
-from strikeout.models.model import ParameterSpace
+from strikeout.models.model import Domain, ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]
@@ -149,3 +152,86 @@ def ladder(years: Sequence[float], T: Floats) -> Ladder:
     return Ladder(
         below, above, np.where(between, (1.0 - share) * knots[below], 0.0), np.where(between, share * knots[above], T)
     )
+
+
+class Smiles(ABC):
+    """Prices contracts smile by smile. A contract whose expiry has no smile has no price: not-a-number."""
+
+    expiries: Expiries
+    domain: ClassVar[Domain]
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def parameters(self) -> ParameterSpace: ...
+
+    @abstractmethod
+    def _smile(self, contracts: Contracts, theta: tuple[Floats, ...]) -> tuple[Floats, Floats]:
+        """Return prices and derivatives by the parameters of a smile ``(n, q)``, from one value a contract and
+        parameter."""
+
+    @abstractmethod
+    def only(self, T: float) -> Smiles:
+        """Return the model of one of its smiles alone."""
+
+    def price(self, theta: Theta, contracts: Contracts) -> Floats:
+        """Return prices, one per contract. Not-a-number if the formula has no volatility, or the expiry no smile.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or outside the model's domain.
+            UsageError: the parameters are of one smile, and the contracts have several expiries.
+        """
+        return self._rows(theta, contracts)[0]
+
+    def linearize(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats]:
+        """Return prices ``(n,)`` and their derivatives by the parameters ``(n, p)``; zero by those of other smiles.
+
+        Raises:
+            ParameterError: a parameter is missing, unknown or outside the model's domain.
+            UsageError: the parameters are of one smile, and the contracts have several expiries.
+        """
+        price, own, place = self._rows(theta, contracts)
+        count, width = self._smiles, own.shape[1]
+        jacobian = np.zeros((len(price), count, width))
+        jacobian[np.arange(len(price)), np.maximum(place, 0)] = own
+        return price, jacobian.reshape(len(price), count * width)
+
+    def accumulate_scaled(self, theta: Theta, contracts: Contracts, scale: Floats, target: Floats) -> Floats:
+        """Return a whole Gauss-Newton pass, smile by smile: what smiles do not share is zero and need not be summed.
+
+        As ``Heston.accumulate_scaled``: the upper triangle of the sums of ``a a'``, row by row, with
+        ``a = sqrt(w) (J_1 .. J_p, observed - price)``.
+        """
+        price, own, place = self._rows(theta, contracts)
+        root = scale / contracts.scale
+        columns = [np.ascontiguousarray(column) * root for column in own.T]
+        columns.append(target - root * (price - contracts.intrinsic))
+        width, count = own.shape[1], self._smiles
+        sums = np.zeros((count * width + 1, count * width + 1))
+        for number in range(count):
+            rows = np.flatnonzero(place == number)
+            mine = [column[rows] for column in columns]
+            at = [*range(number * width, (number + 1) * width), count * width]
+            for i, a in enumerate(mine):
+                for j in range(i, width + 1):
+                    sums[at[i], at[j]] += np.add.reduce(a * mine[j])
+        if (place < 0).any():
+            sums[:] = np.nan
+        return sums[np.triu_indices(len(sums))]
+
+    @property
+    def _smiles(self) -> int:
+        return 1 if self.expiries == "quoted" else len(self.expiries)
+
+    def _rows(self, theta: Theta, contracts: Contracts) -> tuple[Floats, Floats, Rows]:
+        table = inside(self.parameters, theta, self.domain).reshape(self._smiles, -1)
+        place = smile_of(self.expiries, contracts, type(self).__name__)
+        theta_rows = table[np.maximum(place, 0)]
+        with np.errstate(all="ignore"):
+            price, own = self._smile(contracts, tuple(np.ascontiguousarray(column) for column in theta_rows.T))
+        absent = place < 0
+        price[absent], own[absent] = np.nan, np.nan
+        return price, own, place

@@ -14,10 +14,8 @@ from strikeout.errors import UsageError
 from strikeout.kernels import bachelier, black
 from strikeout.kernels import sabr as kernel
 from strikeout.kernels.elementary import nearest_exponent, power
-from strikeout.models.domain import Domain
-from strikeout.models.expiries import Expiries, quoted, settled, spread_over
-from strikeout.models.model import ParameterSpace
-from strikeout.models.smiles import Smiles
+from strikeout.models.expiries import Expiries, Smiles, quoted, settled, spread_over
+from strikeout.models.model import Domain, ParameterSpace
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]

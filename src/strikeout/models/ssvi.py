@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
 from strikeout.kernels.elementary import power
-from strikeout.models.domain import inside
 from strikeout.models.expiries import Expiries, called, label, ladder, quoted, settled, years_of
-from strikeout.models.model import ParameterSpace, Theta
+from strikeout.models.model import ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from strikeout.errors import UsageError
 from strikeout.kernels import black
 from strikeout.kernels import svi as kernel
-from strikeout.models.domain import Domain, inside
-from strikeout.models.expiries import Expiries, called, label, quoted, settled, spread_over, years_of
-from strikeout.models.model import ParameterSpace, Theta
-from strikeout.models.smiles import Smiles
+from strikeout.models.expiries import Expiries, Smiles, called, label, quoted, settled, spread_over, years_of
+from strikeout.models.model import Domain, ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]

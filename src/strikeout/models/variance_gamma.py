@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from strikeout.kernels import variance_gamma as clock
 from strikeout.kernels.compiled import Kernel, default_kernel
-from strikeout.models.domain import inside
 from strikeout.models.engine import check_kernel, linearized
-from strikeout.models.model import ParameterSpace, Theta
+from strikeout.models.model import ParameterSpace, Theta, inside
 from strikeout.quotes.contracts import Contracts
 
 Floats = NDArray[np.float64]

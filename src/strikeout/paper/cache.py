@@ -36,7 +36,7 @@ from strikeout.calibration.calibrate import calibrate
 from strikeout.errors import UsageError
 from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
-from strikeout.paper import scheme
+from strikeout.paper import heston
 from strikeout.paper.heston import Heston
 from strikeout.paper.sets import PAPER_START
 from strikeout.quotes.quotes import Quotes
@@ -305,7 +305,7 @@ def _looped(cache: Cache, model: Heston, rows: Rows) -> Sums:
     H, G = np.zeros((len(theta), len(theta))), np.zeros(len(theta))
     columns = (c.forward.tolist(), c.strike.tolist(), c.expiry.tolist(), c.discount.tolist(), c.is_call.tolist())
     for *contract, observed, w in zip(*columns, quotes.observed.tolist(), cache.weights[rows].tolist(), strict=True):
-        price, J = scheme.linearize_one(theta, *contract, u_max=model.U_max, nodes=model.N_u, step=model.step)
+        price, J = heston.linearize_one(theta, *contract, u_max=model.U_max, nodes=model.N_u, step=model.step)
         H += w * np.outer(J, J)
         G += w * J * (observed - price)
     return H, G

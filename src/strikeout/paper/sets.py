@@ -11,7 +11,7 @@ import numpy as np
 
 from strikeout.errors import UsageError
 from strikeout.kernels import elementary
-from strikeout.paper import scheme
+from strikeout.paper import heston
 from strikeout.quotes.contracts import Contracts, Floats
 from strikeout.quotes.quotes import Quotes
 from strikeout.synthetic.heston_quotes import (
@@ -139,7 +139,7 @@ def spot_path(days: int, *, seed: int, path: Path = "log-euler") -> Floats:
 
 
 def _paper_prices(contracts: Contracts, made: PaperSet) -> Floats:
-    return scheme.price(
+    return heston.price(
         vector_of(TRUTH),
         contracts.forward,
         contracts.strike,

@@ -20,8 +20,7 @@ from strikeout.assurance.state_codec import decode_moments, encode_moments
 from strikeout.errors import RefusedError, UsageError
 from strikeout.quotes.writing import replace_file
 from strikeout.statistics.moments import Moments
-from strikeout.store.keyring import Keyring
-from strikeout.store.keys import verify
+from strikeout.store.keyring import Keyring, is_signature
 
 FORMAT = "strikeout owner states 1"
 LARGEST = 1 << 30  # bytes of a file; a state of 250 expiries has about a million
@@ -100,7 +99,7 @@ def read_states(path: str | PathLike[str], *, key: str | Mapping[str, str], dige
             public=named,
             owner=owner,
         )
-    if not verify(named, body, signature=signature):
+    if not is_signature(named, body, signature=signature):
         raise RefusedError(f"{path}: was changed after it was signed. Ask {owner} for it again.", path=str(path))
     state = decode_moments(rest)
     if (state.digest(), state.count) != (head.get("digest"), head.get("count")):

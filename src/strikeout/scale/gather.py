@@ -17,8 +17,7 @@ from strikeout.models.heston import Heston
 from strikeout.scale.engines import Engine, Here, engine_named
 from strikeout.scale.lake import Lake
 from strikeout.scale.partition import PARTITION, Answer, Part, Plan, Receipt, Removal, answer_batch, canary, unseal
-from strikeout.statistics.basis import Basis
-from strikeout.statistics.moments import Moments
+from strikeout.statistics.moments import Basis, Moments
 from strikeout.tables import Cell, Table, number
 from strikeout.text import many
 

@@ -28,10 +28,9 @@ from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select
 from strikeout.quotes.writing import replace_file
 from strikeout.scale.lake import Lake
-from strikeout.statistics.basis import Basis
 from strikeout.statistics.footprinting import footprints_of
 from strikeout.statistics.groups import Groups, column_of, groups_of
-from strikeout.statistics.moments import Moments, moments_by_group, moments_of
+from strikeout.statistics.moments import Basis, Moments, moments_by_group, moments_of
 
 PARTITION = "partition"
 MOST_LISTED = 20  # ids of quotes left out, in a receipt

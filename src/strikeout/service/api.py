@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from strikeout.book import Book
 from strikeout.errors import NoSuchPageError, RefusedError, StrikeoutError
-from strikeout.service.answers import JSON, frame_bytes, media_type_of, tag_of, with_head
 from strikeout.service.desk import Desk
 from strikeout.service.people import Action
-from strikeout.service.problems import problem_of
+from strikeout.service.problems import JSON, frame_bytes, media_type_of, problem_of, tag_of, with_head
 from strikeout.service.quotes_view import State, quote_page
 
 MOST_ROWS = 10_000

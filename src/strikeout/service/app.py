@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import traceback
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import IO, Any
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -20,13 +22,13 @@ from strikeout import __version__
 from strikeout.errors import NoSuchPageError, StrikeoutError, UsageError
 from strikeout.service import api, changes
 from strikeout.service.access_log import AccessLog
-from strikeout.service.answers import ExactJSON, problem_response
 from strikeout.service.desk import Desk
+from strikeout.service.library import Library
 from strikeout.service.limits import LOOPBACK, Limits
 from strikeout.service.pages import forms, oidc_sign_in, views
-from strikeout.service.pages.problem import problem_page, wants_page
-from strikeout.service.people import Action
-from strikeout.service.problems import INTERNAL, Problem, ProblemError, problem_of
+from strikeout.service.pages.site import problem_page, wants_page
+from strikeout.service.people import Action, Authentication
+from strikeout.service.problems import INTERNAL, ExactJSON, Problem, ProblemError, problem_of, problem_response
 from strikeout.service.uploads import remove_left_uploads
 
 
@@ -117,3 +119,53 @@ async def _answer_defect(request: Request, error: Exception) -> Response:  # noq
     problem = problem_of(error)
     assert problem.code == INTERNAL
     return problem_response(problem)
+
+
+MOST_CONNECTIONS = 500
+KEEP_ALIVE = 5  # seconds that an idle connection stays open
+
+
+def serve_forever(
+    library: Library,
+    people: Authentication,
+    *,
+    host: str,
+    port: int,
+    hosts: Sequence[str],
+    workers: int = 2,
+    ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve the books of a folder until Ctrl-C or SIGTERM.
+
+    Args:
+        port: 0 for a free one.
+        hosts: names by which the server may be addressed.
+        workers: processes for long work.
+        ready: called with the address as soon as requests are accepted.
+
+    Raises:
+        UsageError: the address cannot be listened at.
+    """
+    place = host.strip("[]")
+    bound = socket.socket(socket.AF_INET6 if ":" in place else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((place, port))
+    except OSError as error:
+        bound.close()
+        raise UsageError(f"{host}:{port}: cannot listen there ({error.strerror}). Give another --port.") from error
+    with bound:
+        app = create_app(Desk.of(library, people, workers=workers), hosts=hosts)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=5,
+        )
+        shown = f"[{place}]" if ":" in place else place
+        bound.listen()
+        ready(f"http://{shown}:{bound.getsockname()[1]}/")
+        uvicorn.Server(config).run(sockets=[bound])

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from strikeout.errors import RoleError, UsageError
-from strikeout.service.answers import ExactJSON, with_head
 from strikeout.service.api import Choice, Name, Number, ProblemDetails, Why, desk_of
 from strikeout.service.desk import Desk
 from strikeout.service.jobs import Job
 from strikeout.service.people import Action, Role
+from strikeout.service.problems import ExactJSON, with_head
 from strikeout.service.uploads import receive
 
 JobNumber = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The number of a job.")]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from strikeout.errors import ServiceError, TooLargeError
-from strikeout.service.answers import problem_response
-from strikeout.service.problems import problem_of
+from strikeout.service.problems import problem_of, problem_response
 
 MOST_BYTES = 1 << 20  # of a body that is not an upload
 PATIENCE = 30.0  # seconds for the next part of a body

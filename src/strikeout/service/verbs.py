@@ -142,7 +142,7 @@ def verify(book: Book, tell: Tell, *, head: str | None = None) -> Facts:  # noqa
 
 def evidence(book: Book, tell: Tell, *, number: int | None = None) -> Facts:  # noqa: ARG001
     """Verify the book, and return the printable page on its removals, or on that of one request."""
-    from strikeout.book.evidence import evidence_facts
+    from strikeout.book.approvals import evidence_facts
     from strikeout.plots.page import evidence_page
 
     return {"page": evidence_page(evidence_facts(book, book.verify(), request=number))}

@@ -12,8 +12,8 @@ from strikeout.kernels import exact
 from strikeout.models.model import Model, Theta
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import rows
+from strikeout.statistics.normal_equations import Schema, schema_of
 from strikeout.statistics.objective import Residual, objective_of
-from strikeout.statistics.schema import Schema, schema_of
 from strikeout.statistics.weights import Weighting, name_of
 from strikeout.text import Advice
 

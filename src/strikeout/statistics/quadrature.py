@@ -26,11 +26,10 @@ from strikeout.kernels import chebyshev, int192
 from strikeout.kernels.products import weighed
 from strikeout.models.model import Model
 from strikeout.quotes.contracts import Contracts
-from strikeout.statistics.basis import Basis, reference_price
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.losses import Loss, Squared
-from strikeout.statistics.moments import PLAIN_EXPONENT, Moments
-from strikeout.statistics.rounding import JITTER
+from strikeout.statistics.moments import PLAIN_EXPONENT, Basis, Moments, reference_price
+from strikeout.statistics.objective import JITTER
 
 Floats = NDArray[np.float64]
 

@@ -29,8 +29,7 @@ from strikeout.kernels import exact
 from strikeout.kernels.exact import Integers, Words
 from strikeout.kernels.products import inner, product
 from strikeout.kernels.symmetric import inverse, solve
-from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.schema import Schema
+from strikeout.statistics.normal_equations import NormalEquations, Schema
 
 Floats = NDArray[np.float64]
 

@@ -22,8 +22,7 @@ from strikeout.kernels import exact
 from strikeout.kernels.symmetric import solve
 from strikeout.quotes.names import NameIndex
 from strikeout.statistics.footprints import Footprints
-from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations, Ridge, refuse_mixing
-from strikeout.statistics.schema import Schema
+from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations, Ridge, Schema, refuse_mixing
 from strikeout.statistics.schur import eliminate, pack, place_of, shared_schema, solve_words, unpack
 from strikeout.text import many
 

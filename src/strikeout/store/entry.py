@@ -12,7 +12,7 @@ from typing import Any
 
 from strikeout.assurance.canonical import canonical, from_canonical
 from strikeout.errors import RefusedError, UsageError
-from strikeout.store.keys import Signer, is_hex, verify
+from strikeout.store.keyring import Signer, is_hex, is_signature
 from strikeout.store.merkle import leaf_hash
 
 FORMAT = "strikeout ledger entry 1"
@@ -168,7 +168,7 @@ class Entry:
 
     def is_signed(self) -> bool:
         """Return whether the holder of ``public`` signed this entry as it is."""
-        return verify(self.public, self._unsigned(), signature=self.signature)
+        return is_signature(self.public, self._unsigned(), signature=self.signature)
 
     def heir(self) -> str:
         """Return the key that must sign the next entry."""

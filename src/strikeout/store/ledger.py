@@ -14,8 +14,7 @@ from itertools import chain
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store import merkle
 from strikeout.store.entry import CLOCK_BACK, Act, Entry, Reason, ReasonCode, seconds_back
-from strikeout.store.keyring import Keyring
-from strikeout.store.keys import is_hex
+from strikeout.store.keyring import Keyring, is_hex
 from strikeout.text import agreeing, many
 
 __all__ = [

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.errors import BusyError, UsageError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
-from strikeout.store import id_lookup
+from strikeout.store import store
 from strikeout.store.checksums import MARKS, QUOTES, UNKEYED, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.chunks import Chunk, chunks_of, encoded, quotes_of, refuse_other_kind, retained_of
 from strikeout.store.store import (
@@ -112,8 +112,8 @@ class Snapshot:
         Raises:
             UnknownIdError: an id is not in the book, or is given twice.
         """
-        asked = id_lookup.distinct(ids)
-        id_lookup.refuse_unknown([name for name in asked if name not in self.held], asked=len(asked))
+        asked = store.distinct(ids)
+        store.refuse_unknown([name for name in asked if name not in self.held], asked=len(asked))
         return asked
 
     def chosen(self, names: Set[str]) -> dict[int, Chunk]:
@@ -187,7 +187,7 @@ class Transaction:
     def add(self, quotes: Quotes) -> None:
         now = self.snapshot
         refuse_other_kind(next((chunk.kind for chunk in now.chunks.values()), None), quotes)
-        id_lookup.refuse_present(quotes.ids[now.known(quotes.ids)].tolist(), given=len(quotes))
+        store.refuse_present(quotes.ids[now.known(quotes.ids)].tolist(), given=len(quotes))
         if len(quotes):
             held = now.held | set(quotes.ids.tolist())
             new = dict(enumerate(chunks_of(quotes), start=max(now.chunks, default=-1) + 1))
@@ -205,13 +205,13 @@ class Transaction:
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         now = self.snapshot
         asked = now.asked(ids)
-        id_lookup.refuse_struck([name for name in asked if name in now.marks], asked=len(asked))
+        store.refuse_struck([name for name in asked if name in now.marks], asked=len(asked))
         self.snapshot = replace(now, marks={**now.marks, **dict.fromkeys(asked, entry)})
 
     def unstrike(self, ids: ArrayLike) -> None:
         now = self.snapshot
-        asked = id_lookup.distinct(ids)
-        id_lookup.refuse_retained([name for name in asked if name not in now.marks], asked=len(asked))
+        asked = store.distinct(ids)
+        store.refuse_retained([name for name in asked if name not in now.marks], asked=len(asked))
         self.snapshot = replace(now, marks={name: entry for name, entry in now.marks.items() if name not in set(asked)})
 
     def erase(self, ids: ArrayLike) -> None:

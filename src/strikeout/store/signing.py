@@ -13,16 +13,13 @@ from datetime import datetime
 
 from strikeout.assurance.canonical import canonical
 from strikeout.assurance.certificate import Certificate
-from strikeout.assurance.verification import SIGNATURE, Check, Verification
-from strikeout.assurance.verify import read, verify_claims
+from strikeout.assurance.verify import SIGNATURE, Check, Verification, read, verify_claims
 from strikeout.errors import UsageError
 from strikeout.models.model import Model
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.weights import Weighting
-from strikeout.store import keys
 from strikeout.store.entry import utc
-from strikeout.store.keyring import Keyring
-from strikeout.store.keys import is_hex
+from strikeout.store.keyring import Keyring, is_hex, is_signature
 from strikeout.store.ledger import Head, Ledger, keyed_certificate
 
 FORMAT = "strikeout certificate signature 1"
@@ -47,7 +44,7 @@ def is_signed(certificate: Certificate) -> bool:
     if certificate.signed is None:
         return False
     named = {name: value for name, value in certificate.signed.items() if name != "signature"}
-    return keys.verify(named["public"], _content(certificate, named), signature=certificate.signed["signature"])
+    return is_signature(named["public"], _content(certificate, named), signature=certificate.signed["signature"])
 
 
 def misplaced(certificate: Certificate, ledger: Ledger, entry: int, keyring: Keyring | None) -> str | None:

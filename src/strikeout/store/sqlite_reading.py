@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from strikeout.errors import RefusedError
 from strikeout.quotes.names import as_names
 from strikeout.quotes.quotes import Quotes
-from strikeout.store import id_lookup
+from strikeout.store import store
 from strikeout.store.bookfile import Connection, damaged, translate_errors
 from strikeout.store.checksums import Seal, Sealer, checksum, chunk_sum
 from strikeout.store.chunks import Chunk, decoded, quotes_of, retained_of
@@ -82,9 +82,9 @@ class SqliteReading:
         return dict(self._typed("SELECT number, count FROM chunks ORDER BY number", int, int))
 
     def shards_of(self, ids: ArrayLike) -> dict[str, int]:
-        asked = id_lookup.distinct(ids)
+        asked = store.distinct(ids)
         homes = self.homes(asked)
-        id_lookup.refuse_unknown([name for name in asked if name not in homes], asked=len(asked))
+        store.refuse_unknown([name for name in asked if name not in homes], asked=len(asked))
         return homes
 
     def members(self, shard: int) -> tuple[str, ...]:

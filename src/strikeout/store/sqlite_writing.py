@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from strikeout.errors import UsageError
 from strikeout.quotes.quotes import Quotes
-from strikeout.store import id_lookup
+from strikeout.store import store
 from strikeout.store.bookfile import Connection
 from strikeout.store.checksums import MARKS, QUOTES, Seal, Sealer, Tally, checksum, chunk_sum, mark_sum
 from strikeout.store.chunks import CHUNK, Chunk, chunk_of, encoded, in_chunks, refuse_other_kind
@@ -67,7 +67,7 @@ class SqliteWriting(SqliteReading):
             # Sorted names fill the B-tree from left to right; in the order of the file they would rewrite its pages
             # many times.
             for names, homes in sort.runs():
-                id_lookup.refuse_present([a.decode() for a, b in pairwise(names) if a == b], given=count)
+                store.refuse_present([a.decode() for a, b in pairwise(names) if a == b], given=count)
                 self._each("INSERT INTO names VALUES (?, ?)", zip(names, homes, strict=True))
                 if on_added is not None:
                     on_added(names)
@@ -77,20 +77,20 @@ class SqliteWriting(SqliteReading):
     def _unknown(self, chunks: Iterable[Quotes]) -> Iterator[Quotes]:
         for quotes in chunks:
             if self.seal().held:
-                id_lookup.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
+                store.refuse_present(list(self.homes(quotes.ids.tolist())), given=len(quotes))
             yield quotes
 
     def strike(self, ids: ArrayLike, *, entry: int) -> None:
         homes = self.shards_of(ids)
-        id_lookup.refuse_struck(self._marked(list(homes)), asked=len(homes))
+        store.refuse_struck(self._marked(list(homes)), asked=len(homes))
         self._each("INSERT INTO marks VALUES (?, ?)", [(key(name), entry) for name in sorted(homes)])
         self._tally.come(MARKS, (mark_sum(key(name), chunk, entry) for name, chunk in homes.items()))
         self._tally.count(marked=len(homes))
 
     def unstrike(self, ids: ArrayLike) -> None:
-        asked = id_lookup.distinct(ids)
+        asked = store.distinct(ids)
         marked = set(self._marked(asked))
-        id_lookup.refuse_retained([name for name in asked if name not in marked], asked=len(asked))
+        store.refuse_retained([name for name in asked if name not in marked], asked=len(asked))
         self._unmark(asked)
 
     def erase(self, ids: ArrayLike) -> None:

@@ -25,7 +25,7 @@ from strikeout.kernels import black
 from strikeout.kernels.heston_cf import log_cf
 from strikeout.kernels.symmetric import solve
 from strikeout.models.heston import Heston
-from strikeout.paper import scheme as paper_scheme
+from strikeout.paper import heston as paper_scheme
 from strikeout.paper.experiments.measuring import Slope, slope_of, timed
 from strikeout.paper.method import solved
 from strikeout.quotes.contracts import Contracts

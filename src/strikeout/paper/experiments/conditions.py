@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strikeout.assurance import bounds
-from strikeout.assurance.bounds import Bound
+from strikeout.assurance.bounds import Bound, leverages
 from strikeout.assurance.indicator import sizes
-from strikeout.assurance.spectrum import leverages
 from strikeout.calibration.calibrate import calibrate
 from strikeout.calibration.calibration import Calibration
 from strikeout.errors import ParameterError, RefusedError

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.assurance.bounds import weyl
-from strikeout.assurance.spectrum import leverages
+from strikeout.assurance.bounds import leverages, weyl
 from strikeout.book import Book
 from strikeout.book.spec import Through
 from strikeout.calibration.calibrate import calibrate

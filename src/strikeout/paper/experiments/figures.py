@@ -17,11 +17,10 @@ from strikeout.plots.style import FAINT, INK, MARKET, MODEL, OTHERS, blank, styl
 
 if TYPE_CHECKING:
     from strikeout.paper.experiments.complexity import Growth
+    from strikeout.paper.experiments.computing_back import Rebuilt
     from strikeout.paper.experiments.conditions import Condition, Pull, Relinearizing
-    from strikeout.paper.experiments.dependence import Dependence, Relinearized
+    from strikeout.paper.experiments.corruption import Dependence, Purged, Relinearized
     from strikeout.paper.experiments.erasure import Left
-    from strikeout.paper.experiments.feeds import Purged
-    from strikeout.paper.experiments.reconstruction import Rebuilt
 
 Floats = NDArray[np.float64]
 

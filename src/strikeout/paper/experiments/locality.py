@@ -20,8 +20,7 @@ from strikeout.paper.experiments.report import Column, Finding, Picture, Progres
 from strikeout.paper.method import SHARD_DAYS, SIZES, Size
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.footprinting import footprints_of
-from strikeout.statistics.normal_equations import NormalEquations
-from strikeout.statistics.schema import Schema
+from strikeout.statistics.normal_equations import NormalEquations, Schema
 from strikeout.statistics.shards import Shards, shard, shard_states
 
 if TYPE_CHECKING:

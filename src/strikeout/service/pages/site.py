@@ -17,9 +17,10 @@ from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from strikeout.errors import NoSuchPageError
+from strikeout.errors import NoSuchPageError, SignInError, StrikeoutError
 from strikeout.service.desk import Desk
 from strikeout.service.people import Action, Person
+from strikeout.service.problems import Problem
 from strikeout.service.sessions import COOKIE, Session
 from strikeout.statistics.losses import NAMES
 from strikeout.store.entry import ReasonCode, counts_in_words
@@ -170,3 +171,26 @@ def set_session(request: Request, answer: Response, session: Session) -> None:
 def see(where: str) -> Response:
     """Return an answer that sends the browser to another page of this site."""
     return RedirectResponse(where, 303)
+
+
+OF_PROGRAMS = ("/v1/", "/metrics", "/livez", "/readyz", "/openapi.json")
+
+
+def wants_page(request: Request) -> bool:
+    """Return whether a request is of a browser that shows a page."""
+    is_page = not request.url.path.startswith(OF_PROGRAMS)
+    return is_page and "text/html" in request.headers.get("accept", "")
+
+
+def problem_page(request: Request, problem: Problem) -> Response:
+    """Return a problem as a page; a person who must sign in first is sent there."""
+    is_signed_out = problem.code == SignInError.code and desk_of(request).people.anonymous is None
+    if is_signed_out and request.method == "GET":
+        then = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return see(address("sign-in", then=then))
+    if getattr(request.state, "person", None) is None:
+        try:
+            desk_of(request).person(request)
+        except StrikeoutError:
+            request.state.person = None
+    return page(request, "problem.html", code=problem.status, problem=problem)

@@ -11,11 +11,10 @@ from strikeout.book import Book
 from strikeout.book.results import moved
 from strikeout.errors import NoSuchPageError, StrikeoutError
 from strikeout.quotes.conditions import literal
-from strikeout.service.answers import CSV, JSON, frame_bytes
 from strikeout.service.api import described, log_of
 from strikeout.service.pages.site import address, desk_of, page, see, static_file
 from strikeout.service.people import Action
-from strikeout.service.problems import ProblemError, problem_of
+from strikeout.service.problems import CSV, JSON, ProblemError, frame_bytes, problem_of
 from strikeout.service.quotes_view import State, facets_of, quote_page
 from strikeout.tables import Table
 from strikeout.tables import number as cell
