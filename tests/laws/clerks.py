@@ -75,6 +75,9 @@ class Clerk:
                     os.close(pipe)
                 _work(name, their_end, my_end)
                 code = 0
+            except BaseException:  # a defect of the clerk itself: pytest shows what it printed
+                traceback.print_exc()
+                sys.stderr.flush()
             finally:
                 os._exit(code)
         os.close(their_end)
@@ -89,7 +92,10 @@ class Clerk:
             then_close: whether the book is closed after it, as by the command line, or stays open, as in a notebook.
         """
         self.busy_with = verb
-        os.write(self._out, json.dumps([verb, str(book), number, then_close]).encode() + b"\n")
+        try:
+            os.write(self._out, json.dumps([verb, str(book), number, then_close]).encode() + b"\n")
+        except BrokenPipeError:
+            raise AssertionError(f"{self.name} ended by itself before {verb}: {self._how_it_ended()}") from None
 
     def answer(self, patience: float = 60.0) -> Told:
         """What became of the verb."""
@@ -97,22 +103,30 @@ class Clerk:
         while b"\n" not in self._said:
             assert select.select([self._in], [], [], max(0.0, end - time.monotonic()))[0], f"{self.busy_with} hangs"
             said = os.read(self._in, 65536)
-            assert said, f"{self.name} ended by itself in {self.busy_with}"
+            assert said, f"{self.name} ended by itself in {self.busy_with}: {self._how_it_ended()}"
             self._said += said
         line, _, self._said = self._said.partition(b"\n")
         self.busy_with = ""
         return Told(**json.loads(line))
 
+    def _how_it_ended(self) -> str:
+        """Its exit code, or the signal (9: the machine had no memory left, if nobody here sent it)."""
+        status = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+        self._process = 0
+        return f"signal {-status}" if status < 0 else f"exit code {status}"
+
     def kill(self) -> None:
         """Ends it at once, whatever it is doing."""
-        os.kill(self._process, signal.SIGKILL)
+        if self._process:
+            os.kill(self._process, signal.SIGKILL)
         self.gone()
 
     def gone(self) -> None:
         """Closes the pipes and waits for its end."""
         _PIPES.difference_update((self._out, self._in))
         os.close(self._out)
-        os.waitpid(self._process, 0)
+        if self._process:
+            os.waitpid(self._process, 0)
         os.close(self._in)
 
 
@@ -123,15 +137,17 @@ def _work(name: str, commands: int, answers: int) -> None:
             verb, path, number, then_close = json.loads(line)
             told = Told()
             try:
-                told.entries = _done(name, held, verb, path, random.Random(number), number)
+                try:
+                    told.entries = _done(name, held, verb, path, random.Random(number), number)
+                finally:
+                    if then_close:
+                        _closed(held, path)
             except AssertionError as error:
                 told.code, told.sentence = "assertion", str(error)
             except so.StrikeoutError as error:
                 told.code, told.sentence = error.code, error.sentence
             except Exception:  # a defect: the law names it, and the other interleavings go on
                 told.code, told.sentence = "defect", traceback.format_exc()
-            if then_close:
-                _closed(held, path)
             os.write(answers, json.dumps(vars(told)).encode() + b"\n")
 
 

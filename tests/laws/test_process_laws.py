@@ -56,8 +56,9 @@ class Office:
         clerk.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def office() -> Iterator[Office]:
+    # New clerks for every test: if one fails, answers to its last round would be taken for those to the next.
     made = Office()
     yield made
     for clerk in made.clerks:

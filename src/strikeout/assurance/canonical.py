@@ -90,6 +90,11 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"the number {text[:MOST_DIGITS]} has more than one spelling")
 
 
+def _is_plain(value: Any) -> bool:
+    """Return True for what most values are: they are written without a sentence about their place being made."""
+    return (type(value) is str and value.isascii()) or (type(value) is int and -_TOO_LONG < value < _TOO_LONG)
+
+
 def _refuse_what_has_two_spellings(value: Any, place: str, depth: int) -> None:
     if value is None or isinstance(value, bool):
         return
@@ -107,12 +112,15 @@ def _refuse_what_has_two_spellings(value: Any, place: str, depth: int) -> None:
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise UsageError(f"Canonical bytes: {place} has the key {key!r}; keys must be text.")
-            _refuse_what_has_two_spellings(key, f"a key of {place}", depth)
-            _refuse_what_has_two_spellings(inner, f"{key!r}", depth - 1)
+            if not key.isascii():
+                _refuse_what_has_two_spellings(key, f"a key of {place}", depth)
+            if not _is_plain(inner):
+                _refuse_what_has_two_spellings(inner, f"{key!r}", depth - 1)
         return
     if isinstance(value, list | tuple):
         for row, inner in enumerate(value):
-            _refuse_what_has_two_spellings(inner, f"{place}[{row}]", depth - 1)
+            if not _is_plain(inner):
+                _refuse_what_has_two_spellings(inner, f"{place}[{row}]", depth - 1)
         return
     raise UsageError(
         f"Canonical bytes: {place} is {value!r} ({type(value).__name__}), which has more than one spelling or none. "

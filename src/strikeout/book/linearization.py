@@ -139,8 +139,9 @@ class BookLinearization:
     def total(self, rows: Integers, groups: Sequence[Group]) -> System:
         """Return the sum of footprints, given the group of each."""
         blocks: dict[Group, NormalEquations] = {}
-        for group in set(groups):
-            own = np.ascontiguousarray(rows[np.array([name == group for name in groups], bool)])
+        here = set(groups)
+        for group in here:
+            own = rows if len(here) == 1 else rows[np.array([name == group for name in groups], bool)]
             schema, counted = self.schemas[group], int(np.count_nonzero(np.logical_or.reduce(own != 0, axis=1)))
             blocks[group] = NormalEquations(schema, exact.change(exact.zero(schema.columns), own), counted)
         return System(blocks, self.latent) if blocks else self.zero

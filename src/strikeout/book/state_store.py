@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strikeout.assurance.perturbation import perturb, with_noise
 from strikeout.assurance.state_codec import (
@@ -33,6 +35,7 @@ from strikeout.store.chunks import quotes_of
 from strikeout.store.store import SHARD_DATA, Reading, Writing
 
 NO_QUOTES = quotes_of([])
+ABSENT = -1
 WHY = "no footprints"  # the page with the reason why none are stored
 
 
@@ -145,6 +148,32 @@ def clear_footprints(store: Writing, *, why: MissingFootprints | None = None) ->
         store.put("state", WHY, why.value.encode())
 
 
+class RowOrder:
+    """The row of every name, found for one shard after another.
+
+    Members of a shard mostly follow each other in a calibration too, and are then found without a lookup. Not always:
+    quotes that are struck out are missing there, and quotes that were restored are last.
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._next = 0
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return dict(zip(self._names, range(len(self._names)), strict=True))
+
+    def find(self, members: Sequence[str]) -> NDArray[np.intp]:
+        """Return the row of each member, or `ABSENT`."""
+        begin, end = self._next, self._next + len(members)
+        if self._names[begin:end] == list(members):
+            self._next = end
+            return np.arange(begin, end)
+        found = np.array([self._row.get(name, ABSENT) for name in members], np.intp)
+        self._next += int(np.count_nonzero((found >= begin) & (found < end)))
+        return found
+
+
 def replace_footprints(store: Writing, new: FootprintSet | MissingFootprints | None) -> None:
     """Store these footprints and their states instead of all earlier ones; or none, and the reason."""
     if not isinstance(new, FootprintSet):
@@ -152,18 +181,20 @@ def replace_footprints(store: Writing, new: FootprintSet | MissingFootprints | N
         return
     clear_footprints(store)
     linearization = new.linearization
-    places: dict[str, tuple[Group, int]] = {}
-    for group, footprints in new.footprints.blocks.items():
-        places |= {name: (group, row) for row, name in enumerate(footprints.ids.tolist())}
-    # By name: quotes that were restored are last in a calibration, but not in their shard.
+    blocks = new.footprints.blocks
+    groups = list(blocks)
+    group = np.repeat(np.arange(len(groups)), [len(footprints) for footprints in blocks.values()])
+    parts = [footprints.rows for footprints in blocks.values()]
+    rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    order = RowOrder([name for footprints in blocks.values() for name in footprints.ids.tolist()])
     for shard in store.shards():
-        found = [places.get(name) for name in store.members(shard)]
-        own = [place for place in found if place is not None]
-        if own:
-            values = np.stack([new.footprints.blocks[group].rows[row] for group, row in own])
-            rows = ShardRows(np.array([place is not None for place in found], bool), values)
-            state = linearization.total(values, [group for group, _ in own])
-            store.put_shard_data(shard, "footprints", encode_footprints(linearization.schema, rows))
+        found = order.find(store.members(shard))
+        has = found != ABSENT
+        if has.any():
+            own = found[has]
+            values = ShardRows(has, rows[own])
+            state = linearization.total(values.rows, [groups[number] for number in group[own].tolist()])
+            store.put_shard_data(shard, "footprints", encode_footprints(linearization.schema, values))
             store.put_shard_data(shard, "states", encode_state(linearization.schema, state))
     store.put("state", StateKind.LINEARIZATION.value, linearization.to_bytes())
 

@@ -35,11 +35,12 @@ def quantise(values: Floats, exponents: Exponents) -> tuple[Integers, NDArray[np
     """Return rows on the grid, and which of them are fit for it: finite and in range. Unfit rows are zero."""
     with np.errstate(invalid="ignore", over="ignore"):
         # A product with a power of two is rounded like ldexp, and takes a third of the time.
-        scaled = np.rint(values * np.ldexp(1.0, exponents))
-        size = np.abs(scaled)
-        if np.max(size, initial=0.0) < LARGEST:  # false if one is not a number
+        scaled = values * np.ldexp(1.0, exponents)
+        np.rint(scaled, out=scaled)
+        # Both are false if a value is not a number.
+        if np.max(scaled, initial=0.0) < LARGEST and np.min(scaled, initial=0.0) > -LARGEST:
             return scaled.astype(np.int64), np.ones(len(values), bool)
-        fit = np.all(size < LARGEST, axis=1)
+        fit = np.all(np.abs(scaled) < LARGEST, axis=1)
     return np.where(fit[:, None], scaled, 0.0).astype(np.int64), fit
 
 

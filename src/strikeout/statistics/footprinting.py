@@ -52,18 +52,21 @@ def footprints_of(
         return Footprints(schema, quotes.ids, np.zeros((len(quotes), schema.columns), np.int64))
     schema = schema_of(model, reference, residual=residual, weights=rule, grid=grid)
     difference, jacobian = rows(objective, model, np.array(schema.reference))
-    values = np.zeros((len(quotes), schema.columns))  # a quote of weight zero is not in the objective: its row is zero
-    values[objective.order, :-1] = objective.root_weight[:, None] * jacobian
-    values[objective.order, -1] = objective.root_weight * difference
-    integers, fit = exact.quantise(values, schema.grid)
+    values = np.empty((len(objective), schema.columns))
+    np.multiply(objective.root_weight[:, None], jacobian, out=values[:, :-1])
+    np.multiply(objective.root_weight, difference, out=values[:, -1])
+    quantised, fit = exact.quantise(values, schema.grid)
     if not fit.all():
-        _refuse(quotes, schema, values, np.flatnonzero(~fit))
+        unfit = np.argsort(objective.order)
+        unfit = unfit[~fit[unfit]]
+        _refuse(quotes, schema, objective.order[unfit], values[unfit[0]])
+    integers = np.zeros((len(quotes), schema.columns), np.int64)  # a quote of weight zero is not in the objective
+    integers[objective.order] = quantised
     return Footprints._trusted(schema, quotes.ids, integers)
 
 
-def _refuse(quotes: Quotes, schema: Schema, values: Floats, unfit: NDArray[np.intp]) -> None:
+def _refuse(quotes: Quotes, schema: Schema, unfit: NDArray[np.intp], first: Floats) -> None:
     largest = np.ldexp(exact.LARGEST, -schema.grid)
-    first = values[unfit[0]]
     column = int(np.argmin(np.abs(first) < largest))  # the first that is not below, or not a number
     name = (*schema.parameters, "residual")[column]
     ids = quotes.ids[unfit].tolist()

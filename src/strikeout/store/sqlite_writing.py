@@ -61,7 +61,7 @@ class SqliteWriting(SqliteReading):
                 for quotes in some:
                     chunk = chunk_of(quotes)
                     kind, count = kind or chunk.kind, count + len(chunk)
-                    sort.add(map(key, chunk.ids), number)
+                    sort.add(chunk.ids, number)
                     self._keep_chunk(number, chunk)
                     number += 1
             # Sorted names fill the B-tree from left to right; in the order of the file they would rewrite its pages
@@ -195,31 +195,38 @@ class SortedNames:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: list[tuple[bytes, int]] = []
+        # Two plain lists: a tuple per name would cost as much as sorting them.
+        self._names: list[bytes] = []
+        self._chunks: list[int] = []
         self._spill: Spill | None = None
         self._sort: ExternalSort | None = None
 
-    def add(self, names: Iterable[bytes], chunk: int) -> None:
+    def add(self, names: Sequence[str], chunk: int) -> None:
         """Add the names of a chunk."""
-        self._held += [(name, chunk) for name in names]
-        if len(self._held) > IN_MEMORY:
+        self._names += [name.encode("utf-8", "surrogatepass") for name in names]
+        self._chunks += [chunk] * len(names)
+        if len(self._names) > IN_MEMORY:
             from strikeout.quotes.spill import ExternalSort, Spill
 
             if self._sort is None:
                 self._spill = Spill(self._folder)
                 self._sort = ExternalSort(self._spill)
-            self._sort.add(*zip(*self._held, strict=True))
-            self._held = []
+            self._to_disk(self._sort)
 
     def runs(self) -> Iterator[tuple[Sequence[bytes], Sequence[int]]]:
         """Yield all names with their chunks: each run in order, and every run above the one before."""
         if self._sort is None:
-            names, chunks = zip(*sorted(self._held), strict=True) if self._held else ((), ())
+            both = sorted(zip(self._names, self._chunks, strict=True))
+            names, chunks = zip(*both, strict=True) if both else ((), ())
             yield names, chunks
             return
-        if self._held:
-            self._sort.add(*zip(*self._held, strict=True))
+        self._to_disk(self._sort)
         yield from self._sort.runs()
+
+    def _to_disk(self, sort: ExternalSort) -> None:
+        if self._names:
+            sort.add(self._names, self._chunks)
+            self._names, self._chunks = [], []
 
     def __enter__(self) -> SortedNames:
         return self
