@@ -10,9 +10,11 @@
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 #include "cell_sums.hpp"
 #include "dispatch.hpp"
+#include "footprint_sums.hpp"
 
 namespace nb = nanobind;
 using Rows = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -20,6 +22,7 @@ using Limbs = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device:
 using Places = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Cube = nb::ndarray<const uint64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Exponents = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 static_assert(sizeof(exact::Wide) == 3 * sizeof(uint64_t), "a sum is three words");
 
@@ -154,6 +157,22 @@ void bind_exact(nb::module_& m) {
         double* out = new double[size];
         read_into(reinterpret_cast<const exact::Wide*>(state.data()), exponents, out);
         return owned<double, 1>(out, {size});
+    });
+    m.def("exact_footprints", [](Table jacobian, Numbers residual, Numbers root_weight, Exponents exponents) {
+        const size_t width = exponents.shape(0), count = residual.shape(0);
+        if (width < 1 || width > MOST_COLUMNS || jacobian.shape(0) + 1 != width || jacobian.shape(1) != count ||
+            root_weight.shape(0) != count)
+            throw std::invalid_argument("sensitivities, residuals, weights and exponents are not of the same quotes");
+        check_exponents(exponents.data(), width);
+        std::vector<double> unit(width);
+        for (size_t c = 0; c < width; c++) unit[c] = std::ldexp(1.0, exponents(c));
+        const size_t size = width * (width + 1) / 2;
+        auto* out = new uint64_t[3 * size]();
+        auto words = owned<uint64_t, 2>(out, {size, 3});
+        const Footprinted of = {jacobian.data(), residual.data(), root_weight.data(), unit.data(), static_cast<int64_t>(count),
+                                static_cast<int>(width) - 1};
+        const FootprintSums found = DISPATCH(footprint_sums)(of, reinterpret_cast<exact::Wide*>(out));
+        return nb::make_tuple(words, found.counted, found.unfit);
     });
     m.def("exact_merge", [](Table keys_a, Cube sums_a, Places counts_a, Table keys_b, Cube sums_b, Places counts_b, bool subtract) {
         const size_t width = sums_a.shape(1), most = keys_a.shape(0) + keys_b.shape(0);

@@ -78,6 +78,7 @@ def drive_exact(rng: np.random.Generator) -> None:
         prices = np.abs(factors[0]) + 1.0
         found = black.price(prices, prices[::-1], prices, 0.2, 1.0, True)
         black.implied_volatility(found, prices, prices[::-1], prices, 1.0, True)
+        exact.footprint_sums(np.abs(factors), factors[0], prices, np.full(len(factors) + 1, 40, np.int32))
         smooth_curves.unexplained(np.sort(prices), np.array([0, 0, len(prices)]), prices, prices, 9)
     one = np.ones((1, 1))
     for cell, place, factor in (

@@ -142,6 +142,16 @@ REFUSED: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "different lengths",
     ),
+    "residuals of other quotes than the sensitivities": (
+        lambda m: m.exact_footprints(np.zeros((2, 5)), np.zeros(4), np.zeros(4), grid(40, 40, 41)),
+        ValueError,
+        "same quotes",
+    ),
+    "footprints without an exponent for the residual": (
+        lambda m: m.exact_footprints(np.zeros((2, 5)), np.zeros(5), np.zeros(5), grid(40, 40)),
+        ValueError,
+        "same quotes",
+    ),
     "slices that end beyond their rows": (
         lambda m: m.smooth_curves(np.zeros(3), np.array([0, 4]), np.zeros(3), np.zeros(3), 2),
         ValueError,

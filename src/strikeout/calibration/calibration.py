@@ -19,9 +19,10 @@ from strikeout.calibration.termination import Termination
 from strikeout.errors import RefusedError, UsageError
 from strikeout.kernels.symmetric import condition
 from strikeout.models.model import Model, Theta
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.footprinting import footprints_of, normal_equations_of
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearization import Linearization
+from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.statistics.second_order import AT_ONCE, QuoteTerms, SecondOrder, quote_terms_of, second_order_of
 from strikeout.statistics.system import WHOLE, FootprintBlocks, Group, System
 from strikeout.text import many
@@ -282,7 +283,7 @@ class Calibration:
             return self.moments
         start, known = self.model.parameters.starts[0], {} if self.known is None else self.known.blocks
         blocks = {
-            group: known[group] if group in known else self.footprints_of(self.quotes_of(group), start).total()
+            group: known[group] if group in known else self.equations_of(self.quotes_of(group), start)
             for group in self.rows
         }
         return System(blocks, self.latent_name)
@@ -335,6 +336,15 @@ class Calibration:
         """
         how = self.settings
         return footprints_of(quotes, self.model, theta, residual=how.residual, weights=how.weights)
+
+    def equations_of(self, quotes: Quotes, theta: Theta) -> NormalEquations:
+        """Return ``footprints_of(quotes, theta).total()``, without keeping the footprints.
+
+        Raises:
+            RefusedError: a quote is too large for the grid; the error names it.
+        """
+        how = self.settings
+        return normal_equations_of(quotes, self.model, theta, residual=how.residual, weights=how.weights)
 
     @cached_property
     def second_order(self) -> Mapping[Group, SecondOrder]:

@@ -32,7 +32,7 @@ from strikeout.errors import UnknownIdError, UsageError
 from strikeout.kernels.state_space import Belief, Filtered, filter_states, look_back, predict, smooth_states
 from strikeout.kernels.symmetric import inverse
 from strikeout.models.model import Model
-from strikeout.statistics.footprinting import footprints_of
+from strikeout.statistics.footprinting import normal_equations_of
 from strikeout.statistics.normal_equations import NormalEquations
 from strikeout.tables import Cell, Table, number
 from strikeout.text import Argument, as_lines, many
@@ -371,7 +371,7 @@ def _observe(shared: Shared, quotes: Quotes) -> list[Observation]:
         x, is_held = float(at.latents[n]), bool(at.held[n])
         theta = {name: shared.parameters.get(name, x) for name in model.parameters.names}
         rows = quotes[groups[group]]
-        block = footprints_of(rows, model, theta, residual=how.residual, weights=how.weights).total()
+        block = normal_equations_of(rows, model, theta, residual=how.residual, weights=how.weights)
         found.append(_observation(shared, str(group), x, block, held=is_held))
     return [one for one in found if one.information > 0.0]
 

@@ -333,7 +333,7 @@ def _step(calibration: Calibration, request: Request, operator: str, shards: Cut
         found = grouped(kept, calibration.panel)
         groups = {group: kept[rows] for group, rows in found.items() if group in calibration.latent}
     references = calibration.references
-    blocks = {group: calibration.footprints_of(part, references[group]).total() for group, part in groups.items()}
+    blocks = {group: calibration.equations_of(part, references[group]) for group, part in groups.items()}
     held = frozenset(calibration.latent_on_bound)
     return System(blocks, calibration.latent_name, held).step(free=free_parameters(calibration))
 

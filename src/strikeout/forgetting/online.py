@@ -320,7 +320,7 @@ def _step(
                 used = None if some is None else chosen(some, how.select)
                 if used is None or not len(used):
                     continue
-                block = base.footprints_of(used, reference).total()
+                block = base.equations_of(used, reference)
                 more = second_order_of(used, base.model, reference, residual=how.residual, weights=how.weights)
                 old = blocks.get(group, last.system.blocks.get(group))
                 blocks[group] = block if old is None else old + block if sign > 0 else old - block

@@ -191,7 +191,7 @@ def _recompute_groups(
         quotes = calibration.quotes_of(group)
         left = quotes[~np.isin(quotes.ids, gone)]
         if len(left) < len(quotes):
-            blocks[group] = calibration.footprints_of(left, calibration.references[group]).total()
+            blocks[group] = calibration.equations_of(left, calibration.references[group])
     after = System(blocks, system.latent, system.held)
     return Recomputed(after.step(free=free), lambda: {str(group): block for group, block in after.blocks.items()})
 

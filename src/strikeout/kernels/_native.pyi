@@ -86,6 +86,12 @@ def smooth_curves(
 def exact_change(
     state: NDArray[uint64], rows: NDArray[int64], pick: NDArray[int64] | None, subtract: bool
 ) -> NDArray[uint64]: ...
+def exact_footprints(
+    jacobian: NDArray[float64],
+    residual: NDArray[float64],
+    root_weight: NDArray[float64],
+    exponents: NDArray[int32],
+) -> tuple[NDArray[uint64], int, int]: ...
 def exact_read(state: NDArray[uint64], exponents: NDArray[int32]) -> NDArray[float64]: ...
 def exact_cells(
     cells: NDArray[float64],

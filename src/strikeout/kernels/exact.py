@@ -64,6 +64,35 @@ def change_twin(state: Words, rows: Integers, *, subtract: bool = False) -> Word
     return from_integers([a + sign * b for a, b in zip(to_integers(state), _products(rows), strict=True)])
 
 
+def footprint_sums(
+    jacobian: Floats, residual: Floats, root_weight: Floats, exponents: Exponents
+) -> tuple[Words, int, int]:
+    """Return the state of the rows ``root_weight (J_1 .. J_p, residual)``, without keeping a row.
+
+    Args:
+        jacobian: ``(p, n)``, one row per parameter.
+
+    Returns:
+        the state, how many rows leave something behind, and how many are unfit for the grid; if any is, the state is
+        good for nothing.
+    """
+    module = native()
+    if module is None:
+        return footprint_sums_twin(jacobian, residual, root_weight, exponents)
+    words, counted, unfit = module.exact_footprints(jacobian, residual, root_weight, exponents)
+    return words, counted, unfit
+
+
+def footprint_sums_twin(
+    jacobian: Floats, residual: Floats, root_weight: Floats, exponents: Exponents
+) -> tuple[Words, int, int]:
+    """``footprint_sums`` without compiled code, and its definition."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rows, fit = quantise(np.column_stack([*jacobian, residual]) * root_weight[:, None], exponents)
+    counted = int(np.count_nonzero(rows.any(axis=1)))
+    return change_twin(zero(len(exponents)), rows), counted, int(np.count_nonzero(~fit))
+
+
 def combine(a: Words, b: Words, *, subtract: bool = False) -> Words:
     """Return the state of both sets of rows, or of the first without the second."""
     sign = -1 if subtract else 1

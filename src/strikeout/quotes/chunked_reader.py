@@ -274,7 +274,7 @@ class _Pass:
         rules = Rules(table, with_constants(table.frame, self._how.constants), layout)
         rows = read_rows(rules, clock, self._how.curve, exercise=self._how.exercise, dividends=self._how.dividends)
         begin = self._log.begin(table.frame.height)
-        for found in rows.found:
+        for found in (found for found in rows.found if found.height):
             self._log.add(found.with_columns(pl.col("at") + begin), BY_ITSELF)
         self._bad += int((~rows.good).sum())
         if self._bad and not self._first_bad:

@@ -148,8 +148,11 @@ class Contracts:
     @cached_property
     def intrinsic(self) -> Floats:
         """Discounted value if the forward were the price at expiry: ``discount * max(+-(forward - strike), 0)``."""
-        away = np.where(self.is_call, self.forward - self.strike, self.strike - self.forward)
-        return _frozen(self.discount * np.maximum(away, 0.0))
+        away = self.forward - self.strike
+        np.subtract(self.strike, self.forward, out=away, where=~self.is_call)
+        np.maximum(away, 0.0, out=away)
+        away *= self.discount
+        return _frozen(away)
 
     @cached_property
     def slices(self) -> Layout:
@@ -157,6 +160,21 @@ class Contracts:
         order = sorted_rows(self.expiry, self.log_moneyness)
         expiry = self.expiry[order]
         return _layout(order, key=expiry, expiries=expiry, k=self.log_moneyness[order], t=None)
+
+    def runs(self, most: int) -> Iterator[tuple[Rows, Contracts]]:
+        """Yield row numbers and their contracts, slice by slice: up to ``most`` of them, or one larger slice."""
+        layout = self.slices
+        ends, j = layout.offsets, 0
+        while j < len(layout.expiries):
+            last = max(int(np.searchsorted(ends, ends[j] + most, "right")) - 1, j + 1)
+            rows = layout.order[ends[j] : ends[last]]
+            part = self[rows]
+            vars(part)["slices"] = Layout(
+                order=np.arange(len(rows)), expiries=layout.expiries[j:last], offsets=ends[j : last + 1] - ends[j],
+                k=layout.k[ends[j] : ends[last]], t=None, in_order=True,
+            )  # fmt: skip
+            yield rows, part
+            j = last
 
     @cached_property
     def panels(self) -> Layout:

@@ -153,13 +153,16 @@ class Quotes:
         return self._rows(picked)
 
     def _rows(self, picked: Any) -> Quotes:
+        def rows(column: NDArray[Any]) -> NDArray[Any]:  # copied: a view would keep the whole book in memory
+            return column[picked].copy() if isinstance(picked, slice) else column[picked]
+
         return Quotes._trusted(
-            ids=self.ids[picked].copy(),
+            ids=rows(self.ids),
             contracts=self.contracts[picked],
-            observed=self.observed[picked].copy(),
-            weight=self.weight[picked].copy(),
-            spread=self.spread[picked].copy(),
-            labels={name: column[picked].copy() for name, column in self.labels.items()},
+            observed=rows(self.observed),
+            weight=rows(self.weight),
+            spread=rows(self.spread),
+            labels={name: rows(column) for name, column in self.labels.items()},
         )
 
     def places(self, ids: ArrayLike) -> Rows:

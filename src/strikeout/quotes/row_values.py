@@ -452,7 +452,7 @@ def _untimed(rules: Rules, work: pl.DataFrame, clock: Clock | None) -> list[pl.D
 
 def _unmarked(height: int, parts: list[pl.DataFrame]) -> pl.Series:
     good = np.ones(height, bool)
-    for part in parts:
+    for part in (part for part in parts if part.height):
         rejected = part.filter(pl.col("code").str.starts_with("Q1"))
         good[rejected["at"].to_numpy()] = False
     return pl.Series(good)

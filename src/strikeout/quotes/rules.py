@@ -30,6 +30,7 @@ SENTINELS = (
 )  # fmt: skip
 # A price this little below zero, as a share of discount * forward, may be noise on a worthless option and is kept.
 NOISE = 1e-4
+NONE = pl.DataFrame(schema=SCHEMA)  # no issue
 NEEDS = {
     "strike": "a number above zero",
     "right": "C or P",
@@ -49,9 +50,9 @@ class Rules:
 
     def failures(self, code: str, role: str, fails: pl.Series, words: str) -> pl.DataFrame:
         """Return one issue for each row where ``fails``; ``{}`` in ``words`` is replaced by the value found."""
+        if not fails.any():  # which is usual: a frame made for every rule takes longer than to check a chain
+            return NONE
         at = fails.fill_null(value=False).arg_true()
-        if not at.len():
-            return pl.DataFrame(schema=SCHEMA)
         if code.startswith("Q1") and at.len() > MOST_BAD:
             first = self.failures(code, role, pl.int_range(0, fails.len(), eager=True) == at[0], words)
             check_bad(self.table.name, at.len(), first["sentence"][0])

@@ -288,9 +288,11 @@ def groups(quotes: Quotes, by: Sequence[str]) -> Iterator[tuple[tuple[str, ...],
     found = groups_of(quotes, list(by))
     keys = [tuple(str(found.keys[name][number]) for name in by) for number in range(found.count)]
     order = np.argsort(found.number, kind="stable")
-    ends = np.searchsorted(found.number[order], np.arange(found.count + 1))
+    ends = np.searchsorted(found.number[order], np.arange(found.count + 1)).tolist()
     for place in sorted(range(found.count), key=keys.__getitem__):
-        yield keys[place], quotes[np.sort(order[ends[place] : ends[place + 1]])]
+        rows = order[ends[place] : ends[place + 1]]
+        first, last = int(rows[0]), int(rows[-1])  # ascending, because the sort is stable
+        yield keys[place], quotes[slice(first, last + 1) if last - first + 1 == len(rows) else rows]
 
 
 def _of_quotes(quotes: Quotes, work: Work, engine: Engine, progress: Progress | None) -> list[Fit]:

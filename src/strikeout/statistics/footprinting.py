@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from strikeout.errors import RefusedError, UnidentifiedError
 from strikeout.kernels import exact
 from strikeout.models.model import Model, Theta
+from strikeout.quotes.contracts import Contracts
 from strikeout.statistics.footprints import Footprints
 from strikeout.statistics.linearize import rows
-from strikeout.statistics.normal_equations import Schema, schema_of
-from strikeout.statistics.objective import Residual, objective_of
+from strikeout.statistics.normal_equations import NormalEquations, Schema, schema_of
+from strikeout.statistics.objective import Residual, objective_of, weights_for_residual
 from strikeout.statistics.weights import Weighting, name_of
 from strikeout.text import Advice
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 Floats = NDArray[np.float64]
+
+RUN = 16_384  # quotes that are counted together: their sensitivities then stay in the cache
 
 
 def footprints_of(
@@ -63,6 +66,34 @@ def footprints_of(
     integers = np.zeros((len(quotes), schema.columns), np.int64)  # a quote of weight zero is not in the objective
     integers[objective.order] = quantised
     return Footprints._trusted(schema, quotes.ids, integers)
+
+
+def normal_equations_of(
+    quotes: Quotes, model: Model, reference: Theta, *, residual: Residual = "price", weights: Weighting = "given"
+) -> NormalEquations:
+    """Return ``footprints_of(...).total()`` without keeping a footprint: the same bits in a third of the time.
+
+    Raises:
+        StrikeoutError: as ``footprints_of``.
+    """
+    if residual != "price" or not hasattr(model, "kernel") or not isinstance(quotes.contracts, Contracts):
+        # Only prices of our own kernels are known not to depend on the order of the rows.
+        return footprints_of(quotes, model, reference, residual=residual, weights=weights).total()
+    weight, rule = weights_for_residual(quotes, residual, weights)
+    schema = schema_of(model, reference, residual=residual, weights=rule)
+    counts = np.flatnonzero(weight) if not weight.all() else None  # a weight of zero leaves nothing behind
+    contracts, observed, root = quotes.contracts, quotes.observed + 0.0, np.sqrt(weight)
+    if counts is not None:
+        contracts, observed, root = contracts[counts], observed[counts], root[counts]
+    theta, state, total = np.array(schema.reference), exact.zero(schema.columns), 0
+    for rows_of, part in contracts.runs(RUN):
+        price, jacobian = model.linearize(theta, part)
+        columns, difference = np.ascontiguousarray(jacobian.T), observed[rows_of] - price
+        words, counted, unfit = exact.footprint_sums(columns, difference, root[rows_of], schema.grid)
+        if unfit:
+            return footprints_of(quotes, model, reference, residual=residual, weights=weights).total()  # names them
+        state, total = exact.total(np.stack([state, words])), total + counted
+    return NormalEquations(schema, state, total)
 
 
 def _refuse(quotes: Quotes, schema: Schema, unfit: NDArray[np.intp], first: Floats) -> None:

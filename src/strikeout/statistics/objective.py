@@ -130,6 +130,24 @@ def objective_of(
         RefusedError: a quote lacks what the residual or the weighting needs, or is too large to be squared.
         UnidentifiedError: no quote has a weight above zero.
     """
+    weight, rule = weights_for_residual(quotes, residual, weights)
+    prices = quotes.observed + 0.0  # a negative zero would sort like zero and read differently
+    order, places = canonical_order(quotes.contracts, prices, weight)
+    if not len(order):
+        none = agreeing(len(quotes), "The quote has no", f"None of the {len(quotes):,} quotes has a")
+        raise UnidentifiedError(f"{none} weight above zero: nothing to calibrate to.")
+    _refuse_overflow(quotes, weight)
+    targets = prices if residual == "price" else implied_volatilities(quotes)
+    return Objective(quotes.contracts, prices, targets, weight, residual, order, places), rule
+
+
+def weights_for_residual(quotes: Quotes, residual: Residual, weights: Weighting) -> tuple[Floats, str]:
+    """Return one weight per quote, in the order of the quotes, and the name of the weighting.
+
+    Raises:
+        UsageError: an unknown residual or weighting, or weights made for another kind of residual.
+        RefusedError: a quote lacks what the weighting needs.
+    """
     if residual not in RESIDUALS:
         raise UsageError(
             Argument("residual", residual), f" is not a kind of residual. Use one of {', '.join(RESIDUALS)}."
@@ -148,14 +166,7 @@ def objective_of(
             " too.",
             weights=rule,
         )
-    prices = quotes.observed + 0.0  # a negative zero would sort like zero and read differently
-    order, places = canonical_order(quotes.contracts, prices, weight)
-    if not len(order):
-        none = agreeing(len(quotes), "The quote has no", f"None of the {len(quotes):,} quotes has a")
-        raise UnidentifiedError(f"{none} weight above zero: nothing to calibrate to.")
-    _refuse_overflow(quotes, weight)
-    targets = prices if residual == "price" else implied_volatilities(quotes)
-    return Objective(quotes.contracts, prices, targets, weight, residual, order, places), rule
+    return weight, rule
 
 
 def _refuse_overflow(quotes: Quotes, weight: Floats) -> None:
