@@ -10,6 +10,7 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(f"go.py: Python 3.11 or newer is needed, this is {sys.version.split()[0]}. Install it and use that one.")
 
+import ast
 import glob
 import hashlib
 import os
@@ -386,6 +387,7 @@ def build_digests(to: Path, compiler: str, build: str, *options: str) -> str:
         *flags,
         *options,
         f"-DSTRIKEOUT_BUILD={build}",
+        f"-DSTRIKEOUT_ERFCX={','.join(map(repr, erfcx_numbers()))}",
         *sources,
         "native/cross/bits.cpp",
     ]
@@ -394,6 +396,19 @@ def build_digests(to: Path, compiler: str, build: str, *options: str) -> str:
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:300])
         raise GoError(f"{to.name} could not be compiled: {first}. Fix that, then run the same command again.")
     return str(to)
+
+
+def erfcx_numbers() -> list[float]:
+    """Return CENTRE and COEFFICIENTS of kernels/normal.py, read from its text: NumPy may not be installed."""
+    tree = ast.parse((ROOT / "src" / "strikeout" / "kernels" / "normal.py").read_text())
+    found = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in ("CENTRE", "COEFFICIENTS")
+    }
+    return [found["CENTRE"], *found["COEFFICIENTS"]]
 
 
 def digests(command: Arguments) -> dict[str, tuple[str, str]]:

@@ -1,7 +1,8 @@
 // The bits of the kernel without Python: prints one digest a line, to be compared between machines (python3 go.py aarch64).
 //
-// Compiled with STRIKEOUT_BUILD naming the build that is asked. All that goes in is made of whole numbers, sums, products
-// and square roots, which are the same everywhere.
+// Compiled with STRIKEOUT_BUILD naming the build that is asked and STRIKEOUT_ERFCX the numbers of kernels/normal.py: the centre,
+// then the coefficients. All else that goes in is made of whole numbers, sums, products, square roots and the kernel's own
+// functions, which are compared first.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -9,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "../american.hpp"
 #include "../arrays.hpp"
 #include "../black_arrays.hpp"
 #include "../cell_sums.hpp"
+#include "../dividends.hpp"
 #include "../exact.hpp"
 #include "../kernel.hpp"
 
@@ -245,13 +248,144 @@ static void state() {
     digest.print("state and step", COUNT);
 }
 
+static Doubles of(Real function, Doubles x) {
+    STRIKEOUT_BUILD::apply_real(function, x.data(), x.data(), static_cast<int64_t>(x.size()));
+    return x;
+}
+static double of(Real function, double x) { return of(function, Doubles{x})[0]; }
+
+// The tables of one resolution, made as kernels/american.py makes them.
+struct Resolution {
+    Doubles x, coefficients, angle, basis, price_angle, price_basis;
+
+    Resolution(size_t n, size_t l, size_t p) : coefficients((n + 1) * (n + 1)), angle(angles(l)), price_angle(angles(p)) {
+        Doubles z(n + 1);
+        for (size_t i = 0; i <= n; i++) z[i] = of(Real::cos, PI * static_cast<double>(i) / static_cast<double>(n));
+        for (size_t i = 0; i <= n; i++)
+            for (size_t k = 0; k <= n; k++) {
+                const double turned = static_cast<double>(i * k % (2 * n)), ends = (k % n == 0 ? 0.5 : 1.0) * (i % n == 0 ? 0.5 : 1.0);
+                coefficients[i * (n + 1) + k] = of(Real::cos, PI * turned / static_cast<double>(n)) * (2.0 / static_cast<double>(n)) * ends;
+            }
+        for (size_t i = 0; i < n; i++) x.push_back(0.5 * (1.0 + z[i]));
+        for (double x_i : x) lagrange(basis, z, x_i, angle);
+        lagrange(price_basis, z, 1.0, price_angle);
+    }
+    AmericanNodes nodes() const {
+        return {x.size(), angle.size() / 3, price_angle.size() / 3, x.data(), coefficients.data(), angle.data(), basis.data(),
+                price_angle.data(), price_basis.data()};
+    }
+
+   private:
+    static constexpr double PI = 3.141592653589793;
+
+    static Doubles angles(size_t count) {
+        Doubles out(3 * count);
+        const double all = static_cast<double>(count);
+        for (size_t j = 0; j < count; j++) {
+            double t = of(Real::cos, PI * (static_cast<double>(j) + 0.75) / (all + 0.5)), slope = 1.0;
+            for (int turn = 0; turn < 8; turn++) {
+                double now = t, before = 1.0;
+                for (size_t k = 2; k <= count; k++) {
+                    const double after = (static_cast<double>(2 * k - 1) * t * now - static_cast<double>(k - 1) * before) / static_cast<double>(k);
+                    before = now, now = after;
+                }
+                slope = all * (t * now - before) / (t * t - 1.0);
+                t = t - now / slope;
+            }
+            const double a = 0.25 * PI * (1.0 - t);
+            out[j] = of(Real::sin, a), out[count + j] = of(Real::cos, a), out[2 * count + j] = 0.5 * PI / ((1.0 - t * t) * slope * slope);
+        }
+        return out;
+    }
+    // The Lagrange polynomials of all nodes but the last, at 2 x cos(angle) - 1: one row a node.
+    static void lagrange(Doubles& out, const Doubles& z, double x, const Doubles& angle) {
+        const size_t n = z.size() - 1, count = angle.size() / 3, begin = out.size();
+        out.resize(begin + n * count);
+        for (size_t j = 0; j < count; j++) {
+            const double at = 2.0 * x * angle[count + j] - 1.0;
+            Doubles share(n + 1);
+            double total = 0.0;
+            size_t hit = n + 1;
+            for (size_t k = 0; k <= n; k++) {
+                if (at == z[k]) hit = k;
+                share[k] = (k % 2 == 0 ? 1.0 : -1.0) * (k % n == 0 ? 0.5 : 1.0) / (at == z[k] ? 1.0 : at - z[k]);
+                total = total + share[k];
+            }
+            for (size_t k = 0; k < n; k++) out[begin + k * count + j] = hit <= n ? (hit == k ? 1.0 : 0.0) : share[k] / total;
+        }
+    }
+};
+
+static void american(const char* name, const Erfcx& erfcx, int64_t count, const std::vector<Resolution>& levels, const double (&limits)[3]) {
+    std::vector<AmericanNodes> nodes;
+    for (const auto& level : levels) nodes.push_back(level.nodes());
+    const AmericanAccuracy accuracy = {nodes.data(), limits[0], limits[1], limits[2]};
+    Draw draw(11);
+    Doubles columns[6], out(static_cast<size_t>(3 * count)), found(static_cast<size_t>(count));
+    std::vector<uint8_t> is_call;
+    for (int64_t i = 0; i < count; i++) {  // every eighth with rate and yield below zero: two boundaries among them
+        const double sunk = i % 8 == 0 ? -0.1 : 0.0;
+        const double values[] = {100.0, draw.between(60.0, 160.0), draw.between(0.003, 5.0), draw.between(-0.02, 0.15) + sunk,
+                                 draw.between(0.0, 0.1) + sunk, draw.between(0.05, 1.5)};
+        for (int c = 0; c < 6; c++) columns[c].push_back(values[c]);
+        is_call.push_back(static_cast<uint8_t>(draw.word() % 2));
+    }
+    const AmericanOptions given = {columns[0].data(), columns[1].data(), columns[2].data(), columns[3].data(), columns[4].data(),
+                                   columns[5].data(), reinterpret_cast<const bool*>(is_call.data())};
+    STRIKEOUT_BUILD::american_prices(given, accuracy, erfcx, true, out.data(), count, 2);
+    print(std::string(name) + ": prices", out);
+    for (double& sigma : columns[5]) sigma = 0.3;  // where the search begins
+    STRIKEOUT_BUILD::american_volatilities(given, out.data(), accuracy, erfcx, found.data(), count, 2);
+    print(std::string(name) + ": vols", found);
+}
+
+// One dividend in each half of a year, escrowed and dropping; calls and puts.
+static void cash_dividends() {
+    constexpr size_t STEPS = 96, QUARTER = STEPS / 4;
+    constexpr int64_t COUNT = 300;
+    constexpr double T = 1.0, RATE = 0.05, COST = 0.04, AMOUNT = 1.5;
+    Draw draw(12);
+    Doubles spot(COUNT, 100.0), strike(COUNT), sigma(COUNT), all;
+    for (int64_t i = 0; i < COUNT; i++) strike[i] = draw.between(70.0, 140.0), sigma[i] = draw.between(0.1, 0.8);
+    for (const bool drops : {false, true}) {
+        Doubles half(STEPS, 0.5 * T / STEPS), whole(STEPS, 1.0), fresh(STEPS, 0.0), drift(STEPS, COST), discount, carry, cash, amount(STEPS, 0.0), pv;
+        for (size_t n = 0; n <= STEPS; n++) {
+            const double left = T * static_cast<double>(n) / STEPS, elapsed = T - left;
+            double worth = 0.0, taken = 0.0;
+            for (const double paid : {0.25, 0.75}) {
+                if (paid <= elapsed) continue;
+                worth += AMOUNT * of(Real::exp, -COST * (paid - elapsed));
+                taken += AMOUNT * of(Real::exp, COST * (T - paid) - RATE * left);
+            }
+            if (n == 0) pv.push_back(0.0);  // that of now, put in below
+            else {
+                discount.push_back(of(Real::exp, -RATE * left)), carry.push_back(of(Real::exp, (COST - RATE) * left));
+                cash.push_back(drops ? taken : 0.0), pv.push_back(drops ? 0.0 : worth);
+            }
+        }
+        pv[0] = pv[STEPS];
+        amount[QUARTER - 1] = amount[3 * QUARTER - 1] = AMOUNT;
+        for (const size_t first : {size_t{0}, QUARTER, 3 * QUARTER}) fresh[first] = 1.0, whole[first] = 0.0, fresh[first + 1] = 1.0;
+        const DividendSteps steps = {STEPS, T, RATE, drops ? 1.0 : 0.0, half.data(), whole.data(), fresh.data(), drift.data(),
+                                     discount.data(), carry.data(), cash.data(), amount.data(), pv.data()};
+        for (const double sign : {1.0, -1.0}) {
+            Doubles out(2 * COUNT);
+            STRIKEOUT_BUILD::dividend_values(steps, spot.data(), strike.data(), sigma.data(), sign, out.data(), COUNT, 2);
+            all.insert(all.end(), out.begin(), out.end());
+        }
+    }
+    print("cash dividends", all);
+}
+
 int main() {
-    Doubles coefficients(24);  // any polynomial will do here: it is the order of its terms that counts
-    for (size_t k = 0; k < coefficients.size(); k++) coefficients[k] = 1.0 / static_cast<double>((k + 1) * (k + 1));
-    const Erfcx erfcx = {coefficients.data(), coefficients.size() - 1, 1.25};
+    const Doubles numbers = {STRIKEOUT_ERFCX};
+    const Erfcx erfcx = {numbers.data() + 1, numbers.size() - 2, numbers[0]};
     elementary_functions();
     black_formula(erfcx);
     const bool sound = heston("Heston slices", false) & heston("Heston panels", true) & fourier(erfcx);
+    american("American, 1e-8", erfcx, 4'000, {{8, 8, 32}, {12, 16, 64}, {16, 16, 64}, {24, 24, 128}, {48, 48, 192}}, {1e-7, 4e-6, 3e-9});
+    american("American, 1e-10", erfcx, 400, {{12, 16, 64}, {16, 24, 64}, {24, 24, 128}, {32, 32, 128}, {48, 48, 192}}, {1e-10, 3e-8, 1e-11});
+    cash_dividends();
     moments("moments", 1);
     moments("scattered moments", 12);
     state();

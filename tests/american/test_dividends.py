@@ -149,6 +149,15 @@ def test_forwards_and_volatilities_are_found_with_the_schedule_and_not_without(q
     assert np.abs(volatilities(without) - (0.25 - 0.001 * (without.contracts.strike - 100.0)))[off].max() > 1e-3
 
 
+@pytest.mark.parametrize("model", ["escrowed", "piecewise"])
+def test_the_borrow_of_a_slice_is_what_the_dividends_leave(model):
+    found = inspect_quotes(chain(model), exercise="auto", dividends=Dividends.of(PAID, model)).forwards
+    assert found.forward_error.max() < 0.01  # the prices have no noise; the grid has 200 points
+    assert found.borrow == pytest.approx(BORROW, abs=6e-4)  # a forward off by 0.01 at 60 days
+    with_dividends = inspect_quotes(chain(model), exercise="auto").forwards.borrow
+    assert (with_dividends > 0.05).all()  # 1.5 every quarter of 100
+
+
 def test_both_models_are_read_and_differ(quotes):
     other = so.read_quotes(chain(), exercise="auto", dividends=Dividends.of(PAID, "piecewise"))
     assert other.labels["dividends"][0].startswith("piecewise ")

@@ -31,7 +31,9 @@ def lines(rows, known, ages, american):
 
 
 def bits(found):
-    return [getattr(found, name).tobytes() for name in ("forward", "discount", "pairs", "r_squared", "implied")]
+    return [
+        getattr(found, name).tobytes() for name in ("forward", "discount", "pairs", "r_squared", "implied", "error")
+    ]
 
 
 slices = st.tuples(
@@ -69,7 +71,7 @@ def test_a_slice_is_fitted_as_if_it_were_alone(case):
     whole = lines(*case)
     for number in {row[0] for row in rows}:
         alone = lines([row for row in rows if row[0] == number], *rest)
-        for name in ("forward", "discount", "pairs", "r_squared", "implied"):
+        for name in ("forward", "discount", "pairs", "r_squared", "implied", "error"):
             assert getattr(alone, name)[number].tobytes() == getattr(whole, name)[number].tobytes()
 
 

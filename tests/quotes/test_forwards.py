@@ -55,6 +55,29 @@ def test_exact_prices_give_the_exact_forward() -> None:
     assert found.rate[0] == pytest.approx(0.03, abs=1e-4)
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["rate given", "rate from prices"])
+def test_forwards_are_as_far_off_as_their_standard_errors_allow(known: bool) -> None:
+    # 60 slices, each with its own noise, which does not grow with the spreads that weigh the pairs. Ten pairs determine
+    # an error itself to a fourth or so; 60 of them on average to a tenth.
+    dates = [f"2024-{month:02}-{day:02}" for month in (1, 2, 3, 4, 5) for day in (1, 3, 5, 8)]
+    frame = chain(dates=dates, expiries=("2024-08-02", "2024-12-06", "2025-03-07"), noise=0.02, seed=11)
+    found = inspect_quotes(frame, constants={"rate": 0.03} if known else None).forwards
+    assert found is not None
+    off = found.forward - 100.0 * np.exp(0.02 * found.years)
+    assert 0.8 < np.sqrt(np.mean(off * off)) / np.sqrt(np.mean(found.forward_error**2)) < 1.25
+    assert np.mean(np.abs(off) < 2.0 * found.forward_error) > 0.85
+
+
+def test_a_forward_that_is_given_has_no_error_and_one_with_a_spot_has_a_borrow() -> None:
+    frame = chain(noise=0.0).with_columns(spot=100.0, rate=0.03)
+    fitted, given = (inspect_quotes(f).all_forwards() for f in (frame, frame.with_columns(forward=100.5)))
+    assert fitted.borrow == pytest.approx(0.01, abs=2e-4)
+    assert (fitted.forward_error < 1e-3).all()
+    assert np.isnan(given.forward_error).all()
+    assert given.borrow == pytest.approx(0.03 - np.log(1.005) / given.years)
+    assert np.isnan(inspect_quotes(frame.drop("spot")).all_forwards().borrow).all()
+
+
 def test_one_price_ten_times_too_large_hardly_moves_the_forward() -> None:
     frame = chain(expiries=("2024-06-07",))
     row = frame.with_row_index().filter((pl.col("strike") == 97) & (pl.col("right") == "C"))["index"][0]

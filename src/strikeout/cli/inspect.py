@@ -24,8 +24,10 @@ SHOWN_ROWS = 3
 LISTED_ISSUES = 100
 SHOWN_CONVERSIONS = 40  # slices
 SHOWN_SLICES = 8
-DIGITS = {"years": "{:.5g}".format, "rate": "{:.4f}".format, "implied_rate": "{:.4f}".format}
-SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "rate")  # of the forwards, on a narrow terminal
+DIGITS = {"years": "{:.5g}".format, "forward_error": "{:.2g}".format}
+DIGITS |= dict.fromkeys(("rate", "implied_rate", "borrow"), "{:.4f}".format)
+# Columns of the forwards that a narrow terminal does without, in this order
+SPARE = ("implied_rate", "r_squared", "pairs", "quotes", "source", "borrow", "forward_error", "rate")
 
 
 @click.command("inspect")

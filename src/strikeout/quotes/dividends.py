@@ -22,6 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from strikeout.errors import UnreadableFileError, UsageError
+from strikeout.kernels import elementary
 from strikeout.kernels.dividends import CashFlows
 from strikeout.quotes.parquet_metadata import check_parquet
 
@@ -130,6 +131,20 @@ def less_dividends(forward: Floats, texts: list[str], *, spot: Floats, expiry: F
     found = np.array(forward)
     for (text, T), rows in groups.items():
         found[rows] = cash_flows(text).forward(spot[rows], T, cost[rows])
+    return found
+
+
+def borrows(texts: list[str], *, spot: Floats, forward: Floats, expiry: Floats, rate: Floats) -> Floats:
+    """Return the yield that each forward implies beside its cash dividends; not-a-number without a spot.
+
+    Without cash dividends it is the whole dividend yield, borrow included.
+    """
+    with np.errstate(all="ignore"):
+        found: Floats = rate - elementary.log(forward / spot) / expiry
+        for row, text in enumerate(texts):
+            if text and isfinite(found[row]):
+                cost = cash_flows(text).cost(spot[row : row + 1], forward[row : row + 1], float(expiry[row]))
+                found[row] = rate[row] - float(cost[0])
     return found
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from strikeout.errors import RefusedError
 from strikeout.kernels import black, elementary
 from strikeout.quotes.contracts import Contracts
-from strikeout.quotes.dividends import DIVIDENDS, less_dividends
+from strikeout.quotes.dividends import DIVIDENDS, borrows, less_dividends
 from strikeout.quotes.exercise import ROUNDS, european_prices, is_american
 from strikeout.quotes.parity import AMERICAN_MID, KEYS, PAIRS, RATE, parity_lines, slice_name, slice_numbers
 from strikeout.text import agreeing, as_lines, many, printable
@@ -36,14 +36,19 @@ if TYPE_CHECKING:
     from strikeout.quotes.quotes import Quotes
 
 
+CONVERSION = ("converted", "correction")  # columns only if American quotes are converted
+
+
 @dataclass(frozen=True, eq=False)
 class Forwards:
     """How the forward of every slice was found, one row per slice, in the order of the quotes.
 
     ``source`` is "given", "parity", "spot", or "none" if there is none. ``rate`` is the rate of the discount used,
     ``implied_rate`` the rate that the prices imply, known discount or not; ``r_squared`` is of the line through
-    ``pairs`` calls and puts. ``converted`` American quotes of the slice are read as European; out of the money their
-    median ``correction`` is this many volatility points less.
+    ``pairs`` calls and puts. ``forward_error`` is the standard error of the line at the forward, together with the last
+    move if American quotes are converted in rounds. ``borrow`` is the yield that forward, spot and rate imply beside
+    the cash dividends of the quotes; without cash dividends it includes all dividends. ``converted`` American quotes of
+    the slice are read as European; out of the money their median ``correction`` is this many volatility points less.
     """
 
     names: tuple[str, ...]
@@ -56,6 +61,8 @@ class Forwards:
     pairs: NDArray[np.intp]
     r_squared: Floats
     implied_rate: Floats
+    forward_error: Floats
+    borrow: Floats
     american: NDArray[np.bool_]
     converted: NDArray[np.intp]
     correction: Floats
@@ -65,7 +72,9 @@ class Forwards:
         """Return a table of no slices."""
         number, count = np.empty(0), np.empty(0, np.intp)
         some = np.empty(0, bool)
-        return Forwards((), (), number, number, number, number, count, count, number, number, some, count, number)
+        return Forwards(
+            (), (), number, number, number, number, count, count, number, number, number, number, some, count, number
+        )
 
     @staticmethod
     def joined(parts: Sequence[Forwards], order: NDArray[np.intp]) -> Forwards:
@@ -88,10 +97,10 @@ class Forwards:
         import polars as pl
 
         columns: dict[str, Any] = {"slice": list(self.names), "source": list(self.source)}
-        numbers = ("years", "forward", "discount", "rate", "quotes", "pairs", "r_squared", "implied_rate", "american")
+        numbers = [field.name for field in fields(self) if field.name not in ("names", "source", *CONVERSION)]
         columns |= {name: getattr(self, name) for name in numbers}
         if self.converted.any():
-            columns |= {"converted": self.converted, "correction": self.correction}
+            columns |= {name: getattr(self, name) for name in CONVERSION}
         return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
 
     def counts(self) -> dict[str, int]:
@@ -118,7 +127,7 @@ class Forwards:
 
     def summary(self) -> str:
         """Return one line per slice."""
-        head = ("slice", "from", "forward", "discount", "rate", "pairs", "R^2", "implied")
+        head = ("slice", "from", "forward", "discount", "rate", "pairs", "R^2", "implied", "error", "borrow")
         rows = [head, *(self._row(n) for n in range(len(self)))]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
         return as_lines(
@@ -135,6 +144,8 @@ class Forwards:
             f"{self.pairs[n]:,}" if self.pairs[n] else "-",
             _number(self.r_squared[n], ".6f"),
             _number(self.implied_rate[n], ".2%"),
+            _number(self.forward_error[n], ".2g"),
+            _number(self.borrow[n], ".2%"),
         )
 
 
@@ -191,12 +202,14 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     spot, spread = np.where(is_own, _from_spot(labels, c), np.nan), quotes.spread[at]
     rounds = ROUNDS if early.any() else 0
     near = np.ones(len(at), bool)  # whose European prices the next round needs
+    last = moved = np.full(len(first), np.nan)  # forwards of the round before, and what the last round moved them by
     for turn in range(rounds + 1):
         # American slices keep their narrow band in every round: far from the money mids determine volatilities poorly.
         lines = parity_lines(
             numbers[near], strike=c.strike[near], is_call=c.is_call[near], observed=price[near], spread=spread[near],
             years=years, discount=own if turn else _begin(own, years, converted), american=american,
         )  # fmt: skip
+        moved, last = lines.forward - last, lines.forward
         discount = np.where(is_own, c.discount, lines.discount[numbers])
         has_line = np.isfinite(lines.forward)[numbers]
         forward = np.where(has_line, lines.forward[numbers], np.where(np.isfinite(spot) & (spot > 0.0), spot, np.nan))
@@ -218,6 +231,12 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
         pairs=lines.pairs,
         r_squared=np.where(lines.pairs >= PAIRS, lines.r_squared, np.nan),
         implied_rate=_rate(lines.implied, years),
+        forward_error=np.where(
+            told == "parity",
+            np.where(converted, np.sqrt(lines.error * lines.error + moved * moved), lines.error),
+            np.nan,
+        ),
+        borrow=np.where(told == "none", np.nan, _borrow(labels, numbers, first, made.contracts[at])),
         american=american,
         **_conversion(numbers, mid, made, at, len(first)),
     )
@@ -242,7 +261,8 @@ def with_given(found: Forwards, quotes: Quotes) -> Forwards:
         names=tuple(slice_name(labels, float(years[n]), row=int(row)) for n, row in enumerate(first)),
         source=("given",) * len(first), years=years, forward=c.forward[first], discount=discount,
         rate=_rate(discount, years), quotes=np.bincount(numbers, minlength=len(first)),
-        pairs=np.zeros(len(first), np.intp), r_squared=nothing, implied_rate=nothing,
+        pairs=np.zeros(len(first), np.intp), r_squared=nothing, implied_rate=nothing, forward_error=nothing,
+        borrow=_borrow(labels, numbers, first, c),
         american=_any(numbers, _is_american(labels, len(rows)), len(first)),
         **_conversion(numbers, _numbers(labels, AMERICAN_MID, len(rows)), quotes, rows, len(first)),
     )  # fmt: skip
@@ -413,6 +433,15 @@ def _from_spot(labels: Mapping[str, NDArray[Any]], contracts: Contracts) -> Floa
         found = spot * carry / contracts.discount
     T, texts = contracts.expiry, _column(labels, DIVIDENDS, len(contracts)).tolist()
     return less_dividends(found, texts, spot=spot, expiry=T, cost=_rate(contracts.discount, T) - dividend)
+
+
+def _borrow(
+    labels: Mapping[str, NDArray[Any]], numbers: NDArray[np.intp], first: NDArray[np.intp], c: Contracts
+) -> Floats:
+    """Return the yield that the forward of each slice and the median of its spots imply, beside cash dividends."""
+    part, spot = c[first], _medians(numbers, _numbers(labels, "spot", len(c)), len(first))
+    texts = _column(labels, DIVIDENDS, len(c))[first].tolist()
+    return borrows(texts, spot=spot, forward=part.forward, expiry=part.expiry, rate=_rate(part.discount, part.expiry))
 
 
 def _column(labels: Mapping[str, NDArray[Any]], name: str, count: int) -> NDArray[Any]:

@@ -52,6 +52,7 @@ class Lines:
     pairs: Rows  # that the line was put through
     r_squared: Floats
     implied: Floats  # the discount the prices imply; ``discount`` is another if that was known
+    error: Floats  # standard error of the forward, from the scatter of the pairs about the line
 
 
 def parity_lines(
@@ -103,11 +104,22 @@ def parity_lines(
         left = y - D[pair] * (F[pair] - K)
         about = y - y_mean[pair]
         r_squared = 1.0 - _sum(pair, w * left * left, count) / _sum(pair, w * about * about, count)
+        # Spreads weigh pairs but need not be their errors. So the error is that of the residuals themselves (HC3 of
+        # MacKinnon and White, 1985): a pair's effect on the line at the forward, times what it is off without
+        # itself. The slope counts as far as pairs determine it, and pairs beyond Huber's bound (psi' = 0) not at all.
+        trust, away, beside = np.where(known, 0.0, prior / (prior + error)), F - begin - x_mean, x - x_mean[pair]
+        effect = w * (1.0 / total[pair] + (trust * away / squares)[pair] * beside)
+        own = w * (1.0 / total[pair] + (trust / squares)[pair] * beside * beside)
+        holding = _sum(pair, np.where(np.abs(u) <= HUBER * scale[pair], w, 0.0), count) / total
+        wrong = _sum(pair, np.square(effect * left / (1.0 - own)), count) / np.square(holding)
+        wrong = np.sqrt(wrong + np.where(known, 0.0, prior * np.square((1.0 - trust) * away))) / np.abs(D)
         low, high = elementary.exp(-HIGHEST * years) - SLACK, elementary.exp(-LOWEST * years) + SLACK
         plausible = known | ((low <= D) & (high >= D) & (D > 0.0))
         sound = (pairs >= PAIRS) & (F > 0.0) & np.isfinite(F) & plausible
     implied = np.where(pairs >= PAIRS, -slope, np.nan)
-    return Lines(np.where(sound, F, np.nan), np.where(sound, D, np.nan), pairs, r_squared, implied)
+    found = (np.where(sound, column, np.nan) for column in (F, D, wrong))
+    forward, factor, off = found
+    return Lines(forward, factor, pairs, r_squared, implied, off)
 
 
 def _pairs(
