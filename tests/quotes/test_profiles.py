@@ -166,6 +166,36 @@ def test_what_a_class_tells_is_told_of_each_quote(tmp_path: Path) -> None:
     assert set(labels["spot"]) == {4490.1}
 
 
+# Bloomberg and OptionMetrics have a column for it, which may be absent; OptionsDX does not name the underlying.
+STYLED = {
+    "bloomberg": ("LAST_UPDATE_DT\n", "01/31/2024\n", "LAST_UPDATE_DT,OPT_EXER_TYP\n", "01/31/2024,{}\n"),
+    "optionmetrics": ("ss_flag\n", ",1,0\n", "ss_flag,exercise_style\n", ",1,0,{}\n"),
+}
+
+
+@pytest.mark.parametrize("name", FILES.keys() - {"deribit", "tardis", "optionsdx"})
+@pytest.mark.parametrize(("underlying", "style"), [("SPX", "European"), ("SPY", "American")])
+def test_the_style_of_exercise_is_read_from_every_vendors_file(
+    tmp_path: Path, name: str, underlying: str, style: str
+) -> None:
+    text, constants = FILES[name]
+    text = text.replace("SPX", underlying)
+    if name in STYLED:
+        head, row, headed, filled = STYLED[name]
+        text = text.replace(head, headed).replace(row, filled.format(style))
+    (tmp_path / "file.csv").write_text(text, encoding="utf-8")
+    reading = inspect_quotes(tmp_path / "file.csv", constants=constants)
+    assert reading.table.profile is not None
+    assert reading.table.profile.name == name
+    assert {word[0] for word in reading.quotes.labels["exercise"]} == {style[0]}
+    assert ("Q203" in reading.issues.counts) == (style == "American")
+
+
+@pytest.mark.parametrize("name", ["deribit", "tardis"])
+def test_options_on_coins_are_european(tmp_path: Path, name: str) -> None:
+    assert set(reading_of(tmp_path, name).quotes.labels["exercise"]) == {"E"}
+
+
 def test_a_summary_names_the_layout_and_what_was_noticed(tmp_path: Path) -> None:
     told = reading_of(tmp_path, "cboe-dashboard").summary()
     assert "layout: cboe-dashboard, Cboe delayed quotes page" in told

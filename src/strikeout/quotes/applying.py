@@ -296,15 +296,16 @@ def _completed(
 
 
 def _by_class(profile: Profile, part: pl.DataFrame) -> list[pl.Expr]:
-    if "root" not in part.columns:
+    of = next((role for role in ("root", "underlying") if role in part.columns), None)
+    if of is None:
         return []
     made = []
     for role, facts in profile.by_class.items():
         if role not in part.columns:
             value = {root: word for word, roots in facts.items() if word != "otherwise" for root in roots}
-            rest = pl.col("root") if facts.get("otherwise") == "class" else pl.lit(facts.get("otherwise"))
-            known = pl.col("root").is_in(list(value))
-            made.append(pl.when(known).then(pl.col("root").replace(value)).otherwise(rest).alias(role))
+            rest = pl.col(of) if facts.get("otherwise") == "class" else pl.lit(facts.get("otherwise"))
+            known = pl.col(of).is_in(list(value))
+            made.append(pl.when(known).then(pl.col(of).replace(value)).otherwise(rest).alias(role))
     return made
 
 
