@@ -78,14 +78,9 @@ def test_twice_as_many_nodes_change_no_price_by_more_than_asked_for(rates):
         lower, upper = -0.0005 - 0.3 * given["dividend_yield"] - 0.02, -0.0005 - 0.2 * given["dividend_yield"]
         calls = given["is_call"]
         given |= {"rate": np.where(calls, lower, upper), "dividend_yield": np.where(calls, upper, lower)}
-    most = kernel.nodes(64, 64, 256).flat()
-    finest = native().American([most] * 5, np.array(COEFFICIENTS), CENTRE, 1e-13, 1e9, 1e-12)
-    columns = [given[name] for name in ("spot", "strike", "expiry", "rate", "dividend_yield", "volatility")]
-    expected = np.empty((2, len(given["spot"])))
-    finest.prices(columns, given["is_call"], False, expected.reshape(-1), 1)
-    assert np.isfinite(expected).all()
-    assert np.abs(american.price(**given) - expected[0]).max() <= 1e-8 * 100.0
-    assert np.abs(american.price(**given, accuracy=1e-10) - expected[0]).max() <= 1e-10 * 100.0
+    expected = of_64_nodes(given)
+    assert np.abs(american.price(**given) - expected).max() <= 1e-8 * 100.0
+    assert np.abs(american.price(**given, accuracy=1e-10) - expected).max() <= 1e-10 * 100.0
 
 
 @pytest.mark.slow
@@ -98,6 +93,38 @@ def test_prices_agree_with_quantlibs_collocation_on_thousands_of_contracts(count
     far = np.flatnonzero(np.abs(found - expected) > 5e-9 * 100.0)  # there 20 nodes of QuantLib may be too few
     expected[far] = converged_further({name: column[far] for name, column in given.items()})
     assert np.abs(found - expected).max() <= 1e-8 * 100.0
+
+
+@pytest.mark.slow
+def test_prices_asked_for_to_1e_10_agree_with_quantlib_on_two_thousand_contracts():
+    from tests.reference.make_american_grid import contracts, converged, converged_furthest
+
+    given = contracts(2_000, 1)
+    expected, found = np.array(converged(given)), american.price(**given, accuracy=1e-10)
+    far = np.flatnonzero(np.abs(found - expected) > 5e-11 * 100.0)  # 20 nodes of QuantLib are too few there
+    assert 0 < far.size < 100
+    expected[far] = converged_furthest({name: column[far] for name, column in given.items()})
+    worst = np.abs(found - expected).max() / 100.0
+    print(f"worst difference {worst:.1e} of spot; {far.size} contracts by QuantLib with 80 nodes")
+    assert worst <= 1e-10
+
+
+@needs_native
+def test_prices_asked_for_to_1e_10_are_those_of_64_nodes_on_two_thousand_contracts():
+    from tests.reference.make_american_grid import contracts
+
+    given = contracts(2_000, 1)
+    assert np.abs(american.price(**given, accuracy=1e-10) - of_64_nodes(given)).max() <= 1e-10 * 100.0
+
+
+def of_64_nodes(given: dict[str, Any]) -> np.ndarray:
+    most = kernel.nodes(64, 64, 256).flat()
+    finest = native().American([most] * 5, np.array(COEFFICIENTS), CENTRE, 1e-13, 1e9, 1e-12)
+    columns = [given[name] for name in ("spot", "strike", "expiry", "rate", "dividend_yield", "volatility")]
+    found = np.empty((2, len(given["spot"])))
+    finest.prices(columns, given["is_call"], False, found.reshape(-1), 1)
+    assert np.isfinite(found).all()
+    return found[0]
 
 
 def tables() -> list[tuple[dict[str, Any], np.ndarray, int]]:

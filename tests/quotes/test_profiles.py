@@ -173,7 +173,7 @@ STYLED = {
 }
 
 
-@pytest.mark.parametrize("name", FILES.keys() - {"deribit", "tardis", "optionsdx"})
+@pytest.mark.parametrize("name", sorted(FILES.keys() - {"deribit", "tardis", "optionsdx"}))
 @pytest.mark.parametrize(("underlying", "style"), [("SPX", "European"), ("SPY", "American")])
 def test_the_style_of_exercise_is_read_from_every_vendors_file(
     tmp_path: Path, name: str, underlying: str, style: str
