@@ -106,6 +106,39 @@ def test_a_wrong_valley_that_all_canonical_starts_share_is_left():
     assert found.parameters["mean_reversion"] == pytest.approx(0.24255, rel=0.01)
 
 
+def test_a_panel_leaves_the_wrong_valley_too():
+    one, model, days = wrong_valley(), so.Heston(), 3
+    contracts = so.Contracts(
+        forward=100.0,
+        strike=np.tile(one.contracts.strike, days),
+        expiry=np.tile(one.contracts.expiry, days),
+        discount=1.0,
+        is_call=np.tile(one.contracts.is_call, days),
+    )
+    noise = 5e-5 * np.random.default_rng(0).standard_normal(days * len(one))
+    dates = np.repeat(["2024-01-02", "2024-01-03", "2024-01-04"], len(one)).astype(object)
+    quotes = so.Quotes(
+        ids=[str(i) for i in range(len(noise))],
+        contracts=contracts,
+        observed=np.tile(one.observed, days) + noise,
+        labels={"date": dates},
+    )
+    four = [model.parameters.named(row) for row in model.parameters.starts]
+    wrong = so.calibrate(quotes, model, panel="date", starts=four)
+    assert wrong.converged
+    assert wrong.cost > 8e-3
+    found = so.calibrate(quotes, model, panel="date")
+    assert found.converged
+    assert len(found.starts) == 7
+    assert found.cost < 1e-6
+    assert found.parameters["mean_reversion"] == pytest.approx(0.24255, rel=0.01)
+    gone = quotes.ids[dates == "2024-01-03"].tolist()
+    assert (
+        so.forget(found, ids=gone).calibration.parameters
+        == so.calibrate(quotes.without(gone), model, panel="date").parameters
+    )
+
+
 @pytest.mark.parametrize(
     ("places", "factor"), [([], 1.0), ([3, 20], 1.02), ([20], 1.2), ([25], 1.05), ([2], 1.5), ([1, 15, 22], 1.1)]
 )
@@ -130,7 +163,7 @@ def test_forgetting_leads_out_of_the_wrong_valley_as_calibrating_the_rest_does()
 def misfit(quotes: so.Quotes, theta: dict[str, float], residual: str = "price") -> bool:
     model = so.Heston()
     objective, _ = objective_of(quotes, residual=residual)  # type: ignore[arg-type]
-    return far_from_smooth(objective, model, model.parameters.vector(theta), 5)
+    return far_from_smooth([(objective, model.parameters.vector(theta))], model, 5)
 
 
 @pytest.mark.parametrize("residual", ["price", "implied_vol"])
@@ -160,10 +193,10 @@ def test_looking_at_the_slices_in_parts_gives_the_same_answer(residual, monkeypa
 def test_the_memory_that_it_takes_does_not_grow_with_the_book():
     model, theta = so.Heston(), so.Heston().parameters.starts[0]
     objective, _ = objective_of(random_quotes(8 * guard.PART, seed=3, maturities=32))
-    far_from_smooth(objective, model, theta, 5)  # keeps the sorted columns, as every search has done before
+    far_from_smooth([(objective, theta)], model, 5)  # keeps the sorted columns, as every search has done before
     tracemalloc.start()
     try:
-        far_from_smooth(objective, model, theta, 5)
+        far_from_smooth([(objective, theta)], model, 5)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -121,8 +121,8 @@ CLAIMS = {"sub": "p-1", "preferred_username": "program", "groups": ["quants"], "
 def people(served, monkeypatch):
     """The provider with a signing key that the test has."""
     found = served.desk.people
-    keys = jwt.PyJWKSet([json.loads(_public(OURS))])
-    monkeypatch.setattr(found._keys, "get_jwk_set", lambda refresh: keys)  # noqa: ARG005
+    keys = jwt.PyJWKSet([json.loads(_public(OURS))]).keys
+    monkeypatch.setattr(found._keys, "current", lambda refresh: keys)  # noqa: ARG005
     return found
 
 

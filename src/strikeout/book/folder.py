@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
-from strikeout.book.approvals import evidence_facts
+from strikeout.book.approvals import Request, evidence_facts
 from strikeout.book.book import Book
-from strikeout.errors import NothingMeantError, StrikeoutError, UsageError
+from strikeout.errors import NothingMeantError, RefusedError, StrikeoutError, UsageError
 from strikeout.store.entry import Reason
 from strikeout.tables import Table, number
 from strikeout.text import many
@@ -129,7 +129,8 @@ def remove_in_folder(
         is_plan: change nothing.
 
     Raises:
-        UsageError: the folder has no book, or the condition is malformed.
+        UsageError: the folder has no book, or no book accepts the condition. One that does not, because it lacks a
+            label for example, is refused, and the others are changed.
         NothingMeantError: no quote of any book matches.
     """
     paths, found = books_of(folder), []
@@ -137,6 +138,8 @@ def remove_in_folder(
         if progress is not None:
             progress(path.stem, place, len(paths))
         found.append(_one(path, what, where=where, reason=reason, who=who, is_plan=is_plan))
+    if all(book.code == UsageError.code for book in found):
+        raise UsageError(found[0].message, where=where)
     if all(book.outcome is Outcome.NO_MATCH for book in found):
         raise NothingMeantError(f"No quote of the {len(paths)} books matches the condition.", where=where)
     return FolderOutcome(what, tuple(found))
@@ -152,7 +155,7 @@ def _one(
                 return BookOutcome(path.stem, Outcome.NO_MATCH)
             if is_plan:
                 return _planned(book, path.stem, what, where, reason, count)
-            if _needs_request(book, what, where):
+            if _needs_request(book, what, where, count):
                 asked = book.request(what, where=where, reason=reason)
                 return BookOutcome(path.stem, Outcome.REQUESTED, count, entry=asked.number)
             if what == "erase":
@@ -162,9 +165,7 @@ def _one(
             return BookOutcome(path.stem, Outcome.DONE, count, _largest(change.moved), change.entry)
     except NothingMeantError:
         return BookOutcome(path.stem, Outcome.NO_MATCH)
-    except UsageError:
-        raise
-    except StrikeoutError as error:
+    except StrikeoutError as error:  # also one about the condition: books before this one may be changed already
         return BookOutcome(path.stem, Outcome.REFUSED, code=error.code, message=str(error))
 
 
@@ -176,11 +177,15 @@ def _planned(book: Book, name: str, what: Removal, where: str, reason: Reason | 
     return BookOutcome(name, Outcome.PLANNED, plan.count, _largest(plan.moved))
 
 
-def _needs_request(book: Book, what: Removal, where: str) -> bool:
-    """Return whether the removal needs an approval that it does not have yet."""
+def _needs_request(book: Book, what: Removal, where: str, count: int) -> bool:
+    """Return whether the removal needs an approval that it does not have yet.
+
+    An approval covers the quotes that matched at the time of its request; if others have been imported since, a new
+    one is needed.
+    """
     if book.approval == "one-person":
         return False
-    mine = [one for one in book.requests() if one.what == what and one.where == where]
+    mine = [one for one in book.requests() if (one.what, one.where, one.count) == (what, where, count)]
     return not any(one.state == "approved" for one in mine)
 
 
@@ -192,26 +197,54 @@ def _largest(moved: dict[str, float | None]) -> float | None:
 def approve_in_folder(
     folder: Path, ticket: str, *, reason: Reason | None = None, who: str | None = None
 ) -> FolderOutcome:
-    """Approve the open requests with one ticket in every book of a folder.
+    """Approve the open requests with one ticket in every book of a folder, if they all ask for the same removal.
+
+    Anybody can write any ticket on a request. So that none is approved unseen among the others, requests for different
+    removals are not approved together.
 
     Raises:
         UsageError: the folder has no book.
         NothingMeantError: no book has an open request with this ticket.
+        RefusedError: the requests ask for different removals. Nothing is approved.
     """
-    found: list[BookOutcome] = []
-    for path in books_of(folder):
-        with Book.open(path, who=who) as book:
-            asked = [one for one in book.requests() if one.state == "open" and one.why and one.why.ticket == ticket]
-            for one in asked:
-                try:
-                    done = book.approve(one.number, reason=reason)
-                    found.append(BookOutcome(path.stem, Outcome.APPROVED, one.count, entry=done.number))
-                except StrikeoutError as error:
-                    refused = BookOutcome(path.stem, Outcome.REFUSED, one.count, entry=one.number)
-                    found.append(_with_error(refused, error))
-    if not found:
+    paths, found = books_of(folder), []
+    asked: list[tuple[Path, Request]] = []
+    for path in paths:
+        try:
+            with Book.open(path, who=who) as book:
+                mine = [one for one in book.requests() if one.state == "open" and one.why and one.why.ticket == ticket]
+                asked += [(path, one) for one in mine]
+        except StrikeoutError as error:
+            found.append(_with_error(BookOutcome(path.stem, Outcome.REFUSED), error))
+    _refuse_different(asked, ticket)
+    for path, one in asked:
+        try:
+            with Book.open(path, who=who) as book:
+                done = book.approve(one.number, reason=reason)
+            found.append(BookOutcome(path.stem, Outcome.APPROVED, one.count, entry=done.number))
+        except StrikeoutError as error:
+            refused = BookOutcome(path.stem, Outcome.REFUSED, one.count, entry=one.number)
+            found.append(_with_error(refused, error))
+    if not asked:
         raise NothingMeantError(f"No book has an open request with the ticket {ticket!r}.", ticket=ticket)
-    return FolderOutcome("approve", tuple(found))
+    return FolderOutcome("approve", tuple(sorted(found, key=lambda book: book.name)))
+
+
+def _refuse_different(asked: Sequence[tuple[Path, Request]], ticket: str) -> None:
+    kinds: dict[tuple[str, str, str], str] = {}
+    for path, one in asked:
+        wanted = one.where or f"{many(one.count, 'quote')} by id"
+        place = f"{one.what} of {wanted} ({path.stem}, request {one.number})"
+        # Ids differ from book to book, so a request by ids is like no other.
+        kind = (one.what, one.where or place, "" if one.why is None else one.why.code)
+        kinds.setdefault(kind, place)
+    if len(kinds) > 1:
+        raise RefusedError(
+            f"The ticket {ticket!r} is on requests for {len(kinds)} different removals: {'; '.join(kinds.values())}. "
+            "Nothing was approved. Decide on each: strikeout approve BOOK NUMBER, or strikeout reject BOOK NUMBER.",
+            ticket=ticket,
+            kinds=len(kinds),
+        )
 
 
 def _with_error(book: BookOutcome, error: StrikeoutError) -> BookOutcome:
@@ -230,7 +263,8 @@ def evidence_of_folder(folder: Path, *, ticket: str | None = None, who: str | No
         with Book.open(path, who=who) as book:
             facts = evidence_facts(book, book.verify())
         removals = [one for one in facts["removals"] if ticket is None or (one["why"] or {}).get("ticket") == ticket]
-        if removals:
+        # A book that was changed without its key is listed in any case: its removals may be what was changed.
+        if removals or facts["verification"]["verdict"] == "refuted":
             found.append({**facts, "removals": removals})
     if not found:
         raise NothingMeantError("No book of the folder has such a removal.", ticket=ticket)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.coordinates import CHOICES, Bounds, Coordinates, coordinates_of
@@ -35,7 +37,7 @@ from strikeout.calibration.panels import (
     panel_form,
     shared_space,
 )
-from strikeout.calibration.problem import Posed, Problem, SearchEnd
+from strikeout.calibration.problem import AnyPosed, Posed, Problem, RobustSearch, SearchEnd
 from strikeout.calibration.result import concluded, panel_termination
 from strikeout.calibration.settings import FREE, STARTS, Settings, settings_of
 from strikeout.calibration.smiles import is_by_smile, search_by_smile
@@ -213,7 +215,7 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
     else:
         ends = searched(problem, points, progress)
         if how.starts == STARTS:
-            ends = _with_more_starts(problem, ends, progress)
+            ends = _with_more_starts(problem, ends, model.parameters.more_starts, partial(_is_far, problem), progress)
         best = best_of(ends)
     theta = coordinates.theta(best.descent.point)
     return {
@@ -227,18 +229,33 @@ def _fit_plain(quotes: Quotes, model: Model, how: Settings, progress: Progress |
 
 
 def _with_more_starts(
-    problem: Problem, ends: list[SearchEnd[Objective]], progress: Progress | None
-) -> list[SearchEnd[Objective]]:
+    problem: RobustSearch[AnyPosed],
+    ends: list[SearchEnd[AnyPosed]],
+    more: NDArray[np.float64],
+    is_far: Callable[[SearchEnd[AnyPosed]], bool],
+    progress: Progress | None,
+) -> list[SearchEnd[AnyPosed]]:
     """Follow the model's further starts if the best end is far from smooth; keep them if one of them is better."""
-    best, coordinates, more = best_of(ends), problem.coordinates, problem.model.parameters.more_starts
-    if not len(more) or not best.descent.termination.converged or not isinstance(best.objective.loss, Squared):
+    best = best_of(ends)
+    is_candidate = best.descent.termination.converged and not problem.asked.is_robust
+    if not len(more) or not is_candidate or not is_far(best):
         return ends
-    theta = np.array(coordinates.theta(best.descent.point))
-    if not far_from_smooth(best.objective, problem.model, theta, len(coordinates.free)):
-        return ends
-    further = search(problem, [coordinates.point(row) for row in more.tolist()], progress, first=best)[1:]
-    all_ends = [*ends, *further]
+    points = [problem.coordinates.point(row) for row in more.tolist()]
+    all_ends = [*ends, *search(problem, points, progress, first=best)[1:]]
     return ends if best_of(all_ends) is best else all_ends
+
+
+def _is_far(problem: Problem, end: SearchEnd[Objective]) -> bool:
+    theta = np.array(problem.coordinates.theta(end.descent.point))
+    return far_from_smooth([(end.objective, theta)], problem.model, len(problem.coordinates.free))
+
+
+def _is_panel_far(problem: PanelProblem, end: SearchEnd[PanelObjective]) -> bool:
+    shared, parts = problem.coordinates.theta(end.descent.point), end.objective.parts.values()
+    settled = replace(problem, objective=end.objective).settle(shared, negligible=0.0)
+    rows = [np.insert(settled.theta, problem.latent, own) for own in settled.latents.tolist()]
+    free = len(problem.coordinates.free) + len(rows)
+    return far_from_smooth(list(zip(parts, rows, strict=True)), problem.model, free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +296,10 @@ def _fit_panel(quotes: Quotes, model: Model, how: Settings, label: str, progress
     start = min(max(float(space.starts[0][k]), lower), upper)
     problem = PanelProblem(objective, formed, coordinates, k, lower, upper, start, AskedLoss.of(how.loss))
     ends = searched(problem, points, progress)
+    if how.starts == STARTS:
+        ends = _with_more_starts(
+            problem, ends, shared.parameters.more_starts, partial(_is_panel_far, problem), progress
+        )
     best = best_of(ends)
     problem = replace(problem, objective=best.objective)  # with the threshold of the best end
     at = problem.settle(coordinates.theta(best.descent.point), negligible=0.0)

@@ -17,7 +17,7 @@ quotes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -41,27 +41,29 @@ SPARE = 8  # degrees of freedom that the curves must leave
 ROOT_TWO_PI = 2.5066282746310002
 
 
-def far_from_smooth(objective: Objective, model: Model, theta: Floats, free: int) -> bool:
+def far_from_smooth(posed: Sequence[tuple[Objective, Floats]], model: Model, free: int) -> bool:
     """Return True if the mean squared residual is `FAR` times what smooth curves through the expiries leave.
 
     Args:
-        free: number of parameters that were fitted.
+        posed: quotes and the parameters that were fitted to them; of a panel, those of each group.
+        free: number of parameters that were fitted, in all groups.
     """
-    if isinstance(objective.book, Features):
+    count = sum(len(objective) for objective, _ in posed)
+    if any(isinstance(objective.book, Features) for objective, _ in posed):
         return False
-    layout = objective.contracts.slices
-    if len(objective) < FEWEST * len(layout.expiries):
+    if count < FEWEST * sum(len(objective.contracts.slices.expiries) for objective, _ in posed):
         return False
     total, left, used = 0.0, 0.0, 0
-    for part in _parts(objective):
-        x, r, w = _smile(part, model, theta)
-        total += float(np.add.reduce(w * r * r))
-        unexplained, terms = smooth_curves.unexplained(x, part.contracts.slices.offsets, r, w, TERMS)
-        left, used = left + unexplained, used + terms
-    spare, rounding = len(objective) - used, 10.0 * objective.rounding
+    for objective, theta in posed:
+        for part in _parts(objective):
+            x, r, w = _smile(part, model, theta)
+            total += float(np.add.reduce(w * r * r))
+            unexplained, terms = smooth_curves.unexplained(x, part.contracts.slices.offsets, r, w, TERMS)
+            left, used = left + unexplained, used + terms
+    spare, rounding = count - used, 10.0 * max(objective.rounding for objective, _ in posed)
     if spare < SPARE:
         return False
-    mean = total / max(len(objective) - free, 1)
+    mean = total / max(count - free, 1)
     return mean > FAR * max(left / spare, rounding * rounding)
 
 

@@ -111,7 +111,8 @@ def shared_space(model: Model, latent: str | None) -> ParameterSpace:
     names = tuple(name for i, name in enumerate(space.names) if i != k)
     bounds = np.delete(space.lower, k), np.delete(space.upper, k)
     edges = tuple(name for name in space.edges if name in names)
-    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1), edges)
+    more = np.delete(space.more_starts, k, axis=1) if len(space.more_starts) else space.more_starts
+    return ParameterSpace(names, *bounds, np.delete(space.starts, k, axis=1), edges, more)
 
 
 def panel_form(model: Model, quotes: Quotes, groups: dict[Group, Rows]) -> Model:

@@ -311,8 +311,9 @@ def _collected(plan: Plan, partitions: Sequence[str], engine: Engine, progress: 
             continue
         _refuse_errors(answer)
         seen[answer.batch], digests[answer.batch] = replace(answer, sealed=()), digest
-        for sealed in answer.sealed:
-            receipt, own = unseal(sealed)
+        unsealed = [unseal(sealed) for sealed in answer.sealed]
+        _refuse_other_partitions(answer, [receipt for receipt, _ in unsealed])
+        for receipt, own in unsealed:
             receipts.append(receipt)
             parts += own
         done += len(answer.batch)
@@ -352,6 +353,18 @@ def _refuse_other_arithmetic(answer: Answer) -> None:
             f"The worker {answer.worker} computes with other last bits than this process. {apart} Install the same "
             "versions on all workers.".replace("  ", " "),
             worker=answer.worker,
+        )
+
+
+def _refuse_other_partitions(answer: Answer, receipts: Sequence[Receipt]) -> None:
+    found = tuple(receipt.partition for receipt in receipts)
+    if found != answer.batch:
+        raise RefusedError(
+            f"The worker {answer.worker} was asked for {many(len(answer.batch), 'partition')} from {answer.batch[0]} "
+            f"on and answered for {', '.join(found[:3]) or 'none'}. Gather again, without this worker.",
+            worker=answer.worker,
+            asked=list(answer.batch),
+            answered=list(found),
         )
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -141,13 +142,28 @@ def sealed_states(plan: Plan, partition: str) -> tuple[bytes, bool]:
     if place is not None:
         with suppress(OSError):
             kept = place.read_bytes()
-            if is_whole(kept):
+            if _kept_receipt(kept, partition, content) is not None:
                 return kept, True
     made = seal(*states_of(plan, partition, content))
     if place is not None:
         place.parent.mkdir(parents=True, exist_ok=True)
         replace_file(place, lambda part: part.write_bytes(made))
     return made, False
+
+
+def _kept_receipt(data: bytes, partition: str, content: str) -> Receipt | None:
+    """Return the receipt in bytes of the cache if they are the states of a partition with this content.
+
+    None for those of another one, or of what it contained before quotes were removed from it, under this name.
+    """
+    if not is_whole(data):
+        return None
+    try:
+        with refuse_damage(data):
+            receipt = _receipt(parse(data[:-_SEAL].partition(b"\n")[0]))
+    except RefusedError:
+        return None
+    return receipt if (receipt.partition, receipt.content) == (partition, content) else None
 
 
 def _place(plan: Plan, partition: str, content: str) -> Path:
@@ -163,9 +179,9 @@ def kept_states(plan: Plan, partition: str) -> Receipt | None:
     Raises:
         UnreadableFileError: the partition cannot be read.
     """
-    place = _place(plan, partition, plan.lake.content(partition))
-    with suppress(OSError, RefusedError):
-        return unseal(place.read_bytes())[0]
+    content = plan.lake.content(partition)
+    with suppress(OSError):
+        return _kept_receipt(_place(plan, partition, content).read_bytes(), partition, content)
     return None
 
 
@@ -243,15 +259,18 @@ def unseal(data: bytes) -> tuple[Receipt, list[Part]]:
     line, _, rest = data[:-_SEAL].partition(b"\n")
     with refuse_damage(data):  # the seal needs no key: a person who can write to the cache can make it match
         head = parse(line)
-        given = head["receipt"]
-        receipt = Receipt(**{
-            **given, "left_out_ids": tuple(given["left_out_ids"]), "books": tuple(map(tuple, given["books"])),
-        })  # fmt: skip
+        receipt = _receipt(head)
         parts, place = [], 0
         for tags, size in zip(head["tags"], head["sizes"], strict=True):
             parts.append(Part(receipt.partition, tuple(tags), decode_moments(rest[place : place + size])))
             place += size
         return receipt, parts
+
+
+def _receipt(head: Mapping[str, Any]) -> Receipt:
+    given = head["receipt"]
+    listed = {"left_out_ids": tuple(given["left_out_ids"]), "books": tuple(map(tuple, given["books"]))}
+    return Receipt(**{**given, **listed})
 
 
 @cache

@@ -21,9 +21,12 @@ import secrets
 import time
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import inf
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.error import URLError
 from urllib.parse import quote, urlencode, urlsplit
@@ -39,6 +42,9 @@ from strikeout.text import printable
 # Signatures with a key of the provider. None that the client's own secret could make, and not "none".
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 TIMEOUT = 10.0  # seconds for an answer of the provider
+WAIT = 2.0  # seconds that a request waits for keys of the provider
+BETWEEN_FETCHES = 30.0  # seconds between two fetches of its keys
+FRESH_KEYS, OLDEST_KEYS = 300.0, 3600.0  # seconds after which they are fetched again, and no longer used
 LARGEST_ANSWER = 1 << 20
 LEEWAY = 30  # seconds by which the clocks of the provider and of this server may differ
 PATIENCE = 600.0  # seconds from the first step of a sign-in to the last
@@ -109,6 +115,8 @@ class Provider:
 
 
 def _check_address(file: str, name: str, given: object) -> None:
+    if not given:
+        raise UsageError(f"{file}: {name} is missing.")
     parts = urlsplit(str(given))
     is_own = parts.hostname in ("127.0.0.1", "::1", "localhost")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_own):
@@ -142,10 +150,15 @@ class Oidc:
         found = _fetched(Request(place))
         if str(found.get("issuer", "")).rstrip("/") != provider.issuer:
             raise UsageError(f"{place}: the provider calls itself {printable(str(found.get('issuer')))!r}.")
+        # The client's secret and the browsers' codes go to these addresses, and signatures are trusted by the last.
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+            _check_address(place, name, found.get(name))
         self._authorize, self._exchange = str(found["authorization_endpoint"]), str(found["token_endpoint"])
-        self._keys = jwt.PyJWKClient(str(found["jwks_uri"]), cache_keys=True, timeout=int(TIMEOUT))
+        self._keys = ProviderKeys(str(found["jwks_uri"]))
         self._pending: dict[str, Pending] = {}
         self._sessions: dict[str, tuple[Person, float]] = {}
+        self._name_of: dict[str, str] = {}  # by subject
+        self._subject_of: dict[str, str] = {}  # by name
 
     # --- programs -------------------------------------------------------------------------------------------------
 
@@ -191,7 +204,7 @@ class Oidc:
         """
         name = jwt.get_unverified_header(token).get("kid")
         for refresh in (False, True):  # a provider changes its keys from time to time
-            known = [key for key in self._keys.get_jwk_set(refresh=refresh).keys if key.public_key_use in (None, "sig")]
+            known = [key for key in self._keys.current(refresh=refresh) if key.public_key_use in (None, "sig")]
             fitting = known if name is None and len(known) == 1 else [key for key in known if key.key_id == name]
             if fitting and (name is not None or len(fitting) == 1):
                 return fitting[0]
@@ -206,12 +219,33 @@ class Oidc:
         given = claims.get(self.provider.roles_claim, [])
         values = {str(value) for value in (given if isinstance(given, list) else [given])}
         roles = {role for name, role in self.provider.roles.items() if name in values}
-        name = str(claims.get(self.provider.name_claim) or claims["sub"])
+        # No other claim in its place: a person with two kinds of tokens would have two names, and approve their own
+        # requests.
+        name = str(claims.get(self.provider.name_claim) or "")
         if not name.strip() or len(name) > LONGEST_NAME or printable(name) != name:
-            raise SignInError("The provider gives a name that cannot be written to a ledger.")
+            raise SignInError(
+                f"The provider gives no {self.provider.name_claim} that can be written to a ledger.",
+                claim=self.provider.name_claim,
+            )
         if not roles:
             raise SignInError("The provider gives you no role on this server. Ask your administrator.")
+        self._tie(str(claims["sub"]), name)
         return Person(name, max(roles, key=lambda role: (len(PERMITTED[role]), list(Role).index(role))))
+
+    def _tie(self, subject: str, name: str) -> None:
+        """Raise SignInError if the name was another person's on this server, or the person had another name.
+
+        Some providers let people choose their name; two names are two persons for an approval.
+        """
+        if self._name_of.get(subject, name) != name or self._subject_of.get(name, subject) != subject:
+            raise SignInError(
+                "The provider gives you another name than before, or the name of another person. Ask your "
+                "administrator: names are tied to persons until the server is started again.",
+                claim=self.provider.name_claim,
+            )
+        for known in (self._name_of, self._subject_of):
+            _make_room(known)
+        self._name_of[subject], self._subject_of[name] = name, subject
 
     # --- browsers -------------------------------------------------------------------------------------------------
 
@@ -279,6 +313,51 @@ class Oidc:
     def end(self, proof: str) -> None:
         """End a session."""
         self._sessions.pop(proof, None)
+
+
+class ProviderKeys:
+    """The keys that a provider signs with, fetched by a thread: a request never waits long for the provider.
+
+    Anybody can send a token that names an unknown key. Without the limits the server would ask the provider for each,
+    and other requests would wait for the answer.
+
+    Args:
+        address: of the keys (JWKS).
+    """
+
+    def __init__(self, address: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = jwt.PyJWKClient(address, cache_jwk_set=False, timeout=int(TIMEOUT))
+        self._clock = clock
+        self._known: tuple[list[jwt.PyJWK], float] = [], -inf
+        self._asked = -inf
+        self._fetching: Thread | None = None
+
+    def current(self, *, refresh: bool) -> list[jwt.PyJWK]:
+        """Return the keys; not those that were fetched more than `OLDEST_KEYS` seconds ago.
+
+        Args:
+            refresh: fetch them again first, unless that was done in the last `BETWEEN_FETCHES` seconds.
+        """
+        keys, fetched = self._known
+        now = self._clock()
+        if now - fetched > FRESH_KEYS or refresh:
+            self._fetch(now, wait=refresh or now - fetched > OLDEST_KEYS)
+            keys, fetched = self._known
+        return keys if now - fetched <= OLDEST_KEYS else []
+
+    def _fetch(self, now: float, *, wait: bool) -> None:
+        if now - self._asked > BETWEEN_FETCHES:
+            self._asked = now
+            self._fetching = Thread(target=self._fetch_now, daemon=True)
+            self._fetching.start()
+        elif self._clock() - self._asked > WAIT:
+            return
+        if wait and self._fetching is not None:
+            self._fetching.join(WAIT)
+
+    def _fetch_now(self) -> None:
+        with suppress(jwt.PyJWTError):  # the keys known so far are used until they are too old
+            self._known = self._client.get_jwk_set().keys, self._clock()
 
 
 def _make_room(kept: dict[str, Any]) -> None:
