@@ -9,6 +9,7 @@ import strikeout as so
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.forgetting.online import begin, update
 from strikeout.results import Update
+from strikeout.statistics.second_order import GroupSums
 from strikeout.statistics.system import System
 from strikeout.synthetic.heston_quotes import panel_quotes
 
@@ -149,6 +150,21 @@ def test_exchanging_groups_gives_the_bits_of_a_new_system(panel):
     assert rolled.groups == again.groups
     assert rolled.step().parameters == again.step().parameters
     assert rolled.step().latent == again.step().latent
+    assert np.array_equal(rolled.curvatures, again.curvatures)
+
+
+def test_the_sums_of_exchanged_groups_are_stacked_in_the_order_of_the_groups(panel):
+    start = begin(panel, TOLERANCE)
+    done = update(start, DAYS[DATES[8]], DAYS[DATES[3]].ids, TOLERANCE)
+    back = update(done, DAYS[DATES[3]], DAYS[DATES[8]].ids, TOLERANCE)  # a day in the middle of the others
+    for made in (done, back):
+        assert tuple(made.sums) == made.system.groups
+        stacked = GroupSums.of(dict(made.sums.items()))
+        assert np.array_equal(stacked.S, made.sums.S)
+        assert np.array_equal(stacked.T, made.sums.T)
+    same = [group for group in start.system.groups if group != DATES[3]]
+    assert all(np.array_equal(back.sums[group].residual, start.sums[group].residual) for group in same)
+    assert np.array_equal(back.system.curvatures, System(dict(back.system.blocks), back.system.latent).curvatures)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ shared reference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -37,7 +38,7 @@ from strikeout.quotes.forwards import is_derived
 from strikeout.quotes.quotes import Quotes, stacked
 from strikeout.statistics.linearize import linearizer
 from strikeout.statistics.objective import objective_of
-from strikeout.statistics.second_order import SecondOrder, second_order_of
+from strikeout.statistics.second_order import GroupSums, SecondOrder, second_order_of
 from strikeout.statistics.system import WHOLE, Group, OneStep, System
 from strikeout.text import as_lines, many
 
@@ -64,7 +65,7 @@ class Update:
     forgotten: int
     tolerance: float
     path: tuple[str, ...]
-    names: frozenset[str]  # the ids of all quotes
+    names: AbstractSet[str]  # the ids of all quotes
     taken: tuple[OneStep, StepError] | None = None
 
     @property
@@ -211,7 +212,7 @@ def begin(calibration: Calibration, tolerance: float) -> Update:
         base=calibration,
         parts=parts,
         system=calibration.system,
-        sums=dict(calibration.second_order),
+        sums=calibration.second_order if calibration.panel is None else GroupSums.of(calibration.second_order),
         parameters=dict(calibration.parameters),
         latent=dict(calibration.latent),
         before=dict(calibration.parameters),
@@ -219,7 +220,7 @@ def begin(calibration: Calibration, tolerance: float) -> Update:
         forgotten=0,
         tolerance=tolerance,
         path=("nothing changed yet",),
-        names=frozenset(calibration.book.ids.tolist()),
+        names=set(calibration.book.ids.tolist()),
     )
 
 
@@ -234,8 +235,9 @@ def update(last: Update, new: Quotes, names: NDArray[Any], tolerance: float) -> 
     gone, more = set(names.tolist()), new.ids.tolist()
     if len(gone) < len(names) or not gone <= last.names:
         last.quotes.only(names)  # raises for the unknown one, or the one given twice
-    left = last.names - gone
-    both = sorted(left.intersection(more))
+    present = set(last.names)  # one copy: a book has many names
+    present -= gone
+    both = sorted(present.intersection(more))
     if both:
         raise UsageError(
             f"{len(both):,} of the {len(new):,} quotes have ids that are in the book already: {both[0]!r}. Forget the "
@@ -243,7 +245,8 @@ def update(last: Update, new: Quotes, names: NDArray[Any], tolerance: float) -> 
             ids=both,
         )
     parts, removed, added = _changed_parts(last, new, names)
-    found = _step(last, parts, removed, added, tolerance)
+    present.update(more)
+    found = _step(last, parts, removed, added, tolerance, count=len(present))
     learnt, forgotten = len(new), len(names)
     if isinstance(found, NoStep):
         path = (f"step passed over: {found.clause}", "recalibrate: all quotes, from cold starts")
@@ -263,7 +266,7 @@ def update(last: Update, new: Quotes, names: NDArray[Any], tolerance: float) -> 
         forgotten=forgotten,
         tolerance=tolerance,
         path=(f"update: {judged.sentence}, and {tolerance:g} were asked for",),
-        names=left.union(more),
+        names=present,
         taken=(step, judged),
     )
 
@@ -275,16 +278,15 @@ def _changed_parts(
     panel, parts = last.base.panel, dict(last.parts)
     removed: dict[Group, Quotes] = {}
     if len(names):
-        left = len(names)
+        asked, left = set(names.tolist()), len(names)
         for group, part in last.parts.items():
-            gone = np.isin(part.ids, names)
-            if gone.any():
-                removed[group] = part[gone]
-                left -= int(np.count_nonzero(gone))
-                if gone.all() and panel is not None:
-                    del parts[group]
-                else:
-                    parts[group] = part[~gone]
+            gone = np.array([name in asked for name in part.ids.tolist()])
+            count = int(np.count_nonzero(gone))
+            if count == len(part) and panel is not None:
+                removed[group] = parts.pop(group)
+            elif count:
+                removed[group], parts[group] = part[gone], part[~gone]
+            left -= count
             if not left:
                 break
     added = {} if not len(new) else {WHOLE: new} if panel is None else _by_group(new, panel)
@@ -299,6 +301,8 @@ def _step(
     removed: Mapping[Group, Quotes],
     added: Mapping[Group, Quotes],
     tolerance: float,
+    *,
+    count: int,
 ) -> tuple[System, Mapping[Group, SecondOrder], OneStep, StepError] | NoStep:
     """Return the state, the sums and the step of the quotes of now; or why no step can replace the optimum."""
     base, how = last.base, last.base.settings
@@ -307,7 +311,7 @@ def _step(
         return NoStep(reason)
     whole_groups = [group for group in removed if group not in parts]
     blocks: dict[Group, Any] = {}
-    sums = {group: one for group, one in last.sums.items() if group not in whole_groups}
+    sums: dict[Group, SecondOrder] = {}
     try:
         for group in {**removed, **added}:
             if group in whole_groups:
@@ -324,17 +328,20 @@ def _step(
                 more = second_order_of(used, base.model, reference, residual=how.residual, weights=how.weights)
                 old = blocks.get(group, last.system.blocks.get(group))
                 blocks[group] = block if old is None else old + block if sign > 0 else old - block
-                so_far = sums.get(group)
+                so_far = sums.get(group, last.sums.get(group))
                 sums[group] = more if so_far is None else so_far + more if sign > 0 else so_far - more
     except RefusedError:
         return NoStep(Unsupported.TOO_LARGE)
     system = last.system.exchanged(whole_groups, blocks)
     if base.is_panel and len(system.groups) != len(parts):
         return NoStep(Unsupported.LOST_GROUP if system.groups else Unsupported.NO_GROUP)
-    evidence = _Evidence(base, sum(map(len, parts.values())), sums)
+    now: Mapping[Group, SecondOrder] = sums
+    if base.is_panel:
+        now = GroupSums.of(last.sums).exchanged(sums, system.groups)
+    evidence = _Evidence(base, count, now)
     step = system.step(free=free_parameters(evidence))
     judged = certify(step, evidence, tolerance, ids=lambda: np.empty(0, "U1"), measure=None)
-    return judged if isinstance(judged, NoStep) else (system, sums, step, judged)
+    return judged if isinstance(judged, NoStep) else (system, now, step, judged)
 
 
 def _unsupported_here(
@@ -401,7 +408,8 @@ def latent_of_least_cost(
 
 
 def _by_group(quotes: Quotes, panel: str) -> dict[Group, Quotes]:
-    return {group: quotes[rows] for group, rows in grouped(quotes, panel).items()}
+    groups = grouped(quotes, panel)
+    return {group: quotes if len(rows) == len(quotes) else quotes[rows] for group, rows in groups.items()}
 
 
 def _joined(parts: Iterable[Quotes]) -> Quotes:

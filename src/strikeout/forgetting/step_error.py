@@ -30,12 +30,11 @@ from strikeout.calibration.identifiability import FREE, INFLATION, free_beyond, 
 from strikeout.calibration.panels import shared_space
 from strikeout.errors import ParameterError
 from strikeout.forgetting.evidence import Evidence, Unsupported
-from strikeout.kernels.products import inner
 from strikeout.kernels.symmetric import Judged, dot, judged
 from strikeout.models.model import ParameterSpace
-from strikeout.statistics.linearization import Linearization, places
+from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.schur import ArrowBlocks
-from strikeout.statistics.second_order import SecondOrder, expand
+from strikeout.statistics.second_order import GroupSums, expand
 from strikeout.statistics.system import WHOLE, OneStep
 
 Floats = NDArray[np.float64]
@@ -186,8 +185,8 @@ def step_error(step: OneStep, evidence: Evidence, *, ids: Callable[[], ArrayLike
         )
     space = shared_space(model, evidence.latent_name)
     kept = _all_of(len(space)) if step.free is None else step.free
-    whole, held = equations.system(), step.system.held
-    moving = sum(group not in held for group in step.groups)
+    whole, source = equations.system(), step.system
+    moving = len(source.groups) - int(np.count_nonzero(source.are_held))
     system = Linearization(whole.triangle, whole.count - moving)  # one quote per group determines its latent parameter
     change = [float(step.change[i]) for i in kept]
     shared = indicator(system, space, reference=reference, step=change, free=kept)
@@ -216,10 +215,10 @@ def latent_errors(step: OneStep) -> dict[str | int | float, float]:
     kept = _all_of(len(step.equations.schema.parameters)) if step.free is None else step.free
     system, source = step.equations.system(), step.system
     rest = system.cost - dot([system.rows[-1][i] for i in kept], [float(step.change[i]) for i in kept])
-    held = np.array([group in source.held for group in source.groups])
+    held = source.are_held
     freedom = system.count - len(kept) - int(np.count_nonzero(~held))
     order = _columns_of(step, kept)
-    H = np.array([block.system().curvature for block in source.blocks.values()])[:, order][:, :, order]
+    H = source.curvatures[:, order][:, :, order]
     errors = ArrowBlocks(H, held).errors(sqrt(max(rest, 0.0) / freedom) if freedom > 0 else inf)[1]
     return dict(zip(source.groups, errors.tolist(), strict=True))
 
@@ -244,10 +243,9 @@ def _outside(
 def _latents_outside(step: OneStep, evidence: Evidence) -> tuple[str, ...]:
     name = str(evidence.latent_name)
     low, high = {**_bounds(evidence.model.parameters), **(evidence.settings.bounds or {})}[name]
-    held = step.system.held
-    return tuple(
-        f"{name} of {group}" for group, value in step.latent.items() if group not in held and not low < value < high
-    )
+    at = step.latent_references + step.latent_changes
+    is_outside = ~((low < at) & (at < high)) & ~step.system.are_held
+    return tuple(f"{name} of {step.groups[n]}" for n in np.flatnonzero(is_outside).tolist())
 
 
 def _part(system: Linearization, kept: Sequence[int], step: Floats) -> Floats:
@@ -322,14 +320,14 @@ def _panel_error(
     except ParameterError:  # the parameters are at the boundary of the model
         return inf, 0.0
     order, noise = _columns_of(step, kept), sqrt(variance)
-    pick = np.ix_(range(len(sums)), order, order)
-    H = _curvatures(step)[pick]
-    S = np.array([one.residual for one in sums])[pick]
-    T = np.array([one.sensitivity for one in sums])[np.ix_(range(len(sums)), order, order, order)]
-    held = np.array([group in step.system.held for group in step.system.groups])
+    H, S, T = step.system.curvatures, sums.S, sums.T
+    if order != list(range(H.shape[-1])):
+        pick = np.ix_(range(len(sums)), order, order)
+        H, S, T = H[pick], S[pick], T[np.ix_(range(len(sums)), order, order, order)]
+    held = step.system.are_held
     latents = np.where(held, 0.0, step.latent_changes)
     d = np.column_stack([np.tile(step.change[list(kept)], (len(sums), 1)), latents])
-    after, out = expand(S, T, d)
+    after, out, turned = expand(S, T, d)
     missed, errors = ArrowBlocks(H - after, held).solve(out), ArrowBlocks(H, held).errors(noise)
     apart = np.abs(np.concatenate([missed[0], missed[1][~held]]))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -339,7 +337,6 @@ def _panel_error(
         return inf, 0.0
     # What the first order leaves out is nowhere negative (``SecondOrder.curvature_after``), and eliminating the latent
     # parameters keeps that order.
-    turned = inner(T, d[:, None, None, :])
     there = ArrowBlocks(H + turned + turned.transpose(0, 2, 1), held)
     if not (there.B[~held, -1, -1] > 0.0).all():
         return worst, 0.0
@@ -348,18 +345,13 @@ def _panel_error(
     return worst, slack(space, at, there.reduced().tolist(), kept=kept, noise_variance=variance)
 
 
-def _curvatures(step: OneStep) -> Floats:
-    """Return the curvature of every group, (groups, q, q)."""
-    blocks = step.system.blocks.values()
-    size = next(iter(blocks)).schema.columns
-    triangles = np.array([block.solved[: len(block.words)] for block in blocks])
-    return triangles[:, np.array(places(size))][:, : size - 1, : size - 1]
-
-
-def _retained_sums(step: OneStep, evidence: Evidence, ids: Callable[[], ArrayLike]) -> list[SecondOrder]:
+def _retained_sums(step: OneStep, evidence: Evidence, ids: Callable[[], ArrayLike]) -> GroupSums:
     """Return the second-order sums of what is left of every group; only those that lose quotes are computed."""
     whole, gone = evidence.second_order, evidence.second_order_of(ids())
-    return [whole[g] - gone[g] if g in gone else whole[g] for g in step.system.groups]
+    groups = step.system.groups
+    if isinstance(whole, GroupSums) and whole.groups == groups and not gone:
+        return whole
+    return GroupSums.of({g: whole[g] - gone[g] if g in gone else whole[g] for g in groups})
 
 
 def _columns_of(step: OneStep, kept: tuple[int, ...]) -> list[int]:

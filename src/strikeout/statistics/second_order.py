@@ -16,7 +16,9 @@ G alone do not show how good a step is in a real market. Both sums add and subtr
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +29,7 @@ from strikeout.kernels.symmetric import solve
 from strikeout.models.model import Model, Theta
 from strikeout.statistics.linearize import rows
 from strikeout.statistics.objective import Residual, objective_of
+from strikeout.statistics.system import Group
 from strikeout.statistics.weights import Weighting, weights_of
 
 if TYPE_CHECKING:
@@ -38,11 +41,14 @@ STEP = 1e-4  # of a parameter's size: central differences of sensitivities good 
 AT_ONCE = 1 << 14  # quotes, whose second derivatives are held at the same time: 20 MB of them
 
 
-def expand(S: Floats, T: Floats, d: Floats) -> tuple[Floats, Floats]:
-    """S_d and ``S_d d - T(d, d) / 2``, the two sides of the equation above; of many sums at once where d has rows."""
+def expand(S: Floats, T: Floats, d: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return S_d and ``S_d d - T(d, d) / 2``, the two sides of the equation above, and T d: half of how H turns.
+
+    Of many sums at once if d has rows.
+    """
     along = d[..., None, :]
-    after = S - inner(np.moveaxis(T, -3, -1), along[..., None, :])
-    return after, inner(after, along) - 0.5 * inner(inner(T, along[..., None, :]), along)
+    after, turned = S - inner(np.moveaxis(T, -3, -1), along[..., None, :]), inner(T, along[..., None, :])
+    return after, inner(after, along) - 0.5 * inner(turned, along), turned
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,7 @@ class SecondOrder:
             curvature: H of the same quotes, for the parameters that may move.
             step: of these parameters; the sums are of them too (see ``only``).
         """
-        after, missed = expand(self.residual, self.sensitivity, step)
+        after, missed, _ = expand(self.residual, self.sensitivity, step)
         true = curvature - after
         if not (np.isfinite(true).all() and (np.diag(true) > 0.0).all()):
             return np.full(len(step), np.nan)
@@ -86,6 +92,46 @@ class SecondOrder:
         """Return the sums for these parameters, by number, the others being fixed."""
         i = np.asarray(free, np.intp)
         return SecondOrder(self.residual[np.ix_(i, i)], self.sensitivity[np.ix_(i, i, i)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupSums(Mapping[Group, SecondOrder]):
+    """The sums of every group of a panel in two arrays, so that one group is exchanged without stacking the others."""
+
+    groups: tuple[Group, ...]
+    S: Floats  # groups x p x p
+    T: Floats  # groups x p x p x p
+
+    @staticmethod
+    def of(sums: Mapping[Group, SecondOrder]) -> GroupSums:
+        """Return the same sums, stacked."""
+        if isinstance(sums, GroupSums):
+            return sums
+        S, T = ([getattr(one, name) for one in sums.values()] for name in ("residual", "sensitivity"))
+        return GroupSums(tuple(sums), np.array(S), np.array(T))
+
+    def exchanged(self, new: Mapping[Group, SecondOrder], groups: tuple[Group, ...]) -> GroupSums:
+        """Return the sums of these groups in their order: new ones, and those of before for the others."""
+        places, size = self._places, len(self.groups)
+        at = {group: size + n for n, group in enumerate(new)}
+        rows = np.array([at[group] if group in at else places[group] for group in groups], np.intp)
+        S = np.concatenate([self.S, [one.residual for one in new.values()]]) if new else self.S
+        T = np.concatenate([self.T, [one.sensitivity for one in new.values()]]) if new else self.T
+        return GroupSums(groups, S[rows], T[rows])
+
+    @cached_property
+    def _places(self) -> dict[Group, int]:
+        return {group: n for n, group in enumerate(self.groups)}
+
+    def __getitem__(self, group: Group) -> SecondOrder:
+        n = self._places[group]
+        return SecondOrder(self.S[n], self.T[n])
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

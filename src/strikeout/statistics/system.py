@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from math import isfinite, nan
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,12 +22,15 @@ from strikeout.kernels import exact
 from strikeout.kernels.symmetric import solve
 from strikeout.quotes.names import NameIndex
 from strikeout.statistics.footprints import Footprints
+from strikeout.statistics.linearization import places
 from strikeout.statistics.normal_equations import PAPER_RIDGE, NormalEquations, Ridge, Schema, refuse_mixing
 from strikeout.statistics.schur import eliminate, pack, place_of, shared_schema, solve_words, unpack
 from strikeout.text import many
 
 Floats = NDArray[np.float64]
 Group = str | int | float
+
+T = TypeVar("T")
 
 WHOLE: Group = ""  # the group of the only block of a plain system
 
@@ -161,6 +164,33 @@ class Reduced(NamedTuple):
         )
 
 
+class Stacked(NamedTuple):
+    """What steps and their judges read of every group of a panel, one row per group, in order."""
+
+    curvature: Floats  # groups x q x q
+    references: Floats
+    offsets: Floats
+    slopes: Floats  # groups x shared parameters
+
+    @staticmethod
+    def of(blocks: Iterable[NormalEquations], eliminated: Collection[Reduced]) -> Stacked:
+        """Stack these groups."""
+        known = list(blocks)
+        size = known[0].schema.columns
+        triangles = np.array([block.solved[: len(block.words)] for block in known])
+        return Stacked(
+            triangles[:, np.array(places(size))][:, : size - 1, : size - 1],
+            np.array([one.reference for one in eliminated]),
+            np.array([one.offset for one in eliminated]),
+            np.array([one.slopes for one in eliminated]),
+        )
+
+    def picked(self, more: Stacked | None, rows: NDArray[np.intp]) -> Stacked:
+        """Return these rows of it and of more below it."""
+        pairs = zip(self, self if more is None else more, strict=True)
+        return Stacked(*(mine[rows] if more is None else np.concatenate([mine, other])[rows] for mine, other in pairs))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class System:
     """Exact normal equations by group.
@@ -284,9 +314,8 @@ class System:
         lost = {*gone, *(group for group in blocks if group not in new)}
         for block in new.values():
             refuse_mixing(self.schema, shared_schema(block.schema, self.latent))
-        kept = {group: block for group, block in self.blocks.items() if group not in lost}
-        is_in_order = all(group in kept for group in new)
-        kept.update(new)
+        kept = _exchanged(self.blocks, lost, new)
+        is_in_order = all(group in self.blocks for group in new)
         if not is_in_order and self.groups:  # the next date is the usual case, and needs no sorting
             fresh = [group for group in new if group not in self.blocks]
             is_in_order = len(fresh) == 1 and rank(self.groups[-1]) < rank(fresh[0])
@@ -295,16 +324,22 @@ class System:
         made.__dict__.update(
             blocks=MappingProxyType(ordered), latent=self.latent, held=frozenset(self.held) & ordered.keys()
         )
-        known, latent = self._eliminated, self.latent
+        latent = self.latent
         found = {g: Reduced.of(block, latent, held=g in made.held) for g, block in new.items()}
         total, pieces = self._packed
         total += sum(one.packed for one in found.values())
         total -= sum(pieces[group] for group in {*lost, *new} if group in pieces)
-        made.__dict__["_eliminated"] = {group: found[group] if group in found else known[group] for group in ordered}
-        made.__dict__["_packed"] = (
-            total,
-            {group: found[group].packed if group in found else pieces[group] for group in ordered},
-        )
+        eliminated = _exchanged(self._eliminated, lost, found)
+        packed = _exchanged(pieces, lost, {group: one.packed for group, one in found.items()})
+        if not is_in_order:
+            eliminated = {group: eliminated[group] for group in ordered}
+            packed = {group: packed[group] for group in ordered}
+        made.__dict__["_eliminated"], made.__dict__["_packed"] = eliminated, (total, packed)
+        if "_stacked" in self.__dict__ and ordered:
+            at = {group: n for n, group in enumerate((*self.blocks, *found))}  # the later row counts
+            more = Stacked.of(new.values(), found.values()) if new else None
+            rows = np.array([at[group] for group in ordered], np.intp)
+            made.__dict__["_stacked"] = self._stacked.picked(more, rows)
         return made
 
     def _changed(self, blocks: Mapping[Group, NormalEquations], held: frozenset[Group]) -> System:
@@ -406,10 +441,24 @@ class System:
 
     @cached_property
     def _followers(self) -> Followers:
-        found = self._eliminated.values()
-        table = np.ascontiguousarray(np.array([one.slopes for one in found]).T)
-        offsets, references = np.array([one.offset for one in found]), np.array([one.reference for one in found])
-        return Followers(self.groups, references, offsets, table)
+        found = self._stacked
+        return Followers(self.groups, found.references, found.offsets, np.ascontiguousarray(found.slopes.T))
+
+    @cached_property
+    def _stacked(self) -> Stacked:
+        return Stacked.of(self.blocks.values(), self._eliminated.values())
+
+    @property
+    def curvatures(self) -> Floats:
+        """The curvature of all parameters of every group, one matrix per group."""
+        return self._stacked.curvature
+
+    @cached_property
+    def are_held(self) -> NDArray[np.bool_]:
+        """Whether the latent parameter of each group stays at its reference, in the order of the groups."""
+        if not self.held:
+            return np.zeros(len(self.groups), bool)
+        return np.array([group in self.held for group in self.groups])
 
     def _known(self, groups: Iterable[Group]) -> Collection[Group]:
         asked = set(groups)
@@ -507,6 +556,15 @@ class FootprintBlocks:
         blocks = self.blocks.values()
         ids = np.concatenate([rows.ids for rows in blocks]) if blocks else np.empty(0, "U1")
         return NameIndex.of(ids), np.cumsum([len(rows) for rows in blocks], dtype=np.intp)
+
+
+def _exchanged(old: Mapping[Group, T], out: Iterable[Group], new: Mapping[Group, T]) -> dict[Group, T]:
+    """Return a mapping without some groups and with others, in the old order, new groups last."""
+    found = dict(old)  # copied as a whole: most groups stay
+    for group in out:
+        found.pop(group, None)
+    found.update(new)
+    return found
 
 
 def _solve_part(equations: NormalEquations, free: tuple[int, ...], ridge: Ridge) -> list[float]:
