@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import fsum, isfinite, nan, sqrt
+from math import fsum, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from strikeout.calibration.latent_prior import refuse_prior
 from strikeout.calibration.latent_problem import problem_again
 from strikeout.calibration.panels import grouped
 from strikeout.calibration.settings import Settings
-from strikeout.calibration.summary import html_table
+from strikeout.calibration.summary import finite, table_html
 from strikeout.calibration.variance_steps import Dates, VarianceSteps, as_dates, dates_of
 from strikeout.errors import UnknownIdError, UsageError
 from strikeout.kernels.state_space import Belief, Filtered, filter_states, look_back, predict, smooth_states
@@ -207,10 +207,13 @@ class VariancePath:
         return {
             "parameter": self.shared.latent,
             "by": self.shared.label,
-            "strength": _plain(self.strength),
-            "log_likelihood": _plain(self.log_likelihood),
-            "mean_surprise": _plain(self.mean_surprise),
-            **{name: [_plain(x) for x in column.tolist()] for name, column in self.columns().items()},
+            "strength": finite(self.strength),
+            "log_likelihood": finite(self.log_likelihood),
+            "mean_surprise": finite(self.mean_surprise),
+            **{
+                name: [finite(x) if isinstance(x, float) else x for x in column.tolist()]
+                for name, column in self.columns().items()
+            },
         }
 
     @property
@@ -253,9 +256,7 @@ class VariancePath:
         return f"<VariancePath of {many(len(self.dates), 'date')}, strength {self.strength:g}>"
 
     def _repr_html_(self) -> str:
-        table = self.table()
-        cells = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in table.rows]
-        return html_table(table.headings, cells, self.facts())
+        return table_html(self.table(), self.facts())
 
     @cached_property
     def _days(self) -> Dates:
@@ -374,7 +375,3 @@ def _observe(shared: Shared, quotes: Quotes) -> list[Observation]:
         block = normal_equations_of(rows, model, theta, residual=how.residual, weights=how.weights)
         found.append(_observation(shared, str(group), x, block, held=is_held))
     return [one for one in found if one.information > 0.0]
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not isfinite(value) else value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from strikeout.calibration.summary import html_table
+from strikeout.calibration.summary import finite, table_html
 from strikeout.kernels import elementary
 from strikeout.statistics.system import Group
 from strikeout.tables import Cell, Table, number
@@ -113,16 +113,16 @@ class RegimePath:
             "switching": list(self.switching),
             "by": self.label,
             "parameters": [dict(each) for each in self.parameters],
-            "standard_errors": [{name: _plain(x) for name, x in each.items()} for each in self.standard_errors],
+            "standard_errors": [{name: finite(x) for name, x in each.items()} for each in self.standard_errors],
             "transitions": self.transitions.tolist(),
-            "durations": [_plain(x) for x in self.durations],
+            "durations": [finite(x) for x in self.durations],
             "noise": self.noise,
             "noise_within": self.noise_within,
             "log_likelihood": self.log_likelihood,
             "bic": self.bic,
             "converged": self.converged,
             "starts": [
-                {"log_likelihood": _plain(one.log_likelihood), "rounds": one.rounds, "converged": one.converged}
+                {"log_likelihood": finite(one.log_likelihood), "rounds": one.rounds, "converged": one.converged}
                 for one in self.starts
             ],
             "dates": {name: column.tolist() for name, column in self.columns().items()},
@@ -181,10 +181,4 @@ class RegimePath:
         return f"<RegimePath of {many(self.count, 'regime')} over {many(len(self.groups), 'date')}>"
 
     def _repr_html_(self) -> str:
-        table = self.parameter_table()
-        cells = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in table.rows]
-        return html_table(table.headings, cells, self.facts())
-
-
-def _plain(value: float) -> float | None:
-    return value if isfinite(value) else None
+        return table_html(self.parameter_table(), self.facts())

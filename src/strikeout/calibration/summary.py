@@ -46,8 +46,13 @@ def html(calibration: Calibration) -> str:
     # A fact without a name continues the one before.
     items = [f"{name}: {value}" if name else value for name, value in _facts(calibration)]
     table = smile_table(calibration) if has_smiles(calibration) else _table(calibration)
+    return table_html(table, items, warnings=calibration.warnings)
+
+
+def table_html(table: Table, facts: Sequence[str] = (), *, warnings: Sequence[str] = ()) -> str:
+    """Return a table as HTML, with facts and then warnings as a list below it."""
     rows = [[cell_text(cell) for cell in row] for row in table.rows]
-    return html_table(table.headings, rows, items, warnings=calibration.warnings)
+    return html_table(table.headings, rows, facts, warnings=warnings)
 
 
 def html_table(
@@ -217,25 +222,25 @@ def to_dict(calibration: Calibration) -> dict[str, Any]:
         "unidentified": list(calibration.unidentified),
         "on_bound": plain(calibration.on_bound),
         "fixed": plain(calibration.fixed),
-        "rmse": _number(calibration.rmse),
+        "rmse": finite(calibration.rmse),
         "fit_errors": None if calibration.moments is not None else calibration.fit_errors.to_dict(),
-        "cost": _number(calibration.cost),
+        "cost": finite(calibration.cost),
         "count": calibration.count,
         "converged": calibration.converged,
         "termination": str(calibration.termination),
         "termination_code": calibration.termination.name.lower(),
-        "condition": _number(calibration.condition),
-        "feller_ratio": _number(calibration.feller_ratio),
+        "condition": finite(calibration.condition),
+        "feller_ratio": finite(calibration.feller_ratio),
         "residual": calibration.residual,
         "weights": calibration.weights,
         "loss": calibration.loss,
         "select": calibration.settings.select,
-        "threshold": _number(calibration.threshold),
+        "threshold": finite(calibration.threshold),
         "agreement": calibration.agreement,
         "starts": [
             {
                 "parameters": plain(start.parameters),
-                "cost": _number(start.cost),
+                "cost": finite(start.cost),
                 "termination": str(start.termination),
                 "evaluations": start.evaluations,
                 "agrees": start.agrees,
@@ -262,10 +267,15 @@ def _latent(calibration: Calibration) -> dict[str, Any]:
 
 def plain(values: Mapping[Any, float]) -> dict[str, float | None]:
     """Return numbers by name for JSON; a missing number is None."""
-    return {str(name): _number(value) for name, value in values.items()}
+    return {str(name): finite(value) for name, value in values.items()}
 
 
-def _number(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """Return a number for JSON; None if it does not exist.
+
+    >>> finite(1.5), finite(float("nan"))
+    (1.5, None)
+    """
     return value if value is not None and isfinite(value) else None
 
 
