@@ -50,7 +50,11 @@ def day(name: str, *, folder: Path = DATA) -> so.Quotes:
         KeyError: no such day.
         FileNotFoundError: the reference chains are not in ``../shared/data`` beside the repository.
     """
-    file, date = DAYS[name]
+    return quotes_of(*DAYS[name], folder=folder)
+
+
+def quotes_of(file: str, date: str | None, *, folder: Path = DATA) -> so.Quotes:
+    """The quotes of a file, of one date of it if it has several, cleaned as ``day`` does."""
     frame = pl.read_parquet(folder / f"{file}.parquet")
     frame = frame if date is None else frame.filter(pl.col("quote_date").cast(pl.String).str.starts_with(date))
     frame = frame.filter(pl.col("forward").is_finite() & (pl.col("exercise") == "E"))
