@@ -20,8 +20,8 @@ from strikeout.book.linearization import BookLinearization
 from strikeout.book.records import Snapshot, page_of, unrecorded
 from strikeout.book.results import Audit
 from strikeout.book.spec import CalibrationSpec
-from strikeout.book.state_store import NO_QUOTES, MissingFootprints, in_objective, stored_rows, stored_state
-from strikeout.book.step import BookEvidence
+from strikeout.book.state_store import MissingFootprints, in_objective, stored_rows, stored_state
+from strikeout.book.step import evidence_of
 from strikeout.book.version import Version, latent_of, state_of
 from strikeout.calibration.calibration import Calibration
 from strikeout.calibration.otm_filter import chosen
@@ -386,8 +386,7 @@ def _step(records: Snapshot, version: Version, found: Calibration) -> Found:
     linearization, tolerance = records.linearization, version.tolerance or 0.0
     if linearization is not None:  # an erasure removes the states of a step and keeps its result
         system = linearization.system
-        evidence = BookEvidence(linearization, records.settings, NO_QUOTES, system.count)
-        step = system.step(free=free_parameters(evidence))
+        step = system.step(free=free_parameters(evidence_of(linearization, records.settings, system.count)))
         path = {group: value for group, (value, _) in version.latent.items()}
         if step.parameters != dict(version.parameters) or step.latent != path:
             return False, "The parameters are not one step from the stored state."

@@ -28,28 +28,16 @@ from strikeout.calibration.panels import chosen_panel, counted_groups
 from strikeout.calibration.panels import latent_of as latent_parameter
 from strikeout.calibration.settings import Settings
 from strikeout.errors import RefusedError, UsageError
+from strikeout.forgetting.evidence import KeptEvidence
 from strikeout.forgetting.expiry_parameters import check_expiries, model_left
 from strikeout.forgetting.refusal import determined, refuse_everything
 from strikeout.forgetting.resolve import resolve
-from strikeout.models.model import Model
 from strikeout.quotes.forwards import Refit, is_derived, refits
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import moments_of
 from strikeout.store.entry import Reason
 from strikeout.text import Argument, agreeing, many
-
-
-@dataclass(frozen=True)
-class Before:
-    """What a certificate states of the calibration before, from the results that are kept."""
-
-    model: Model
-    settings: Settings
-    size: int
-    on_bound: dict[str, float]
-    panel: str | None
-    latent_name: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +189,7 @@ def recalibrate(seen: Snapshot, gone: Quotes, *, path: tuple[str, ...] = ()) -> 
 
 def certify(settings: Settings, after: Calibration, *, size: int, struck: int, operator: str) -> Certificate:
     """Return the certificate of a cold calibration of what is left of ``size`` quotes."""
-    before = Before(after.model, settings, size, {}, after.panel, after.latent_name)
+    before = KeptEvidence(after.model, settings, size, after.panel, after.latent_name)
     return issue(before, Answer(after.parameters, operator, after.latent, struck=struck), after=after)
 
 

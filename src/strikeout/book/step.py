@@ -7,7 +7,7 @@ the states alone do not show whether they determine every latent parameter at th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan, sqrt
 
@@ -25,69 +25,29 @@ from strikeout.calibration.otm_filter import chosen
 from strikeout.calibration.panels import AUTO, chosen_panel
 from strikeout.calibration.settings import Settings
 from strikeout.errors import ParameterError, RefusedError
-from strikeout.forgetting.evidence import Unsupported, free_parameters, unsupported
+from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported
 from strikeout.forgetting.online import latent_of_least_cost
-from strikeout.forgetting.step_error import NoStep, StepError, certify, latent_errors
-from strikeout.models.model import Model
+from strikeout.forgetting.step_error import NoStep, StepError, certify, latent_errors, loses_a_group
 from strikeout.quotes.forwards import Refit, is_derived
 from strikeout.quotes.names import Names
 from strikeout.quotes.quotes import Quotes, join
 from strikeout.statistics.losses import Squared
 from strikeout.statistics.second_order import SecondOrder
 from strikeout.statistics.system import Group, OneStep, System
-from strikeout.statistics.weights import weights_of
 
 
-@dataclass(frozen=True, eq=False)
-class BookEvidence:
-    """``Evidence`` from the stored states of a book: the calibration itself is not computed again."""
+def evidence_of(
+    linearization: BookLinearization, how: Settings, size: int, removed: Quotes = NO_QUOTES
+) -> KeptEvidence:
+    """Return ``Evidence`` from the stored states of a book, some quotes of which are struck out."""
 
-    linearization: BookLinearization
-    settings: Settings
-    removed: Quotes  # those of them that count in the objective
-    size: int  # how many quotes there were
-    on_bound: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def model(self) -> Model:
-        return self.linearization.model
-
-    @property
-    def fixed(self) -> Mapping[str, float]:
-        return self.settings.fixed or {}
-
-    @property
-    def panel(self) -> str | None:
-        return self.linearization.panel
-
-    @property
-    def latent_name(self) -> str | None:
-        return self.linearization.latent
-
-    @property
-    def second_order(self) -> Mapping[Group, SecondOrder]:
-        sums = self.linearization.second_order
-        if any(group not in sums for group in self.linearization.system.blocks):
+    def without(_: ArrayLike) -> Mapping[Group, SecondOrder]:
+        sums, gone = linearization.second_order, linearization.second_order_of(removed, how)
+        if any(group not in sums for group in linearization.system.blocks):
             raise ParameterError("The reference of a group is too close to the boundary of the model to judge a step.")
-        return sums
+        return {group: own - gone[group] if group in gone else own for group, own in sums.items()}
 
-    def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
-        return self.linearization.second_order_of(self.removed.only(ids), self.settings)
-
-    def optimality(self, step: OneStep, retained: Quotes) -> Optimality:
-        """Return what the retained quotes that count show of the end of a step."""
-        rows, how = self.linearization.groups_of(retained), self.settings
-        asked = question(
-            retained,
-            self.model,
-            {group: rows[group] for group in step.groups} if self.panel is not None else rows,
-            residual=how.residual,
-            weights=how.weights,
-            loss=Squared(),
-            latent=self.latent_name,
-            rest={"fixed": self.fixed, "bounds": how.bounds or {}},
-        )
-        return asked.optimality(step.parameters, step.latent, held=step.system.held)
+    return KeptEvidence(linearization.model, how, size, linearization.panel, linearization.latent, without=without)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +61,7 @@ class Stepped:
     added: Quotes
     linearization: BookLinearization
     last: Version
-    evidence: BookEvidence
+    evidence: KeptEvidence
     step: OneStep
     step_error: StepError
     tolerance: float
@@ -161,13 +121,12 @@ class Stepped:
             rmse=sqrt(max(rest, 0.0) / system.count),
             count=system.count,
             converged=True,
-            termination=f"One step from the reference of entry {self.evidence.linearization.entry}: "
-            f"{self.step_error.sentence}.",
+            termination=f"One step from the reference of entry {self.linearization.entry}: {self.step_error.sentence}.",
             state=None if self.start is None else self.start.digest(),
             build=build_of(last.model),
             latent={str(group): (value, latents[group]) for group, value in step.latent.items()},
             kind=kind,
-            step={"reference": self.evidence.linearization.entry, "tolerance": self.tolerance.hex()},
+            step={"reference": self.linearization.entry, "tolerance": self.tolerance.hex()},
         )
 
 
@@ -211,7 +170,7 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
     if linearization.panel is not None and not system.groups:
         return NoStep(Unsupported.NO_GROUP)
     size = linearization.system.count if how.select == "all" else records.store.counts().retained
-    evidence = BookEvidence(replace(grown, second_order=sums), how, used, size + len(added))
+    evidence = evidence_of(replace(grown, second_order=sums), how, size + len(added), used)
     step, measure = system.step(free=free_parameters(evidence)), None
     if linearization.panel is not None:
         left = records.quotes.without(removed.ids)
@@ -219,11 +178,22 @@ def try_step(records: Snapshot, removed: Quotes, tolerance: float, *, added: Quo
         if chosen_panel(left, records.spec.model, how) != linearization.panel:
             return NoStep(Unsupported.OTHER_KIND)
         retained = chosen(left, how.select)
-        if _loses_a_group(step, evidence, retained):
+        rows = linearization.groups_of(retained)
+        if loses_a_group(step, {g: retained[own] for g, own in rows.items() if g not in step.groups}, how.weights):
             return NoStep(Unsupported.LOST_GROUP)
 
         def measure(step: OneStep) -> Optimality:
-            return evidence.optimality(step, retained)
+            asked = question(
+                retained,
+                evidence.model,
+                {group: rows[group] for group in step.groups},
+                residual=how.residual,
+                weights=how.weights,
+                loss=Squared(),
+                latent=evidence.latent_name,
+                rest={"fixed": evidence.fixed, "bounds": how.bounds or {}},
+            )
+            return asked.optimality(step.parameters, step.latent, held=step.system.held)
 
     judged = certify(step, evidence, tolerance, ids=lambda: used.ids, measure=measure)
     if isinstance(judged, NoStep):
@@ -263,11 +233,3 @@ def _unsupported_in_book(
     # Fewer quotes on fewer dates may form a panel although all of them did not.
     is_open = linearization.panel is None and last.options.get("panel") == AUTO and last.kind is not None
     return Unsupported.UNDECIDED if is_open else None
-
-
-def _loses_a_group(step: OneStep, evidence: BookEvidence, retained: Quotes) -> bool:
-    """Return whether a group has quotes that count and is not in the state of a step: their rows are all zeros."""
-    return any(
-        group not in step.system.blocks and weights_of(retained[rows], evidence.settings.weights)[0].any()
-        for group, rows in evidence.linearization.groups_of(retained).items()
-    )

@@ -357,20 +357,21 @@ class Calibration:
             return {WHOLE: self._quote_terms.total}
         return {group: self._second_order_of(group, self.quotes_of(group)) for group in self.blocks}
 
-    def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
-        """Return the part of these quotes in ``second_order``, by group; groups without one of them are left out.
+    def second_order_without(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
+        """Return ``second_order`` once these quotes are struck out; only groups that have one of them are computed.
 
         Raises:
             UnknownIdError: an id that no quote has, or one given twice.
             ParameterError: a reference is too close to the boundary of the model.
         """
+        whole = self.second_order
         if self._keeps_terms:
-            return {WHOLE: self._quote_terms.only(self.footprints.blocks[WHOLE].places(ids))}
-        if self.panel is None:
-            return {WHOLE: self._second_order_of(WHOLE, self.quotes.only(ids))}
-        struck = self.quotes.only(ids)
-        groups = grouped(struck, self.panel) if len(struck) else {}
-        return {g: self._second_order_of(g, struck[rows]) for g, rows in groups.items() if g in self.latent}
+            gone = {WHOLE: self._quote_terms.only(self.footprints.blocks[WHOLE].places(ids))}
+        else:
+            struck = self.quotes.only(ids)
+            rows = {WHOLE: slice(None)} if self.panel is None else grouped(struck, self.panel) if len(struck) else {}
+            gone = {g: self._second_order_of(g, struck[own]) for g, own in rows.items() if g in whole}
+        return {group: sums - gone[group] if group in gone else sums for group, sums in whole.items()}
 
     @property
     def _keeps_terms(self) -> bool:

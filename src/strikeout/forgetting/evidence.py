@@ -16,12 +16,14 @@ are checked with the request. In a book a downdate also needs stored footprints 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from numpy.typing import ArrayLike
 
+from strikeout.assurance.issue import Before
 from strikeout.calibration.settings import Settings
 from strikeout.models.model import Model
 from strikeout.statistics.second_order import SecondOrder
@@ -61,37 +63,47 @@ class Unsupported(StrEnum):
     UNCLEAR = "only the retained quotes can show whether they determine the parameters at the end of the step"
 
 
-class Evidence(Protocol):
-    """What a step is judged and certified by: a calibration in memory, or what a book keeps of one.
+class Evidence(Before, Protocol):
+    """What a step is judged and certified by: a calibration in memory, or what a book or an update keeps of one.
 
     A plain calibration has no latent parameter, and one group, ``WHOLE``.
     """
 
     @property
-    def model(self) -> Model: ...
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
     def fixed(self) -> Mapping[str, float]: ...
 
-    @property
-    def on_bound(self) -> Mapping[str, float]: ...
+    def second_order_without(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
+        """Return what one step leaves out once these quotes are struck out, by group.
+
+        Raises:
+            ParameterError: the reference of a group is at the boundary of the model.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class KeptEvidence:
+    """``Evidence`` of a calibration that is not computed again: what a book or an update keeps of it.
+
+    Args:
+        size: how many quotes there were.
+        without: returns ``second_order_without`` of ids. Not needed if no step is judged.
+    """
+
+    model: Model
+    settings: Settings
+    size: int
+    panel: str | None
+    latent_name: str | None
+    on_bound: Mapping[str, float] = field(default_factory=dict)
+    without: Callable[[ArrayLike], Mapping[Group, SecondOrder]] = field(default=lambda _: {})
 
     @property
-    def size(self) -> int: ...
+    def fixed(self) -> Mapping[str, float]:
+        return self.settings.fixed or {}
 
-    @property
-    def panel(self) -> str | None: ...
-
-    @property
-    def latent_name(self) -> str | None: ...
-
-    @property
-    def second_order(self) -> Mapping[Group, SecondOrder]: ...
-
-    def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]: ...
+    def second_order_without(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:
+        return self.without(ids)
 
 
 def unsupported(operator: str, settings: Settings, *, is_panel: bool, has_quotes: bool = True) -> Unsupported | None:

@@ -24,12 +24,11 @@ from strikeout.forgetting.recompute import recompute_shards, refine
 from strikeout.forgetting.refusal import check_step, no_step
 from strikeout.forgetting.request import Request, moments_for, request_of, slices_of, unstepped
 from strikeout.forgetting.resolve import resolve
-from strikeout.forgetting.step_error import NoStep, StepError, certify, outside_bounds, step_error
+from strikeout.forgetting.step_error import NoStep, StepError, certify, loses_a_group, outside_bounds, step_error
 from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.moments import Moments
 from strikeout.statistics.shards import Shards
 from strikeout.statistics.system import WHOLE, OneStep, System
-from strikeout.statistics.weights import weights_of
 from strikeout.text import Argument, many
 
 Cuts = str | Sequence[str] | Shards
@@ -237,17 +236,9 @@ def _measured(step: OneStep, calibration: Calibration, request: Request) -> Opti
 
 
 def _loses_a_group(step: OneStep, calibration: Calibration, request: Request) -> bool:
-    """Return whether a group with quotes that count is not in the state of a step, because their rows are all zeros.
-
-    Such a group is retained, and its latent parameter with it, but a step has nothing to solve it from.
-    """
-    lost = [group for group in calibration.latent if group not in step.system.blocks] if calibration.is_panel else []
-    for group in lost:
-        quotes = calibration.quotes_of(group)
-        left = quotes[~np.isin(quotes.ids, request.used)]
-        if len(left) and weights_of(left, calibration.settings.weights)[0].any():
-            return True
-    return False
+    lost = {group: calibration.quotes_of(group) for group in calibration.latent if group not in step.system.blocks}
+    left = {group: quotes[~np.isin(quotes.ids, request.used)] for group, quotes in lost.items()}
+    return loses_a_group(step, left, calibration.settings.weights)
 
 
 def _forced(calibration: Calibration, request: Request, operator: Operator, shards: Cuts | None) -> Forgetting:

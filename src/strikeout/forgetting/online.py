@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from strikeout.assurance.certificate import Certificate
 from strikeout.assurance.issue import Answer, issue
@@ -28,7 +28,7 @@ from strikeout.calibration.panels import AUTO, LABEL, grouped, panel_choice
 from strikeout.calibration.settings import Settings
 from strikeout.calibration.summary import html_table
 from strikeout.errors import RefusedError, UsageError
-from strikeout.forgetting.evidence import Unsupported, free_parameters, unsupported
+from strikeout.forgetting.evidence import KeptEvidence, Unsupported, free_parameters, unsupported
 from strikeout.forgetting.forgetting import MOVED, aligned, move_rows, moves
 from strikeout.forgetting.recalibrate import calibrate_again
 from strikeout.forgetting.refusal import determined
@@ -114,12 +114,13 @@ class Update:
     @cached_property
     def certificate(self) -> Certificate:
         """The claims about this answer: ``verify(certificate, update.quotes)``."""
+        before = _evidence(self.base, self.count + self.forgotten, self.sums)
         if self.taken is None:
             answer = Answer(self.parameters, self.operator, self.latent, struck=self.forgotten)
-            return issue(_Sized(self.base, self.count + self.forgotten), answer, after=self.base)
+            return issue(before, answer, after=self.base)
         step, _ = self.taken
         answer = Answer(self.parameters, OPERATOR, self.latent, struck=self.forgotten, tolerance=self.tolerance)
-        return issue(_Sized(self.base, self.count + self.forgotten), answer, system=step.system)
+        return issue(before, answer, system=step.system)
 
     def summary(self) -> str:
         """Return before, after and the move of every parameter, then what was learnt and forgotten, and the path."""
@@ -156,49 +157,11 @@ class Update:
         return html_table(MOVED, rows, [f"{name}: {value}" for name, value in self._facts()])
 
 
-@dataclass(frozen=True, eq=False)
-class _Sized:
-    """The calibration that a certificate names, and how many quotes there were with the learnt ones."""
-
-    base: Calibration
-    size: int
-
-    @property
-    def model(self) -> Model:
-        return self.base.model
-
-    @property
-    def settings(self) -> Settings:
-        return self.base.settings
-
-    @property
-    def on_bound(self) -> Mapping[str, float]:
-        return self.base.on_bound
-
-    @property
-    def fixed(self) -> Mapping[str, float]:
-        return self.base.fixed
-
-    @property
-    def panel(self) -> str | None:
-        return self.base.panel
-
-    @property
-    def latent_name(self) -> str | None:
-        return self.base.latent_name
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence(_Sized):
-    """``Evidence`` of what is kept: its second-order sums are those of the quotes of now."""
-
-    second_order: Mapping[Group, SecondOrder]
-
-    def second_order_of(self, ids: ArrayLike) -> Mapping[Group, SecondOrder]:  # noqa: ARG002
-        """Nothing: what was forgotten is not in the sums any more."""
-        size = len(self.model.parameters)
-        nothing = SecondOrder(np.zeros((size, size)), np.zeros((size, size, size)))
-        return {WHOLE: nothing} if self.panel is None else {}
+def _evidence(base: Calibration, size: int, sums: Mapping[Group, SecondOrder]) -> KeptEvidence:
+    """Return the evidence of a calibration with as many quotes and the second-order sums of now."""
+    return KeptEvidence(
+        base.model, base.settings, size, base.panel, base.latent_name, base.on_bound, without=lambda _: sums
+    )
 
 
 def begin(calibration: Calibration, tolerance: float) -> Update:
@@ -338,7 +301,7 @@ def _step(
     now: Mapping[Group, SecondOrder] = sums
     if base.is_panel:
         now = GroupSums.of(last.sums).exchanged(sums, system.groups)
-    evidence = _Evidence(base, count, now)
+    evidence = _evidence(base, count, now)
     step = system.step(free=free_parameters(evidence))
     judged = certify(step, evidence, tolerance, ids=lambda: np.empty(0, "U1"), measure=None)
     return judged if isinstance(judged, NoStep) else (system, now, step, judged)

@@ -14,7 +14,7 @@ calibration has one group and nothing to eliminate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -32,10 +32,12 @@ from strikeout.errors import ParameterError
 from strikeout.forgetting.evidence import Evidence, Unsupported
 from strikeout.kernels.symmetric import Judged, dot, judged
 from strikeout.models.model import ParameterSpace
+from strikeout.quotes.quotes import Quotes
 from strikeout.statistics.linearization import Linearization
 from strikeout.statistics.schur import ArrowBlocks
 from strikeout.statistics.second_order import GroupSums, expand
-from strikeout.statistics.system import WHOLE, OneStep
+from strikeout.statistics.system import WHOLE, Group, OneStep
+from strikeout.statistics.weights import Weighting, weights_of
 
 Floats = NDArray[np.float64]
 
@@ -296,7 +298,7 @@ def _plain_error(
     """Return the worst parameter's predicted error over its standard error, infinite if nothing can be predicted; and
     a lower bound of the slack at the end of the step, from the curvature there to first order."""
     try:
-        sums = (evidence.second_order[WHOLE] - evidence.second_order_of(ids())[WHOLE]).only(kept)
+        sums = evidence.second_order_without(ids())[WHOLE].only(kept)
     except ParameterError:  # the reference is at the boundary of the model
         return inf, 0.0
     system, change = step.equations.system(), step.change[list(kept)]
@@ -346,12 +348,9 @@ def _panel_error(
 
 
 def _retained_sums(step: OneStep, evidence: Evidence, ids: Callable[[], ArrayLike]) -> GroupSums:
-    """Return the second-order sums of what is left of every group; only those that lose quotes are computed."""
-    whole, gone = evidence.second_order, evidence.second_order_of(ids())
-    groups = step.system.groups
-    if isinstance(whole, GroupSums) and whole.groups == groups and not gone:
-        return whole
-    return GroupSums.of({g: whole[g] - gone[g] if g in gone else whole[g] for g in groups})
+    """Return the second-order sums of what is left of every group."""
+    left, groups = evidence.second_order_without(ids()), step.system.groups
+    return left if isinstance(left, GroupSums) and left.groups == groups else GroupSums.of({g: left[g] for g in groups})
 
 
 def _columns_of(step: OneStep, kept: tuple[int, ...]) -> list[int]:
@@ -382,6 +381,15 @@ class NoStep:
             named = ", ".join(self.found.undetermined) or "every parameter by enough"
             return f"at its end, the retained quotes do not determine {named}"
         return f"{self.reason.value}: {self.cause}" if self.cause else self.reason.value
+
+
+def loses_a_group(step: OneStep, left: Mapping[Group, Quotes], weights: Weighting) -> bool:
+    """Return whether quotes that count are left of a group that is not in the state of a step: their rows are zeros.
+
+    Such a group is retained, and its latent parameter with it, but a step has nothing to solve it from.
+    """
+    lost = [quotes for group, quotes in left.items() if group not in step.system.blocks and len(quotes)]
+    return any(bool(weights_of(quotes, weights)[0].any()) for quotes in lost)
 
 
 def certify(
