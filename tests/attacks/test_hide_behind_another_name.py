@@ -13,6 +13,7 @@ from strikeout.errors import BookError
 from strikeout.store.keyring import key_file
 from tests.cli.typed import run
 from tests.laws.clerks import A_DAY, MODEL, quotes
+from tests.raising import raises
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links are made with POSIX calls")
 
@@ -31,7 +32,7 @@ def test_a_book_with_two_hard_links_is_refused_by_either_name(path, tmp_path):
     other = tmp_path / "other.book"
     os.link(path, other)
     for name in (path, other):
-        with pytest.raises(BookError, match="has 2 names") as caught:
+        with raises(BookError, names=2) as caught:
             so.Book.open(name)
         assert caught.value.names == 2
     other.unlink()
@@ -42,7 +43,7 @@ def test_a_book_with_two_hard_links_is_refused_by_either_name(path, tmp_path):
 def test_a_hard_link_made_while_the_book_is_open_stops_the_next_change(path, tmp_path):
     with so.Book.open(path) as book:
         os.link(path, tmp_path / "other.book")
-        with pytest.raises(BookError, match="has 2 names"):
+        with raises(BookError, names=2):
             book.import_quotes(quotes(30, 32))
         (tmp_path / "other.book").unlink()
         assert book.import_quotes(quotes(30, 32)).entry == 4

@@ -13,6 +13,7 @@ from strikeout.book.import_quotes import PER_QUOTE, returned
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
 from strikeout.store.entry import ReasonCode
 from strikeout.store.residue import needles_of, scan
+from tests.raising import raises
 
 EARLY = "date < '2024-01-10'"
 
@@ -77,7 +78,7 @@ def test_for_a_reason_that_is_not_about_the_data_states_and_certificates_go_and_
     versions = book.snapshot().versions
     assert [dict(v.parameters) for v in versions[:2]] == [dict(v.parameters) for v in old]
     assert [v.state is None for v in versions] == [True, True, False]
-    with pytest.raises(RefusedError, match="erasure"):
+    with raises(RefusedError, entry=4, known=[5]):
         book.certificate(first.entry)
     assert book.certificate(second.entry) == second.certificate
     assert book.verify().holds, book.verify().summary()
@@ -88,7 +89,7 @@ def test_of_two_forgets_erased_together_nothing_from_before_the_second_stays(boo
     second = book.forget(ids=quotes.ids[3:6])
     book.erase(ids=quotes.ids[:6])
     assert [version.state is None for version in book.snapshot().versions] == [True, True, False]
-    with pytest.raises(RefusedError, match="erasure"):
+    with raises(RefusedError, entry=4, known=[5]):
         book.certificate(first.entry)
     assert book.certificate(second.entry) == second.certificate
 
@@ -375,7 +376,7 @@ def test_a_condition_that_every_quote_matches_needs_a_confirmation(book, verb):
     name, *what = verb.split()
     act = getattr(book, name)
     before = book.status()
-    with pytest.raises(UsageError, match="ALL 120 quotes") as refused:
+    with raises(UsageError, mentions={"all_quotes"}, count=120, where="strike > 0") as refused:
         act(*what, where="strike > 0")
     assert refused.value.facts["count"] == 120
     assert book.status() == before

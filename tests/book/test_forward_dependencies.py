@@ -18,6 +18,7 @@ from strikeout.quotes.selection import select
 from strikeout.store.residue import needles_of_numbers, scan
 from tests.book.behind import entered
 from tests.quotes.chains import chain
+from tests.raising import raises
 
 EXPIRIES = ("2024-04-05", "2024-06-07", "2024-12-06", "2025-12-05")
 
@@ -119,12 +120,12 @@ def test_what_would_leave_a_slice_without_a_forward_is_refused_by_every_verb(boo
     ]
     entries = book.status().entries
     for verb in (lambda: book.plan_forget(ids=puts), lambda: book.erase(ids=puts)):
-        with pytest.raises(RefusedError, match="are left with 0 pairs"):
+        with raises(RefusedError, slices=["2024-03-01 2024-04-05"]):
             verb()
     assert book.status().entries == entries
     book.forget(where=f"expiry_date = '{EXPIRIES[0]}' and date = '2024-03-01'")
     assert book.erase(ids=puts).residue == 0  # the whole slice was set aside first
-    with pytest.raises(RefusedError, match="are left with 0 pairs"):
+    with raises(RefusedError, slices=["2024-03-01 2024-04-05"]):
         book.restore()
 
 
@@ -148,7 +149,7 @@ def test_through_moments_whole_slices_go_and_come_and_parts_are_refused(tmp_path
         book.import_quotes(quotes())
         book.calibrate(through="moments")
         whole = f"expiry_date = '{EXPIRIES[1]}' and date = '2024-03-01'"
-        with pytest.raises(RefusedError, match="cannot refit them"):
+        with raises(RefusedError, count=40):
             book.plan_forget(ids=at(quotes(), 100.0, EXPIRIES[1]))
         change = book.forget(where=whole)
         kept = quotes().without(select(quotes(), whole))
@@ -156,9 +157,9 @@ def test_through_moments_whole_slices_go_and_come_and_parts_are_refused(tmp_path
         assert book.verify().holds
         book.restore()
         assert book.verify().holds
-        with pytest.raises(RefusedError, match="would change with the added ones"):
+        with raises(RefusedError, count=42):
             book.learn(_renamed(quotes().only(at(quotes(), 100.0, EXPIRIES[2]))))
-        with pytest.raises(UsageError, match="select='otm'"):
+        with raises(UsageError, mentions={"select", "through"}):
             book.calibrate(through="moments", select="otm")
 
 

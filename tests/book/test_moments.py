@@ -8,6 +8,7 @@ import pytest
 import strikeout as so
 from strikeout.assurance.state_codec import encode_moments
 from strikeout.errors import RefusedError, UnknownIdError, UsageError
+from tests.raising import raises
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +77,9 @@ def test_quotes_that_are_set_aside_cannot_be_forgotten_again(book, quotes):
 
 
 def test_what_moments_do_not_know_is_refused(book):
-    with pytest.raises(UsageError, match="squared price residuals"):
+    with raises(UsageError, mentions={"loss", "residual"}):
         book.calibrate(through="moments", loss="huber")
-    with pytest.raises(UsageError, match="through='letters'"):
+    with raises(UsageError, mentions={"through"}):
         book.calibrate(through="letters")
     assert book.status().entries == 3
 

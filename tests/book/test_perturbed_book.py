@@ -12,6 +12,7 @@ from strikeout.book import state_store
 from strikeout.book.spec import as_the_last_time
 from strikeout.errors import UsageError
 from strikeout.forgetting.evidence import Unsupported
+from tests.raising import raises
 
 SHARE = 1e-3
 
@@ -128,6 +129,6 @@ def test_where_no_footprints_are_kept_noise_on_them_is_refused(book):
 
 def test_a_share_that_is_none_is_refused_and_nothing_is_kept(book):
     entries = book.status().entries
-    with pytest.raises(UsageError, match="give a number from 0 on"):
+    with raises(UsageError, mentions={"share"}):
         book.calibrate(perturb=-1.0)
     assert book.status().entries == entries

@@ -13,6 +13,7 @@ import strikeout as so
 from strikeout.calibration.termination import Termination
 from strikeout.errors import ParameterError, UnidentifiedError, UsageError
 from tests.calibration.smile_model import TRUTH, Smile, book
+from tests.raising import raises
 
 PAPER = {
     "mean_reversion": 2.0, "long_variance": 0.06, "vol_of_vol": 0.3, "correlation": -0.6, "initial_variance": 0.06,
@@ -101,7 +102,7 @@ def test_a_single_expiry_is_enough_once_the_drift_is_fixed(large):
 
 @pytest.mark.parametrize("count", [1, 4, 5])
 def test_too_few_quotes_are_refused_with_the_numbers(large, count):
-    with pytest.raises(UnidentifiedError, match=rf"{count} quotes? .* 5 free parameters .* at least 6") as caught:
+    with raises(UnidentifiedError, mentions={"fixed"}, free=5) as caught:
         so.calibrate(large.only(large.ids[:count]), so.Heston())
     assert caught.value.count == count
     assert caught.value.exit_code == 3
@@ -110,7 +111,7 @@ def test_too_few_quotes_are_refused_with_the_numbers(large, count):
 def test_many_quotes_of_few_contracts_are_refused():
     c = so.Contracts(forward=100.0, strike=[90.0, 110.0] * 10, expiry=0.5, discount=1.0, is_call=True)
     quotes = so.Quotes(ids=[f"q{i}" for i in range(20)], contracts=c, observed=[12.0, 2.0] * 10)
-    with pytest.raises(UnidentifiedError, match="20 quotes of 2 different"):
+    with raises(UnidentifiedError, mentions={"fixed"}, places=2, free=5, count=20):
         so.calibrate(quotes, so.Heston())
 
 

@@ -15,6 +15,7 @@ from strikeout.kernels.compiled import default_kernel
 from strikeout.plots.writing import write_plot
 from strikeout.statistics.moments import Basis, moments_of
 from strikeout.statistics.weights import weights_of
+from tests.raising import raises
 
 LARGE = so.paper.quotes("large")
 MODEL = so.Heston()
@@ -149,9 +150,9 @@ def test_a_model_of_your_own_calibrates_from_moments():
 
 
 def test_what_cannot_be_calibrated_is_refused():
-    with pytest.raises(UnidentifiedError, match="5 quotes cannot determine 5 free parameters"):
+    with raises(UnidentifiedError, mentions={"fixed"}, count=5, free=5):
         calibrate_moments(moments_of(LARGE[:5]), MODEL)
-    with pytest.raises(UsageError, match="feller"):
+    with raises(UsageError, mentions={"feller"}):
         so.calibrate(moments_of(LARGE), MODEL, feller="maybe")
     calibration = calibrate_moments(moments_of(LARGE), MODEL)
     with pytest.raises(UsageError, match="2700 quotes and 2699 were given"):

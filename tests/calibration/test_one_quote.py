@@ -10,6 +10,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import RefusedError, UnidentifiedError
 from strikeout.quotes.contracts import Contracts
+from tests.raising import raises
 
 QUOTES = so.paper.quotes("small")
 
@@ -31,9 +32,9 @@ def test_one_quote_of_no_weight_is_spoken_of_as_one():
 
 
 def test_one_quote_in_the_money_is_spoken_of_as_one():
-    with pytest.raises(RefusedError, match=r"^The quote is not out of the money\. Give select='all'\.$"):
+    with raises(RefusedError, mentions={"select"}):
         so.calibrate(calls(1, 90.0), so.Heston(), select="otm")
-    with pytest.raises(RefusedError, match=r"^None of the 2 quotes is out of the money"):
+    with raises(RefusedError, mentions={"select"}):
         so.calibrate(calls(2, 90.0), so.Heston(), select="otm")
 
 
@@ -43,7 +44,7 @@ def test_one_quote_that_is_there_already_and_one_entry_are_spoken_of_as_one(tmp_
         book.calibrate()
         with pytest.raises(RefusedError, match=r"^The quote is not new, so there is nothing to learn\.$"):
             book.learn(QUOTES[:1])
-        with pytest.raises(RefusedError, match=r"the book had 1 entry; it has 3 now"):
+        with raises(RefusedError, planned=1, found=3):
             book.apply(replace(book.plan_forget(ids=QUOTES.ids[:1]), position=1))
 
 

@@ -10,6 +10,7 @@ import strikeout as so
 from benchmarks.regimes import missed
 from strikeout.calibration.regime_path import RegimePath
 from strikeout.errors import RefusedError, UsageError
+from tests.raising import raises
 
 HESTON = so.Heston()
 QUOTES = so.synthetic.regime_quotes(24, seed=1)
@@ -112,15 +113,15 @@ def test_two_parameters_can_switch_together():
 
 
 def test_what_cannot_switch_is_refused():
-    with pytest.raises(UsageError, match="switching"):
+    with raises(UsageError, mentions={"switching"}):
         PANEL.regimes(switching=["initial_variance"])
-    with pytest.raises(UsageError, match="switching"):
+    with raises(UsageError, mentions={"switching"}):
         PANEL.regimes(switching=["vol_of_vol", "vol_of_vol"])
-    with pytest.raises(UsageError, match="count"):
+    with raises(UsageError, mentions={"count"}):
         PANEL.regimes(count=4)
-    with pytest.raises(UsageError, match="panel"):
+    with raises(UsageError, mentions={"panel"}):
         so.calibrate(QUOTES[:15], HESTON, starts=1).regimes()
-    with pytest.raises(UsageError, match="loss"):
+    with raises(UsageError, mentions={"feller", "loss"}):
         so.calibrate(QUOTES, HESTON, panel="date", starts=1, loss="huber").regimes()
     few = so.calibrate(QUOTES[QUOTES.labels["day"] < 4], HESTON, panel="date", starts=1)
     with pytest.raises(RefusedError, match="at least 5"):

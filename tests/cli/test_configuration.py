@@ -17,6 +17,7 @@ from strikeout.cli.calibrate import calibrate
 from strikeout.cli.configuration import SETTINGS, configuration, found_from
 from strikeout.errors import UsageError
 from strikeout.statistics import losses
+from tests.raising import raises
 
 
 def configured(folder, text, **variables):
@@ -81,7 +82,7 @@ def test_the_nearest_file_upwards_counts_alone(tmp_path):
 
 
 def test_an_unknown_key_is_refused_by_name(tmp_path):
-    with pytest.raises(UsageError, match=r"aproval, wieghts: not a setting. The settings are checks, "):
+    with raises(UsageError, unknown=["aproval", "wieghts"]):
         configured(tmp_path, 'wieghts = "vega"\naproval = "two-person"\n')
 
 
@@ -104,7 +105,7 @@ def test_what_a_setting_cannot_be_is_refused_with_what_it_can(tmp_path, text, sa
 
 @pytest.mark.parametrize("text", ["0", "two", "1.5"])
 def test_a_variable_that_is_no_number_is_refused_by_its_name(tmp_path, text):
-    with pytest.raises(UsageError, match="STRIKEOUT_STARTS"):
+    with raises(UsageError, setting="starts"):
         configuration(folder=tmp_path, variables={"STRIKEOUT_STARTS": text})
 
 

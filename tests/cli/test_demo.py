@@ -14,14 +14,14 @@ import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.cli import strikeout, terminal
 from strikeout.cli.demo import checks, paper_sentence, standing_out
-from strikeout.cli.demo_data import FAULTS, condition_of, story
+from strikeout.cli.demo_data import FAULTS, build_story, condition_of
 from strikeout.quotes.issues import QuotesWarning
 from strikeout.quotes.selection import select
 
 
 @pytest.fixture(scope="module")
 def told():
-    return story()
+    return build_story()
 
 
 def run(*words):

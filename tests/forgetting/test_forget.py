@@ -124,7 +124,7 @@ def test_what_a_step_cannot_stand_for_is_passed_over_with_its_reason(options, wh
     forgetting = so.forget(calibration, ids=SOME, tolerance=0.1)
     assert why in forgetting.path[0]
     assert forgetting.parameters == so.calibrate(BOOK.without(SOME), so.Heston(), **options).parameters
-    with pytest.raises(UsageError, match=why):
+    with raises(UsageError, mentions={"operator"}):
         so.forget(calibration, ids=SOME, operator="downdate")
 
 

@@ -8,7 +8,7 @@ import shlex
 from click.testing import CliRunner
 
 from strikeout.cli import strikeout
-from strikeout.cli.demo_data import story
+from strikeout.cli.demo_data import build_story
 
 
 def test_the_output_in_the_readme_is_what_the_commands_print(root, tmp_path, monkeypatch):
@@ -25,7 +25,7 @@ def test_the_output_in_the_readme_is_what_the_commands_print(root, tmp_path, mon
 
 
 def test_the_figures_of_the_demo_in_the_readme_are_the_demos(root):
-    said, told = " ".join((root / "README.md").read_text().split()), story()
+    said, told = " ".join((root / "README.md").read_text().split()), build_story()
     found = re.search(
         r"(\d+) bad quotes of ([\d,]+) move the correlation from (\S+) to its bound at (\S+), "
         r"more than ([\d,]+) standard errors off",

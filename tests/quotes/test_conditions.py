@@ -15,6 +15,7 @@ from strikeout.quotes.contracts import Contracts
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.selection import select, unmatched_texts
 from strikeout.statistics.groups import groups_of
+from tests.raising import raises
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_a_label_with_an_aliass_own_name_is_meant_itself(quotes):
 
 
 def test_a_misspelt_column_is_answered_with_the_nearest(quotes):
-    with pytest.raises(UsageError, match="Did you mean strike"):
+    with raises(UsageError, where="stirke > 3"):
         select(quotes, "stirke > 3")
 
 
@@ -143,7 +144,7 @@ def test_groups_and_conditions_know_the_same_names(quotes, name):
 
 
 def test_a_misspelt_group_is_answered_with_the_nearest(quotes):
-    with pytest.raises(UsageError, match="Did you mean strike"):
+    with raises(UsageError, label="stirke"):
         groups_of(quotes, "stirke")
 
 

@@ -14,8 +14,10 @@ from click.testing import CliRunner
 
 from strikeout.book import Book
 from strikeout.cli import strikeout
+from strikeout.errors import RejectedError
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.reading import accept, inspect_quotes
+from tests.raising import raises
 
 HEAD = "id,strike,right,bid,ask,expiry_years,forward,discount,desk"
 ROWS = [
@@ -85,7 +87,7 @@ def test_what_is_still_wrong_goes_into_a_quarantine_again(tmp_path: Path) -> Non
     accept(inspect_quotes(written(tmp_path)), max_reject=0.5, quarantine=bad)
     mend(bad, c={"strike": "100"})  # and the market is still crossed
     again = inspect_quotes(bad)
-    with pytest.raises(Exception, match="none of the 2 rows is a quote"):
+    with raises(RejectedError, rows=2, rejected=2, unreadable=2):
         accept(again, max_reject=1.0, quarantine=worse)
     frame = pl.read_csv(worse)
     assert frame["quarantine_code"].to_list() == ["Q103", "Q102"]

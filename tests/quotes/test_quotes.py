@@ -89,9 +89,7 @@ def test_without_nothing_is_the_whole_book_and_without_all_is_empty() -> None:
 
 @pytest.mark.parametrize("cut", ["only", "without"])
 def test_an_unknown_or_repeated_id_is_refused_by_name(cut: str) -> None:
-    with pytest.raises(
-        UnknownIdError, match="2 of the 3 ids given are not in this book of 4 quotes: 'x', 'q10'"
-    ) as unknown:
+    with raises(UnknownIdError, ids=["x", "q10"]) as unknown:
         getattr(book(), cut)(["x", "q0", "q10"])
     assert unknown.value.ids == ["x", "q10"]
     with raises(UnknownIdError, ids=["q1"]):

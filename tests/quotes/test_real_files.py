@@ -10,6 +10,7 @@ import pytest
 
 from strikeout.errors import ColumnError
 from strikeout.quotes.reading import inspect_quotes
+from tests.raising import raises
 
 Data = Callable[[str], Path]
 
@@ -53,12 +54,12 @@ def test_morning_and_afternoon_expiries_of_one_day_stay_apart(shared_data: Data)
 
 def test_a_surface_without_rates_says_so_and_reads_with_a_constant(shared_data: Data) -> None:
     path = shared_data("chains/day_surface_spx_2005-09-15.parquet")
-    with pytest.raises(ColumnError, match="No column for the discount"):
+    with raises(ColumnError, mentions={"constants"}, missing="the discount"):
         inspect_quotes(path)
     assert len(inspect_quotes(path, constants={"rate": 0.035}).quotes) == 239
 
 
 def test_a_vendors_export_that_lacks_what_nobody_can_know_says_what(shared_data: Data) -> None:
     path = shared_data("raw/zattera_spx_decimal_comma.csv")
-    with pytest.raises(ColumnError, match=r"No column for right.*The nearest profiles: "):
+    with raises(ColumnError, missing="right", columns=["Strike", "Bid", "Ask", "Price", "Expiry"]):
         inspect_quotes(path)

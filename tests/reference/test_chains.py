@@ -17,6 +17,7 @@ import pytest
 import strikeout as so
 from strikeout.errors import ColumnError, UnreadableFileError
 from strikeout.quotes.reading import Reading, inspect_quotes
+from tests.raising import raises
 
 Data = Callable[[str], Path]
 
@@ -126,14 +127,14 @@ def test_a_vendors_file_is_known_by_its_columns_and_calibrates_or_says_why(share
 
 @pytest.mark.parametrize("name", NO_RATE)
 def test_a_surface_without_a_rate_is_refused_until_one_is_said(shared_data: Data, name: str) -> None:
-    with pytest.raises(ColumnError, match="No column for the discount"):
+    with raises(ColumnError, mentions={"constants"}, missing="the discount"):
         inspect_quotes(shared_data(f"chains/{name}.parquet"))
 
 
 def test_what_is_no_table_of_quotes_is_refused_with_the_reason(shared_data: Data) -> None:
-    with pytest.raises(UnreadableFileError, match="the ending is neither"):
+    with raises(UnreadableFileError, source="fx_smiles.json"):
         inspect_quotes(shared_data("chains/fx_smiles.json"))
-    with pytest.raises(ColumnError, match=r"No column for right.*The nearest profiles: "):
+    with raises(ColumnError, missing="right", columns=["Strike", "Bid", "Ask", "Price", "Expiry"]):
         inspect_quotes(shared_data("raw/zattera_spx_decimal_comma.csv"))
 
 

@@ -98,9 +98,7 @@ def test_an_empty_book_leaves_nothing_behind():
 def test_one_price_too_large_for_the_grid_refuses_the_whole_batch_by_name():
     prices = QUOTES.observed.copy()
     prices[[4, 7]] = 1e12
-    with pytest.raises(
-        RefusedError, match=r"2 of 540 .* residual column .* 1e\+12.* less than 2.1e\+06.* coarser grid"
-    ) as raised:
+    with raises(RefusedError, column="residual", ids=["small-000-60-100", "small-001-30-100"]) as raised:
         footprints_of(QUOTES.with_observed(prices), HESTON, START)
     assert raised.value.ids == QUOTES.ids[[4, 7]].tolist()
     assert raised.value.column == "residual"

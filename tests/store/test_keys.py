@@ -12,6 +12,7 @@ import pytest
 
 from strikeout.errors import RefusedError, UsageError
 from strikeout.store.keyring import Keyring, Signer, commit, is_signature, key_file
+from tests.raising import raises
 
 KEY = bytes(range(32))
 
@@ -125,7 +126,7 @@ def test_a_key_file_open_to_others_is_refused(tmp_path):
     path = tmp_path / "a.key"
     Keyring.generate().create(path)
     path.chmod(0o640)
-    with pytest.raises(RefusedError, match=r"mode 640.*chmod 600"):
+    with raises(RefusedError, mode=416):
         Keyring.read(path)
 
 

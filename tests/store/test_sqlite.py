@@ -13,6 +13,7 @@ from strikeout.errors import BookError, BusyError, DamagedBookError, NewerBookEr
 from strikeout.store import bookfile
 from strikeout.store.sqlite import SqliteStore
 from strikeout.store.store import Counts
+from tests.raising import raises
 from tests.store.books import bits, quotes
 from tests.store.contract import StorePromises
 
@@ -125,7 +126,7 @@ def test_a_newer_version_that_is_only_in_the_log_is_refused_too(written, tmp_pat
         shutil.copy(f"{written}{end}", f"{copied}{end}")
     connection.close()
     assert copied.read_bytes()[60:64] == bookfile.VERSION.to_bytes(4, "big")
-    with pytest.raises(NewerBookError, match="version 99"):
+    with raises(NewerBookError, version=99):
         SqliteStore.open(copied)
 
 
@@ -142,7 +143,7 @@ def test_a_book_cut_short_is_refused_and_left_alone(written, share):
 def test_a_book_of_an_earlier_version_is_refused_and_left_alone(written):
     header_changed(written, 60, bookfile.VERSION - 1)
     before = written.read_bytes()
-    with pytest.raises(NotABookError, match="from before the first release"):
+    with raises(NotABookError, version=3):
         SqliteStore.open(written)
     assert written.read_bytes() == before
 
@@ -209,7 +210,7 @@ def test_a_full_disk_is_told_and_what_was_held_is_still_there(written):
         # The limit of pages stands for a full disk: SQLite answers both with the same code.
         store._connection.execute("PRAGMA max_page_count = 40")
         with (
-            pytest.raises(BookError, match=r"cannot be read or written: database or disk is full"),
+            raises(BookError, disk="database or disk is full"),
             store.writing() as tx,
         ):
             tx.add(quotes(5000, seed=9))

@@ -107,7 +107,9 @@ def request(
     for other in requests_of(snapshot):
         if (other.what, other.touched) == (what, touched) and other.state in ("open", "approved"):
             raise RefusedError(
-                f"Request {other.number} of {other.who} asks for the same and is {other.state}.", request=other.number
+                f"Request {other.number} of {other.who} asks for the same and is {other.state}.",
+                request=other.number,
+                state=other.state,
             )
     with snapshot.session.writing(snapshot.position) as book:
         wording = {"where": where or "", "ids": [] if where is not None else names}
@@ -125,10 +127,12 @@ def decide(snapshot: Snapshot, verb: str, number: int, reason: Why) -> Request:
     asked = request_at(snapshot, number)
     if asked.state != "open":
         by = f" by {asked.by}" if asked.by else ""
-        raise RefusedError(f"Request {number} is {asked.state} already{by}.", request=number)
+        raise RefusedError(f"Request {number} is {asked.state} already{by}.", request=number, state=asked.state)
     if _same(asked.who, snapshot.session.who):
         raise RefusedError(
-            f"Request {number} is {asked.who}'s own: it takes another person to {verb} it.", request=number
+            f"Request {number} is {asked.who}'s own: it takes another person to {verb} it.",
+            request=number,
+            who=asked.who,
         )
     with snapshot.session.writing(snapshot.position) as book:
         book.enter(verb, reason, counts={"of": number})
@@ -219,11 +223,12 @@ def require_approval(records: Snapshot, verb: str, names: Sequence[str], reason:
         else f"One person needs a second person's approval in this book, and {subject} has none. {next_step}",
         count=len(names),
         verb=verb,
+        waiting=int(waiting[-1]) if waiting else None,
     )
 
 
 def approvals_of(entries: Sequence[Entry]) -> dict[int, int | None]:
-    """Return the approval of every facts that needed one, by entry: the entry that approved it, or None for none.
+    """Return the approval of every removal that needed one, by entry: the entry that approved it, or None for none.
 
     Only the ledger is read, so the public key is enough to check it.
     """

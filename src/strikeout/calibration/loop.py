@@ -182,11 +182,11 @@ def updated(S: Rows | None, H: Rows, s: Sequence[float], y: Sequence[float]) -> 
     # Lengths in the metric of the diagonal: parameters have different units.
     d = [H[i][i] for i in range(p)]
     along = dot(v, s)
-    mine, told = 0.0, 0.0
+    own, new = 0.0, 0.0
     for di, vi, si in zip(d, v, s, strict=True):
-        mine += di * si * si
-        told += vi * vi / di if di > 0.0 else 0.0
-    lengths = told * mine
+        own += di * si * si
+        new += vi * vi / di if di > 0.0 else 0.0
+    lengths = new * own
     if not along * along > SMALLEST_COSINE * SMALLEST_COSINE * lengths:
         return S
     return [[known[i][j] + v[i] * v[j] / along for j in range(p)] for i in range(p)]

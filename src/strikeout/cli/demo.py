@@ -53,16 +53,16 @@ def demo(out: str, no_page: bool, book: str | None, picture: str | None, as_json
 
     Every number is computed now; nothing is downloaded.
     """
-    from strikeout.cli.demo_data import story
+    from strikeout.cli.demo_data import build_story
 
     begun = time.perf_counter()
-    told = story()
+    story = build_story()
     seconds = time.perf_counter() - begun
-    files = _write(told, page=None if no_page else out, book=book, picture=picture)
+    files = _write(story, page=None if no_page else out, book=book, picture=picture)
     if as_json:
-        terminal.show_json(described(told) | files)
+        terminal.show_json(described(story) | files)
         return exit_codes.DONE
-    _show(told, seconds)
+    _show(story, seconds)
     if any(files.values()):
         terminal.say("")
     for what, path in files.items():
@@ -72,41 +72,46 @@ def demo(out: str, no_page: bool, book: str | None, picture: str | None, as_json
     return exit_codes.DONE
 
 
-def described(told: Story) -> dict[str, Any]:
+def described(story: Story) -> dict[str, Any]:
     """Return the story as plain values; errors are in standard errors of the clean calibration."""
-    calibrations = {"clean": told.clean, "arrived": told.arrived, "without": told.without, "resolved": told.resolved}
-    steps = {"one_step": told.paper, "robust_step": told.robust}
+    calibrations = {
+        "clean": story.clean,
+        "arrived": story.arrived,
+        "without": story.without,
+        "resolved": story.resolved,
+    }
+    steps = {"one_step": story.paper, "robust_step": story.robust}
     return {
-        "truth": dict(told.truth),
-        "bad_days": [exit_codes.plain(day) for day in told.bad_days],
+        "truth": dict(story.truth),
+        "bad_days": [exit_codes.plain(day) for day in story.bad_days],
         **{
-            name: {**calibration.to_dict(), "errors": told.errors(calibration.parameters)}
+            name: {**calibration.to_dict(), "errors": story.errors(calibration.parameters)}
             for name, calibration in calibrations.items()
         },
-        **{name: {"parameters": values, "errors": told.errors(values)} for name, values in steps.items()},
+        **{name: {"parameters": values, "errors": story.errors(values)} for name, values in steps.items()},
         "influence": {
-            name: [exit_codes.plain(x) for x in held.tolist()] for name, held in told.influence.top(5).items()
+            name: [exit_codes.plain(x) for x in held.tolist()] for name, held in story.influence.top(5).items()
         },
-        "condition": told.condition,
-        "path": list(told.forgetting.path),
-        "claims": told.forgetting.certificate.made,
-        "is_as_never_seen": told.is_as_never_seen,
-        "is_restored": told.is_restored,
-        "verification": told.verification.to_dict(),
-        "refuted": told.refuted.to_dict(),
+        "condition": story.condition,
+        "path": list(story.forgetting.path),
+        "claims": story.forgetting.certificate.made,
+        "is_as_never_seen": story.is_as_never_seen,
+        "is_restored": story.is_restored,
+        "verification": story.verification.to_dict(),
+        "refuted": story.refuted.to_dict(),
     }
 
 
-def _write(told: Story, *, page: str | None, book: str | None, picture: str | None) -> dict[str, str | None]:
+def _write(story: Story, *, page: str | None, book: str | None, picture: str | None) -> dict[str, str | None]:
     if book is not None:
         from strikeout.quotes.writing import write_quotes
 
-        write_quotes(told.arrived.quotes, book)
+        write_quotes(story.arrived.quotes, book)
     if page is not None or picture is not None:
         if page is not None:
-            write_page(told, page)
+            write_page(story, page)
         if picture is not None:
-            write_picture(told, picture)
+            write_picture(story, picture)
     return {"page": page, "book": book, "picture": picture}
 
 
@@ -124,58 +129,58 @@ def _hint(book: str | None) -> None:
         terminal.say(f"next: {terminal.typed(command)}  # {why}")
 
 
-def _show(told: Story, seconds: float) -> None:
+def _show(story: Story, seconds: float) -> None:
     """Print the story; ``seconds`` is how long its numbers took."""
     from strikeout.assurance.verify import word_of
 
-    clean, arrived = told.clean, told.arrived
-    bad, every = len(told.bad_ids), clean.count
+    clean, arrived = story.clean, story.arrived
+    bad, every = len(story.bad_ids), clean.count
     terminal.show(
         f"1. A book of {every:,} synthetic calls from two feeds, a and b, over 180 days; Heston's parameters behind it "
         "are known. Calibrated as it should be:\n",
-        parameter_table(told, clean),
+        parameter_table(story, clean),
         f"\nRMSE {clean.rmse:.3g} in price. {clean.termination.sentence}\n",
         f"2. On three days feed b is wrong ({bad} quotes, {bad / every:.1%} of the book):\n",
-        fault_table(told),
+        fault_table(story),
         "\nCalibrated as it arrived (SEs off: counted in the standard errors of 1):\n",
-        parameter_table(told, arrived),
+        parameter_table(story, arrived),
         f"\nRMSE {arrived.rmse:.3g}, {arrived.rmse / clean.rmse:,.0f} times the noise. {arrived.termination.sentence}",
-        f"{smiles_off(told)}\n",
+        f"{smiles_off(story)}\n",
         "3. Which quotes are bad? The effect of striking out each day of each feed:\n",
-        group_table(told),
-        f"\n{standing_out(told)}\n",
-        f"4. Struck out: {told.condition}\n",
-        Table(HEADS, ways(told), numbers=(1, 2, 3, 4), whole=(0,)),
-        f"\n{paper_sentence(told)}",
-        f"{robust_sentence(told)}\n",
+        group_table(story),
+        f"\n{influence_sentence(story)}\n",
+        f"4. Struck out: {story.condition}\n",
+        Table(HEADS, ways(story), numbers=(1, 2, 3, 4), whole=(0,)),
+        f"\n{paper_sentence(story)}",
+        f"{robust_sentence(story)}\n",
         "5. Is it removed?\n",
-        terminal.facts(checks(told)),
+        terminal.facts(checks(story)),
         "\nThe certificate, every claim computed again from the retained quotes alone:\n",
         terminal.facts(
-            [(check.name, f"{word_of(check)}: {check.found}") for check in told.verification.checks],
+            [(check.name, f"{word_of(check)}: {check.found}") for check in story.verification.checks],
         ),
         f"\nEverything above was computed just now, in {seconds:.2f} s.",
     )
 
 
-def ways(told: Story) -> list[list[str]]:
+def ways(story: Story) -> list[list[str]]:
     """Return every parameter by each way of striking out, then how far off it is, and its RMSE."""
-    answers: tuple[Mapping[str, float], ...] = (told.paper, told.resolved.parameters, told.without.parameters)
-    rows = [[name, f"{truth:g}", *(f"{answer[name]:.6g}" for answer in answers)] for name, truth in told.truth.items()]
-    rows.append(["SEs off, at most", "0", *(f"{told.worst(answer):,.1f}" for answer in answers)])
-    rows.append(["RMSE", "", *(f"{_rmse(told, answer):.3g}" for answer in answers)])
+    answers: tuple[Mapping[str, float], ...] = (story.paper, story.resolved.parameters, story.without.parameters)
+    rows = [[name, f"{truth:g}", *(f"{answer[name]:.6g}" for answer in answers)] for name, truth in story.truth.items()]
+    rows.append(["SEs off, at most", "0", *(f"{story.worst(answer):,.1f}" for answer in answers)])
+    rows.append(["RMSE", "", *(f"{_rmse(story, answer):.3g}" for answer in answers)])
     return rows
 
 
-def fault_table(told: Story) -> Table:
+def fault_table(story: Story) -> Table:
     """Return what feed b sent on its bad days."""
-    rows = [(day.date, day.fault, number(len(day.ids), "d")) for day in told.bad_days]
+    rows = [(day.date, day.fault, number(len(day.ids), "d")) for day in story.bad_days]
     return Table(("day", "what feed b sent", "quotes"), rows, numbers=(2,), whole=(0,))
 
 
-def group_table(told: Story) -> Table:
+def group_table(story: Story) -> Table:
     """Return the most influential days of a feed."""
-    first = told.influence.top(SHOWN_GROUPS)
+    first = story.influence.top(SHOWN_GROUPS)
     rows: list[list[Cell]] = [
         [
             str(first["date"][n]),
@@ -188,63 +193,63 @@ def group_table(told: Story) -> Table:
     return Table(("day", "feed", "quotes", "Cook's distance", "price moves"), rows, numbers=(2, 3, 4))
 
 
-def standing_out(told: Story) -> str:
+def influence_sentence(story: Story) -> str:
     """Return whether the bad days are first, and by how much, in a sentence."""
-    distance, bad = told.influence["cooks_d"], len(told.bad_days)
-    found = set(told.influence["date"][:bad].tolist()) == {day.date for day in told.bad_days}
+    distance, bad = story.influence["cooks_d"], len(story.bad_days)
+    found = set(story.influence["date"][:bad].tolist()) == {day.date for day in story.bad_days}
     words = "These are the three bad days" if found else "These are not the three bad days"
     return (
-        f"The first {bad} of {told.influence.rows:,} stand out, the last of them by a factor of "
+        f"The first {bad} of {story.influence.rows:,} stand out, the last of them by a factor of "
         f"{distance[bad - 1] / distance[bad]:,.0f}. {words}."
     )
 
 
-def paper_sentence(told: Story) -> str:
+def paper_sentence(story: Story) -> str:
     """Return how good one step from spoiled parameters is, in a sentence."""
-    own = told.paper == told.paper_baseline
+    own = story.paper == story.paper_baseline
     return (
         "The paper's fast operator takes one Gauss-Newton step from the spoiled parameters. By its own measure, the "
         f"same step rebuilt from the retained quotes, it is {'right to the last bit' if own else 'not right either'}; "
-        f"from the truth it is {told.worst(told.paper):,.0f} standard errors away. Solving again, from moments (no "
-        f"quote is looked at) or from the retained quotes, is {told.worst(told.without.parameters):.1f} off, as the "
+        f"from the truth it is {story.worst(story.paper):,.0f} standard errors away. Solving again, from moments (no "
+        f"quote is looked at) or from the retained quotes, is {story.worst(story.without.parameters):.1f} off, as the "
         "noise allows."
     )
 
 
-def robust_sentence(told: Story) -> str:
+def robust_sentence(story: Story) -> str:
     """Return how good the same step is from a reference that bad quotes hardly move, in a sentence."""
     return (
         "The same single step from a robust reference, which bad quotes hardly move, misses the refit by "
-        f"{told.from_refit(told.robust):.1g} standard errors; the moments miss it by "
-        f"{told.from_refit(told.resolved.parameters):.0e}."
+        f"{story.from_refit(story.robust):.1g} standard errors; the moments miss it by "
+        f"{story.from_refit(story.resolved.parameters):.0e}."
     )
 
 
-def checks(told: Story) -> list[tuple[str, str]]:
+def checks(story: Story) -> list[tuple[str, str]]:
     """Return the checks of the strike-out, each with a sentence."""
     same, other = "the same bits", "OTHER BITS"
     return [
-        ("never seen", f"{same if told.is_as_never_seen else other} as the good book without those days"),
-        ("undone", f"{same if told.is_restored else other} as before, when the quotes are restored"),
-        ("verified", "the certificate holds" if told.verification.holds else "THE CERTIFICATE DOES NOT HOLD"),
-        ("and not", f"with the bad days in the book: {refuted(told)}"),
+        ("never seen", f"{same if story.is_as_never_seen else other} as the good book without those days"),
+        ("undone", f"{same if story.is_restored else other} as before, when the quotes are restored"),
+        ("verified", "the certificate holds" if story.verification.holds else "THE CERTIFICATE DOES NOT HOLD"),
+        ("and not", f"with the bad days in the book: {refuted(story)}"),
     ]
 
 
-def refuted(told: Story) -> str:
+def refuted(story: Story) -> str:
     """Return which checks fail if the quotes are still there."""
-    failed = [check.name for check in told.refuted.checks if check.holds is False]
+    failed = [check.name for check in story.refuted.checks if check.holds is False]
     return f"{', '.join(failed)} fail" if failed else "NOTHING FAILS"
 
 
-def smiles_off(told: Story) -> str:
+def smiles_off(story: Story) -> str:
     """Return which smiles are off, and by how much, in a sentence."""
     import numpy as np
 
     from strikeout.cli.demo_data import MONEYNESS, volatilities
 
-    expiries, right = volatilities(told.clean)
-    moved = 100 * (volatilities(told.arrived)[1] - right)
+    expiries, right = volatilities(story.clean)
+    moved = 100 * (volatilities(story.arrived)[1] - right)
     row, column = np.unravel_index(np.argmax(np.abs(moved)), moved.shape)
     off = int((np.abs(moved).max(axis=1) > 0.1).sum())
     return (
@@ -253,13 +258,13 @@ def smiles_off(told: Story) -> str:
     )
 
 
-def parameter_table(told: Story, calibration: Calibration) -> Table:
+def parameter_table(story: Story, calibration: Calibration) -> Table:
     """Return the parameters beside the truth, and how far off each is in standard errors of the clean calibration."""
-    errors = told.errors(calibration.parameters)
+    errors = story.errors(calibration.parameters)
     rows = [
         (
             name,
-            number(told.truth[name], "g"),
+            number(story.truth[name], "g"),
             number(value),
             number(calibration.standard_errors[name], ".2g"),
             number(errors[name], "+,.1f"),
@@ -269,18 +274,18 @@ def parameter_table(told: Story, calibration: Calibration) -> Table:
     return Table(PARAMETER_HEADS, rows, numbers=(1, 2, 3, 4), whole=(0,))
 
 
-def _rmse(told: Story, parameters: Mapping[str, float]) -> float:
+def _rmse(story: Story, parameters: Mapping[str, float]) -> float:
     import numpy as np
 
-    retained = told.without.quotes
-    left = retained.observed - told.without.model.price(parameters, retained.contracts)
+    retained = story.without.quotes
+    left = retained.observed - story.without.model.price(parameters, retained.contracts)
     return float(np.sqrt(np.mean(left * left)))
 
 
 TITLE = "Three bad days"
 
 
-def write_page(told: Story, path: str) -> Path:
+def write_page(story: Story, path: str) -> Path:
     """Write the story as one offline page.
 
     Raises:
@@ -288,11 +293,11 @@ def write_page(told: Story, path: str) -> Path:
     """
     if not path.lower().endswith(".html"):
         raise UsageError(f"{Path(path).name}: the demo's page ends in .html.")
-    page = page_of(f"strikeout: {TITLE.lower()}", _parts(told))
+    page = page_of(f"strikeout: {TITLE.lower()}", _parts(story))
     return replace_file(path, lambda target: target.write_text(page, encoding="utf-8"))
 
 
-def write_picture(told: Story, path: str) -> Path:
+def write_picture(story: Story, path: str) -> Path:
     """Write the smiles with the bad days and without them as a picture.
 
     Raises:
@@ -302,56 +307,57 @@ def write_picture(told: Story, path: str) -> Path:
     if ending not in (".png", ".svg"):
         raise UsageError(f"{Path(path).name}: a picture ends in .png or .svg.")
     kind: Literal["png", "svg"] = "png" if ending == ".png" else "svg"
-    content = to_bytes(picture(told), kind)
+    content = to_bytes(picture(story), kind)
     return replace_file(path, lambda target: target.write_bytes(content))
 
 
-def picture(told: Story) -> Figure:
+def picture(story: Story) -> Figure:
     """Return the smiles of the good quotes, with the model fitted with the bad days and without them."""
     # Only to draw: standard errors and termination are not of these parameters.
-    stepped = replace(told.arrived, parameters=told.paper)
+    stepped = replace(story.arrived, parameters=story.paper)
     return plot_smiles(
-        told.without,
-        title=f"{len(told.bad_ids)} bad quotes of {told.clean.count:,} move every smile; without them the fit is right",
+        story.without,
+        title=f"{len(story.bad_ids)} bad quotes of {story.clean.count:,} move every smile; "
+        "without them the fit is right",
         name="struck out",
-        others={"with the bad days": told.arrived, "struck out by the paper's one step": stepped},
+        others={"with the bad days": story.arrived, "struck out by the paper's one step": stepped},
     )
 
 
-def _parts(told: Story) -> list[str]:
-    return [*_spoiled(told), *_found(told), *_struck_out(told), *_checked(told)]
+def _parts(story: Story) -> list[str]:
+    return [*_spoiled(story), *_found(story), *_struck_out(story), *_checked(story)]
 
 
-def _spoiled(told: Story) -> list[str]:
-    bad, every = len(told.bad_ids), told.clean.count
+def _spoiled(story: Story) -> list[str]:
+    bad, every = len(story.bad_ids), story.clean.count
     marked = plot_residuals(
-        told.arrived,
-        title=f"Residuals of the book as it arrived, RMSE {told.arrived.rmse:.3g}",
-        marked=told.bad_ids,
+        story.arrived,
+        title=f"Residuals of the book as it arrived, RMSE {story.arrived.rmse:.3g}",
+        marked=story.bad_ids,
         marked_as="feed b on the three days",
     )
     return [
         f"<h1>{TITLE}</h1>",
         f'<p class="lead">A synthetic book of {every:,} calls from two feeds, with a known answer. On three days feed '
         f"b is wrong: {bad} quotes, {bad / every:.1%} of the book. The calibration is then off by up to "
-        f"{told.worst(told.arrived.parameters):,.0f} standard errors. The bad days are found, struck out as if they "
+        f"{story.worst(story.arrived.parameters):,.0f} standard errors. The bad days are found, struck out as if they "
         "had never been seen, restored, and all of it is checked.</p>",
         "<h2>1. The book as it should be</h2>",
-        _calibrated(told, told.clean),
+        _calibrated(story, story.clean),
         "<h2>2. The book as it arrived</h2>",
-        _html(fault_table(told), words=(1,)),
-        _calibrated(told, told.arrived),
+        _html(fault_table(story), words=(1,)),
+        _calibrated(story, story.arrived),
         figure_of(to_inline(marked), "Observed minus model. The band is twice the RMSE, which the bad days enlarge."),
     ]
 
 
-def _found(told: Story) -> list[str]:
-    drawn = plot_influence_map(told.arrived, title="Influence by day and expiry: three days stand out")
+def _found(story: Story) -> list[str]:
+    drawn = plot_influence_map(story.arrived, title="Influence by day and expiry: three days stand out")
     return [
         "<h2>3. Which quotes are bad?</h2>",
         "<p>The effect of striking out each day of each feed on the parameters and on prices:</p>",
-        _html(group_table(told), words=(1,)),
-        f"<p>{escape(standing_out(told))}</p>",
+        _html(group_table(story), words=(1,)),
+        f"<p>{escape(influence_sentence(story))}</p>",
         figure_of(
             to_inline(drawn),
             "Cook's distance of every day and expiry, both feeds together: how far the parameters move if that cell is "
@@ -360,29 +366,29 @@ def _found(told: Story) -> list[str]:
     ]
 
 
-def _struck_out(told: Story) -> list[str]:
-    rows = ways(told)
+def _struck_out(story: Story) -> list[str]:
+    rows = ways(story)
     wrong = [(row, 2) for row in range(len(rows))]
     return [
         "<h2>4. Struck out</h2>",
-        f"<p><code>{escape(told.condition)}</code></p>",
+        f"<p><code>{escape(story.condition)}</code></p>",
         table_of(HEADS, rows, wrong=wrong),
-        f"<p>{escape(paper_sentence(told))}</p>",
-        f"<p>{escape(robust_sentence(told))}</p>",
+        f"<p>{escape(paper_sentence(story))}</p>",
+        f"<p>{escape(robust_sentence(story))}</p>",
         figure_of(
-            to_inline(picture(told)),
+            to_inline(picture(story)),
             "Implied volatility by expiry. Dots are the good quotes, the line is the model without the bad days; "
             "dashed, the model with them, and after the paper's one step.",
         ),
     ]
 
 
-def _checked(told: Story) -> list[str]:
-    verified = [(check.name, word_of(check), check.found) for check in told.verification.checks]
-    certificate = told.forgetting.certificate
+def _checked(story: Story) -> list[str]:
+    verified = [(check.name, word_of(check), check.found) for check in story.verification.checks]
+    certificate = story.forgetting.certificate
     return [
         "<h2>5. Is it removed?</h2>",
-        table_of(("", ""), checks(told), words=(1,)),
+        table_of(("", ""), checks(story), words=(1,)),
         "<p>The certificate, every claim computed again from the retained quotes alone:</p>",
         table_of(("claim", "", "found"), verified, words=(1, 2)),
         "<p>What it does not claim:</p>",
@@ -390,11 +396,11 @@ def _checked(told: Story) -> list[str]:
     ]
 
 
-def _calibrated(told: Story, calibration: Calibration) -> str:
-    errors = told.errors(calibration.parameters)
+def _calibrated(story: Story, calibration: Calibration) -> str:
+    errors = story.errors(calibration.parameters)
     wrong = [(row, 4) for row, error in enumerate(errors.values()) if abs(error) > 5]
     return (
-        f"{_html(parameter_table(told, calibration), wrong=wrong)}"
+        f"{_html(parameter_table(story, calibration), wrong=wrong)}"
         f"<p>RMSE {calibration.rmse:.3g} in price. {escape(calibration.termination.sentence)}</p>"
     )
 

@@ -109,7 +109,7 @@ class Story:
         return max(abs(x - exact[name]) / error[name] for name, x in parameters.items())
 
 
-def story(seed: int = 42) -> Story:
+def build_story(seed: int = 42) -> Story:
     """Compute the story: quotes, bad days, influence, strike-out, restoration and checks; the same bits every time."""
     book, model = two_feeds(paper_quotes("large", seed=seed)), Heston()
     spoiled, bad_days = with_bad_days(book)

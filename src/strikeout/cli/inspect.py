@@ -188,7 +188,7 @@ def american_parts(conversion: Forwards) -> list[Any]:
         )
     ]
     heads = ("slice", "American", "correction (vol points)")
-    parts: list[Any] = [f"\n{conversion.conversion_told()}"]
+    parts: list[Any] = [f"\n{conversion.conversion_sentence()}"]
     if rows:
         parts.append(Table(heads, rows[:SHOWN_CONVERSIONS], numbers=(1, 2)))
     if len(rows) > SHOWN_CONVERSIONS:
@@ -270,7 +270,7 @@ def _profile_rows(profile: Profile) -> list[tuple[str, str, str, str, bool]]:
 
 
 def _how(origin: Origin) -> str:
-    return "; ".join(word for word in (origin.told, "optional" if origin.optional else "") if word)
+    return "; ".join(word for word in (origin.described, "optional" if origin.optional else "") if word)
 
 
 KINDS = ("page", "feeds")  # a test compares them with the samples

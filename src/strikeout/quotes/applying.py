@@ -316,11 +316,11 @@ def _in_currency(profile: Profile, part: pl.DataFrame) -> pl.DataFrame:
     brings to today. If it is not, price * spot is the value today whatever the rate, so discount and rate are left
     to put-call parity, which finds both from such prices.
     """
-    told_by = UNIT if "column" in profile.coin else "root"
-    if told_by not in part.columns:
+    unit_column = UNIT if "column" in profile.coin else "root"
+    if unit_column not in part.columns:
         return part
     words = [str(word) for word in profile.coin.get("values", profile.coin.get("classes", ()))]
-    is_coin = pl.col(told_by).is_in(words).fill_null(value=False)
+    is_coin = pl.col(unit_column).is_in(words).fill_null(value=False)
     # A forward or spot that is not a number stays text for the row rules, and nothing is multiplied by it.
     forward, spot = (
         pl.col(role).cast(pl.Float64, strict=False) if role in part.columns else pl.lit(None, pl.Float64)

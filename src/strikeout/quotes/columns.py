@@ -15,11 +15,11 @@ from strikeout.errors import ColumnError, UsageError
 from strikeout.quotes.parity import MOMENT, PAIRS
 from strikeout.text import Argument, Mention
 
-ROADS = ("given", "parity", "spot")
+FORWARD_SOURCES = ("given", "parity", "spot")
 BESIDE = "beside"  # parity, of slices whose other quotes are elsewhere: in the book these will be part of
 SLICE = (*MOMENT, "expiry", "expiry_years")
 _BY_VALUE = ("strike", "expiry_years")
-_TOLD = {
+_DESCRIBED = {
     "given": "forward",
     "parity": "put-call parity of its slice",
     "spot": "spot * exp(-dividend_yield * expiry_years) / discount",
@@ -30,12 +30,12 @@ _TOLD = {
 class Derivation:
     """The columns that prices depend on, those of them with cells that may be empty, and where each quantity is from.
 
-    ``roads`` are the ways to a forward that are open, in the order in which they are tried for each slice.
+    ``forward_sources`` are those available, in the order in which they are tried for each slice.
     """
 
     used: frozenset[str]
     optional: frozenset[str]
-    roads: tuple[str, ...]
+    forward_sources: tuple[str, ...]
     observed_from: str
     expiry_from: str
     forward_from: str
@@ -51,8 +51,8 @@ def derivation_of(
         ColumnError: something a quote needs can be found in no way.
         UsageError: ``forwards`` is not a source of forwards.
     """
-    if forwards not in ("auto", BESIDE, *ROADS):
-        raise UsageError(f"forwards is {forwards!r}; it is one of auto, {', '.join(ROADS)}.")
+    if forwards not in ("auto", BESIDE, *FORWARD_SOURCES):
+        raise UsageError(f"forwards is {forwards!r}; it is one of auto, {', '.join(FORWARD_SOURCES)}.")
     missing = _Missing([name for name in frame.columns if name not in empty], len(empty))
     for role, remedy in (("strike", "Add a column strike."), ("right", "Add a column right holding C or P.")):
         if role not in places:
@@ -60,18 +60,18 @@ def derivation_of(
     used = {"strike", "right"} | ({"id", "weight"} & places.keys())
     expiry, expiry_from = _expiry(places, missing)
     observed, observed_from = _observed(places, missing)
-    roads = _roads(frame, places, forwards, is_price=observed != {"iv"})
-    if not roads:
+    forward_sources = _forward_sources(frame, places, forwards, is_price=observed != {"iv"})
+    if not forward_sources:
         raise _no_road(places, missing, forwards)
-    needed, discount_from = _money(places, roads)
+    needed, discount_from = _money(places, forward_sources)
     return Derivation(
         used=frozenset(used | expiry | observed | needed),
         # A column that no other source could replace keeps the rule that its cells are filled.
-        optional=frozenset() if len(roads) == 1 and roads != ("parity",) else frozenset(needed),
-        roads=roads,
+        optional=frozenset() if len(forward_sources) == 1 and forward_sources != ("parity",) else frozenset(needed),
+        forward_sources=forward_sources,
         observed_from=observed_from,
         expiry_from=expiry_from,
-        forward_from=", else ".join(_TOLD[road] for road in roads),
+        forward_from=", else ".join(_DESCRIBED[source] for source in forward_sources),
         discount_from=discount_from,
     )
 
@@ -96,9 +96,9 @@ def _expiry(places: Mapping[str, str], missing: _Missing) -> tuple[set[str], str
     if {"expiry", "quote_date"} <= places.keys():
         return {"expiry", "quote_date"}, "(expiry - quote_date) in days / 365"
     if "expiry" in places:
-        told = f"{places['expiry']} is taken for a date, and the time to it needs both expiry and quote_date"
+        found = f"{places['expiry']} is taken for a date, and the time to it needs both expiry and quote_date"
         date = Argument("constants", {"quote_date": "YYYY-MM-DD"})
-        raise missing("quote_date", f"{told}: add quote_date (", date, "), or expiry_years.")
+        raise missing("quote_date", f"{found}: add quote_date (", date, "), or expiry_years.")
     raise missing("the expiry", "Add expiry_years, or both expiry and quote_date.")
 
 
@@ -112,7 +112,9 @@ def _observed(places: Mapping[str, str], missing: _Missing) -> tuple[set[str], s
     raise missing("the price", "Add price, or both bid and ask, or iv.")
 
 
-def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_price: bool) -> tuple[str, ...]:
+def _forward_sources(
+    frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_price: bool
+) -> tuple[str, ...]:
     has_discount = "discount" in places or "rate" in places
     given = "forward" in places and has_discount
     spot = {"spot", "dividend_yield"} <= places.keys() and has_discount
@@ -127,7 +129,7 @@ def _roads(frame: pl.DataFrame, places: Mapping[str, str], forwards: str, *, is_
     if "forward" in places and not has_discount and not frame[places["forward"]].null_count():
         return ()  # half of what is needed was given: the other half must be given, too
     parity = is_price and (given or spot or _has_pairs(frame, places))
-    return tuple(road for road, is_open in zip(ROADS, (given, parity, spot), strict=True) if is_open)
+    return tuple(source for source, is_open in zip(FORWARD_SOURCES, (given, parity, spot), strict=True) if is_open)
 
 
 def _has_pairs(frame: pl.DataFrame, places: Mapping[str, str]) -> bool:
@@ -169,18 +171,18 @@ def _paired(named: pl.DataFrame) -> pl.DataFrame:
     return pairs.filter(pl.col("pairs") >= PAIRS).select(slice_).collect()
 
 
-def _money(places: Mapping[str, str], roads: tuple[str, ...]) -> tuple[set[str], str]:
-    needed = {"forward"} if "given" in roads else set()
-    if "spot" in roads:
+def _money(places: Mapping[str, str], forward_sources: tuple[str, ...]) -> tuple[set[str], str]:
+    needed = {"forward"} if "given" in forward_sources else set()
+    if "spot" in forward_sources:
         needed |= {"spot", "dividend_yield"}
     if "discount" in places:
         needed, discount_from = needed | {"discount"}, "discount"
     elif "rate" in places:
         needed, discount_from = needed | {"rate"}, "exp(-rate * expiry_years)"
     else:
-        discount_from = _TOLD["parity"]
-    if roads[0] == "parity" and discount_from != _TOLD["parity"]:
-        discount_from = f"{discount_from}, else {_TOLD['parity']}"
+        discount_from = _DESCRIBED["parity"]
+    if forward_sources[0] == "parity" and discount_from != _DESCRIBED["parity"]:
+        discount_from = f"{discount_from}, else {_DESCRIBED['parity']}"
     return needed, discount_from
 
 
@@ -344,13 +346,13 @@ class Column:
 class Layout:
     """How a table will be read: ``places`` maps canonical names to its columns, ``used`` are those prices depend on.
 
-    ``roads`` are the sources of forwards that are available, the first to be tried first: "given", "parity", "spot".
+    ``forward_sources`` are those available, the first to be tried first: "given", "parity", "spot".
     ``optional`` are columns of ``used`` whose cells may be empty, since another source may give what is missing.
     """
 
     places: Mapping[str, str]
     used: frozenset[str]
-    roads: tuple[str, ...]
+    forward_sources: tuple[str, ...]
     optional: frozenset[str]
     labels: tuple[str, ...]
     observed_from: str
@@ -376,8 +378,8 @@ def understand(
         ColumnError: a needed column is missing or empty, two claim the same role, or a constant has a column already.
         UsageError: a constant has no canonical name.
     """
-    told = [name for name in frame.columns if name in QUARANTINE]  # a quarantine file that was corrected
-    frame = frame.drop(told)
+    problems = [name for name in frame.columns if name in QUARANTINE]  # a quarantine file that was corrected
+    frame = frame.drop(problems)
     empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
     places = {name: name for name in frame.columns if name in ALIASES and name not in empty} if vendor else {}
     places = places or _places(frame, empty)
@@ -393,7 +395,8 @@ def understand(
     routes = derivation_of(frame, places, empty, forwards=forwards)
     labels = tuple(name for name in frame.columns if name not in empty and name not in places.values())
     layout = Layout(
-        places=places, used=routes.used, optional=routes.optional, roads=routes.roads, labels=labels,
+        places=places, used=routes.used, optional=routes.optional, labels=labels,
+        forward_sources=routes.forward_sources,
         observed_from=routes.observed_from, expiry_from=routes.expiry_from, forward_from=routes.forward_from,
         discount_from=routes.discount_from,
         columns=tuple(replace(column, is_used=column.role in routes.used) for column in vendor)
@@ -401,7 +404,7 @@ def understand(
             *_understood(frame, places, routes.used, empty),
             *(
                 Column(name, None, "the problem, in a quarantine file: left out", is_used=False, is_kept=False)
-                for name in told
+                for name in problems
             ),
         ),
     )  # fmt: skip

@@ -109,15 +109,15 @@ class Forwards:
 
     def headline(self) -> str:
         """Return how many slices have their forward from where, in a line."""
-        told = {
+        described = {
             "given": "given",
             "parity": "by put-call parity",
             "spot": "from spot, rate and dividend",
             "none": "none",
         }
-        return ", ".join(f"{count:,} {told[word]}" for word, count in self.counts().items())
+        return ", ".join(f"{count:,} {described[word]}" for word, count in self.counts().items())
 
-    def conversion_told(self) -> str:
+    def conversion_sentence(self) -> str:
         """Return how many American prices are read as European ones, and by how much this changes volatilities."""
         count = int(self.converted.sum())
         known = self.correction[np.isfinite(self.correction)]
@@ -219,14 +219,14 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
     source = WORDS[np.where(lost, 0, np.where(has_line, 1, 2))]
     forward, discount = np.where(lost, c.strike, forward), np.where(lost & ~is_own, PLAIN, discount)
     made = _placed(quotes, at, forward=forward, discount=discount, source=source, observed=price)
-    told = WORDS[np.where(_any(numbers, lost, len(first)), 0, np.where(has_line, 1, 2)[first])]
+    described = WORDS[np.where(_any(numbers, lost, len(first)), 0, np.where(has_line, 1, 2)[first])]
     report = Forwards(
         names=tuple(slice_name(labels, float(years[n]), row=int(row)) for n, row in enumerate(first)),
-        source=tuple(told.tolist()),
+        source=tuple(described.tolist()),
         years=years,
-        forward=np.where(told == "none", np.nan, forward[first]),
-        discount=np.where(told == "none", np.nan, discount[first]),
-        rate=np.where(told == "none", np.nan, _rate(discount[first], years)),
+        forward=np.where(described == "none", np.nan, forward[first]),
+        discount=np.where(described == "none", np.nan, discount[first]),
+        rate=np.where(described == "none", np.nan, _rate(discount[first], years)),
         quotes=np.bincount(numbers, minlength=len(first)),
         pairs=lines.pairs,
         r_squared=np.where(lines.pairs >= PAIRS, lines.r_squared, np.nan),

@@ -173,7 +173,7 @@ class Origin:
     unless: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         """What is done to the column, in words."""
         words = []
         if self.divide != 1.0:

@@ -33,7 +33,7 @@ from strikeout.quotes.forwards import Forwards, forwards_of, with_given
 from strikeout.quotes.issues import REPEATED, Issues, IssueSummary, QuotesWarning, Screening
 from strikeout.quotes.quotes import Quotes
 from strikeout.quotes.rates import DatedCurves, RateCurve
-from strikeout.quotes.row_values import routes_told
+from strikeout.quotes.row_values import describe_derivation
 from strikeout.quotes.spill import ChunksInMemory, Spill
 from strikeout.quotes.tables import Table
 from strikeout.quotes.validate import Beside, Partitions, Verdict, apply_rules, column_names, remove_duplicates
@@ -243,7 +243,7 @@ class Reading:
             lines += ["", f"forwards of {many(len(self.forwards), 'slice')}: {self.forwards.headline()}"]
         conversion = self.conversion()
         if conversion is not None:
-            lines += ["", conversion.conversion_told()]
+            lines += ["", conversion.conversion_sentence()]
         if len(self.issues):
             lines += ["", *(f"  {line}".rstrip() for line in self.screening.table().splitlines())]
             lines += ["", f"issues, the first {min(5, len(self.issues))} of {len(self.issues):,}"]
@@ -328,7 +328,7 @@ def inspect_quotes(
             source=chunks.table.name, rows=rows, count=count, rejected=rows - count - repeated,
             unreadable=log.unreadable(_price_columns(chunks)), repeated=repeated, cut=verdict.cut, issues=issues,
             columns=chunks.layout.columns,
-            routes=routes_told(chunks.layout, chunks.clock, curve, exercise), unchecked=verdict.unchecked,
+            routes=describe_derivation(chunks.layout, chunks.clock, curve, exercise), unchecked=verdict.unchecked,
             numbering=chunks.table.numbering, exercise=exercise, table=_with_notes(chunks, forwards),
             screening=log.screening(verdict.unchecked),
             _chunks=chunks, _parts=parts, _verdict=verdict, _progress=progress,
@@ -366,7 +366,7 @@ def _is_number(text: str) -> bool:
 def _with_notes(chunks: Chunks, forwards: str) -> Table:
     """Return the table with a note if the source has forwards that are not used."""
     layout, table = chunks.layout, chunks.table
-    if "forward" not in layout.places or "given" in layout.roads:
+    if "forward" not in layout.places or "given" in layout.forward_sources:
         return table
     no_discount = not {"discount", "rate"} & layout.places.keys()
     why = "there is no discount or rate beside it" if no_discount else f"forwards={forwards!r} was asked for"

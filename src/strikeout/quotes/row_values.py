@@ -107,7 +107,7 @@ def with_money(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> pl.Da
     discount_from mark them; see ``forwards``.
     """
     used = layout.used
-    if "parity" in layout.roads:
+    if "parity" in layout.forward_sources:
         work = _with_stand_ins(work, frame, layout)
     else:
         if "discount" not in used:
@@ -142,28 +142,28 @@ def _with_stand_ins(work: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> 
     nothing = pl.lit(None, pl.Float64)
     discount = pl.col("discount") if "discount" in layout.places else nothing
     rate = pl.lit(_decayed(work, "rate")) if "rate" in layout.places else nothing
-    forward = pl.col("forward") if "given" in layout.roads else nothing
+    forward = pl.col("forward") if "given" in layout.forward_sources else nothing
     # A written book marks the forwards that were derived: those are refitted.
-    told = {name: _stated(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
+    stated = {name: _stated(frame, layout, name) for name in (FORWARD_FROM, DISCOUNT_FROM)}
     work = work.with_columns(
-        pl.Series("told:forward", told[FORWARD_FROM]), pl.Series("told:discount", told[DISCOUNT_FROM])
+        pl.Series("stated:forward", stated[FORWARD_FROM]), pl.Series("stated:discount", stated[DISCOUNT_FROM])
     )
-    is_own = pl.col("told:discount").is_in(["", "given", "rate"])
+    is_own = pl.col("stated:discount").is_in(["", "given", "rate"])
     own = pl.when(is_own).then(discount).fill_null(pl.when(is_own).then(rate))
     work = work.with_columns(
-        pl.when(is_own & discount.is_not_null() & (pl.col("told:discount") != "rate")).then(pl.lit("given"))
+        pl.when(is_own & discount.is_not_null() & (pl.col("stated:discount") != "rate")).then(pl.lit("given"))
         .when(own.is_not_null()).then(pl.lit("rate")).otherwise(pl.lit("parity")).alias(DISCOUNT_FROM),
         own.alias("own"),
     )  # fmt: skip
-    is_given = pl.col("told:forward").is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
-    carry = pl.lit(_decayed(work, "dividend_yield")) if "spot" in layout.roads else nothing
-    from_spot = pl.col("spot") * carry / pl.col("own") if "spot" in layout.roads else nothing
+    is_given = pl.col("stated:forward").is_in(["", "given"]) & forward.is_not_null() & pl.col("own").is_not_null()
+    carry = pl.lit(_decayed(work, "dividend_yield")) if "spot" in layout.forward_sources else nothing
+    from_spot = pl.col("spot") * carry / pl.col("own") if "spot" in layout.forward_sources else nothing
     stand_in = pl.when(from_spot.is_infinite()).then(from_spot).otherwise(pl.col("strike"))  # an overflow stays one
     return work.with_columns(
         pl.when(is_given).then(pl.lit("given")).otherwise(pl.lit("parity")).alias(FORWARD_FROM),
         pl.when(is_given).then(forward).otherwise(stand_in).alias("forward"),
         pl.col("own").fill_null(PLAIN).alias("discount"),
-    ).drop("own", "told:forward", "told:discount")
+    ).drop("own", "stated:forward", "stated:discount")
 
 
 def _stated(frame: pl.DataFrame, layout: Layout, name: str) -> pl.Series:
@@ -294,7 +294,7 @@ def read_rows(
     parts += rules.judge(work)
     work = with_money(work, frame, layout)
     paid = None if dividends is None else _paid(dividends, work, frame, layout)
-    if paid is not None and not {"forward", "parity"} & {*layout.used, *layout.roads}:
+    if paid is not None and not {"forward", "parity"} & {*layout.used, *layout.forward_sources}:
         work = _less_dividends(work, paid)
     parts += rules.judge_money(work, _unmarked(frame.height, parts))
     ids = as_text(frame, layout.places["id"]) if "id" in layout.places else derived_ids(frame, work, layout)
@@ -325,8 +325,8 @@ def _converted(
     spot, strike, expiry, forward, discount, price = (
         columns[name].fill_null(nan).to_numpy() for name in columns.columns
     )
-    told = work[AMERICAN_MID].cast(pl.Float64).fill_null(nan).to_numpy() if AMERICAN_MID in work.columns else price
-    mid = np.where(np.isfinite(told), told, price)
+    stated = work[AMERICAN_MID].cast(pl.Float64).fill_null(nan).to_numpy() if AMERICAN_MID in work.columns else price
+    mid = np.where(np.isfinite(stated), stated, price)
     is_call = work["is_call"].fill_null(value=False).to_numpy().astype(bool)
     early = good.to_numpy() & american & np.isfinite(spot) & (spot > 0.0) & np.isfinite(mid)
     now = np.maximum(np.where(is_call, spot - strike, strike - spot), 0.0)
@@ -383,7 +383,7 @@ def clock_of(table: Table, clock: Clock | None) -> Clock | None:
     return Clock.of(table.profile.time) if clock is None and table.profile is not None else clock
 
 
-def routes_told(
+def describe_derivation(
     layout: Layout, clock: Clock | None, curve: RateCurve | DatedCurves | None = None, exercise: str = "european"
 ) -> Mapping[str, str]:
     """Return what each quantity of a quote is computed from."""

@@ -110,14 +110,14 @@ def _kind(path: Path) -> str:
     )
 
 
-def _text_sheet(path: Path, dress: CsvDialect, is_header: IsHeader, size: int) -> Sheet:
+def _text_sheet(path: Path, dialect: CsvDialect, is_header: IsHeader, size: int) -> Sheet:
     def blocks(progress: Progress | None) -> Iterator[Block]:
-        return blocks_of(path, dress, progress=progress, size=size)
+        return blocks_of(path, dialect, progress=progress, size=size)
 
     def western() -> Sheet:
         return _text_sheet(path, western_dialect_of(path, is_header), is_header, size)
 
-    return Sheet(path.name, dress.header, "line", blocks, dress.notes, dress.preamble, western)
+    return Sheet(path.name, dialect.header, "line", blocks, dialect.notes, dialect.preamble, western)
 
 
 def _parquet_sheet(path: Path, size: int) -> Sheet:
@@ -399,11 +399,11 @@ def _understood(
                 said = [part for part in NAMED if part not in roles and not (side and part == "right")]
                 meant.setdefault(name, []).extend((part, "part of the name") for part in said)
             else:
-                meant.setdefault(name, []).append((role, origins[role].told))
+                meant.setdefault(name, []).append((role, origins[role].described))
     columns = []
     for name in header:
-        for role, told in dict.fromkeys(meant.get(name, ())):
-            words = f"{UNITS[role]}; {told}" if told else UNITS[role]
+        for role, described in dict.fromkeys(meant.get(name, ())):
+            words = f"{UNITS[role]}; {described}" if described else UNITS[role]
             side = next(iter(sides[name])) if len(sides[name]) == 1 else ""
             columns.append(Column(name, role, words, is_used=False, side=side))
         if name not in meant:

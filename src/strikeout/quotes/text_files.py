@@ -96,7 +96,7 @@ def dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> CsvDialect
         UnreadableFileError: the file is empty or damaged, or no text.
     """
     try:
-        return _dress_of(path, "", is_header)
+        return _dialect_with(path, "", is_header)
     except UnicodeDecodeError:
         return western_dialect_of(path, is_header)
 
@@ -108,38 +108,40 @@ def western_dialect_of(path: Path, is_header: Callable[[list[str]], bool]) -> Cs
         UnreadableFileError: some bytes are not such letters either.
     """
     try:
-        return _dress_of(path, "cp1252", is_header)
+        return _dialect_with(path, "cp1252", is_header)
     except UnicodeDecodeError as error:
         raise UnreadableFileError(
             f"{path.name}: not UTF-8 text, nor Windows-1252. Save it again as CSV, UTF-8.", source=path.name
         ) from error
 
 
-def blocks_of(path: Path, dress: CsvDialect, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
+def blocks_of(path: Path, dialect: CsvDialect, *, progress: Progress | None = None, size: int = 0) -> Iterator[Block]:
     """Yield the rows of the file, some at a time (``size`` bytes of text, by default BLOCK), in the order of the file.
 
     Raises:
         UnreadableFileError: the file is damaged, its quotation marks do not match, or its decimal signs are mixed.
         UnicodeDecodeError: the text is not in the encoding of the dialect.
     """
-    lines = dress.lines
+    lines = dialect.lines
     skip = lines
-    for block in _texts(path, dress.encoding, progress=progress, size=size or BLOCK):
+    for block in _texts(path, dialect.encoding, progress=progress, size=size or BLOCK):
         while skip and block:
             block, skip = block[block.find(b"\n") + 1 :] if b"\n" in block else b"", skip - 1
-        for text in _in_rows(path.name, block, len(dress.header)):
-            frame = _parsed(path.name, text, dress)
+        for text in _in_rows(path.name, block, len(dialect.header)):
+            frame = _parsed(path.name, text, dialect)
             rows = _lines(frame, lines, multiline=b'"' in text)
             lines += text.count(b"\n")
             blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
             frame, rows = frame.filter(~blank), rows.filter(~blank)
             overflow = frame.drop_in_place("overflow")
-            frame.columns = list(dress.header)
+            frame.columns = list(dialect.header)
             frame = unguarded(frame) if b"'" in text else frame
-            yield Block(_with_points(path.name, frame, rows, dress.commas) if dress.commas else frame, rows, overflow)
+            yield Block(
+                _with_points(path.name, frame, rows, dialect.commas) if dialect.commas else frame, rows, overflow
+            )
 
 
-def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool]) -> CsvDialect:
+def _dialect_with(path: Path, encoding: str, is_header: Callable[[list[str]], bool]) -> CsvDialect:
     name = path.name
     with _opened(path) as file:
         mark = _read(path, file, 4)
@@ -176,8 +178,8 @@ def _dress_of(path: Path, encoding: str, is_header: Callable[[list[str]], bool])
     check_columns(name, len(cells))
     header = _distinct(tuple(cell or f"column_{place}" for place, cell in enumerate(cells, start=1)))
     above = tuple(unguarded_text(line.rstrip("\r")) for line in preamble)
-    dress = CsvDialect(encoding, separator, header, above, len(preamble) + reader.line_num)
-    return dress if separator == "," else replace(dress, commas=_decimal_commas(path, dress))
+    dialect = CsvDialect(encoding, separator, header, above, len(preamble) + reader.line_num)
+    return dialect if separator == "," else replace(dialect, commas=_decimal_commas(path, dialect))
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -186,16 +188,16 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     Wide files have a column for the call and one for the put under one name.
     """
     seen: Counter[str] = Counter()
-    told = []
+    distinct = []
     for name in names:
         seen[name] += 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return tuple(told)
+        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(distinct)
 
 
-def _decimal_commas(path: Path, dress: CsvDialect) -> frozenset[str]:
+def _decimal_commas(path: Path, dialect: CsvDialect) -> frozenset[str]:
     """Return the columns with decimal commas, as far as the first megabyte shows; none if some have decimal points."""
-    first = next(blocks_of(path, dress, size=1 << 20), None)
+    first = next(blocks_of(path, dialect, size=1 << 20), None)
     cells = [] if first is None else [column.str.strip_chars() for column in first.frame.get_columns()]
     if any(column.str.contains(POINT_NUMBER).any() for column in cells):
         return frozenset()
@@ -223,13 +225,13 @@ def _with_points(name: str, frame: pl.DataFrame, rows: pl.Series, known: frozens
     return pl.DataFrame(columns)
 
 
-def _parsed(name: str, text: bytes, dress: CsvDialect) -> pl.DataFrame:
+def _parsed(name: str, text: bytes, dialect: CsvDialect) -> pl.DataFrame:
     # A header of our own with one column more: a line with too many fields then shows in that column, and is a bad
     # row, instead of failing the file or being cut off in silence.
-    ours = dress.separator.join([*(f"c{k}" for k in range(len(dress.header))), "overflow"]).encode() + b"\n"
-    schema = {f"c{k}": pl.String for k in range(len(dress.header))} | {"overflow": pl.String}
+    ours = dialect.separator.join([*(f"c{k}" for k in range(len(dialect.header))), "overflow"]).encode() + b"\n"
+    schema = {f"c{k}": pl.String for k in range(len(dialect.header))} | {"overflow": pl.String}
     try:
-        return pl.read_csv(ours + text, separator=dress.separator, infer_schema=False, truncate_ragged_lines=True)
+        return pl.read_csv(ours + text, separator=dialect.separator, infer_schema=False, truncate_ragged_lines=True)
     except pl.exceptions.NoDataError:
         return pl.DataFrame(schema=schema)
     except pl.exceptions.PolarsError as error:
@@ -331,12 +333,12 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _refuse_bomb(path: Path) -> None:
-    """Unpacks a .gz whose last four bytes show that it grows too large, without reading what is in it."""
+    """Unpack a .gz whose last four bytes show that it grows too large, without reading what is in it."""
     packed = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(packed - 4, 0))
-        told = int.from_bytes(file.read(4), "little")
-    if told <= max(FREE_GROWTH, MOST_GROWTH * packed):
+        unpacked_size = int.from_bytes(file.read(4), "little")
+    if unpacked_size <= max(FREE_GROWTH, MOST_GROWTH * packed):
         return
     unpacked = 0
     with gzip.open(path) as bomb:

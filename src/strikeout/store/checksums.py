@@ -123,11 +123,11 @@ class Tally:
         self._sealer = sealer
         self.sums = None if sealer is None else dict.fromkeys(PARTS, 0) if sums is None else dict(sums)
 
-    def come(self, part: str, rows: Iterable[bytes]) -> None:
+    def add(self, part: str, rows: Iterable[bytes]) -> None:
         """Add rows with these checksums. Entries of the ledger have no keyed sum, since they are signed."""
         self._move(part, rows, 1)
 
-    def go(self, part: str, rows: Iterable[bytes]) -> None:
+    def remove(self, part: str, rows: Iterable[bytes]) -> None:
         """Subtract rows with these checksums."""
         self._move(part, rows, -1)
 

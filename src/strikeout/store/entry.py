@@ -170,7 +170,7 @@ class Entry:
         """Return whether the holder of ``public`` signed this entry as it is."""
         return is_signature(self.public, self._unsigned(), signature=self.signature)
 
-    def heir(self) -> str:
+    def next_signer(self) -> str:
         """Return the key that must sign the next entry."""
         return self.next_public or self.public
 

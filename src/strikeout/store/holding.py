@@ -95,7 +95,7 @@ def take(path: Path, connect: Callable[[], T]) -> tuple[T, Hold]:
             _leave(hold)
             raise
         try:
-            _grasp(hold)
+            _acquire(hold)
         except OSError as error:
             connection.close()
             _leave(hold)
@@ -204,7 +204,7 @@ def _counted(path: Path) -> Hold:
     return hold
 
 
-def _grasp(hold: Hold) -> None:
+def _acquire(hold: Hold) -> None:
     """Open and lock the files that the hold lacks. Log and index exist once a connection has read the book."""
     hold.log = hold.log or _identity(log_of(hold.path))
     index = hold.path.with_name(hold.path.name + "-shm")

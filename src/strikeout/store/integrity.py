@@ -44,31 +44,31 @@ def _faults(book: SqliteReading) -> Iterator[str]:
         if row != chunk_sum(number, count, data):
             continue
         homes.update(dict.fromkeys(map(key, book.unlocked(number, data).ids), number))
-        tally.come(QUOTES, [row])
+        tally.add(QUOTES, [row])
         tally.count(held=count)
     named = dict(book.rows("SELECT id, chunk FROM names"))
     if named != homes:
         odd = len(named.items() ^ homes.items())
         yield f"The index of names and the quotes differ in {many(odd, 'row')}."
     marks = [mark_sum(name, homes.get(name, -1), entry) for name, entry in book.rows("SELECT id, entry FROM marks")]
-    tally.come(MARKS, marks)
+    tally.add(MARKS, marks)
     tally.count(marked=len(marks))
     for what in SHARD_DATA:
         for shard, row, tag, data in book.rows(f"SELECT shard, sum, tag, data FROM {what}"):
             fault = book.fault(checksum(what, shard, data), row, tag)
             if fault is not None:
                 yield f"The stored data of shard {shard} ({what}) {fault}."
-            tally.come(what, [row])
+            tally.add(what, [row])
     for kind, name, row, tag, data in book.rows("SELECT kind, name, sum, tag, data FROM pages"):
         fault = book.fault(checksum(kind, name, data), row, tag)
         if fault is not None or kind not in PAGE_KINDS:
             yield f"The page {name!r} of kind {kind!r} {fault or 'has an unknown kind'}."
-        tally.come(kind, [row])
+        tally.add(kind, [row])
     last = -1
     for number, row, data in book.rows("SELECT number, sum, data FROM entries ORDER BY number"):
         if number != last + 1 or row != checksum("entry", number, data):
             yield f"Entry {last + 1} of the ledger is not as it was written."
-        tally.come("entries", [row])
+        tally.add("entries", [row])
         last = number
     seal = tally.seal
     if seal != kept:

@@ -100,7 +100,7 @@ class Ledger:
     @property
     def public(self) -> str | None:
         """The key that must sign the next entry; None for an empty ledger, which accepts any."""
-        return self.entries[-1].heir() if self.entries else None
+        return self.entries[-1].next_signer() if self.entries else None
 
     def check(
         self, *, keyring: Keyring | None = None, first_public: str | None = None, head: Head | None = None
@@ -124,7 +124,7 @@ class Ledger:
                 found.append(f"Entry {place} was changed after it was signed, or never signed with its key.")
             if entry.counts.get(CLOCK_BACK, 0) != seconds_back(last or entry.at, entry.at):
                 found.append(f"Entry {place} is dated before the one it follows, and does not record that.")
-            previous, due, last = entry.hash().hex(), entry.heir(), entry.at
+            previous, due, last = entry.hash().hex(), entry.next_signer(), entry.at
         return found + self._check_last(keyring) + self._check_head(head)
 
     def root(self, size: int | None = None) -> str:
@@ -236,7 +236,7 @@ def entry_after(last: Entry | None, act: Act, *, keyring: Keyring, next_public: 
     """
     from strikeout import __version__
 
-    signer = keyring.signer(last.heir() if last else None)
+    signer = keyring.signer(last.next_signer() if last else None)
     back = seconds_back(last.at, act.moment()) if last else 0
     entry = Entry(
         number=last.number + 1 if last else 1,

@@ -98,12 +98,12 @@ class Snapshot:
         """Return the keyed digest of everything except the ledger."""
         tally = Tally(sealer=sealer)
         chunks = self.chunks.items()
-        tally.come(QUOTES, (chunk_sum(number, len(chunk), _digest(chunk)) for number, chunk in chunks))
-        tally.come(MARKS, (mark_sum(name.encode("utf-8", "surrogatepass"), 0, at) for name, at in self.marks.items()))
+        tally.add(QUOTES, (chunk_sum(number, len(chunk), _digest(chunk)) for number, chunk in chunks))
+        tally.add(MARKS, (mark_sum(name.encode("utf-8", "surrogatepass"), 0, at) for name, at in self.marks.items()))
         for (what, shard), data in self.data_by_shard.items():
-            tally.come(what, [checksum(what, shard, data)])
+            tally.add(what, [checksum(what, shard, data)])
         for (kind, name), data in self.stored_pages.items():
-            tally.come(kind, [checksum(kind, name, data)])
+            tally.add(kind, [checksum(kind, name, data)])
         return sealer.total(tally.sums or {})
 
     def asked(self, ids: ArrayLike) -> list[str]:

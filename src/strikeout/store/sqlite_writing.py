@@ -84,7 +84,7 @@ class SqliteWriting(SqliteReading):
         homes = self.shards_of(ids)
         store.refuse_struck(self._marked(list(homes)), asked=len(homes))
         self._each("INSERT INTO marks VALUES (?, ?)", [(key(name), entry) for name in sorted(homes)])
-        self._tally.come(MARKS, (mark_sum(key(name), chunk, entry) for name, chunk in homes.items()))
+        self._tally.add(MARKS, (mark_sum(key(name), chunk, entry) for name, chunk in homes.items()))
         self._tally.count(marked=len(homes))
 
     def unstrike(self, ids: ArrayLike) -> None:
@@ -101,7 +101,9 @@ class SqliteWriting(SqliteReading):
         self._each("DELETE FROM names WHERE id = ?", [(key(name),) for name in homes])
         for number, names in by_chunk(homes):
             chunk = self.chunk(number)
-            self._tally.go(QUOTES, (old for (old,) in self.rows("SELECT sum FROM chunks WHERE number = ?", (number,))))
+            self._tally.remove(
+                QUOTES, (old for (old,) in self.rows("SELECT sum FROM chunks WHERE number = ?", (number,)))
+            )
             left = chunk.only(np.array([name not in names for name in chunk.ids], bool))
             if len(left):
                 self._keep_chunk(number, left)
@@ -124,7 +126,7 @@ class SqliteWriting(SqliteReading):
         row = checksum(what, shard, data)
         change = f"INSERT OR REPLACE INTO {what} VALUES (?, ?, ?, ?)"
         self._each(change, [(shard, row, self._write.tag(row), bytes(data))])
-        self._tally.come(what, [row])
+        self._tally.add(what, [row])
 
     def remove_shard_data(self, what: ShardData, shards: Iterable[int]) -> None:
         check_shard_data(what)
@@ -140,7 +142,7 @@ class SqliteWriting(SqliteReading):
         row = checksum(kind, name, data)
         change = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?)"
         self._each(change, [(kind, name, row, self._write.tag(row), bytes(data))])
-        self._tally.come(kind, [row])
+        self._tally.add(kind, [row])
 
     def remove(self, kind: PageKind, name: str) -> None:
         check_page_kind(kind)
@@ -153,7 +155,7 @@ class SqliteWriting(SqliteReading):
         ((number,),) = self.rows("SELECT coalesce(max(number) + 1, 0) FROM entries")
         row = checksum("entry", number, data)
         self._each("INSERT INTO entries VALUES (?, ?, ?)", [(number, row, bytes(data))])
-        self._tally.come("entries", [row])
+        self._tally.add("entries", [row])
         return int(number)
 
     def _marked(self, names: Sequence[str]) -> list[str]:
@@ -163,7 +165,7 @@ class SqliteWriting(SqliteReading):
     def _unmark(self, names: Sequence[str]) -> None:
         question = "SELECT chunk, entry FROM marks JOIN names USING (id) WHERE id = ?"
         homes = {name: next(self.rows(question, (key(name),))) for name in names}
-        self._tally.go(MARKS, (mark_sum(key(name), *home) for name, home in homes.items()))
+        self._tally.remove(MARKS, (mark_sum(key(name), *home) for name, home in homes.items()))
         self._tally.count(marked=-len(names))
         self._each("DELETE FROM marks WHERE id = ?", [(key(name),) for name in names])
 
@@ -173,14 +175,14 @@ class SqliteWriting(SqliteReading):
         row = chunk_sum(number, len(chunk), data)
         change = "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)"
         self._each(change, [(number, len(chunk), row, self._write.tag(row), data)])
-        self._tally.come(QUOTES, [row])
+        self._tally.add(QUOTES, [row])
 
     def _untally_page(self, kind: PageKind, name: str) -> None:
         question = "SELECT sum FROM pages WHERE kind = ? AND name = ?"
-        self._tally.go(kind, [old for (old,) in self.rows(question, (kind, name))])
+        self._tally.remove(kind, [old for (old,) in self.rows(question, (kind, name))])
 
     def _untally_shard_data(self, what: ShardData, shard: int) -> None:
-        self._tally.go(what, [old for (old,) in self.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,))])
+        self._tally.remove(what, [old for (old,) in self.rows(f"SELECT sum FROM {what} WHERE shard = ?", (shard,))])
 
     def _each(self, change: str, rows: Iterable[Sequence[Any]]) -> None:
         self._connection.executemany(change, rows)

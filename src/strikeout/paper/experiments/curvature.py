@@ -370,7 +370,7 @@ def verdict(found: Sequence[Tried], way: Way) -> Literal["helps", "hurts", "chan
 
 def _paragraphs(found: Sequence[Tried]) -> tuple[str, ...]:
     judged = {way: verdict(found, way) for way in WAYS if way not in (PLAIN, ROBUST)}
-    told = {
+    by_outcome = {
         word: "; ".join(f"{way.words} ({_times(gain(found, way))})" for way in judged if judged[way] == word)
         for word in ("helps", "hurts", "changes little")
     }
@@ -387,7 +387,7 @@ def _paragraphs(found: Sequence[Tried]) -> tuple[str, ...]:
     best = min(middle(way, "corrupt") for way in WAYS if way.reference == "least squares")
     return (
         "Error over that of Gauss-Newton from the same reference, at the median. "
-        + " ".join(f"{word.capitalize()}: {names}." for word, names in told.items() if names),
+        + " ".join(f"{word.capitalize()}: {names}." for word, names in by_outcome.items() if names),
         "The second derivatives of the prices belong into the step as a whole or not at all. Residuals times second "
         "derivatives make Gauss-Newton's curvature Newton's; along the step the sensitivities change, and take away "
         "again what that adds. Gauss-Newton leaves out both. Newton keeps one and misses by more, even if the "

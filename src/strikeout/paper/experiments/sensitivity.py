@@ -105,14 +105,14 @@ def _ranked(found: Sequence[ShardInfluence]) -> list[ShardInfluence]:
 
 def _paragraphs(found: Sequence[ShardInfluence]) -> tuple[str, ...]:
     firsts = {cut: next(one for one in _ranked(found) if one.cut == cut) for cut in CUTS}
-    told = "; ".join(
+    listed = "; ".join(
         f"by {cut}, {one.shard} ({one.one_step:.1f} standard errors of {one.parameter.replace('_', ' ')})"
         for cut, one in firsts.items()
     )
     apart = max(abs(one.one_step - one.refit) for one in found if np.isfinite(one.refit))
     source = firsts["source"]
     return (
-        f"What moves the calibration most: {told}. The downdate shows it without a refit and is within "
+        f"What moves the calibration most: {listed}. The downdate shows it without a refit and is within "
         f"{apart:.2g} standard errors of the refit everywhere. The source that quotes too high is {source.shard}: "
         f"without it the RMSE falls by {-100 * source.rmse_change:.4f} cents, more than without any other shard.",
     )

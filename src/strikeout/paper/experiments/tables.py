@@ -221,7 +221,7 @@ def run(scale: Scale, progress: Progress) -> Finding:
         points += benchmark("large", seed=seed, scale=scale, fractions=FRACTIONS, progress=tell)
     drawn = [one for seed in seeds for one in jumps(seed, draws=10 if scale.is_quick else 100)]
     return Finding(
-        paragraphs=(*told(points), _jump_conclusion(drawn)),
+        paragraphs=(*outcomes(points), _jump_conclusion(drawn)),
         tables={
             "times": times_table(points, seeds[0]),
             "accuracy": accuracy_table(points),
@@ -317,7 +317,7 @@ def _jump_conclusion(found: list[Jumps]) -> str:
     )
 
 
-def told(points: list[Point]) -> tuple[str, ...]:
+def outcomes(points: list[Point]) -> tuple[str, ...]:
     """Return what the tables show, in sentences with the numbers in them."""
     least, most = points[0], points[len(FRACTIONS) - 1]
     rmse = [value for point in points for value in point.rmse.values()]

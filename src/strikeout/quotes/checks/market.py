@@ -117,11 +117,11 @@ def _issues(
     sentence = pl.col("words").str.replace(r"; kept(\)?)\.?$", "; left out${1}.") if reject else pl.col("words")
     if "shared" in findings.columns:
         shared = findings.with_columns(numbers(findings["shared"].fill_null(0)).alias("shared_row"))["shared_row"]
-        told = pl.concat_str(
+        counted = pl.concat_str(
             sentence, pl.lit(f" The quote of {numbering} "), shared.cast(pl.String), pl.lit(" is in "),
             pl.col("count").cast(pl.String), pl.lit(" of these findings."),
         )  # fmt: skip
-        sentence = pl.when(pl.col("count").is_not_null()).then(told).otherwise(sentence)
+        sentence = pl.when(pl.col("count").is_not_null()).then(counted).otherwise(sentence)
     column = pl.col("column").replace(dict(places)) if places else pl.col("column")
     return findings.select(
         "at",

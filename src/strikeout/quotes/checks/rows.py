@@ -60,8 +60,8 @@ def loose_conversion(frame: pl.DataFrame, limit: float) -> pl.DataFrame:
     deep = (now > 0.0) & (time_value < limit * spread)
     last = (now > 0.0) & pl.col(AMERICAN_MID).is_not_null() & (pl.col("expiry_years") < ONE_DAY)
     words = ("worth ", shown(time_value, 3), " more than exercising now pays, and the spread is ", shown(spread, 3))
-    told = "; its volatility is unreliable; kept."
-    return found(frame, deep | last, "price", *words, told)
+    effect = "; its volatility is unreliable; kept."
+    return found(frame, deep | last, "price", *words, effect)
 
 
 def locked(frame: pl.DataFrame, limit: float) -> pl.DataFrame:  # noqa: ARG001
