@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import strikeout as so
 from strikeout.assurance.influence import influence
 from strikeout.cli import strikeout, terminal
-from strikeout.cli.demo import checks, paper_sentence, standing_out
+from strikeout.cli.demo import checks, influence_sentence, paper_sentence
 from strikeout.cli.demo_data import FAULTS, build_story, condition_of
 from strikeout.quotes.issues import QuotesWarning
 from strikeout.quotes.selection import select
@@ -125,7 +125,7 @@ def test_a_story_that_went_wrong_would_not_be_told_as_right(told):
     assert verified == "THE CERTIFICATE DOES NOT HOLD"
     assert "not right either" in paper_sentence(wrong)
     assert "NOTHING FAILS" in checks(replace(told, refuted=told.verification))[3][1]
-    assert "These are not the three" in standing_out(replace(told, bad_days=told.bad_days[:2]))
+    assert "These are not the three" in influence_sentence(replace(told, bad_days=told.bad_days[:2]))
 
 
 def test_the_json_holds_every_way_and_every_check(told):
