@@ -232,11 +232,11 @@ def derived(quotes: Quotes, *, rows: Mask | None = None) -> tuple[Quotes, Forwar
         r_squared=np.where(lines.pairs >= PAIRS, lines.r_squared, np.nan),
         implied_rate=_rate(lines.implied, years),
         forward_error=np.where(
-            told == "parity",
+            described == "parity",
             np.where(converted, np.sqrt(lines.error * lines.error + moved * moved), lines.error),
             np.nan,
         ),
-        borrow=np.where(told == "none", np.nan, _borrow(labels, numbers, first, made.contracts[at])),
+        borrow=np.where(described == "none", np.nan, _borrow(labels, numbers, first, made.contracts[at])),
         american=american,
         **_conversion(numbers, mid, made, at, len(first)),
     )
